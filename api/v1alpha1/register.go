@@ -1,0 +1,23 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of the API.
+var GroupVersion = schema.GroupVersion{Group: "backup.janus.io", Version: "v1alpha1"}
+
+// Resource is the plural under which Transactions are served.
+var Resource = GroupVersion.WithResource("transactions")
+
+// Kind is the kind of a Transaction.
+var Kind = GroupVersion.WithKind("Transaction")
+
+// AddToScheme registers the types of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &Transaction{}, &TransactionList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

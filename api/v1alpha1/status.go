@@ -1,0 +1,261 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TransactionStatus is what Janus has done so far.
+type TransactionStatus struct {
+	// phase sums up where the Transaction is: Pending, Preparing, Prepared,
+	// Committing, Committed, RollingBack, RolledBack or Failed. Committed,
+	// RolledBack and Failed are final; wait for status.completionTime to wait for
+	// any of them.
+	//
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// version counts the status writes that Janus made as checkpoints.
+	//
+	// +optional
+	Version int64 `json:"version,omitempty"`
+
+	// observedGeneration is the generation of the spec that was accepted; -1
+	// until Janus has seen the Transaction.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// progress is the number of changes in effect out of all, such as 3/5.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// failedItem is the name of the first item that failed.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	FailedItem string `json:"failedItem,omitempty"`
+
+	// startTime is when Janus first acted on the Transaction.
+	//
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the Transaction reached a final phase.
+	//
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// duration is the time from startTime to completionTime.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Duration string `json:"duration,omitempty"`
+
+	// serviceAccountUID pins the ServiceAccount that the Transaction began with.
+	// A deleted and re-created one is not used to go on, only to roll back.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ServiceAccountUID types.UID `json:"serviceAccountUID,omitempty"`
+
+	// rollbackRef names the objects that hold the before-images, in the namespace
+	// of the Transaction. They are dropped on commit and kept on rollback and
+	// failure for as long as the Transaction exists.
+	//
+	// +optional
+	RollbackRef *RollbackRef `json:"rollbackRef,omitempty"`
+
+	// recoveries counts how often a Failed Transaction was taken up again to roll
+	// back what was left.
+	//
+	// +optional
+	Recoveries int32 `json:"recoveries,omitempty"`
+
+	// items is the progress of each change, in the order of spec.changes.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	Items []Item `json:"items,omitempty"`
+
+	// conditions are Validated, Locked, Succeeded, Ready, Reconciling, Stalled and
+	// RolledBack. Succeeded is Unknown while the Transaction runs. Ready is True
+	// once it has committed. Stalled is True when it has ended otherwise.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Phase sums up where a Transaction is.
+//
+// +kubebuilder:validation:Enum=Pending;Preparing;Prepared;Committing;Committed;RollingBack;RolledBack;Failed
+type Phase string
+
+const (
+	// PhasePending has not been validated yet. An empty phase means the same.
+	PhasePending Phase = "Pending"
+	// PhasePreparing takes the locks and saves the before-images.
+	PhasePreparing Phase = "Preparing"
+	// PhasePrepared holds all locks and before-images.
+	PhasePrepared Phase = "Prepared"
+	// PhaseCommitting makes the changes.
+	PhaseCommitting Phase = "Committing"
+	// PhaseCommitted has made every change. Final.
+	PhaseCommitted Phase = "Committed"
+	// PhaseRollingBack compensates the changes that landed.
+	PhaseRollingBack Phase = "RollingBack"
+	// PhaseRolledBack has compensated every change that landed. Final.
+	PhaseRolledBack Phase = "RolledBack"
+	// PhaseFailed has ended before any change was made, or could not compensate
+	// every change that landed: status.items says which. Final, unless what
+	// stood in the way can heal: then it goes back to RollingBack, a bounded
+	// number of times.
+	PhaseFailed Phase = "Failed"
+)
+
+// Terminal reports whether p is final.
+func (p Phase) Terminal() bool {
+	return p == PhaseCommitted || p == PhaseRolledBack || p == PhaseFailed
+}
+
+// RollbackRef names the objects that hold the before-images.
+type RollbackRef struct {
+	// name is that of the first ConfigMap; a Secret of the same name holds the
+	// before-images of Secrets.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// objects lists every object that holds a part, as Kind/name.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:items:MaxLength=300
+	// +listType=atomic
+	Objects []string `json:"objects,omitempty"`
+}
+
+// Item is the progress of one change.
+type Item struct {
+	// name is that of the change, or its position in the list.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// target is the object of the change, with its namespace filled in.
+	Target Target `json:"target"`
+
+	// state is where the item is; prepared, committed and rolledBack follow from
+	// it. Pending: nothing was done. Prepared: its before-image is saved.
+	// Committing: its change may have been sent. Committed: its change is in
+	// effect. Rejected: its change was refused and is not in effect. RollingBack:
+	// its compensation may have been sent. RolledBack: its change has been taken
+	// back. Unresolved: it could not be taken back; message says why.
+	State ItemState `json:"state"`
+
+	// prepared is true once the before-image is saved.
+	Prepared bool `json:"prepared"`
+
+	// committed is true while the change is in effect.
+	Committed bool `json:"committed"`
+
+	// rolledBack is true once the change has been taken back.
+	RolledBack bool `json:"rolledBack"`
+
+	// lockLease is the Lease, as namespace/name, that locks the target.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	LockLease string `json:"lockLease,omitempty"`
+
+	// reason is a word for why the item failed.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+
+	// message says what failed on which object, why, and what to do.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// before is the before-image: the target as it was when it was prepared.
+	//
+	// +optional
+	Before *BeforeImage `json:"before,omitempty"`
+}
+
+// BeforeImage says where a before-image is kept and what it must be.
+type BeforeImage struct {
+	// key is the key of its first part in the objects of status.rollbackRef.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+
+	// digest is the SHA-256 of the stored record. What is restored is checked
+	// against it first.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest"`
+
+	// uid is that of the target; empty when it did not exist.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	UID types.UID `json:"uid,omitempty"`
+
+	// resourceVersion is that of the target; empty when it did not exist.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// ItemState is where an item is.
+//
+// +kubebuilder:validation:Enum=Pending;Prepared;Committing;Committed;Rejected;RollingBack;RolledBack;Unresolved
+type ItemState string
+
+const (
+	// ItemPending has nothing done and nothing saved.
+	ItemPending ItemState = "Pending"
+	// ItemPrepared has its before-image saved.
+	ItemPrepared ItemState = "Prepared"
+	// ItemCommitting has its intent recorded: its change may have been sent.
+	ItemCommitting ItemState = "Committing"
+	// ItemCommitted has its change in effect.
+	ItemCommitted ItemState = "Committed"
+	// ItemRejected had its change refused; it is known not to be in effect.
+	ItemRejected ItemState = "Rejected"
+	// ItemRollingBack may have had its compensation sent.
+	ItemRollingBack ItemState = "RollingBack"
+	// ItemRolledBack has its change taken back.
+	ItemRolledBack ItemState = "RolledBack"
+	// ItemUnresolved could not be taken back.
+	ItemUnresolved ItemState = "Unresolved"
+)
+
+// Condition types of a Transaction.
+const (
+	// ConditionValidated says whether the spec can be carried out.
+	ConditionValidated = "Validated"
+	// ConditionLocked says whether all targets are locked.
+	ConditionLocked = "Locked"
+	// ConditionSucceeded is Unknown while the Transaction runs.
+	ConditionSucceeded = "Succeeded"
+	// ConditionReady is True once the Transaction has committed.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while Janus works on the Transaction.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when the Transaction has ended without committing.
+	ConditionStalled = "Stalled"
+	// ConditionRolledBack says whether what landed has been taken back.
+	ConditionRolledBack = "RolledBack"
+)

@@ -1,0 +1,202 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Finalizer keeps a Transaction that is being deleted until its locks are
+// released and, where it asks for that, its changes are rolled back.
+const Finalizer = "backup.janus.io/lease-cleanup"
+
+// Transaction makes an ordered list of changes to Kubernetes objects together
+// or not at all: if one change fails, those that landed are compensated in
+// reverse order. Every read and write of a target is made as the ServiceAccount
+// that spec.serviceAccountName names. Others can see the states in between, and
+// a compensation can itself fail: the Transaction then ends Failed and says
+// which item, which object and why.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=txn,categories=janus
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
+// +kubebuilder:selectablefield:JSONPath=`.spec.serviceAccountName`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="SA",type=string,priority=1,JSONPath=`.spec.serviceAccountName`
+// +kubebuilder:printcolumn:name="Failed-Item",type=string,priority=1,JSONPath=`.status.failedItem`
+// +kubebuilder:printcolumn:name="Duration",type=string,priority=1,JSONPath=`.status.duration`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Transaction struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is to be changed, and as whom. It cannot be changed once the
+	// Transaction exists: delete it and create another instead.
+	//
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: create another Transaction instead"
+	Spec TransactionSpec `json:"spec"`
+
+	// status is what Janus has done so far. It is also the journal from which
+	// Janus resumes after a crash: do not edit it.
+	//
+	// +optional
+	// +kubebuilder:default={observedGeneration: -1}
+	Status TransactionStatus `json:"status,omitempty"`
+}
+
+// TransactionList is a list of Transactions.
+//
+// +kubebuilder:object:root=true
+type TransactionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Transaction `json:"items"`
+}
+
+// TransactionSpec is what is to be changed, and as whom.
+type TransactionSpec struct {
+	// serviceAccountName is the ServiceAccount, in the namespace of the
+	// Transaction, as which every target is read, changed and restored. It needs
+	// get on each target, the verb of the change (create, update, patch or
+	// delete) and that of its compensation (delete for a Create, create and patch
+	// for a Delete, patch for an Update or Patch). It cannot be the
+	// ServiceAccount of Janus itself.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ServiceAccountName string `json:"serviceAccountName"`
+
+	// changes are made in the order of this list and compensated in the reverse
+	// order. A Delete is the change that is hardest to take back: last is best.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	Changes []Change `json:"changes"`
+
+	// lockTimeout is how long the lock of a target outlives the last sign of life
+	// of the Transaction that holds it, as a duration such as 90s or 5m. Locks
+	// are renewed while the Transaction runs, so this bounds only how long others
+	// wait after a crash. At least 1s, at most 24h.
+	//
+	// +optional
+	// +kubebuilder:default="5m"
+	LockTimeout *Duration `json:"lockTimeout,omitempty"`
+
+	// timeout is how long the changes may take in all, waiting for locks
+	// included, as a duration such as 30m. What has landed when it ends is rolled
+	// back; the rollback then has the same time again. At least 1s, at most 168h.
+	//
+	// +optional
+	// +kubebuilder:default="30m"
+	Timeout *Duration `json:"timeout,omitempty"`
+
+	// onDelete says what deleting the Transaction while it runs means: Release
+	// (the default) stops, releases the locks and leaves the changes made so far;
+	// Rollback takes them back first.
+	//
+	// +optional
+	// +kubebuilder:default=Release
+	OnDelete DeletePolicy `json:"onDelete,omitempty"`
+}
+
+// Duration is a length of time written as Go writes it, such as 90s, 5m or 1h30m.
+// It is kept as the user wrote it, so that a write by Janus never rewrites it.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+type Duration string
+
+// DeletePolicy says what deleting a running Transaction does to its changes.
+//
+// +kubebuilder:validation:Enum=Release;Rollback
+type DeletePolicy string
+
+const (
+	// DeleteRelease stops and leaves the changes that were made.
+	DeleteRelease DeletePolicy = "Release"
+	// DeleteRollback compensates the changes that were made.
+	DeleteRollback DeletePolicy = "Rollback"
+)
+
+// Change is one entry of spec.changes.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) : has(self.content)",message="content is demanded for Create, Update and Patch, and has no meaning for Delete"
+type Change struct {
+	// name identifies the change in status, events and logs; unique within the
+	// Transaction. The default is its position in the list, counted from 0.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// target is the object to change.
+	Target Target `json:"target"`
+
+	// type is what to do with the target. Create makes it and fails if it exists.
+	// Update replaces it by content. Patch sets the fields that content names, by
+	// server-side apply, and takes them from whoever owns them. Delete removes
+	// it, and is done if it does not exist.
+	Type ChangeType `json:"type"`
+
+	// content is the object for Create and Update, and the fields to set for
+	// Patch. apiVersion, kind, metadata.name and metadata.namespace may be left
+	// out: they are those of the target. Unknown fields are an error.
+	//
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Content *runtime.RawExtension `json:"content,omitempty"`
+}
+
+// ChangeType is what to do with a target.
+//
+// +kubebuilder:validation:Enum=Create;Update;Patch;Delete
+type ChangeType string
+
+const (
+	// Create makes the target; it must not exist.
+	Create ChangeType = "Create"
+	// Update replaces the target.
+	Update ChangeType = "Update"
+	// Patch sets the named fields of the target by server-side apply.
+	Patch ChangeType = "Patch"
+	// Delete removes the target.
+	Delete ChangeType = "Delete"
+)
+
+// Target names one object.
+type Target struct {
+	// apiVersion is the group and version of the target, such as v1 or apps/v1.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion"`
+
+	// kind is the kind of the target, such as ConfigMap.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// name is the name of the target.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// namespace is the namespace of the target. The default is the namespace of
+	// the Transaction; leave it out for a cluster-scoped kind.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}

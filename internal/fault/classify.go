@@ -1,0 +1,124 @@
+package fault
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Classify gives the class and the reason of an error. An *Error in the chain
+// has been classified already; a Status of the API server is judged by its code,
+// reason and causes; anything else is of unknown outcome.
+func Classify(err error) (Class, string) {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Class, own.Reason
+	}
+	if meta.IsNoMatchError(err) {
+		return Terminal, KindNotFound
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return classifyStatus(status.Status())
+	}
+	return Unknown, ServerUnavailable
+}
+
+func classifyStatus(s metav1.Status) (Class, string) {
+	switch s.Code {
+	case http.StatusConflict:
+		return classifyConflict(s)
+	case http.StatusForbidden:
+		if hasCause(s, corev1.NamespaceTerminatingCause) {
+			return Terminal, Terminating
+		}
+		return Terminal, AccessDenied
+	case http.StatusNotFound:
+		return classifyNotFound(s)
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusMethodNotAllowed,
+		http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
+		return Terminal, Invalid
+	case http.StatusRequestEntityTooLarge:
+		return Terminal, TooLarge
+	case http.StatusTooManyRequests:
+		return Retryable, TooManyRequests
+	case http.StatusUnauthorized:
+		// Our own credentials are being rotated: nothing was done, and the next
+		// attempt reads the new token.
+		return Retryable, ServerUnavailable
+	case http.StatusGone:
+		return Retryable, StaleVersion
+	case http.StatusInternalServerError:
+		return classifyInternal(s)
+	default:
+		return Unknown, ServerUnavailable
+	}
+}
+
+// classifyConflict tells the three meanings of 409 apart. A field-manager
+// conflict and a stale resourceVersion have the same reason; only the causes
+// differ.
+func classifyConflict(s metav1.Status) (Class, string) {
+	switch {
+	case s.Reason == metav1.StatusReasonAlreadyExists:
+		return Conflict, AlreadyExists
+	case hasCause(s, metav1.CauseTypeFieldManagerConflict):
+		return Conflict, FieldConflict
+	default:
+		return Retryable, StaleVersion
+	}
+}
+
+// classifyNotFound tells a missing namespace from a missing object: the details
+// of the answer name what was not found.
+func classifyNotFound(s metav1.Status) (Class, string) {
+	if s.Details != nil && s.Details.Kind == "namespaces" {
+		return Terminal, NamespaceNotFound
+	}
+	return Terminal, NotFound
+}
+
+// permanentInternal are the errors that the API server reports as 500 although
+// they will never heal. There is nothing but their text to know them by.
+var permanentInternal = []struct{ text, reason string }{
+	{"request is too large", TooLarge},
+	{"trying to send message larger than max", TooLarge},
+	{"resourceVersion should not be set on objects to be created", Invalid},
+}
+
+func classifyInternal(s metav1.Status) (Class, string) {
+	for _, p := range permanentInternal {
+		if strings.Contains(s.Message, p.text) {
+			return Terminal, p.reason
+		}
+	}
+	return Unknown, ServerUnavailable
+}
+
+func hasCause(s metav1.Status, cause metav1.CauseType) bool {
+	if s.Details == nil {
+		return false
+	}
+	for _, c := range s.Details.Causes {
+		if c.Type == cause {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter is what the server asked for in the body of its answer. The header
+// of the same name is taken off before client-go sees it, since client-go would
+// repeat the request by itself.
+func retryAfter(err error) time.Duration {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		return time.Duration(seconds) * time.Second
+	}
+	return 0
+}

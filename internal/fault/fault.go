@@ -1,0 +1,135 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Class says what may be done after an error.
+type Class int
+
+const (
+	// Unknown: the request may or may not have taken effect. It is the zero value,
+	// so that an error nobody thought of is treated with the greatest care.
+	Unknown Class = iota
+	// Terminal: the same request will fail again; nothing took effect.
+	Terminal
+	// Conflict: somebody else's write stands in the way; nothing took effect.
+	Conflict
+	// Retryable: nothing took effect, and the same request may succeed later.
+	Retryable
+)
+
+func (c Class) String() string {
+	switch c {
+	case Terminal:
+		return "terminal"
+	case Conflict:
+		return "conflict"
+	case Retryable:
+		return "retryable"
+	default:
+		return "unknown"
+	}
+}
+
+// Reasons, as they appear in conditions and items.
+const (
+	AccessDenied        = "AccessDenied"
+	AlreadyExists       = "AlreadyExists"
+	BeforeImageLost     = "BeforeImageLost"
+	BeforeImageTampered = "BeforeImageTampered"
+	Cancelled           = "Cancelled"
+	DeadlineExceeded    = "DeadlineExceeded"
+	Drifted             = "Drifted"
+	FieldConflict       = "FieldConflict"
+	Invalid             = "Invalid"
+	Irreversible        = "Irreversible"
+	KindNotFound        = "KindNotFound"
+	LockHeld            = "LockHeld"
+	LockLost            = "LockLost"
+	NamespaceNotFound   = "NamespaceNotFound"
+	NotFound            = "NotFound"
+	Rejected            = "Rejected"
+	ServerUnavailable   = "ServerUnavailable"
+	ServiceAccountGone  = "ServiceAccountGone"
+	SpecChanged         = "SpecChanged"
+	StaleVersion        = "StaleVersion"
+	Terminating         = "Terminating"
+	TooLarge            = "TooLarge"
+	TooManyRequests     = "TooManyRequests"
+)
+
+// Error is an error with a class. Its text is "operation target: cause; hint".
+type Error struct {
+	// Op is what was being done, such as "patch".
+	Op string
+	// Target is the object it was done to, such as "Deployment shop/web".
+	Target string
+	// Class says what may be done next.
+	Class Class
+	// Reason is one of the words above.
+	Reason string
+	// Hint tells the reader the way out; empty when the cause says it.
+	Hint string
+	// RetryAfter is how long the server asked to wait; zero when it did not.
+	RetryAfter time.Duration
+	// Err is the cause. For a sensitive object it carries no content of it.
+	Err error
+}
+
+func (e *Error) Error() string {
+	text := e.Op
+	if e.Target != "" {
+		text += " " + e.Target
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New makes an error of the given class and reason from a message of our own.
+func New(class Class, reason, op, target, format string, args ...any) *Error {
+	return &Error{Op: op, Target: target, Class: class, Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// WithHint adds the way out and returns e.
+func (e *Error) WithHint(hint string) *Error {
+	e.Hint = hint
+	return e
+}
+
+// ClassOf gives the class of err.
+func ClassOf(err error) Class {
+	class, _ := Classify(err)
+	return class
+}
+
+// ReasonOf gives the reason of err, never empty for an error.
+func ReasonOf(err error) string {
+	_, reason := Classify(err)
+	return reason
+}
+
+// Is reports whether err has the given reason.
+func Is(err error, reason string) bool {
+	return err != nil && ReasonOf(err) == reason
+}
+
+// RetryAfter is how long the server asked to wait before the next attempt, or
+// zero.
+func RetryAfter(err error) time.Duration {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.RetryAfter
+	}
+	return 0
+}

@@ -1,0 +1,107 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Wrap says what was being done to which object when err happened. With
+// sensitive set, the server's answer is reduced to its code, its reason and the
+// names of the fields it complains about: its message may quote the values.
+// Wrapping nil gives nil.
+func Wrap(err error, op, target string, sensitive bool) error {
+	if err == nil {
+		return nil
+	}
+	class, reason := Classify(err)
+	cause := err
+	if sensitive {
+		cause = redact(err)
+	}
+	return &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause}
+}
+
+// redact builds an error that says as much as can be said without quoting.
+func redact(err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return err
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	s := status.Status()
+	text := fmt.Sprintf("the API server answered %d %s", s.Code, s.Reason)
+	var fields []string
+	if s.Details != nil {
+		for _, c := range s.Details.Causes {
+			if c.Field != "" {
+				fields = append(fields, fmt.Sprintf("%s (%s)", fieldOnly(c.Field), c.Type))
+			}
+		}
+	}
+	if len(fields) > 0 {
+		text += " for " + strings.Join(fields, ", ")
+	}
+	return errors.New(text + " (its message is withheld because it may quote the object)")
+}
+
+// fieldOnly cuts a field path where an apply conflict would quote a list value.
+func fieldOnly(path string) string {
+	if i := strings.IndexByte(path, '['); i >= 0 && strings.Contains(path, "=") {
+		return path[:i]
+	}
+	return path
+}
+
+// MaxMessage is how many bytes of a message go into a status or an event.
+const MaxMessage = 1024
+
+// Message is the text of err as it may be shown: on one line, without control
+// characters (names and annotations may carry terminal escapes), and cut to
+// MaxMessage bytes.
+func Message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return Printable(err.Error())
+}
+
+// Printable makes text safe to show, as Message does.
+func Printable(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		default:
+			return r
+		}
+	}, text)
+	if len(text) <= MaxMessage {
+		return text
+	}
+	cut := MaxMessage - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// Status gives the answer of the API server inside err, if there is one.
+func Status(err error) (metav1.Status, bool) {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status(), true
+	}
+	return metav1.Status{}, false
+}

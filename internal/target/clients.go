@@ -1,0 +1,121 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	authzv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"janus.io/janus/internal/fault"
+)
+
+// Clients hands out clients that act as a ServiceAccount. One is made for each
+// namespace and name and kept until the ServiceAccount is gone or has been
+// re-created; all of them share the connections of the controller's transport.
+type Clients struct {
+	base     *rest.Config
+	accounts corev1client.ServiceAccountsGetter
+	own      string
+
+	mu    sync.Mutex
+	cache map[types.NamespacedName]*Identity
+}
+
+// Identity is a ServiceAccount and the clients that act as it.
+type Identity struct {
+	// Account is the ServiceAccount.
+	Account types.NamespacedName
+	// UID is the one it had when the clients were made.
+	UID types.UID
+	// Dynamic reads and writes targets.
+	Dynamic dynamic.Interface
+	// Access asks what the ServiceAccount may do.
+	Access authzv1client.SelfSubjectAccessReviewInterface
+}
+
+// NewClients makes the cache. base is the controller's own configuration and own
+// its user name, which no Transaction may act as.
+func NewClients(base *rest.Config, accounts corev1client.ServiceAccountsGetter, own string) *Clients {
+	return &Clients{base: base, accounts: accounts, own: own, cache: map[types.NamespacedName]*Identity{}}
+}
+
+// As gives the identity of a ServiceAccount. It reads the ServiceAccount each
+// time: impersonating one that was deleted would succeed wherever a binding still
+// names it.
+func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identity, error) {
+	if username(account) == c.own {
+		return nil, fault.New(fault.Terminal, fault.AccessDenied, "act as", "ServiceAccount "+account.String(),
+			"it is the identity of Janus itself").WithHint("name a ServiceAccount that may do just what the Transaction needs")
+	}
+	found, err := c.accounts.ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		c.evict(account)
+		return nil, fault.New(fault.Terminal, fault.ServiceAccountGone, "act as", "ServiceAccount "+account.String(),
+			"it does not exist").WithHint("create it, with the rights that the changes and their compensations need")
+	case err != nil:
+		return nil, fault.Wrap(err, "read", "ServiceAccount "+account.String(), false)
+	}
+	return c.cached(account, found.UID)
+}
+
+func (c *Clients) cached(account types.NamespacedName, uid types.UID) (*Identity, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id, ok := c.cache[account]; ok && id.UID == uid {
+		return id, nil
+	}
+	id, err := c.build(account, uid)
+	if err != nil {
+		return nil, err
+	}
+	c.cache[account] = id
+	return id, nil
+}
+
+func (c *Clients) evict(account types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.cache, account)
+}
+
+// build makes clients that impersonate the ServiceAccount. No group is named:
+// the API server then gives the user the groups of a ServiceAccount, and the
+// controller needs no right to impersonate groups.
+func (c *Clients) build(account types.NamespacedName, uid types.UID) (*Identity, error) {
+	config := rest.CopyConfig(c.base)
+	config.Impersonate = rest.ImpersonationConfig{UserName: username(account)}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
+	}
+	dyn, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
+	}
+	set, err := kubernetes.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
+	}
+	return &Identity{Account: account, UID: uid, Dynamic: dyn, Access: set.AuthorizationV1().SelfSubjectAccessReviews()}, nil
+}
+
+func username(account types.NamespacedName) string {
+	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
+}
+
+// Resource gives the interface to a target's resource in its namespace.
+func (i *Identity) Resource(r Ref) dynamic.ResourceInterface {
+	if r.Namespace == "" {
+		return i.Dynamic.Resource(r.GVR)
+	}
+	return i.Dynamic.Resource(r.GVR).Namespace(r.Namespace)
+}

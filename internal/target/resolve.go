@@ -1,0 +1,85 @@
+package target
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"janus.io/janus/internal/fault"
+)
+
+// Resolver finds the resource that serves a kind.
+type Resolver struct {
+	mapper meta.ResettableRESTMapper
+}
+
+// NewResolver makes a Resolver on top of a discovery-backed mapper.
+func NewResolver(mapper meta.ResettableRESTMapper) *Resolver {
+	return &Resolver{mapper: mapper}
+}
+
+// Spec is a target as a Transaction names it.
+type Spec struct {
+	APIVersion, Kind, Namespace, Name string
+}
+
+func (s Spec) String() string {
+	if s.Namespace == "" {
+		return s.Kind + " " + s.Name
+	}
+	return s.Kind + " " + s.Namespace + "/" + s.Name
+}
+
+// Resolve finds the resource of a target. A kind that the mapper does not know
+// makes it read discovery once more, so that a CRD installed a moment ago is
+// found; a kind that is still not served may be one that planned defines. The
+// namespace of a namespaced target defaults to defaultNamespace; naming a
+// namespace for a cluster-scoped kind is an error.
+func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKind) (Ref, error) {
+	gv, err := schema.ParseGroupVersion(s.APIVersion)
+	if err != nil {
+		return Ref{}, fault.New(fault.Terminal, fault.Invalid, "resolve", s.String(), "apiVersion %q is malformed", s.APIVersion).
+			WithHint("write it as group/version, or version alone for the core group")
+	}
+	ref := Ref{GVK: gv.WithKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
+	gvr, namespaced, err := r.lookup(ref.GVK)
+	if err != nil {
+		p, ok := findPlanned(planned, ref.GVK)
+		if !ok {
+			return Ref{}, explainNoMatch(err, s)
+		}
+		gvr, namespaced, ref.Deferred = p.GVR, p.Namespaced, true
+	}
+	ref.GVR = gvr
+	switch {
+	case namespaced && ref.Namespace == "":
+		ref.Namespace = defaultNamespace
+	case !namespaced && ref.Namespace != "":
+		return Ref{}, fault.New(fault.Terminal, fault.Invalid, "resolve", s.String(), "%s is cluster-scoped", s.Kind).
+			WithHint("leave out target.namespace")
+	}
+	return ref, nil
+}
+
+func (r *Resolver) lookup(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
+	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		r.mapper.Reset()
+		mapping, err = r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	if err != nil {
+		return schema.GroupVersionResource{}, false, err
+	}
+	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+func explainNoMatch(err error, s Spec) error {
+	if !meta.IsNoMatchError(err) {
+		return fault.Wrap(err, "resolve", s.String(), false)
+	}
+	return (&fault.Error{
+		Op: "resolve", Target: s.String(), Class: fault.Terminal, Reason: fault.KindNotFound,
+		Err: fmt.Errorf("the cluster serves no kind %s in %s", s.Kind, s.APIVersion),
+	}).WithHint("see `kubectl api-resources`, or make its CRD in an earlier change of the Transaction")
+}

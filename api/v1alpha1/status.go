@@ -48,6 +48,11 @@ type TransactionStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
+	// rollbackStartTime is when the compensation began, the last time it did.
+	//
+	// +optional
+	RollbackStartTime *metav1.Time `json:"rollbackStartTime,omitempty"`
+
 	// duration is the time from startTime to completionTime.
 	//
 	// +optional
@@ -58,6 +63,7 @@ type TransactionStatus struct {
 	// A deleted and re-created one is not used to go on, only to roll back.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=128
 	ServiceAccountUID types.UID `json:"serviceAccountUID,omitempty"`
 
@@ -151,6 +157,18 @@ type Item struct {
 	// target is the object of the change, with its namespace filled in.
 	Target Target `json:"target"`
 
+	// resource is the plural under which the kind of the target is served.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Resource string `json:"resource,omitempty"`
+
+	// deferred is true when the kind or the namespace of the target is made by an
+	// earlier change, so that the change cannot be tried before that.
+	//
+	// +optional
+	Deferred bool `json:"deferred,omitempty"`
+
 	// state is where the item is; prepared, committed and rolledBack follow from
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in
@@ -208,6 +226,7 @@ type BeforeImage struct {
 	// uid is that of the target; empty when it did not exist.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=128
 	UID types.UID `json:"uid,omitempty"`
 

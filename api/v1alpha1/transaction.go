@@ -44,7 +44,7 @@ type Transaction struct {
 	// Janus resumes after a crash: do not edit it.
 	//
 	// +optional
-	// +kubebuilder:default={observedGeneration: -1}
+	// +default={"observedGeneration": -1}
 	Status TransactionStatus `json:"status,omitempty"`
 }
 
@@ -71,11 +71,19 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ServiceAccountName string `json:"serviceAccountName"`
 
+	// Why the rule on changes is written as it is:
+	// a map has no entry for a key that it has already: building one is the only
+	// test of uniqueness whose cost grows with the list and not with its square,
+	// and so the only one within the API server's budget for 1000 changes.
+
 	// changes are made in the order of this list and compensated in the reverse
 	// order. A Delete is the change that is hardest to take back: last is best.
+	// One Transaction has at most 1000 changes, and no two of them may have the
+	// same name.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:XValidation:rule="self.transformMapEntry(i, c, {has(c.name) ? c.name : string(i): i}).size() == self.size()",message="the name of a change must be unique; the default is its position in the list"
 	// +listType=atomic
 	Changes []Change `json:"changes"`
 
@@ -86,6 +94,7 @@ type TransactionSpec struct {
 	//
 	// +optional
 	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
 	LockTimeout *Duration `json:"lockTimeout,omitempty"`
 
 	// timeout is how long the changes may take in all, waiting for locks
@@ -94,6 +103,7 @@ type TransactionSpec struct {
 	//
 	// +optional
 	// +kubebuilder:default="30m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
 	Timeout *Duration `json:"timeout,omitempty"`
 
 	// onDelete says what deleting the Transaction while it runs means: Release
@@ -107,10 +117,10 @@ type TransactionSpec struct {
 
 // Duration is a length of time written as Go writes it, such as 90s, 5m or 1h30m.
 // It is kept as the user wrote it, so that a write by Janus never rewrites it.
+// The fields of this type state their own bounds.
 //
 // +kubebuilder:validation:MaxLength=32
 // +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
 type Duration string
 
 // DeletePolicy says what deleting a running Transaction does to its changes.
@@ -125,7 +135,8 @@ const (
 	DeleteRollback DeletePolicy = "Rollback"
 )
 
-// Change is one entry of spec.changes.
+// Change is one entry of spec.changes: what to do, to which object, and with
+// what content.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) : has(self.content)",message="content is demanded for Create, Update and Patch, and has no meaning for Delete"
 type Change struct {
@@ -179,18 +190,23 @@ type Target struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	APIVersion string `json:"apiVersion"`
 
 	// kind is the kind of the target, such as ConfigMap.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	Kind string `json:"kind"`
 
-	// name is the name of the target.
+	// name is the name of the target. Kinds differ in what they allow; none
+	// allows a slash or a percent sign, and Janus no control characters, which
+	// would reach logs and terminals.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^/%\x00-\x1f\x7f]+$`
 	Name string `json:"name"`
 
 	// namespace is the namespace of the target. The default is the namespace of
@@ -198,5 +214,6 @@ type Target struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	Namespace string `json:"namespace,omitempty"`
 }

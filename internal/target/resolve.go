@@ -21,7 +21,7 @@ func NewResolver(mapper meta.ResettableRESTMapper) *Resolver {
 
 // Spec is a target as a Transaction names it.
 type Spec struct {
-	APIVersion, Kind, Namespace, Name string
+	APIVersion, Kind, Name, Namespace string
 }
 
 func (s Spec) String() string {

@@ -1,0 +1,161 @@
+# What people and CI do with this repository. `make` alone lists it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# Packages that are tested at the same time. Each one may start a cluster of its
+# own, and two of those keep two cores busy.
+TEST_PARALLEL ?= 2
+TEST_TIMEOUT ?= 20m
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# The modules with Go code of ours, the main one apart.
+MODULES := hack/cluster hack/kwok hack/image
+TOOL := go tool -modfile=hack/tools/go.mod
+
+# The version is stamped by the linker. Go's own stamp would need a git checkout.
+# All builds of a package that differ in no flag share one cache entry, and
+# compiling Kubernetes a second time takes minutes: so vet and lint use the same
+# flags as the programs.
+export GOFLAGS := -buildvcs=false $(GOFLAGS)
+vet lint: export GOFLAGS += -trimpath
+
+# sources DIRECTORY... lists what a program is built from.
+sources = $(shell find $(1) -type f '(' -name '*.go' -o -name go.mod -o -name go.sum -o -name '*.yaml' ')' \
+  ! -name '*_test.go' ! -path '*/testdata/*')
+OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata e2e,$(patsubst %/,%,$(wildcard */))))
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets (the default)
+	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET" } \
+	/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: bin/janusd ## Build janusd: bin/janusd
+	@echo "bin/janusd is built from what is here"
+
+.PHONY: demo
+demo: bin/janusd bin/janus-cluster bin/janus-kwok bin/kubectl ## Watch Janus commit, roll back and survive kill -9, on a cluster of its own (about a minute)
+	@hack/demo/demo.sh
+
+.PHONY: image
+image: bin/janus-image ## Build the container image as an OCI layout: dist/janusd
+	@echo "==> building the image dist/janusd, version $(VERSION)"
+	@mkdir -p dist
+	bin/janus-image --version='$(VERSION)' --version-variable=janus.io/janus/internal/version.Version --output=dist/janusd --tag='$(VERSION)'
+
+##@ Cluster
+
+.PHONY: cluster
+cluster: bin/janus-cluster bin/kubectl ## Build the development cluster: bin/janus-cluster, bin/kubectl (4-5 minutes the first time)
+	@echo "bin/janus-cluster is built from what is here"
+
+.PHONY: kwok
+kwok: bin/janus-kwok ## Build the simulator of Nodes: bin/janus-kwok (about a minute the first time)
+	@echo "bin/janus-kwok is built from what is here"
+
+.PHONY: cluster-up
+cluster-up: bin/janus-cluster bin/janus-kwok bin/kubectl ## Start a cluster with two Nodes in the background
+	@hack/cluster/background.sh up
+
+.PHONY: cluster-down
+cluster-down: ## Stop it
+	@hack/cluster/background.sh down
+
+##@ Develop
+
+.PHONY: test
+test: bin/janus-cluster bin/janus-kwok vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
+	@echo "==> testing Janus, with the race detector"
+	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
+	@for module in $(MODULES); do \
+	  echo "==> testing $$module"; \
+	  go test -C $$module -timeout $(TEST_TIMEOUT) ./...; \
+	done
+	@$(MAKE) verify
+
+.PHONY: vet
+vet: ## Run go vet in every module
+	@for module in . $(MODULES); do echo "==> vetting $$module"; go vet -C $$module ./...; done
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run the linters, which also guard the architecture
+	@for module in . $(MODULES); do \
+	  echo "==> linting $$module"; \
+	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...); \
+	done
+
+.PHONY: fmt
+fmt: bin/golangci-lint ## Format the Go sources
+	@for module in . $(MODULES); do \
+	  echo "==> formatting $$module"; \
+	  (cd $$module && "$(CURDIR)/bin/golangci-lint" fmt --config="$(CURDIR)/.golangci.yml" ./...); \
+	done
+
+# What controller-gen makes of the API types.
+GENERATE = $(TOOL) controller-gen object crd paths=./api/...
+
+.PHONY: generate
+generate: ## Generate the CRD and the deep-copy functions from the API types
+	@echo "==> generating deploy/crd and api/v1alpha1/zz_generated.deepcopy.go"
+	$(GENERATE) output:crd:dir=deploy/crd output:object:dir=api/v1alpha1
+
+.PHONY: verify
+verify: ## Fail if a generated file is not what make generate makes
+	@echo "==> comparing generated files"
+	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
+	$(GENERATE) output:dir="$$fresh" && \
+	for file in "$$fresh"/*; do \
+	  case $$file in *.go) there=api/v1alpha1 ;; *) there=deploy/crd ;; esac; \
+	  diff -u "$$there/$${file##*/}" "$$file" || { echo "$$there/$${file##*/} is out of date: run make generate" >&2; exit 1; }; \
+	done
+
+.PHONY: clean
+clean: cluster-down ## Remove what was built
+	@echo "==> removing bin and dist"
+	@rm -rf bin dist
+
+# Programs. A build goes to another name first: somebody may be running the old one.
+
+bin/janusd: $(OWN) bin/.version
+	@echo "==> building $@, version $(VERSION)"
+	@go build -trimpath -ldflags='-s -w -X janus.io/janus/internal/version.Version=$(VERSION)' -o $@.new ./cmd/janusd
+	@mv $@.new $@
+
+bin/janus-cluster: $(call sources,hack/cluster)
+	@echo "==> building $@: etcd, the Kubernetes control plane and kubectl (4-5 minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/cluster -trimpath -ldflags='-s -w' -o ../../$@.new .
+	@mv $@.new $@
+
+bin/janus-kwok: $(call sources,hack/kwok)
+	@echo "==> building $@: the simulator of Nodes (about a minute on 2 cores, if nothing is cached)"
+	@go build -C hack/kwok -trimpath -ldflags='-s -w' -o ../../$@.new .
+	@mv $@.new $@
+
+bin/janus-image: $(call sources,hack/image)
+	@echo "==> building $@"
+	@go build -C hack/image -trimpath -o ../../$@.new .
+	@mv $@.new $@
+
+bin/golangci-lint: $(call sources,hack/lint)
+	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/lint -trimpath -ldflags='-s -w' -o ../../$@.new github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@mv $@.new $@
+
+# janus-cluster acts as kubectl under that name.
+bin/kubectl: bin/janus-cluster
+	@ln -sf janus-cluster $@
+
+# Changes only if the version does, so that a build is repeated only then.
+.PHONY: always
+always:
+bin/.version: always
+	@mkdir -p bin
+	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@

@@ -1,0 +1,255 @@
+package v1alpha1_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	contentRule   = "content is demanded for Create, Update and Patch, and has no meaning for Delete"
+	immutableRule = "spec is immutable: create another Transaction instead"
+	lockRule      = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
+	timeoutRule   = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	nameRule      = "the name of a change must be unique; the default is its position in the list"
+	noDuration    = `Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: `
+
+	durationPattern  = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	namePattern      = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	accountPattern   = `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	versionPattern   = `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	kindPattern      = `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
+	targetPattern    = `^[^/%\x00-\x1f\x7f]+$`
+	namespacePattern = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+)
+
+// name is the longest name that a change may have, different for each i.
+func name(i int) string { return fmt.Sprintf("%s-%04d", strings.Repeat("n", 58), i) }
+
+func TestTransactionsThatAreAccepted(t *testing.T) {
+	client := install(t).transactions(t)
+	for title, tx := range map[string]*unstructured.Unstructured{
+		"a Create with content":                 transaction(),
+		"an Update with content":                transaction(inChange("Update", "type")),
+		"a Patch with content":                  transaction(inChange("Patch", "type")),
+		"a Delete without content":              transaction(inChange("Delete", "type"), dropInChange("content")),
+		"a change without a name":               transaction(dropInChange("name")),
+		"a change with an empty content":        transaction(inChange(map[string]any{}, "content")),
+		"a target in another namespace":         transaction(inChange("other", "target", "namespace")),
+		"a target with an empty namespace":      transaction(inChange("", "target", "namespace")),
+		"a target of a group":                   transaction(inChange("apps.example.com/v1beta1", "target", "apiVersion")),
+		"a target with a colon in its name":     transaction(inChange("system:A_b:c", "target", "name")),
+		"a ServiceAccount with dots":            transaction(set("a.b-c", "serviceAccountName")),
+		"the shortest lockTimeout":              transaction(set("1s", "lockTimeout")),
+		"the longest lockTimeout":               transaction(set("24h", "lockTimeout")),
+		"a lockTimeout of several units":        transaction(set("1h30m0.5s", "lockTimeout")),
+		"a lockTimeout in milliseconds":         transaction(set("1500ms", "lockTimeout")),
+		"the longest timeout":                   transaction(set("168h", "timeout")),
+		"a rollback on delete":                  transaction(set("Rollback", "onDelete")),
+		"1000 changes with the longest names":   transaction(changes(1000)),
+		"a name that is another one's position": transaction(changes(2), inChange("0", "name")),
+	} {
+		t.Run(title, func(t *testing.T) {
+			_, err := create(t.Context(), client, tx)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// refusal is one cause in the answer of the API server: the field, and the
+// message word for word.
+type refusal struct{ field, message string }
+
+// mismatch is the refusal of a value that does not match its pattern.
+func mismatch(field, value, pattern string) refusal {
+	return refusal{field, fmt.Sprintf("Invalid value: %q: %s in body should match '%s'", value, field, pattern)}
+}
+
+// twice is the refusal of a name that two changes have.
+func twice(name string) refusal {
+	return refusal{"spec.changes", `Invalid value: "array": insert failed: key ` + name + " already exists evaluating rule: " + nameRule}
+}
+
+func TestTransactionsThatAreRefused(t *testing.T) {
+	client := install(t).transactions(t)
+	for title, c := range map[string]struct {
+		tx   *unstructured.Unstructured
+		want []refusal
+	}{
+		"a Create without content": {
+			transaction(dropInChange("content")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"an Update without content": {
+			transaction(inChange("Update", "type"), dropInChange("content")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"a Patch without content": {
+			transaction(inChange("Patch", "type"), dropInChange("content")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"a Delete with content": {
+			transaction(inChange("Delete", "type")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"content that is no object": {
+			transaction(inChange("data", "content")),
+			[]refusal{{"spec.changes[0].content", `Invalid value: "string": spec.changes[0].content in body must be of type object: "string"`}},
+		},
+		"an unknown type": {
+			transaction(inChange("Upsert", "type")),
+			[]refusal{{"spec.changes[0].type", `Unsupported value: "Upsert": supported values: "Create", "Update", "Patch", "Delete"`}},
+		},
+		"no type":                {transaction(dropInChange("type")), []refusal{{"spec.changes[0].type", "Required value"}}},
+		"no target":              {transaction(dropInChange("target")), []refusal{{"spec.changes[0].target", "Required value"}}},
+		"no name of a target":    {transaction(dropInChange("target", "name")), []refusal{{"spec.changes[0].target.name", "Required value"}}},
+		"no kind of a target":    {transaction(dropInChange("target", "kind")), []refusal{{"spec.changes[0].target.kind", "Required value"}}},
+		"no version of a target": {transaction(dropInChange("target", "apiVersion")), []refusal{{"spec.changes[0].target.apiVersion", "Required value"}}},
+		"an apiVersion of three parts": {
+			transaction(inChange("a/b/c", "target", "apiVersion")),
+			[]refusal{mismatch("spec.changes[0].target.apiVersion", "a/b/c", versionPattern)},
+		},
+		"a name of a target with a slash": {
+			transaction(inChange("a/b", "target", "name")),
+			[]refusal{mismatch("spec.changes[0].target.name", "a/b", targetPattern)},
+		},
+		"a name of a target with a terminal escape": {
+			transaction(inChange("a\x1b[2J", "target", "name")),
+			[]refusal{mismatch("spec.changes[0].target.name", "a\x1b[2J", targetPattern)},
+		},
+		"a name of a target that is too long": {
+			transaction(inChange(strings.Repeat("n", 254), "target", "name")),
+			[]refusal{{"spec.changes[0].target.name", "Too long: may not be more than 253 bytes"}},
+		},
+		"a namespace of a target in capitals": {
+			transaction(inChange("Other", "target", "namespace")),
+			[]refusal{mismatch("spec.changes[0].target.namespace", "Other", namespacePattern)},
+		},
+		"a kind with a space": {
+			transaction(inChange("Config Map", "target", "kind")),
+			[]refusal{mismatch("spec.changes[0].target.kind", "Config Map", kindPattern)},
+		},
+		"no changes at all":     {transaction(drop("changes")), []refusal{{"spec.changes", "Required value"}}},
+		"an empty list":         {transaction(changes(0)), []refusal{{"spec.changes", "Invalid value: 0: spec.changes in body should have at least 1 items"}}},
+		"1001 changes":          {transaction(changes(1001)), []refusal{{"spec.changes", "Too many: 1001: must have at most 1000 items"}}},
+		"a name with a capital": {transaction(inChange("A", "name")), []refusal{mismatch("spec.changes[0].name", "A", namePattern)}},
+		"an empty name":         {transaction(inChange("", "name")), []refusal{{"spec.changes[0].name", `Invalid value: "": spec.changes[0].name in body should be at least 1 chars long`}}},
+		"a name of 64 characters": {
+			transaction(inChange(strings.Repeat("n", 64), "name")),
+			[]refusal{{"spec.changes[0].name", "Too long: may not be more than 63 bytes"}},
+		},
+		"one name twice": {
+			transaction(changes(3), inChange(name(2), "name")),
+			[]refusal{twice(name(2))},
+		},
+		"a name that is the position of a change without one": {
+			transaction(changes(2), inChange("1", "name"), func(o map[string]any) {
+				delete(o["spec"].(map[string]any)["changes"].([]any)[1].(map[string]any), "name")
+			}),
+			[]refusal{twice("1")},
+		},
+		"one name twice among 1000": {
+			transaction(changes(1000), inChange(name(999), "name")),
+			[]refusal{twice(name(999))},
+		},
+		"no ServiceAccount": {
+			transaction(drop("serviceAccountName")),
+			[]refusal{{"spec.serviceAccountName", "Required value"}},
+		},
+		"an empty ServiceAccount": {
+			transaction(set("", "serviceAccountName")),
+			[]refusal{{"spec.serviceAccountName", `Invalid value: "": spec.serviceAccountName in body should be at least 1 chars long`}},
+		},
+		"a ServiceAccount with a colon": {
+			transaction(set("system:admin", "serviceAccountName")),
+			[]refusal{mismatch("spec.serviceAccountName", "system:admin", accountPattern)},
+		},
+		"a lockTimeout without a unit":     {transaction(set("5", "lockTimeout")), []refusal{mismatch("spec.lockTimeout", "5", durationPattern), {"spec.lockTimeout", noDuration + lockRule}}},
+		"a lockTimeout in days":            {transaction(set("1d", "lockTimeout")), []refusal{mismatch("spec.lockTimeout", "1d", durationPattern), {"spec.lockTimeout", noDuration + lockRule}}},
+		"a negative lockTimeout":           {transaction(set("-5m", "lockTimeout")), []refusal{mismatch("spec.lockTimeout", "-5m", durationPattern), {"spec.lockTimeout", `Invalid value: "-5m": ` + lockRule}}},
+		"a lockTimeout below a second":     {transaction(set("999ms", "lockTimeout")), []refusal{{"spec.lockTimeout", `Invalid value: "999ms": ` + lockRule}}},
+		"a lockTimeout of more than a day": {transaction(set("24h1s", "lockTimeout")), []refusal{{"spec.lockTimeout", `Invalid value: "24h1s": ` + lockRule}}},
+		"a lockTimeout beyond what a duration can say": {
+			transaction(set("99999999h", "lockTimeout")),
+			[]refusal{{"spec.lockTimeout", noDuration + lockRule}},
+		},
+		"a timeout below a second":        {transaction(set("0s", "timeout")), []refusal{{"spec.timeout", `Invalid value: "0s": ` + timeoutRule}}},
+		"a timeout of more than a week":   {transaction(set("169h", "timeout")), []refusal{{"spec.timeout", `Invalid value: "169h": ` + timeoutRule}}},
+		"an unknown deletion policy":      {transaction(set("Keep", "onDelete")), []refusal{{"spec.onDelete", `Unsupported value: "Keep": supported values: "Release", "Rollback"`}}},
+		"neither spec nor anything in it": {transaction(func(o map[string]any) { delete(o, "spec") }), []refusal{{"spec", "Required value"}}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			_, err := create(t.Context(), client, c.tx)
+			assert.Equal(t, c.want, refusals(t, err))
+		})
+	}
+}
+
+func TestUnknownFieldsAreRefusedUnderStrictValidation(t *testing.T) {
+	client := install(t).transactions(t)
+	_, err := create(t.Context(), client, transaction(set("x", "servicAccountName")))
+	require.True(t, apierrors.IsBadRequest(err), "got %v", err)
+	require.ErrorContains(t, err, `unknown field "spec.servicAccountName"`)
+}
+
+func TestSpecCannotBeChanged(t *testing.T) {
+	client := install(t).transactions(t)
+	immutable := []refusal{{"spec", "Invalid value: " + immutableRule}}
+	for title, change := range map[string]edit{
+		"another ServiceAccount":           set("other", "serviceAccountName"),
+		"another lockTimeout":              set("6m", "lockTimeout"),
+		"the same lockTimeout, spelt anew": set("300s", "lockTimeout"),
+		"a default dropped for another":    set("Rollback", "onDelete"),
+		"a change more":                    changes(2),
+		"another target":                   inChange("other", "target", "name"),
+		"a value deep in content":          inChange("red", "content", "data", "colour"),
+		"a field more deep in content":     inChange("round", "content", "data", "shape"),
+		"a field less deep in content":     dropInChange("content", "metadata", "labels", "tier"),
+		"the type of a value in content":   inChange(int64(1), "content", "data", "colour"),
+	} {
+		t.Run(title, func(t *testing.T) {
+			tx, err := create(t.Context(), client, transaction())
+			require.NoError(t, err)
+			change(tx.Object)
+			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+			assert.Equal(t, immutable, refusals(t, err))
+		})
+	}
+}
+
+func TestWhatIsNotSpecCanBeChanged(t *testing.T) {
+	client := install(t).transactions(t)
+	tx, err := create(t.Context(), client, transaction(changes(1000)))
+	require.NoError(t, err)
+	tx.SetLabels(map[string]string{"team": "blue"})
+	tx.SetFinalizers([]string{"backup.janus.io/lease-cleanup"})
+	tx, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, tx.GetGeneration(), "the spec is as it was")
+	tx.SetFinalizers(nil)
+	_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// refusals lists the causes of a 422.
+func refusals(t *testing.T, err error) []refusal {
+	t.Helper()
+	require.True(t, apierrors.IsInvalid(err), "the API server must refuse it as invalid; got %v", err)
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	var found []refusal
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "<nil>" {
+			// The note that rules were left out because of the other causes.
+			continue
+		}
+		found = append(found, refusal{cause.Field, cause.Message})
+	}
+	return found
+}

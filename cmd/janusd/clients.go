@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authnv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/version"
+)
+
+// requestTimeout bounds every request but watches. The API server is told and
+// keeps to it, so that a request that was given up on cannot land much later.
+const requestTimeout = 15 * time.Second
+
+// clients are janusd's own, and the configurations to make others from.
+type clients struct {
+	config  *rest.Config // with the request timeout
+	own     kubernetes.Interface
+	dynamic dynamic.Interface
+	watcher dynamic.Interface // without it
+	user    string            // who the API server takes us for
+}
+
+// connect makes the clients and finds out who we are.
+func connect(ctx context.Context, kubeconfig string) (*clients, error) {
+	config, err := load(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	// The API server's priority and fairness decide how fast we may go; a limit of
+	// our own would only add to it.
+	config.QPS, config.Burst = -1, 0
+	config.UserAgent = "janusd/" + version.Version
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(target.SingleAttempt)
+	watchConfig := rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+
+	c := &clients{config: config}
+	if c.watcher, err = dynamic.NewForConfig(watchConfig); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if c.own, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return c, c.identify(ctx)
+}
+
+func load(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err == nil {
+			return config, nil
+		}
+		if !errors.Is(err, rest.ErrNotInCluster) {
+			return nil, fmt.Errorf("configuration of the Pod: %w", err)
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no API server to talk to: pass --kubeconfig, set $KUBECONFIG, or run in a Pod")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// identify asks the API server for our user name and whether it serves
+// Transactions.
+func (c *clients) identify(ctx context.Context) error {
+	review, err := c.own.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authnv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("ask %s who we are: %w", c.config.Host, err)
+	}
+	c.user = review.Status.UserInfo.Username
+	return served(c.own.Discovery())
+}
+
+func served(d discovery.DiscoveryInterface) error {
+	resources, err := d.ServerResourcesForGroupVersion(api.GroupVersion.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("ask what the API server serves: %w", err)
+	}
+	if resources != nil {
+		for _, r := range resources.APIResources {
+			if r.Name == api.Resource.Resource {
+				return nil
+			}
+		}
+	}
+	return errors.New("the API server serves no Transactions: install the CRD with 'kubectl apply -k deploy/crd'")
+}
+
+// ownNamespace checks that our namespace is there: locks would fail without it.
+func (c *clients) ownNamespace(ctx context.Context, name string) error {
+	_, err := c.own.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("namespace %s, in which janusd keeps the locks of cluster-scoped targets, does not exist: create it or name another with --namespace", name)
+	}
+	if err != nil {
+		return fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// options are the flags of janusd.
+type options struct {
+	kubeconfig  string
+	namespace   string
+	watch       []string
+	workers     int
+	resync      time.Duration
+	leaderElect bool
+	leaseTime   time.Duration
+	metricsAddr string
+	healthAddr  string
+	logLevel    string
+	logFormat   string
+	sensitive   []string
+	version     bool
+}
+
+const usage = `janusd runs Transactions (backup.janus.io/v1alpha1): ordered changes to
+Kubernetes objects that are made together or not at all.
+
+Usage:
+  janusd [flags]
+
+The CustomResourceDefinition must be installed first: kubectl apply -k deploy/crd
+
+Flags:
+`
+
+func parse(args []string, help io.Writer) (options, error) {
+	var o options
+	f := pflag.NewFlagSet("janusd", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetOutput(io.Discard)
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it, the ServiceAccount of the Pod, else $KUBECONFIG or ~/.kube/config")
+	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it must exist, and be the same for every janusd of a cluster (default $POD_NAMESPACE, else janus-system)")
+	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
+	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once")
+	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease; for more than one replica")
+	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader that has stopped renewing keeps the others waiting; at least 3s")
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8080", "`address` that serves Prometheus metrics at /metrics; 0 turns it off")
+	f.StringVar(&o.healthAddr, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
+	f.StringVar(&o.logLevel, "log-level", "info", "least severe `level` to log: debug, info, warn or error")
+	f.StringVar(&o.logFormat, "log-format", "json", "`format` of the log: json or console")
+	f.StringSliceVar(&o.sensitive, "sensitive-kinds", nil, "comma-separated `kinds`, as Kind or Kind.group, whose before-images are kept in a Secret and whose content is kept out of messages, as is always done for Secret")
+	f.BoolVar(&o.version, "version", false, "print the version and exit")
+	f.Usage = func() { _, _ = fmt.Fprint(help, usage+f.FlagUsagesWrapped(100)) }
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q: janusd takes flags only", f.Arg(0))
+	}
+	if o.namespace == "" {
+		o.namespace = os.Getenv("POD_NAMESPACE")
+	}
+	if o.namespace == "" {
+		o.namespace = "janus-system"
+	}
+	return o, o.check()
+}
+
+func (o options) check() error {
+	if o.workers < 1 {
+		return fmt.Errorf("--workers=%d: at least 1 is needed", o.workers)
+	}
+	if o.resync <= 0 {
+		return fmt.Errorf("--resync=%s: must be positive", o.resync)
+	}
+	if o.leaseTime < 3*time.Second {
+		return fmt.Errorf("--leader-elect-lease-duration=%s: at least 3s", o.leaseTime)
+	}
+	for flag, addr := range map[string]string{"metrics-bind-address": o.metricsAddr, "health-probe-bind-address": o.healthAddr} {
+		if addr == off {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return fmt.Errorf("--%s=%s: want host:port, :port or 0: %w", flag, addr, err)
+		}
+	}
+	_, err := newLogger(o)
+	return err
+}
+
+// off turns a server off.
+const off = "0"
+
+func (o options) sensitiveKinds() []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, s := range o.sensitive {
+		if s = strings.TrimSpace(s); s != "" {
+			kinds = append(kinds, schema.ParseGroupKind(s))
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/version"
+	"janus.io/janus/lockmgr"
+	"janus.io/janus/snapshot"
+)
+
+func run(ctx context.Context, o options) error {
+	log, err := newLogger(o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Sync() }()
+	bridge(log)
+	c, err := connect(ctx, o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := c.ownNamespace(ctx, o.namespace); err != nil {
+		return err
+	}
+	log.Info("janusd starts", zap.String("version", version.Version), zap.String("server", c.config.Host),
+		zap.String("user", c.user), zap.String("namespace", o.namespace))
+
+	registry := prometheus.NewRegistry()
+	metrics, err := controller.NewMetrics(registry)
+	if err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register the API types: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: c.own.EventsV1()})
+	defer broadcaster.Shutdown()
+	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start the event recorder: %w", err)
+	}
+	witness := controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log.Named("controller"))
+	ctl, err := assemble(c, o, metrics, witness, log)
+	if err != nil {
+		return err
+	}
+	metrics.CountActive(ctl.Active)
+
+	servers, err := serve(o, registry, ready(o, ctl), log)
+	if err != nil {
+		return err
+	}
+	defer servers.stop()
+	if !o.leaderElect {
+		return ctl.Run(ctx)
+	}
+	return lead(ctx, c, o, ctl, log)
+}
+
+// assemble builds the engine on its real parts and the controller on the engine.
+func assemble(c *clients, o options, metrics *controller.Metrics, witness *controller.Witness, log *zap.Logger) (*controller.Controller, error) {
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
+	ports := adapter.Ports(adapter.Parts{
+		Own:      c.dynamic,
+		Resolver: target.NewResolver(mapper),
+		Clients:  target.NewClients(c.config, c.own.CoreV1(), c.user),
+		Store:    snapshot.NewStore(c.own, o.sensitiveKinds()),
+		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
+			Namespace: o.namespace, Observe: metrics.LockOperation,
+		}),
+	})
+	ports.Changes = metrics.Count(ports.Changes)
+	ports.Witness = witness
+	e := engine.New(ports, clock.RealClock{}, engine.DefaultPolicy)
+	return controller.New(e, adapter.NewJournal(c.dynamic), c.watcher, log.Named("controller"), controller.Options{
+		Namespaces: o.watch, Workers: o.workers, Resync: o.resync,
+	})
+}
+
+// ready tells whether this replica can do its part: one that waits to become the
+// leader can.
+func ready(o options, ctl *controller.Controller) func() bool {
+	if o.leaderElect {
+		return func() bool { return true }
+	}
+	return ctl.Synced
+}
+
+// leaderLease is the name of the Lease that the replicas contend for.
+const leaderLease = "janusd-leader"
+
+// lead runs the controller while this replica holds the leader Lease. When the
+// Lease is lost janusd ends: the steps in hand are safe, since every write
+// carries a precondition, and a new process starts clean.
+func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("find a name for this replica: %w", err)
+	}
+	identity := fmt.Sprintf("%s_%d", host, os.Getpid())
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.namespace, leaderLease, c.own.CoreV1(), c.own.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: identity})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	result := make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: leaderLease, Lock: lock, ReleaseOnCancel: true,
+		LeaseDuration: o.leaseTime, RenewDeadline: o.leaseTime * 2 / 3, RetryPeriod: o.leaseTime / 6,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				log.Info("leading", zap.String("identity", identity))
+				result <- ctl.Run(leading)
+				stop()
+			},
+			OnStoppedLeading: func() { log.Info("not leading any more", zap.String("identity", identity)) },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	log.Info("waiting to lead", zap.String("identity", identity), zap.String("lease", o.namespace+"/"+leaderLease))
+	elector.Run(ctx)
+	if !elector.IsLeader() && ctx.Err() == nil {
+		return fmt.Errorf("the leader Lease %s/%s was lost", o.namespace, leaderLease)
+	}
+	select {
+	case err := <-result:
+		return err
+	default:
+		return nil
+	}
+}

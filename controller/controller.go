@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+)
+
+// Reader reads a Transaction from the API server, nil if it does not exist.
+type Reader interface {
+	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
+}
+
+// Options say what to watch and how hard to work.
+type Options struct {
+	// Namespaces to watch; none means all.
+	Namespaces []string
+	// Workers is how many Transactions are run at once.
+	Workers int
+	// Resync is how often every Transaction is looked at again although nothing
+	// was heard of it.
+	Resync time.Duration
+}
+
+// Controller runs Transactions as they come.
+type Controller struct {
+	engine    *engine.Engine
+	reader    Reader
+	log       *zap.Logger
+	options   Options
+	informers []cache.SharedIndexInformer
+	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
+}
+
+// Back-off between attempts at a Transaction that meets errors which may heal.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// New makes a Controller. watcher is a client without a request timeout.
+func New(e *engine.Engine, reader Reader, watcher dynamic.Interface, log *zap.Logger, o Options) (*Controller, error) {
+	c := &Controller{engine: e, reader: reader, log: log, options: o}
+	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "transactions"})
+	namespaces := o.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		informer := dynamicinformer.NewFilteredDynamicInformer(watcher, api.Resource, namespace, o.Resync, cache.Indexers{}, nil).Informer()
+		if err := informer.SetTransform(trim); err != nil {
+			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
+		}
+		if _, err := informer.AddEventHandler(c.handlers()); err != nil {
+			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
+		}
+		c.informers = append(c.informers, informer)
+	}
+	return c, nil
+}
+
+// Run works until ctx is done, finishes the steps in hand and returns. It returns
+// an error when the Transactions cannot be listed.
+func (c *Controller) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer c.queue.ShutDown()
+	for _, informer := range c.informers {
+		all.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced()...) {
+		return nil
+	}
+	c.log.Info("watching Transactions", zap.Int("workers", c.options.Workers), zap.Strings("namespaces", c.options.Namespaces))
+	for range c.options.Workers {
+		all.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.log.Info("stopping: the steps in hand are finished first")
+	return nil
+}
+
+// Synced reports whether every Transaction has been listed.
+func (c *Controller) Synced() bool {
+	for _, synced := range c.synced() {
+		if !synced() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Controller) synced() []cache.InformerSynced {
+	var out []cache.InformerSynced
+	for _, informer := range c.informers {
+		out = append(out, informer.HasSynced)
+	}
+	return out
+}
+
+// next runs one Transaction from the queue; false when the queue has shut down.
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	if ctx.Err() != nil {
+		return true
+	}
+	result := c.run(ctx, name)
+	switch {
+	case result.Err != nil:
+		c.queue.AddRateLimited(name)
+	case result.After > 0:
+		c.queue.Forget(name)
+		c.queue.AddAfter(name, result.After)
+	default:
+		c.queue.Forget(name)
+	}
+	return true
+}
+
+func (c *Controller) run(ctx context.Context, name types.NamespacedName) engine.Result {
+	log := c.log.With(zap.String("namespace", name.Namespace), zap.String("name", name.Name))
+	t, err := c.reader.Read(ctx, name)
+	if err != nil {
+		log.Warn("reading the Transaction failed; trying again", zap.Error(err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
+		return engine.Result{Err: err}
+	}
+	if t == nil {
+		return engine.Result{}
+	}
+	log = log.With(zap.String("uid", string(t.UID)))
+	log.Debug("running", zap.String("phase", string(t.Status.Phase)), zap.Int64("version", t.Status.Version))
+	result := c.engine.Run(ctx, t)
+	if result.Err != nil {
+		log.Warn("a step failed; trying again", zap.Error(result.Err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
+	}
+	return result
+}

@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+)
+
+// Metrics are what janusd tells about Transactions. Every label has a fixed set of
+// values; no label names a Transaction.
+type Metrics struct {
+	transitions *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	items       *prometheus.CounterVec
+	locks       *prometheus.CounterVec
+	itemCount   prometheus.Histogram
+	active      *activeCollector
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "janus_transaction_phase_transitions_total",
+			Help: "Phase changes of Transactions that the API server has acknowledged.",
+		}, []string{"from_phase", "to_phase"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "janus_transaction_duration_seconds",
+			Help:    "Seconds from the first act on a Transaction to its final phase.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 2, 16),
+		}, []string{"outcome"}),
+		items: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "janus_item_operations_total",
+			Help: "Operations on the targets of items: do, observe, undo; result is success or the class of the error.",
+		}, []string{"operation", "result"}),
+		locks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "janus_lock_operations_total",
+			Help: "Operations on lock Leases: acquire, renew, release.",
+		}, []string{"operation", "result"}),
+		itemCount: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "janus_transaction_item_count",
+			Help:    "Number of changes of the Transactions that were accepted.",
+			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000},
+		}),
+		active: newActiveCollector(),
+	}
+	for _, c := range []prometheus.Collector{m.transitions, m.duration, m.items, m.locks, m.itemCount, m.active} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// LockOperation counts an operation on a Lease; lockmgr calls it.
+func (m *Metrics) LockOperation(operation, result string) {
+	m.locks.WithLabelValues(operation, result).Inc()
+}
+
+// CountActive makes the gauge of running Transactions tell what count says at
+// each scrape.
+func (m *Metrics) CountActive(count func() map[api.Phase]int) { m.active.count.Store(&count) }
+
+func (m *Metrics) checkpointed(before, after *api.Transaction) {
+	from, to := orPending(before.Status.Phase), after.Status.Phase
+	if from == to {
+		return
+	}
+	m.transitions.WithLabelValues(string(from), string(to)).Inc()
+	if to == api.PhasePreparing {
+		m.itemCount.Observe(float64(len(after.Spec.Changes)))
+	}
+	if s := after.Status; to.Terminal() && s.StartTime != nil && s.CompletionTime != nil {
+		m.duration.WithLabelValues(string(to)).Observe(s.CompletionTime.Sub(s.StartTime.Time).Seconds())
+	}
+}
+
+func orPending(p api.Phase) api.Phase {
+	if p == "" {
+		return api.PhasePending
+	}
+	return p
+}
+
+// Count wraps changes so that every operation on a target is counted.
+func (m *Metrics) Count(changes engine.Changes) engine.Changes { return counted{changes, m.items} }
+
+type counted struct {
+	engine.Changes
+	items *prometheus.CounterVec
+}
+
+func (c counted) Do(ctx context.Context, in engine.Intent) error {
+	err := c.Changes.Do(ctx, in)
+	c.count("do", err)
+	return err
+}
+
+func (c counted) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
+	finding, err := c.Changes.Observe(ctx, in)
+	c.count("observe", err)
+	return finding, err
+}
+
+func (c counted) Undo(ctx context.Context, in engine.Intent) error {
+	err := c.Changes.Undo(ctx, in)
+	c.count("undo", err)
+	return err
+}
+
+func (c counted) count(operation string, err error) {
+	result := "success"
+	if err != nil {
+		result = fault.ClassOf(err).String()
+	}
+	c.items.WithLabelValues(operation, result).Inc()
+}

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// trim cuts what the informer keeps down to what this package reads from it, so
+// that many finished Transactions cost little memory.
+func trim(obj any) (any, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	phase, _, err := unstructured.NestedString(u.Object, "status", "phase")
+	if err != nil {
+		return nil, fmt.Errorf("read the phase of Transaction %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	small := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": phase}}}
+	small.SetGroupVersionKind(u.GroupVersionKind())
+	small.SetName(u.GetName())
+	small.SetNamespace(u.GetNamespace())
+	small.SetUID(u.GetUID())
+	small.SetResourceVersion(u.GetResourceVersion())
+	small.SetGeneration(u.GetGeneration())
+	small.SetDeletionTimestamp(u.GetDeletionTimestamp())
+	return small, nil
+}
+
+// handlers queue what has something to do. A worker follows its own status writes
+// by itself, so an update counts only when somebody else is behind it: a new
+// spec, a deletion, or the fail-safe resync, which changes nothing.
+func (c *Controller) handlers() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { c.enqueue(obj) },
+		UpdateFunc: func(before, after any) {
+			if worthALook(before, after) {
+				c.enqueue(after)
+			}
+		},
+	}
+}
+
+func worthALook(before, after any) bool {
+	b, err1 := meta.Accessor(before)
+	a, err2 := meta.Accessor(after)
+	if err1 != nil || err2 != nil {
+		return true
+	}
+	return a.GetResourceVersion() == b.GetResourceVersion() ||
+		a.GetUID() != b.GetUID() ||
+		a.GetGeneration() != b.GetGeneration() ||
+		(a.GetDeletionTimestamp() == nil) != (b.GetDeletionTimestamp() == nil)
+}
+
+func (c *Controller) enqueue(obj any) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	if phase := phaseOf(obj); m.GetDeletionTimestamp() == nil && (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) {
+		return
+	}
+	c.queue.Add(types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+}
+
+func phaseOf(obj any) api.Phase {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return ""
+	}
+	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+	if phase == "" {
+		return api.PhasePending
+	}
+	return api.Phase(phase)
+}
+
+// Active counts the Transactions that have not ended, by phase, from what the
+// informers know: it is right as soon as they have synced.
+func (c *Controller) Active() map[api.Phase]int {
+	counts := map[api.Phase]int{}
+	for _, informer := range c.informers {
+		for _, obj := range informer.GetStore().List() {
+			if phase := phaseOf(obj); !phase.Terminal() {
+				counts[phase]++
+			}
+		}
+	}
+	return counts
+}

@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Witness turns what the engine has made durable into events, metrics and log
+// lines: one event for each phase change and for each thing waited for, none for
+// a retry.
+type Witness struct {
+	recorder events.EventRecorder
+	metrics  *Metrics
+	log      *zap.Logger
+}
+
+// NewWitness makes a Witness.
+func NewWitness(recorder events.EventRecorder, metrics *Metrics, log *zap.Logger) *Witness {
+	return &Witness{recorder: recorder, metrics: metrics, log: log}
+}
+
+// Checkpointed implements engine.Witness.
+func (w *Witness) Checkpointed(before, after *api.Transaction) {
+	w.metrics.checkpointed(before, after)
+	log := w.log.With(zap.String("namespace", after.Namespace), zap.String("name", after.Name),
+		zap.String("uid", string(after.UID)), zap.Int64("version", after.Status.Version))
+	if from, to := before.Status.Phase, after.Status.Phase; from != to {
+		reason, message := readiness(after)
+		log.Info("phase changed", zap.String("from", string(orPending(from))), zap.String("phase", string(to)),
+			zap.String("reason", reason), zap.String("message", message))
+		w.event(after, string(to), message)
+	} else if reason, message := waiting(after); reason != "" && message != waitingMessage(before) {
+		log.Info("waiting", zap.String("phase", string(after.Status.Phase)), zap.String("reason", reason), zap.String("message", message))
+		w.event(after, reason, message)
+	}
+	w.items(log, before, after)
+}
+
+func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
+	for i := range after.Status.Items {
+		item := &after.Status.Items[i]
+		if i < len(before.Status.Items) && before.Status.Items[i].State == item.State {
+			continue
+		}
+		log.Debug("item changed", zap.String("item", item.Name), zap.String("state", string(item.State)),
+			zap.String("target", item.Target.Kind+" "+item.Target.Namespace+"/"+item.Target.Name))
+		if item.State == api.ItemUnresolved {
+			w.recorder.Eventf(after, nil, corev1.EventTypeWarning, item.Reason, "RollBack", "item %s: %s", item.Name, item.Message)
+		}
+	}
+}
+
+// Abandoned implements engine.Witness.
+func (w *Witness) Abandoned(t *api.Transaction) {
+	message := fmt.Sprintf("deleted in phase %s: its locks are released, and its changes stay as they are (%s in effect)",
+		orPending(t.Status.Phase), t.Status.Progress)
+	w.log.Info("abandoned", zap.String("namespace", t.Namespace), zap.String("name", t.Name), zap.String("uid", string(t.UID)),
+		zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
+	if !t.Status.Phase.Terminal() {
+		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, fault.Cancelled, "Release", "%s", message)
+	}
+}
+
+func (w *Witness) event(t *api.Transaction, reason, message string) {
+	kind := corev1.EventTypeNormal
+	switch t.Status.Phase {
+	case api.PhaseRollingBack, api.PhaseRolledBack, api.PhaseFailed:
+		kind = corev1.EventTypeWarning
+	}
+	w.recorder.Eventf(t, nil, kind, reason, "Transact", "%s", message)
+}
+
+func readiness(t *api.Transaction) (reason, message string) {
+	if c := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady); c != nil {
+		return c.Reason, c.Message
+	}
+	return "", ""
+}
+
+// waiting says what a running Transaction waits for; nothing when it does not.
+func waiting(t *api.Transaction) (reason, message string) {
+	c := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReconciling)
+	if c == nil || t.Status.Phase.Terminal() || c.Reason == string(t.Status.Phase) {
+		return "", ""
+	}
+	return c.Reason, c.Message
+}
+
+func waitingMessage(t *api.Transaction) string {
+	_, message := waiting(t)
+	return message
+}

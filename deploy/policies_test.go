@@ -1,0 +1,249 @@
+package deploy_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/testcluster"
+)
+
+const (
+	identityPolicy = "ValidatingAdmissionPolicy 'transaction-identity.backup.janus.io'"
+	specPolicy     = "ValidatingAdmissionPolicy 'transaction-spec.backup.janus.io'"
+)
+
+var (
+	impersonate = grant{"", "serviceaccounts", "", "impersonate"}
+	use         = grant{"backup.janus.io", "serviceaccounts", "", "use"}
+)
+
+// TestWhoMayNameAServiceAccount is the escalation that must not be: whoever may
+// only create Transactions names a powerful ServiceAccount.
+func TestWhoMayNameAServiceAccount(t *testing.T) {
+	in := install(t)
+	namespace := testcluster.Namespace(t)
+	awaitPolicies(t, in, namespace)
+	for _, c := range []struct {
+		title   string
+		prepare func(t *testing.T, user string)
+		allowed []string
+		refused []string
+	}{
+		{
+			title:   "somebody who may only create Transactions",
+			prepare: func(t *testing.T, user string) { bind(t, in, namespace, "janus-editor", user) },
+			refused: []string{"powerful", "deployer", "default", "no-such-account"},
+		},
+		{
+			title: "somebody who may impersonate one",
+			prepare: func(t *testing.T, user string) {
+				bind(t, in, namespace, "janus-editor", user)
+				permit(t, in, namespace, user, impersonate)
+			},
+			allowed: []string{"deployer"},
+			refused: []string{"powerful", "default"},
+		},
+		{
+			title: "somebody who may use one",
+			prepare: func(t *testing.T, user string) {
+				bind(t, in, namespace, "janus-editor", user)
+				permit(t, in, namespace, user, use)
+			},
+			allowed: []string{"deployer"},
+			refused: []string{"powerful", "default"},
+		},
+		{
+			title: "somebody who may use one by the name in the core group, which means nothing",
+			prepare: func(t *testing.T, user string) {
+				bind(t, in, namespace, "janus-editor", user)
+				permit(t, in, namespace, user, grant{"", "serviceaccounts", "", "use"})
+			},
+			refused: []string{"deployer"},
+		},
+		{
+			title: "somebody who may impersonate it in another namespace",
+			prepare: func(t *testing.T, user string) {
+				bind(t, in, namespace, "janus-editor", user)
+				permit(t, in, "default", user, impersonate)
+			},
+			refused: []string{"deployer"},
+		},
+		{
+			title:   "an editor of the namespace",
+			prepare: func(t *testing.T, user string) { bind(t, in, namespace, "edit", user) },
+			allowed: []string{"deployer", "powerful", "default"},
+		},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			user := strings.ReplaceAll(c.title, " ", "-")
+			c.prepare(t, user)
+			awaitCreator(t, in, namespace, user)
+			client := in.as(t, user).Resource(v1alpha1.Resource).Namespace(namespace)
+			for _, account := range c.allowed {
+				require.Eventually(t, func() bool {
+					_, err := client.Create(t.Context(), transaction(account), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+					return err == nil
+				}, settle, poll, "%s is allowed", account)
+			}
+			for _, account := range c.refused {
+				_, err := client.Create(t.Context(), transaction(account), metav1.CreateOptions{})
+				require.True(t, apierrors.IsForbidden(err), "%s: got %v", account, err)
+				require.ErrorContains(t, err, identityPolicy)
+				require.ErrorContains(t, err, `user "`+user+`" may not let a Transaction act as ServiceAccount `+namespace+"/"+account+
+					": that takes the verb impersonate on serviceaccounts, or use on serviceaccounts.backup.janus.io")
+			}
+		})
+	}
+}
+
+func TestApplyIsJudgedAsCreate(t *testing.T) {
+	in := install(t)
+	namespace := testcluster.Namespace(t)
+	awaitPolicies(t, in, namespace)
+	bind(t, in, namespace, "janus-editor", "applier")
+	awaitCreator(t, in, namespace, "applier")
+	tx := transaction("powerful")
+	tx.SetGenerateName("")
+	tx.SetName("applied")
+	_, err := in.as(t, "applier").Resource(v1alpha1.Resource).Namespace(namespace).
+		Apply(t.Context(), "applied", tx, metav1.ApplyOptions{FieldManager: "applier"})
+	require.True(t, apierrors.IsForbidden(err), "got %v", err)
+	require.ErrorContains(t, err, identityPolicy)
+}
+
+// TestWhoeverMayEditMayLabel shows that the policy leaves alone what chooses no
+// ServiceAccount: somebody else's Transaction can be labelled, and released.
+func TestWhoeverMayEditMayLabel(t *testing.T) {
+	in := install(t)
+	namespace := testcluster.Namespace(t)
+	awaitPolicies(t, in, namespace)
+	tx, err := in.dynamic.Resource(v1alpha1.Resource).Namespace(namespace).Create(t.Context(), transaction("powerful"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	bind(t, in, namespace, "janus-editor", "labeller")
+	awaitCreator(t, in, namespace, "labeller")
+	client := in.as(t, "labeller").Resource(v1alpha1.Resource).Namespace(namespace)
+	_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"team":"blue"},"finalizers":["backup.janus.io/lease-cleanup"]}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+func TestSpecUpdateIsRefused(t *testing.T) {
+	in := install(t)
+	namespace := testcluster.Namespace(t)
+	awaitPolicies(t, in, namespace)
+	client := in.dynamic.Resource(v1alpha1.Resource).Namespace(namespace)
+	tx, err := client.Create(t.Context(), transaction("deployer"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	updates := map[string]string{
+		"another ServiceAccount":  `[{"op":"replace","path":"/spec/serviceAccountName","value":"powerful"}]`,
+		"a value deep in content": `[{"op":"replace","path":"/spec/changes/0/content/data/colour","value":"red"}]`,
+	}
+	for title, patch := range updates {
+		_, err := client.Patch(t.Context(), tx.GetName(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+		require.True(t, apierrors.IsInvalid(err), "%s: got %v", title, err)
+		require.ErrorContains(t, err, "spec is immutable: create another Transaction instead")
+		assert.NotContains(t, err.Error(), specPolicy, "the CRD refuses it before the policy is asked")
+	}
+
+	// The policy by itself, where the CRD has lost its rule.
+	withoutRule(t, in)
+	for title, patch := range updates {
+		require.Eventually(t, func() bool {
+			_, err := client.Patch(t.Context(), tx.GetName(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+			require.True(t, apierrors.IsInvalid(err), "%s: got %v", title, err)
+			return strings.Contains(err.Error(), specPolicy)
+		}, settle, poll, "%s is refused by the policy", title)
+	}
+	_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"blue"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// withoutRule takes the rule that the spec is immutable out of the CRD until the
+// test ends.
+func withoutRule(t *testing.T, in installation) {
+	t.Helper()
+	crds := in.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	const (
+		name = "transactions.backup.janus.io"
+		rule = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations"
+	)
+	_, err := crds.Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"`+rule+`"}]`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		crd, err := runtime.Encode(unstructured.UnstructuredJSONScheme, in.find(t, "CustomResourceDefinition", name))
+		require.NoError(t, err)
+		force := true
+		// The context of the test has ended by now.
+		_, err = crds.Patch(context.Background(), name, types.ApplyPatchType, crd, metav1.PatchOptions{FieldManager: "deploy-test", Force: &force})
+		require.NoError(t, err)
+	})
+}
+
+func TestExpressionsHaveNoTypeErrors(t *testing.T) {
+	in := install(t)
+	for _, name := range []string{"transaction-identity.backup.janus.io", "transaction-spec.backup.janus.io"} {
+		require.Eventually(t, func() bool {
+			policy, err := in.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
+			require.NoError(t, err)
+			if policy.Status.TypeChecking == nil || policy.Status.ObservedGeneration != policy.Generation {
+				return false
+			}
+			assert.Empty(t, policy.Status.TypeChecking.ExpressionWarnings)
+			return true
+		}, settle, poll, "%s is type-checked", name)
+	}
+}
+
+// awaitPolicies waits until both policies are enforced, which is shown by a
+// refusal of what they forbid and everything else allows.
+func awaitPolicies(t *testing.T, in installation, namespace string) {
+	t.Helper()
+	user := "system:janus-test-probe"
+	bind(t, in, namespace, "janus-editor", user)
+	client := in.as(t, user).Resource(v1alpha1.Resource).Namespace(namespace)
+	require.Eventually(t, func() bool {
+		_, err := client.Create(t.Context(), transaction("probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), identityPolicy)
+	}, settle, poll, "the policy is enforced")
+}
+
+// awaitCreator waits until a binding that lets the user create Transactions has
+// reached the authorizer.
+func awaitCreator(t *testing.T, in installation, namespace, user string) {
+	t.Helper()
+	who := authorizationv1.SubjectAccessReviewSpec{User: user}
+	require.Eventually(t, func() bool {
+		return allowed(t, in.client, who, grant{"backup.janus.io", "transactions", "", "create"}, namespace)
+	}, settle, poll, "%s may create Transactions", user)
+}
+
+// transaction is valid but for the question who may name the ServiceAccount.
+func transaction(account string) *unstructured.Unstructured {
+	tx := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{
+			"serviceAccountName": account,
+			"changes": []any{map[string]any{
+				"type":    "Create",
+				"target":  map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"},
+				"content": map[string]any{"data": map[string]any{"colour": "blue"}},
+			}},
+		},
+	}}
+	tx.SetGroupVersionKind(v1alpha1.Kind)
+	tx.SetGenerateName("tx-")
+	return tx
+}

@@ -1,0 +1,184 @@
+package deploy_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"janus.io/janus/internal/testcluster"
+)
+
+// grant is one verb on one resource.
+type grant struct{ group, resource, subresource, verb string }
+
+func (g grant) String() string {
+	if g.subresource == "" {
+		return fmt.Sprintf("%s %s.%s", g.verb, g.resource, g.group)
+	}
+	return fmt.Sprintf("%s %s/%s.%s", g.verb, g.resource, g.subresource, g.group)
+}
+
+func grants(group, resource, subresource string, verbs ...string) []grant {
+	var all []grant
+	for _, verb := range verbs {
+		all = append(all, grant{group, resource, subresource, verb})
+	}
+	return all
+}
+
+// own is all that janusd does as itself, in any namespace.
+var own = slices.Concat(
+	grants("backup.janus.io", "transactions", "", "get", "list", "watch", "patch", "update"),
+	grants("backup.janus.io", "transactions", "status", "patch", "update"),
+	grants("backup.janus.io", "transactions", "finalizers", "update"),
+	grants("", "serviceaccounts", "", "get", "impersonate"),
+	grants("coordination.k8s.io", "leases", "", "get", "list", "create", "update", "delete"),
+	grants("", "configmaps", "", "get", "create", "delete", "patch"),
+	grants("", "secrets", "", "get", "create", "delete", "patch"),
+	grants("", "namespaces", "", "get"),
+	grants("events.k8s.io", "events", "", "create", "patch"),
+)
+
+// janusd is its identity, with the groups that the API server gives it.
+var janusd = authorizationv1.SubjectAccessReviewSpec{
+	User:   "system:serviceaccount:janus-system:janusd",
+	Groups: []string{"system:serviceaccounts", "system:serviceaccounts:janus-system", "system:authenticated"},
+}
+
+func TestJanusdMayDoWhatItDoes(t *testing.T) {
+	in := install(t)
+	for _, namespace := range []string{"default", ownNamespace} {
+		for _, g := range own {
+			assert.True(t, allowed(t, in.client, janusd, g, namespace), "%s in %s", g, namespace)
+		}
+	}
+}
+
+func TestJanusdMayDoNothingElse(t *testing.T) {
+	in := install(t)
+	for _, g := range slices.Concat(
+		grants("", "secrets", "", "list", "watch", "update", "deletecollection"),
+		grants("", "configmaps", "", "list", "watch", "update", "deletecollection"),
+		grants("apps", "deployments", "", "get", "list", "create", "update", "patch", "delete"),
+		grants("", "pods", "", "get", "create", "delete"),
+		grants("", "pods", "exec", "create"),
+		grants("", "serviceaccounts", "", "create", "delete", "list"),
+		grants("", "serviceaccounts", "token", "create"),
+		grants("", "users", "", "impersonate"),
+		grants("", "groups", "", "impersonate"),
+		grants("authentication.k8s.io", "uids", "", "impersonate"),
+		grants("authentication.k8s.io", "userextras", "scopes", "impersonate"),
+		grants("rbac.authorization.k8s.io", "clusterroles", "", "bind", "escalate", "create"),
+		grants("rbac.authorization.k8s.io", "clusterrolebindings", "", "create"),
+		grants("backup.janus.io", "transactions", "", "create", "delete"),
+		grants("admissionregistration.k8s.io", "validatingadmissionpolicies", "", "update", "delete"),
+		grants("", "namespaces", "", "list", "create", "delete"),
+	) {
+		assert.False(t, allowed(t, in.client, janusd, g, "default"), "%s", g)
+	}
+
+	// The table above cannot be complete; the role can be read whole.
+	role := into[rbacv1.ClusterRole](t, in.find(t, "ClusterRole", "janusd"))
+	var granted []string
+	for _, rule := range role.Rules {
+		require.Empty(t, rule.ResourceNames)
+		require.Empty(t, rule.NonResourceURLs)
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					granted = append(granted, fmt.Sprintf("%s %s.%s", verb, resource, group))
+				}
+			}
+		}
+	}
+	var needed []string
+	for _, g := range own {
+		needed = append(needed, g.String())
+	}
+	assert.ElementsMatch(t, needed, granted)
+}
+
+func TestUserRoles(t *testing.T) {
+	in := install(t)
+	namespace := testcluster.Namespace(t)
+	write := grants("backup.janus.io", "transactions", "", "create", "update", "patch", "delete", "deletecollection")
+	read := grants("backup.janus.io", "transactions", "", "get", "list", "watch")
+	journal := grants("backup.janus.io", "transactions", "status", "update", "patch")
+	for _, c := range []struct {
+		role              string
+		may, mayNot       []grant
+		mayImpersonateAny bool
+	}{
+		{role: "janus-editor", may: slices.Concat(read, write), mayNot: journal},
+		{role: "janus-viewer", may: read, mayNot: slices.Concat(write, journal)},
+		{role: "admin", may: slices.Concat(read, write), mayNot: journal, mayImpersonateAny: true},
+		{role: "edit", may: slices.Concat(read, write), mayNot: journal, mayImpersonateAny: true},
+		// A Transaction can carry the content of a Secret, which view may not read.
+		{role: "view", mayNot: slices.Concat(read, write, journal)},
+	} {
+		t.Run(c.role, func(t *testing.T) {
+			user := authorizationv1.SubjectAccessReviewSpec{User: "user-of-" + c.role}
+			bind(t, in, namespace, c.role, user.User)
+			if len(c.may) > 0 {
+				require.Eventually(t, func() bool { return allowed(t, in.client, user, c.may[0], namespace) },
+					settle, poll, "the role is aggregated and bound")
+			}
+			for _, g := range c.may {
+				assert.True(t, allowed(t, in.client, user, g, namespace), "%s", g)
+			}
+			for _, g := range c.mayNot {
+				assert.False(t, allowed(t, in.client, user, g, namespace), "%s", g)
+			}
+			assert.Equal(t, c.mayImpersonateAny,
+				allowed(t, in.client, user, grant{"", "serviceaccounts", "", "impersonate"}, namespace))
+		})
+	}
+}
+
+// allowed asks the API server's authorizer.
+func allowed(t *testing.T, client kubernetes.Interface, who authorizationv1.SubjectAccessReviewSpec, g grant, namespace string) bool {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: who}
+	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+		Group: g.group, Resource: g.resource, Subresource: g.subresource, Verb: g.verb, Namespace: namespace, Name: "anything",
+	}
+	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return answer.Status.Allowed
+}
+
+// bind gives a user a ClusterRole in a namespace.
+func bind(t *testing.T, in installation, namespace, role, user string) {
+	t.Helper()
+	_, err := in.client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// permit gives a user one verb on what is named deployer.
+func permit(t *testing.T, in installation, namespace, user string, g grant) {
+	t.Helper()
+	role, err := in.client.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{g.group}, Resources: []string{g.resource}, Verbs: []string{g.verb}, ResourceNames: []string{"deployer"},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = in.client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}

@@ -1,0 +1,15 @@
+// Package e2e runs whole Transactions on a real API server and looks at what is
+// there afterwards: phases, reasons, messages, events, targets, and that nothing
+// is left behind.
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"janus.io/janus/internal/testcluster"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Audit: true}))
+}

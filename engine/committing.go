@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+func uid(s string) types.UID { return types.UID(s) }
+
+// begin records the first intent.
+func (s *saga) begin(ctx context.Context) error {
+	return s.record(ctx, 0, func(status *api.TransactionStatus) error {
+		return movePhase(status, api.PhaseCommitting)
+	})
+}
+
+// open records the intent of an item that the checkpoint before did not open.
+func (s *saga) open(ctx context.Context, i int) error {
+	return s.record(ctx, i, func(*api.TransactionStatus) error { return nil })
+}
+
+// record writes a checkpoint that also opens the intent of item next, if there
+// is one and its before-image is saved. That is what makes the price of an item
+// one status write.
+func (s *saga) record(ctx context.Context, next int, change func(*api.TransactionStatus) error) error {
+	opened := -1
+	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if err := change(status); err != nil {
+			return err
+		}
+		if next < len(status.Items) && status.Items[next].State == api.ItemPrepared {
+			opened = next
+			return moveItem(&status.Items[next], api.ItemCommitting)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.fresh, s.sure = opened, opened
+	return nil
+}
+
+// capture takes the before-image of an item whose target an earlier item has
+// changed by now.
+func (s *saga) capture(ctx context.Context, i int) error {
+	if err := s.Locks.Keep(ctx, s.txn); err != nil {
+		return s.turnOr(ctx, i, err)
+	}
+	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i})
+	if err != nil {
+		return s.turnOr(ctx, i, err)
+	}
+	return s.record(ctx, i, func(status *api.TransactionStatus) error {
+		return recordImages(status, []int{i}, saved)
+	})
+}
+
+// do makes a change whose intent this run has just recorded.
+func (s *saga) do(ctx context.Context, i int) error {
+	if err := s.Locks.Keep(ctx, s.txn); err != nil {
+		return s.turnOr(ctx, i, err)
+	}
+	return s.send(ctx, i)
+}
+
+// resolve goes on with an intent that this run found open, or whose outcome it
+// does not know: the target says whether the change is in effect.
+func (s *saga) resolve(ctx context.Context, i int) error {
+	if err := s.Locks.Keep(ctx, s.txn); err != nil {
+		return s.turnOr(ctx, i, err)
+	}
+	in, err := intentOf(s.txn, i, api.ItemCommitting)
+	if err != nil {
+		return err
+	}
+	finding, err := s.Changes.Observe(ctx, in)
+	if err != nil {
+		return s.turnOr(ctx, i, err)
+	}
+	switch finding {
+	case Applied:
+		return s.committed(ctx, i)
+	case Diverged:
+		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
+	default:
+		return s.send(ctx, i)
+	}
+}
+
+// send makes the change and records that it is in effect. When it is refused and
+// no earlier request for it can still land, it is known not to be in effect;
+// otherwise the refusal proves nothing, and settle finds out.
+func (s *saga) send(ctx context.Context, i int) error {
+	in, err := intentOf(s.txn, i, api.ItemCommitting)
+	if err != nil {
+		return err
+	}
+	s.fresh = -1
+	err = s.Changes.Do(ctx, in)
+	switch {
+	case err == nil:
+		return s.committed(ctx, i)
+	case definite(err) && s.sure == i:
+		return s.reject(ctx, i, err)
+	case definite(err):
+		return s.turn(ctx, itemCause(s.txn, i, err))
+	case fault.ClassOf(err) == fault.Unknown:
+		s.sure = -1
+	}
+	return err
+}
+
+// committed records item i as done and opens the intent of the next.
+func (s *saga) committed(ctx context.Context, i int) error {
+	return s.record(ctx, i+1, func(status *api.TransactionStatus) error {
+		return moveItem(&status.Items[i], api.ItemCommitted)
+	})
+}
+
+// reject records that the change of item i was refused, and turns round.
+func (s *saga) reject(ctx context.Context, i int, err error) error {
+	cause := itemCause(s.txn, i, err)
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		item := &status.Items[i]
+		item.Reason, item.Message = cause.Reason, cause.Message
+		if err := moveItem(item, api.ItemRejected); err != nil {
+			return err
+		}
+		return s.turnStatus(status, cause)
+	})
+}
+
+// turnOr turns round because of item i on an error that will not heal, and waits
+// on any other.
+func (s *saga) turnOr(ctx context.Context, i int, err error) error {
+	if definite(err) {
+		return s.turn(ctx, itemCause(s.txn, i, err))
+	}
+	return err
+}
+
+// turn stops committing and starts rolling back. An intent that was recorded but
+// not acted on is known not to be in effect.
+func (s *saga) turn(ctx context.Context, cause Cause) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if s.fresh >= 0 {
+			if err := moveItem(&status.Items[s.fresh], api.ItemRejected); err != nil {
+				return err
+			}
+		}
+		if i := indexOf(status.Items, cause.Item); i >= 0 {
+			status.Items[i].Reason, status.Items[i].Message = cause.Reason, cause.Message
+		}
+		return s.turnStatus(status, cause)
+	})
+}
+
+func (s *saga) turnStatus(status *api.TransactionStatus, cause Cause) error {
+	s.fresh = -1
+	setCause(status, s.txn.Generation, s.clock.Now(), cause)
+	status.RollbackStartTime = s.now()
+	return movePhase(status, api.PhaseRollingBack)
+}
+
+func itemCause(t *api.Transaction, i int, err error) Cause {
+	cause := causeOf(err)
+	cause.Item = t.Status.Items[i].Name
+	return cause
+}
+
+func indexOf(items []api.Item, name string) int {
+	for i := range items {
+		if name != "" && items[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func diverged(t *api.Transaction, i int) error {
+	target := t.Status.Items[i].Target
+	return fault.New(fault.Conflict, fault.Drifted, "observe", Describe(target),
+		"it is neither as it was nor as the change would leave it: somebody else has written it").
+		WithHint("their version is kept; compare it with the before-image and correct it by hand")
+}
+
+// Describe writes a target as a person would: "Deployment shop/web".
+func Describe(t api.Target) string {
+	if t.Namespace == "" {
+		return t.Kind + " " + t.Name
+	}
+	return t.Kind + " " + t.Namespace + "/" + t.Name
+}

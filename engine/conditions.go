@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Reasons of conditions that are not causes of failure.
+const (
+	reasonPassed       = "AllValidationsPassed"
+	reasonHeld         = "LocksHeld"
+	reasonReleased     = "Released"
+	reasonNotNeeded    = "NotNeeded"
+	reasonNothingToDo  = "NothingCommitted"
+	reasonIncomplete   = "RollbackIncomplete"
+	reasonNotYet       = "NotYet"
+	reasonFinished     = "Finished"
+	reasonRunning      = "Running"
+	messageNothingDone = "nothing was changed"
+)
+
+// summarize derives from the phase and the items everything in the status that
+// is there for readers: progress, failed item, duration and conditions.
+func summarize(t *api.Transaction, now time.Time) {
+	status := &t.Status
+	committed := 0
+	for i := range status.Items {
+		if status.Items[i].Committed {
+			committed++
+		}
+	}
+	status.Progress = fmt.Sprintf("%d/%d", committed, len(t.Spec.Changes))
+	if status.CompletionTime != nil && status.StartTime != nil {
+		status.Duration = status.CompletionTime.Sub(status.StartTime.Time).String()
+	}
+	for _, c := range conditions(status, len(t.Spec.Changes)) {
+		setCondition(status, t.Generation, now, c)
+	}
+}
+
+// setCause records why the Transaction does not commit; the first cause stays.
+func setCause(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	if reason, _ := causeOnRecord(status); reason != "" {
+		return
+	}
+	status.FailedItem = cause.Item
+	message := cause.Message
+	if cause.Item != "" {
+		message = "item " + cause.Item + ": " + message
+	}
+	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, fault.Printable(message)})
+}
+
+func causeOnRecord(status *api.TransactionStatus) (reason, message string) {
+	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return "", ""
+	}
+	return c.Reason, c.Message
+}
+
+type condition struct {
+	kind    string
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+}
+
+const (
+	yes     = metav1.ConditionTrue
+	no      = metav1.ConditionFalse
+	unknown = metav1.ConditionUnknown
+)
+
+// conditions gives every condition that the phase implies, in the polarity that
+// kstatus understands: Reconciling while running, Ready on success, Stalled on any
+// other end.
+func conditions(status *api.TransactionStatus, total int) []condition {
+	reason, cause := causeOnRecord(status)
+	switch status.Phase {
+	case api.PhaseCommitted:
+		done := fmt.Sprintf("all %d changes are in effect", total)
+		return []condition{
+			{api.ConditionLocked, no, reasonReleased, "all locks are released"},
+			{api.ConditionSucceeded, yes, string(status.Phase), done},
+			{api.ConditionReady, yes, string(status.Phase), done},
+			{api.ConditionReconciling, no, reasonFinished, done},
+			{api.ConditionStalled, no, reasonFinished, done},
+			{api.ConditionRolledBack, no, reasonNotNeeded, done},
+		}
+	case api.PhaseRolledBack:
+		return ended(reason, cause+"; every change that had landed is taken back",
+			condition{api.ConditionRolledBack, yes, string(status.Phase), "every change that had landed is taken back"})
+	case api.PhaseFailed:
+		return failedConditions(status, reason, cause)
+	case api.PhaseRollingBack:
+		return []condition{
+			{api.ConditionReady, no, reason, "rolling back: " + cause},
+			{api.ConditionReconciling, yes, string(status.Phase), "taking back what has landed: " + cause},
+			{api.ConditionStalled, no, reasonRunning, "the rollback is running"},
+			{api.ConditionRolledBack, no, string(status.Phase), "the rollback is running"},
+		}
+	default:
+		return running(status)
+	}
+}
+
+func failedConditions(status *api.TransactionStatus, reason, cause string) []condition {
+	left := unresolvedItems(status)
+	if len(left) == 0 {
+		invalid := ended(reason, cause+"; "+messageNothingDone,
+			condition{api.ConditionRolledBack, no, reasonNothingToDo, messageNothingDone})
+		if !meta.IsStatusConditionTrue(status.Conditions, api.ConditionValidated) {
+			invalid = append(invalid, condition{api.ConditionValidated, no, reason, cause})
+		}
+		return invalid
+	}
+	message := fault.Printable(fmt.Sprintf("not taken back: %s; the rollback began because: %s", strings.Join(left, "; "), cause))
+	return ended(reasonIncomplete, message, condition{api.ConditionRolledBack, no, reasonIncomplete, message})
+}
+
+func ended(reason, message string, rolledBack condition) []condition {
+	return []condition{
+		{api.ConditionLocked, no, reasonReleased, "all locks are released"},
+		{api.ConditionReady, no, reason, message},
+		{api.ConditionReconciling, no, reasonFinished, message},
+		{api.ConditionStalled, yes, reason, message},
+		rolledBack,
+	}
+}
+
+func running(status *api.TransactionStatus) []condition {
+	phase := status.Phase
+	if phase == "" {
+		phase = api.PhasePending
+	}
+	step := map[api.Phase]string{
+		api.PhasePending:    "validating the changes",
+		api.PhasePreparing:  "taking the locks and saving the before-images",
+		api.PhasePrepared:   "ready to make the changes",
+		api.PhaseCommitting: "making the changes",
+	}[phase]
+	validated := condition{api.ConditionValidated, unknown, reasonNotYet, "the changes have not been tried yet"}
+	locked := condition{api.ConditionLocked, no, reasonNotYet, "the locks are not all held yet"}
+	if phase == api.PhasePrepared || phase == api.PhaseCommitting {
+		validated = condition{api.ConditionValidated, yes, reasonPassed, "every change that can be tried was accepted"}
+		locked = condition{api.ConditionLocked, yes, reasonHeld, "every target is locked"}
+	}
+	return []condition{
+		validated, locked,
+		{api.ConditionSucceeded, unknown, string(phase), step},
+		{api.ConditionReady, no, string(phase), step},
+		{api.ConditionReconciling, yes, string(phase), step},
+		{api.ConditionStalled, no, reasonRunning, step},
+		{api.ConditionRolledBack, no, reasonNotNeeded, "nothing has failed"},
+	}
+}
+
+func unresolvedItems(status *api.TransactionStatus) []string {
+	var out []string
+	for i := range status.Items {
+		if item := &status.Items[i]; item.State == api.ItemUnresolved {
+			out = append(out, fmt.Sprintf("item %s (%s): %s", item.Name, Describe(item.Target), item.Message))
+		}
+	}
+	return out
+}
+
+func setCondition(status *api.TransactionStatus, generation int64, now time.Time, c condition) {
+	next := metav1.Condition{
+		Type: c.kind, Status: c.status, Reason: c.reason, Message: c.message,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+	}
+	if old := meta.FindStatusCondition(status.Conditions, c.kind); old != nil && old.Status == next.Status && !old.LastTransitionTime.IsZero() {
+		next.LastTransitionTime = old.LastTransitionTime
+	}
+	meta.RemoveStatusCondition(&status.Conditions, c.kind)
+	status.Conditions = append(status.Conditions, next)
+}
+
+// note records, once, what the Transaction waits for, so that a person who looks
+// sees it. Errors that repeat are not written again.
+func (s *saga) note(ctx context.Context, err error) error {
+	reason, message := fault.ReasonOf(err), fault.Message(err)
+	current := meta.FindStatusCondition(s.txn.Status.Conditions, api.ConditionReconciling)
+	if s.txn.Status.Phase.Terminal() || current != nil && current.Reason == reason &&
+		(current.Message == message || fault.ClassOf(err) == fault.Unknown) {
+		return nil
+	}
+	next := s.txn.DeepCopy()
+	now := s.clock.Now()
+	if phase := next.Status.Phase; phase == "" || phase == api.PhasePending {
+		s.accept(&next.Status)
+		next.Status.Phase = api.PhasePending
+	}
+	next.Status.Version++
+	summarize(next, now)
+	setCondition(&next.Status, next.Generation, now, condition{api.ConditionReconciling, yes, reason, message})
+	setCondition(&next.Status, next.Generation, now, condition{api.ConditionReady, no, reason, message})
+	if reason == fault.LockHeld {
+		setCondition(&next.Status, next.Generation, now, condition{api.ConditionLocked, no, reason, message})
+	}
+	stored, err := s.Journal.Checkpoint(ctx, next)
+	if err != nil {
+		return err
+	}
+	s.acknowledged(stored)
+	return nil
+}
+
+// waitingFor is what note recorded last, if the Transaction still waits for it.
+func waitingFor(t *api.Transaction) string {
+	c := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReconciling)
+	if c == nil || c.Reason == string(t.Status.Phase) {
+		return ""
+	}
+	return c.Message
+}

@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Verb is what a step does.
+type Verb string
+
+// The verbs, in the order in which a Transaction meets them.
+const (
+	Nothing    Verb = "Nothing"    // ended, and cleared up
+	Await      Verb = "Await"      // ended; look again at Action.At
+	Hold       Verb = "Hold"       // add the finalizer
+	Validate   Verb = "Validate"   // resolve and check the changes
+	Prepare    Verb = "Prepare"    // lock, read, save before-images
+	Begin      Verb = "Begin"      // record the first intent
+	Capture    Verb = "Capture"    // prepare an item whose target an earlier item changed
+	Open       Verb = "Open"       // record the intent of an item
+	Do         Verb = "Do"         // make a change whose intent was just recorded
+	Resolve    Verb = "Resolve"    // observe an open intent, then do or record
+	Finish     Verb = "Finish"     // every change is in effect: end
+	Fail       Verb = "Fail"       // end before any change was made
+	Turn       Verb = "Turn"       // stop committing, start rolling back
+	Settle     Verb = "Settle"     // find out about an open intent while rolling back
+	OpenUndo   Verb = "OpenUndo"   // record that an item is about to be taken back
+	Undo       Verb = "Undo"       // take an item back
+	FinishUndo Verb = "FinishUndo" // nothing is left to take back: end
+	Recover    Verb = "Recover"    // take up a failed rollback again
+	Abandon    Verb = "Abandon"    // being deleted: let go of everything
+)
+
+// Action is the next step of a Transaction.
+type Action struct {
+	Verb Verb
+	// Item is the item that the step is about, for those that are about one.
+	Item int
+	// Cause says why, for Fail and Turn.
+	Cause Cause
+	// At is when to look again, for Await.
+	At time.Time
+}
+
+// Cause is why a Transaction does not commit.
+type Cause struct {
+	Reason, Message string
+	// Item is the name of the item that failed; empty when it is about none.
+	Item string
+}
+
+// Policy holds the limits that are not the Transaction's own.
+type Policy struct {
+	// Recoveries is how often a failed rollback is taken up again.
+	Recoveries int32
+	// RecoveryDelay is the wait before the first recovery; each further one waits
+	// four times as long.
+	RecoveryDelay time.Duration
+	// SettleTime is how long a request may take to land after its sender has
+	// given up on it. An intent is not written off before that.
+	SettleTime time.Duration
+}
+
+// DefaultPolicy takes a failed rollback up three times, after half a minute, two
+// minutes and eight. The settle time covers the request timeout of 15 s, which
+// the API server is told and keeps, and some slack for the network.
+var DefaultPolicy = Policy{Recoveries: 3, RecoveryDelay: 30 * time.Second, SettleTime: 20 * time.Second}
+
+// Decide gives the next step of a Transaction as the API server last stored it.
+// fresh is the item whose intent this process recorded and has not acted on yet,
+// or -1. It is a pure function.
+func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action {
+	status := &t.Status
+	switch {
+	case status.Phase.Terminal():
+		return decideEnded(t, now, policy)
+	case status.Phase == api.PhaseCommitting && allCommitted(t):
+		return Action{Verb: Finish}
+	case status.Phase == api.PhaseRollingBack:
+		return decideRollingBack(t)
+	case t.DeletionTimestamp != nil:
+		return decideDeleted(t)
+	case !hasFinalizer(t):
+		return Action{Verb: Hold}
+	}
+	if cause, stop := mustStop(t, now); stop {
+		return stopWith(t, cause)
+	}
+	switch status.Phase {
+	case api.PhasePreparing:
+		return Action{Verb: Prepare}
+	case api.PhasePrepared:
+		return Action{Verb: Begin}
+	case api.PhaseCommitting:
+		return decideCommitting(t, fresh)
+	default:
+		return Action{Verb: Validate}
+	}
+}
+
+func decideCommitting(t *api.Transaction, fresh int) Action {
+	for i := range t.Status.Items {
+		switch t.Status.Items[i].State {
+		case api.ItemCommitted:
+			continue
+		case api.ItemPending:
+			return Action{Verb: Capture, Item: i}
+		case api.ItemPrepared:
+			return Action{Verb: Open, Item: i}
+		default:
+			if fresh == i {
+				return Action{Verb: Do, Item: i}
+			}
+			return Action{Verb: Resolve, Item: i}
+		}
+	}
+	return Action{Verb: Finish}
+}
+
+// decideRollingBack goes through the items in reverse order.
+func decideRollingBack(t *api.Transaction) Action {
+	for i := len(t.Status.Items) - 1; i >= 0; i-- {
+		switch t.Status.Items[i].State {
+		case api.ItemCommitting:
+			return Action{Verb: Settle, Item: i}
+		case api.ItemCommitted:
+			return Action{Verb: OpenUndo, Item: i}
+		case api.ItemRollingBack:
+			return Action{Verb: Undo, Item: i}
+		}
+	}
+	return Action{Verb: FinishUndo}
+}
+
+// decideDeleted says what the deletion of a Transaction that is not rolling back
+// means. Before the first intent there is nothing to take back.
+func decideDeleted(t *api.Transaction) Action {
+	if t.Spec.OnDelete == api.DeleteRollback && t.Status.Phase == api.PhaseCommitting {
+		return Action{Verb: Turn, Cause: Cause{Reason: fault.Cancelled, Message: "the Transaction was deleted while it ran, and onDelete is Rollback"}}
+	}
+	return Action{Verb: Abandon}
+}
+
+func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
+	if t.DeletionTimestamp != nil {
+		if hasFinalizer(t) {
+			return Action{Verb: Abandon}
+		}
+		return Action{Verb: Nothing}
+	}
+	if t.Status.Phase == api.PhaseFailed && recoverable(t, policy) {
+		at := recoveryTime(t, policy)
+		if now.Before(at) {
+			return Action{Verb: Await, At: at}
+		}
+		return Action{Verb: Recover}
+	}
+	return Action{Verb: Nothing}
+}
+
+// recoverable reports whether a failed rollback may succeed when it is tried
+// again: an item is left, and not because of somebody else's write or a
+// before-image that cannot be trusted.
+func recoverable(t *api.Transaction, policy Policy) bool {
+	if t.Status.Recoveries >= policy.Recoveries || t.Status.RollbackRef == nil {
+		return false
+	}
+	for i := range t.Status.Items {
+		if mayHeal(&t.Status.Items[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func mayHeal(item *api.Item) bool {
+	if item.State != api.ItemUnresolved {
+		return false
+	}
+	switch item.Reason {
+	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.Irreversible,
+		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Invalid, fault.TooLarge:
+		return false
+	}
+	return true
+}
+
+func recoveryTime(t *api.Transaction, policy Policy) time.Time {
+	delay := policy.RecoveryDelay
+	for range t.Status.Recoveries {
+		delay *= 4
+	}
+	if t.Status.CompletionTime == nil {
+		return time.Time{}
+	}
+	return t.Status.CompletionTime.Add(delay)
+}
+
+// mustStop reports what makes a Transaction stop that has not ended.
+func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
+	accepted := t.Status.Phase != "" && t.Status.Phase != api.PhasePending
+	if accepted && t.Generation != t.Status.ObservedGeneration {
+		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
+			"the spec was changed after it was accepted (generation %d, accepted %d); create another Transaction instead",
+			t.Generation, t.Status.ObservedGeneration)}, true
+	}
+	if t.Status.StartTime != nil && now.After(t.Status.StartTime.Add(Timeout(t))) {
+		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))
+		if waiting := waitingFor(t); waiting != "" {
+			message += ": " + waiting
+		}
+		return Cause{Reason: fault.DeadlineExceeded, Message: message}, true
+	}
+	return Cause{}, false
+}
+
+// stopWith ends a Transaction that has recorded no intent, and turns one that has.
+func stopWith(t *api.Transaction, cause Cause) Action {
+	if t.Status.Phase == api.PhaseCommitting {
+		return Action{Verb: Turn, Cause: cause}
+	}
+	return Action{Verb: Fail, Cause: cause}
+}
+
+func allCommitted(t *api.Transaction) bool {
+	for i := range t.Status.Items {
+		if t.Status.Items[i].State != api.ItemCommitted {
+			return false
+		}
+	}
+	return len(t.Status.Items) > 0
+}
+
+func hasFinalizer(t *api.Transaction) bool {
+	for _, f := range t.Finalizers {
+		if f == api.Finalizer {
+			return true
+		}
+	}
+	return false
+}
+
+// Defaults for durations that a Transaction leaves out, as in the CRD.
+const (
+	DefaultTimeout     = 30 * time.Minute
+	DefaultLockTimeout = 5 * time.Minute
+)
+
+// Timeout is how long the changes may take in all.
+func Timeout(t *api.Transaction) time.Duration { return duration(t.Spec.Timeout, DefaultTimeout) }
+
+// LockTimeout is how long a lock outlives the last sign of life of its holder.
+func LockTimeout(t *api.Transaction) time.Duration {
+	return duration(t.Spec.LockTimeout, DefaultLockTimeout)
+}
+
+// duration reads a duration that validation has accepted; the API server lets no
+// other in, and one that got in all the same means the default.
+func duration(d *api.Duration, def time.Duration) time.Duration {
+	if d == nil {
+		return def
+	}
+	parsed, err := time.ParseDuration(string(*d))
+	if err != nil || parsed <= 0 {
+		return def
+	}
+	return parsed
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// Ending lets go of everything first and writes the final phase last, so that
+// whoever sees a final phase sees nothing left behind. A crash in between finds
+// the same decision again: all items are in their last state.
+
+// finish ends a Transaction whose changes are all in effect.
+func (s *saga) finish(ctx context.Context) error {
+	return s.end(ctx, false, func(status *api.TransactionStatus) error {
+		return movePhase(status, api.PhaseCommitted)
+	})
+}
+
+// finishUndo ends a Transaction that has nothing left to take back, or nothing
+// that it can.
+func (s *saga) finishUndo(ctx context.Context) error {
+	return s.end(ctx, true, func(status *api.TransactionStatus) error {
+		if len(unresolvedItems(status)) > 0 {
+			return movePhase(status, api.PhaseFailed)
+		}
+		return movePhase(status, api.PhaseRolledBack)
+	})
+}
+
+// fail ends a Transaction that has recorded no intent.
+func (s *saga) fail(ctx context.Context, cause Cause) error {
+	return s.end(ctx, false, func(status *api.TransactionStatus) error {
+		s.accept(status)
+		setCause(status, s.txn.Generation, s.clock.Now(), cause)
+		status.RollbackRef = nil
+		return movePhase(status, api.PhaseFailed)
+	})
+}
+
+// end releases the locks, discards or keeps the before-images, removes the
+// finalizer and writes the final status. A Transaction that is being deleted goes
+// when its finalizer does, so its status is written before.
+func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.TransactionStatus) error) error {
+	deleting := s.txn.DeletionTimestamp != nil
+	if err := s.letGo(ctx, keepImages && !deleting); err != nil {
+		return err
+	}
+	steps := []func() error{
+		func() error { return s.removeFinalizer(ctx) },
+		func() error {
+			return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+				status.CompletionTime = s.now()
+				status.ObservedGeneration = s.txn.Generation
+				return final(status)
+			})
+		},
+	}
+	if deleting {
+		steps[0], steps[1] = steps[1], steps[0]
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	s.gone = deleting
+	return nil
+}
+
+// letGo releases the locks and discards the before-images. Before the Transaction
+// is accepted it holds neither.
+func (s *saga) letGo(ctx context.Context, keepImages bool) error {
+	if len(s.txn.Status.Items) == 0 {
+		return nil
+	}
+	if err := s.Locks.Release(ctx, s.txn); err != nil {
+		return err
+	}
+	return s.Planner.Discard(ctx, s.txn, keepImages)
+}
+
+func (s *saga) removeFinalizer(ctx context.Context) error {
+	if !hasFinalizer(s.txn) {
+		return nil
+	}
+	stored, err := s.Journal.RemoveFinalizer(ctx, s.txn)
+	if err != nil {
+		return &journalError{err}
+	}
+	s.txn = stored
+	return nil
+}
+
+// abandon lets a Transaction go that is being deleted and does not ask for its
+// changes to be taken back.
+func (s *saga) abandon(ctx context.Context) error {
+	if err := s.letGo(ctx, false); err != nil {
+		return err
+	}
+	if err := s.removeFinalizer(ctx); err != nil {
+		return err
+	}
+	s.Witness.Abandoned(s.txn)
+	s.gone = true
+	return nil
+}

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Engine carries Transactions out.
+type Engine struct {
+	Ports
+	clock  clock.WithTicker
+	policy Policy
+
+	mu       sync.Mutex
+	settling map[types.UID]time.Time // since when a Transaction waits for a request to land or not
+}
+
+// Ports are the engine's ways to the world.
+type Ports struct {
+	Journal Journal
+	Locks   Locks
+	Planner Planner
+	Changes Changes
+	Witness Witness
+}
+
+// New makes an Engine.
+func New(ports Ports, c clock.WithTicker, policy Policy) *Engine {
+	return &Engine{Ports: ports, clock: c, policy: policy, settling: map[types.UID]time.Time{}}
+}
+
+// Result says when a Transaction wants to be looked at again.
+type Result struct {
+	// After is a wait of known length; zero means that there is none.
+	After time.Duration
+	// Err is an error after which the Transaction is to be tried again with
+	// back-off. It is never one that the Transaction has ended with: those are in
+	// its status.
+	Err error
+}
+
+// pollInterval is how often a lock, a finalizer or a kind that is not served yet
+// is looked at again.
+const pollInterval = time.Second
+
+// Run takes a Transaction, as just read from the API server, as far as it goes:
+// until it ends, has to wait, or ctx is done. A step in hand is finished even
+// when ctx is done.
+func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
+	s := &saga{Engine: e, txn: t, fresh: -1, sure: -1}
+	for ctx.Err() == nil {
+		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
+		switch action.Verb {
+		case Nothing:
+			return Result{}
+		case Await:
+			return Result{After: action.At.Sub(e.clock.Now())}
+		}
+		if err := s.perform(context.WithoutCancel(ctx), action); err != nil {
+			return s.pause(context.WithoutCancel(ctx), err)
+		}
+		if s.gone {
+			return Result{}
+		}
+	}
+	return Result{}
+}
+
+// saga is one run of one Transaction.
+type saga struct {
+	*Engine
+	txn   *api.Transaction // as the API server last stored it
+	fresh int              // the item whose intent this run recorded and has not acted on
+	sure  int              // the item of which no request can be under way that this run has not seen answered
+	gone  bool             // the Transaction has been let go
+}
+
+func (s *saga) perform(ctx context.Context, a Action) error {
+	switch a.Verb {
+	case Hold:
+		return s.hold(ctx)
+	case Validate:
+		return s.validate(ctx)
+	case Prepare:
+		return s.prepare(ctx)
+	case Begin:
+		return s.begin(ctx)
+	case Capture:
+		return s.capture(ctx, a.Item)
+	case Open:
+		return s.open(ctx, a.Item)
+	case Do:
+		return s.do(ctx, a.Item)
+	case Resolve:
+		return s.resolve(ctx, a.Item)
+	case Finish:
+		return s.finish(ctx)
+	case Fail:
+		return s.fail(ctx, a.Cause)
+	case Turn:
+		return s.turn(ctx, a.Cause)
+	case Settle:
+		return s.settle(ctx, a.Item)
+	case OpenUndo:
+		return s.openUndo(ctx, a.Item)
+	case Undo:
+		return s.undo(ctx, a.Item)
+	case FinishUndo:
+		return s.finishUndo(ctx)
+	case Recover:
+		return s.recover(ctx)
+	default:
+		return s.abandon(ctx)
+	}
+}
+
+// checkpoint changes the status and writes it. Only when the API server has
+// acknowledged it does the run go on, with what the server stored.
+func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatus) error) error {
+	next := s.txn.DeepCopy()
+	if err := change(&next.Status); err != nil {
+		return err
+	}
+	next.Status.Version++
+	summarize(next, s.clock.Now())
+	stored, err := s.Journal.Checkpoint(ctx, next)
+	if err != nil {
+		return &journalError{err}
+	}
+	s.acknowledged(stored)
+	return nil
+}
+
+// acknowledged goes on with what the API server stored.
+func (s *saga) acknowledged(stored *api.Transaction) {
+	s.Witness.Checkpointed(s.txn, stored)
+	s.txn = stored
+}
+
+// journalError marks an error of a write to the Transaction itself: what is in
+// hand may be stale, so nothing more is written in this run.
+type journalError struct{ error }
+
+func (e *journalError) Unwrap() error { return e.error }
+
+// pause records what the Transaction waits for, once, and says when to go on.
+func (s *saga) pause(ctx context.Context, err error) Result {
+	if j, ok := err.(*journalError); ok { //nolint:errorlint // made in this package and never wrapped
+		return Result{Err: j.error}
+	}
+	if err := s.note(ctx, err); err != nil {
+		return Result{Err: err}
+	}
+	switch {
+	case fault.Is(err, fault.LockHeld), fault.Is(err, fault.Terminating), fault.Is(err, settling):
+		return Result{After: pollInterval}
+	case fault.RetryAfter(err) > 0:
+		return Result{After: fault.RetryAfter(err)}
+	default:
+		return Result{Err: err}
+	}
+}
+
+func (s *saga) now() *metav1.Time {
+	now := metav1.NewTime(s.clock.Now()).Rfc3339Copy()
+	return &now
+}

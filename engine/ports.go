@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// Journal writes the Transaction itself. Every method gives back the object as
+// the API server stored it; the engine goes on with that and never with a cache.
+// An error of any class means that the write may have happened: the caller lets
+// go of the Transaction and reads it again.
+type Journal interface {
+	// Checkpoint writes the status of t, if t is still what the API server has.
+	Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
+	// AddFinalizer and RemoveFinalizer change metadata.finalizers and nothing
+	// else. Removing it from a Transaction that is gone is no error.
+	AddFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
+	RemoveFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
+}
+
+// Locks keeps others from the targets. A lock held by another Transaction is a
+// retryable error of reason LockHeld that names the holder.
+type Locks interface {
+	// Acquire takes the locks of all targets and gives the Lease of each item, as
+	// namespace/name. It takes all or says which one it waits for; what it keeps
+	// while waiting cannot be part of a cycle.
+	Acquire(ctx context.Context, t *api.Transaction) ([]string, error)
+	// Keep renews what needs renewing. An error of reason LockLost means that
+	// another has a lock now.
+	Keep(ctx context.Context, t *api.Transaction) error
+	// Release gives back every lock of t, recorded or not, and never another's.
+	Release(ctx context.Context, t *api.Transaction) error
+}
+
+// Planner gets a Transaction ready and clears up after it.
+type Planner interface {
+	// Validate resolves the targets and checks the changes against themselves. It
+	// gives an item for each change, all Pending.
+	Validate(ctx context.Context, t *api.Transaction) ([]api.Item, error)
+	// Prepare reads the targets of the given items, tries their changes without
+	// effect, and saves their before-images. It returns once those are durable.
+	Prepare(ctx context.Context, t *api.Transaction, items []int) (Prepared, error)
+	// Discard deletes the before-images, or with keep lets them live as long as
+	// the Transaction does.
+	Discard(ctx context.Context, t *api.Transaction, keep bool) error
+}
+
+// Witness is told what has become durable, for events and metrics. It cannot
+// change anything and must not block.
+type Witness interface {
+	// Checkpointed is called after the API server has acknowledged a checkpoint.
+	Checkpointed(before, after *api.Transaction)
+	// Abandoned is called when a Transaction was let go because it is being deleted.
+	Abandoned(t *api.Transaction)
+}
+
+// Prepared is what Prepare saved.
+type Prepared struct {
+	// Account is the uid of the ServiceAccount that read the targets.
+	Account string
+	// Ref names the objects that hold the before-images.
+	Ref *api.RollbackRef
+	// Images has one entry for each item asked for, in that order.
+	Images []api.BeforeImage
+}
+
+// Changes makes changes and takes them back.
+type Changes interface {
+	// Do makes the change of an intent. When it returns nil the change is in
+	// effect. An error of class Terminal or Conflict means that it is not; after
+	// any other, Observe tells.
+	Do(ctx context.Context, in Intent) error
+	// Observe looks whether the change of an intent is in effect.
+	Observe(ctx context.Context, in Intent) (Finding, error)
+	// Undo takes the change of an intent back. It may be called again after any
+	// outcome. When it returns nil, nothing of the change is left; an error of
+	// class Terminal or Conflict means that it cannot be taken back.
+	Undo(ctx context.Context, in Intent) error
+}
+
+// Finding is what Observe saw.
+type Finding int
+
+const (
+	// NotApplied: the target is as it was when it was prepared.
+	NotApplied Finding = iota
+	// Applied: the change is in effect.
+	Applied
+	// Applying: the change has been accepted and takes effect by itself, such as
+	// the deletion of an object that waits for its finalizers.
+	Applying
+	// Diverged: neither; somebody else has written the target.
+	Diverged
+)
+
+func (f Finding) String() string {
+	return [...]string{"not applied", "applied", "applying", "diverged"}[f]
+}
+
+// Intent is the durable record that an item is about to be changed or taken
+// back. Only a stored Transaction gives one.
+type Intent struct {
+	txn  *api.Transaction
+	item int
+}
+
+// intentOf makes the Intent of an item from a Transaction that the API server
+// has acknowledged, and refuses when the record is not there.
+func intentOf(stored *api.Transaction, item int, states ...api.ItemState) (Intent, error) {
+	got := stored.Status.Items[item].State
+	for _, want := range states {
+		if got == want {
+			return Intent{txn: stored, item: item}, nil
+		}
+	}
+	return Intent{}, fmt.Errorf("item %d is %s: no intent of it is on record", item, got)
+}
+
+// Transaction is the Transaction as stored; not to be changed.
+func (in Intent) Transaction() *api.Transaction { return in.txn }
+
+// Index is the position of the item.
+func (in Intent) Index() int { return in.item }
+
+// Change is what to do.
+func (in Intent) Change() api.Change { return in.txn.Spec.Changes[in.item] }
+
+// Item is the record of the item.
+func (in Intent) Item() api.Item { return in.txn.Status.Items[in.item] }

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// hold adds the finalizer before anything is taken that it would have to give
+// back.
+func (s *saga) hold(ctx context.Context) error {
+	stored, err := s.Journal.AddFinalizer(ctx, s.txn)
+	if err != nil {
+		return &journalError{err}
+	}
+	s.txn = stored
+	return nil
+}
+
+// validate accepts the spec: from here on the generation is pinned.
+func (s *saga) validate(ctx context.Context) error {
+	items, err := s.Planner.Validate(ctx, s.txn)
+	if definite(err) {
+		return s.fail(ctx, causeOf(err))
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.Items = items
+		s.accept(status)
+		return movePhase(status, api.PhasePreparing)
+	})
+}
+
+func (s *saga) accept(status *api.TransactionStatus) {
+	status.ObservedGeneration = s.txn.Generation
+	if status.StartTime == nil {
+		status.StartTime = s.now()
+	}
+}
+
+// prepare locks every target and saves every before-image that can be taken now.
+// Nothing here needs undoing, so it is one checkpoint for all items.
+func (s *saga) prepare(ctx context.Context) error {
+	leases, err := s.Locks.Acquire(ctx, s.txn)
+	if err != nil {
+		return s.failOr(ctx, err)
+	}
+	items := early(s.txn.Status.Items)
+	var saved Prepared
+	err = s.whileKeepingLocks(ctx, func() (err error) {
+		saved, err = s.Planner.Prepare(ctx, s.txn, items)
+		return err
+	})
+	if err != nil {
+		return s.failOr(ctx, err)
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		for i := range status.Items {
+			status.Items[i].LockLease = leases[i]
+		}
+		if err := recordImages(status, items, saved); err != nil {
+			return err
+		}
+		return movePhase(status, api.PhasePrepared)
+	})
+}
+
+// failOr ends the Transaction on an error that will not heal and waits on any
+// other. No intent is on record, so there is nothing to take back.
+func (s *saga) failOr(ctx context.Context, err error) error {
+	if definite(err) {
+		return s.fail(ctx, causeOf(err))
+	}
+	return err
+}
+
+func recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {
+	for n, i := range items {
+		image := saved.Images[n]
+		status.Items[i].Before = &image
+		if err := moveItem(&status.Items[i], api.ItemPrepared); err != nil {
+			return err
+		}
+	}
+	status.RollbackRef = saved.Ref
+	if saved.Account != "" {
+		status.ServiceAccountUID = uid(saved.Account)
+	}
+	return nil
+}
+
+// early lists the items whose before-image can be taken before anything is
+// changed: all but those whose target an earlier item changes too. Their
+// before-image is what the earlier item leaves, and is taken then.
+func early(items []api.Item) []int {
+	seen := map[api.Target]bool{}
+	var out []int
+	for i := range items {
+		key := identity(items[i].Target)
+		if !seen[key] {
+			out = append(out, i)
+		}
+		seen[key] = true
+	}
+	return out
+}
+
+// identity is a target without the version of its kind: every version of a kind
+// shows the same object.
+func identity(t api.Target) api.Target {
+	gv, err := schema.ParseGroupVersion(t.APIVersion)
+	if err == nil {
+		t.APIVersion = gv.Group
+	}
+	return t
+}
+
+// whileKeepingLocks renews the locks as long as work takes. That a lock was lost
+// shows when it is kept again before the first change.
+func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	ticker := s.clock.NewTicker(LockTimeout(s.txn) / 4)
+	done.Go(func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+				_ = s.Locks.Keep(ctx, s.txn)
+			}
+		}
+	})
+	defer done.Wait()
+	defer stop()
+	return work()
+}
+
+// definite reports an error after which nothing took effect and trying again
+// will not help.
+func definite(err error) bool {
+	if err == nil {
+		return false
+	}
+	class := fault.ClassOf(err)
+	return class == fault.Terminal || class == fault.Conflict
+}
+
+func causeOf(err error) Cause {
+	return Cause{Reason: fault.ReasonOf(err), Message: fault.Message(err)}
+}

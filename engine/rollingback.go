@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// settling is the reason of the wait for a request to land or not.
+const settling = "Settling"
+
+// settle finds out what became of an intent that was open when the rollback
+// began. A request that its sender has given up on may still land, and a change
+// that lands after its item was written off would outlive the rollback. So "not
+// applied" is believed only after the settle time.
+func (s *saga) settle(ctx context.Context, i int) error {
+	in, err := intentOf(s.txn, i, api.ItemCommitting)
+	if err != nil {
+		return err
+	}
+	finding, err := s.Changes.Observe(ctx, in)
+	if err != nil {
+		return s.unresolvedOr(ctx, i, err)
+	}
+	switch finding {
+	case Applied, Applying:
+		s.settled()
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			return moveItem(&status.Items[i], api.ItemCommitted)
+		})
+	case Diverged:
+		s.settled()
+		return s.unresolved(ctx, i, diverged(s.txn, i))
+	}
+	if wait := s.settleTime(); wait > 0 {
+		return fault.New(fault.Retryable, settling, "settle", Describe(s.txn.Status.Items[i].Target),
+			"waiting until a request sent before cannot take effect any more")
+	}
+	s.settled()
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		return moveItem(&status.Items[i], api.ItemRejected)
+	})
+}
+
+// settleTime is how much longer to wait, counted from when this process first
+// asked: another machine's clock proves nothing.
+func (s *saga) settleTime() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, ok := s.Engine.settling[s.txn.UID]
+	if !ok {
+		since = s.clock.Now()
+		s.Engine.settling[s.txn.UID] = since
+	}
+	return s.policy.SettleTime - s.clock.Since(since)
+}
+
+func (s *saga) settled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.Engine.settling, s.txn.UID)
+}
+
+// openUndo records that item i is about to be taken back.
+func (s *saga) openUndo(ctx context.Context, i int) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		return moveItem(&status.Items[i], api.ItemRollingBack)
+	})
+}
+
+// undo takes item i back. A lock that somebody else holds by now is no reason
+// not to: every write carries a precondition, and waiting for a lock while
+// holding others could be part of a cycle.
+func (s *saga) undo(ctx context.Context, i int) error {
+	if err := s.Locks.Keep(ctx, s.txn); err != nil && !fault.Is(err, fault.LockLost) && !definite(err) {
+		return s.unresolvedOr(ctx, i, err)
+	}
+	in, err := intentOf(s.txn, i, api.ItemRollingBack)
+	if err != nil {
+		return err
+	}
+	if err := s.Changes.Undo(ctx, in); err != nil {
+		return s.unresolvedOr(ctx, i, err)
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		item := &status.Items[i]
+		if err := moveItem(item, api.ItemRolledBack); err != nil {
+			return err
+		}
+		return openNextUndo(status, i)
+	})
+}
+
+// openNextUndo records the intent of the next compensation in the checkpoint of
+// the one before.
+func openNextUndo(status *api.TransactionStatus, before int) error {
+	for i := before - 1; i >= 0; i-- {
+		switch status.Items[i].State {
+		case api.ItemCommitted:
+			return moveItem(&status.Items[i], api.ItemRollingBack)
+		case api.ItemCommitting, api.ItemRollingBack:
+			return nil
+		}
+	}
+	return nil
+}
+
+// unresolvedOr gives up on item i on an error that will not heal, or once the
+// rollback has had its time, and waits on any other.
+func (s *saga) unresolvedOr(ctx context.Context, i int, err error) error {
+	if definite(err) {
+		return s.unresolved(ctx, i, err)
+	}
+	start := s.txn.Status.RollbackStartTime
+	if start != nil && s.clock.Now().After(start.Add(Timeout(s.txn))) {
+		return s.unresolved(ctx, i, fault.New(fault.Terminal, fault.DeadlineExceeded, "roll back",
+			Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err))
+	}
+	return err
+}
+
+// unresolved records that item i cannot be taken back and goes on to the next.
+func (s *saga) unresolved(ctx context.Context, i int, err error) error {
+	cause := itemCause(s.txn, i, err)
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		item := &status.Items[i]
+		item.Reason, item.Message = cause.Reason, cause.Message
+		if err := moveItem(item, api.ItemUnresolved); err != nil {
+			return err
+		}
+		return openNextUndo(status, i)
+	})
+}
+
+// recover takes up a failed rollback once more.
+func (s *saga) recover(ctx context.Context) error {
+	if !hasFinalizer(s.txn) {
+		if err := s.hold(ctx); err != nil {
+			return err
+		}
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		for i := range status.Items {
+			if !mayHeal(&status.Items[i]) {
+				continue
+			}
+			if err := moveItem(&status.Items[i], api.ItemRollingBack); err != nil {
+				return err
+			}
+			status.Items[i].Reason, status.Items[i].Message = "", ""
+		}
+		status.Recoveries++
+		status.CompletionTime, status.Duration = nil, ""
+		status.RollbackStartTime = s.now()
+		return movePhase(status, api.PhaseRollingBack)
+	})
+}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"fmt"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// itemMoves is every legal change of an item's state.
+var itemMoves = map[api.ItemState][]api.ItemState{
+	api.ItemPending:     {api.ItemPrepared},
+	api.ItemPrepared:    {api.ItemCommitting},
+	api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
+	api.ItemCommitted:   {api.ItemRollingBack},
+	api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
+	api.ItemUnresolved:  {api.ItemRollingBack},
+}
+
+// phaseMoves is every legal change of a Transaction's phase.
+var phaseMoves = map[api.Phase][]api.Phase{
+	"":                   {api.PhasePending, api.PhasePreparing, api.PhaseFailed},
+	api.PhasePending:     {api.PhasePreparing, api.PhaseFailed},
+	api.PhasePreparing:   {api.PhasePrepared, api.PhaseFailed},
+	api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
+	api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
+	api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},
+	api.PhaseFailed:      {api.PhaseRollingBack},
+}
+
+// moveItem changes the state of an item, and the three booleans with it.
+func moveItem(item *api.Item, to api.ItemState) error {
+	if !legal(itemMoves[item.State], to) {
+		return fmt.Errorf("item %s: no transition from %s to %s", item.Name, item.State, to)
+	}
+	SetItemState(item, to)
+	return nil
+}
+
+// SetItemState sets the state of an item and the booleans that follow from it.
+func SetItemState(item *api.Item, state api.ItemState) {
+	item.State = state
+	item.Prepared = state != api.ItemPending
+	item.Committed = state == api.ItemCommitted || state == api.ItemRollingBack || state == api.ItemUnresolved
+	item.RolledBack = state == api.ItemRolledBack
+}
+
+// movePhase changes the phase of a Transaction; staying is no move.
+func movePhase(status *api.TransactionStatus, to api.Phase) error {
+	if status.Phase == to {
+		return nil
+	}
+	if !legal(phaseMoves[status.Phase], to) {
+		return fmt.Errorf("no transition from phase %q to %s", status.Phase, to)
+	}
+	status.Phase = to
+	return nil
+}
+
+func legal[T comparable](moves []T, to T) bool {
+	for _, m := range moves {
+		if m == to {
+			return true
+		}
+	}
+	return false
+}

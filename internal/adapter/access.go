@@ -1,0 +1,111 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	authzv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// question is one thing that a ServiceAccount may be allowed to do.
+type question struct {
+	verb, group, version, resource, namespace, name string
+}
+
+// mayUndo asks whether the ServiceAccount may take back what it is about to do,
+// and may do what could not be tried. It asks once for each verb, resource and
+// namespace; only where that is refused does it ask for the object by name.
+func (p *Planner) mayUndo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) error {
+	answers := map[question]bool{}
+	for _, i := range items {
+		item := t.Status.Items[i]
+		ref, err := refOf(item)
+		if err != nil {
+			return err
+		}
+		for _, verb := range verbsToAsk(t.Spec.Changes[i].Type, item.Deferred) {
+			ok, err := allowed(ctx, id, ref, verb, answers)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fault.New(fault.Terminal, fault.AccessDenied, "prepare", ref.String(),
+					"ServiceAccount %s may not %s it, which taking item %s back, or making it, needs", id.Account, verb, item.Name).
+					WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
+			}
+		}
+	}
+	return nil
+}
+
+func verbsToAsk(kind api.ChangeType, deferred bool) []string {
+	strategy, ok := mutate.For(kind)
+	if !ok {
+		return nil
+	}
+	change, compensation := strategy.Verbs()
+	if deferred {
+		return append(change, compensation...)
+	}
+	return compensation
+}
+
+func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb string, answers map[question]bool) (bool, error) {
+	q := question{verb: verb, group: ref.GVR.Group, version: ref.GVR.Version, resource: ref.GVR.Resource, namespace: ref.Namespace}
+	for _, name := range []string{"", ref.Name} {
+		q.name = name
+		answer, known := answers[q]
+		if !known {
+			var err error
+			if answer, err = ask(ctx, id, q); err != nil {
+				return false, err
+			}
+			answers[q] = answer
+		}
+		if answer {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
+	review, err := id.Access.Create(ctx, &authzv1.SelfSubjectAccessReview{Spec: authzv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authzv1.ResourceAttributes{
+			Verb: q.verb, Group: q.group, Version: q.version, Resource: q.resource, Namespace: q.namespace, Name: q.name,
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fault.Wrap(err, "ask what may be done by", "ServiceAccount "+id.Account.String(), false)
+	}
+	return review.Status.Allowed, nil
+}
+
+// explainDenied tells the two meanings of 403 apart: the ServiceAccount lacks the
+// right, or admission, such as a quota or a policy, refused the object. Only the
+// first is cured by a role.
+func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verb string, err error) error {
+	if !fault.Is(err, fault.AccessDenied) {
+		return err
+	}
+	var found *fault.Error
+	if !errors.As(err, &found) {
+		return err
+	}
+	own := *found
+	ok, askErr := allowed(ctx, id, c.Ref, verb, map[question]bool{})
+	if askErr == nil && ok {
+		own.Reason = fault.Rejected
+		own.Hint = "the ServiceAccount has the right: a quota or an admission policy refused it"
+		return &own
+	}
+	own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", id.Account, verb, c.Ref.GVR.GroupResource())
+	return &own
+}

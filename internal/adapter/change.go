@@ -1,0 +1,98 @@
+package adapter
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+	"janus.io/janus/snapshot"
+)
+
+// refOf gives the target of an item. What the RESTMapper said when the
+// Transaction was validated is on record, so nothing is looked up again.
+func refOf(item api.Item) (target.Ref, error) {
+	gv, err := schema.ParseGroupVersion(item.Target.APIVersion)
+	if err != nil {
+		return target.Ref{}, fmt.Errorf("item %s: %w", item.Name, err)
+	}
+	return target.Ref{
+		GVK: gv.WithKind(item.Target.Kind), GVR: gv.WithResource(item.Resource),
+		Namespace: item.Target.Namespace, Name: item.Target.Name, Deferred: item.Deferred,
+	}, nil
+}
+
+// changeOf makes the change of an item for the strategies.
+func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Identity, store *snapshot.Store) (mutate.Change, error) {
+	ref, err := refOf(t.Status.Items[i])
+	if err != nil {
+		return mutate.Change{}, err
+	}
+	return mutate.Change{
+		Ref: ref, Content: content, Deferred: ref.Deferred,
+		Manager:   managerOf(t.UID, i),
+		Marker:    string(t.UID) + "." + strconv.Itoa(i),
+		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
+		Resource:  id.Resource(ref),
+	}, nil
+}
+
+// managerOf is the field manager of an item: one for each item, since two applies
+// by one manager to one object drop each other's fields.
+func managerOf(uid types.UID, item int) string {
+	short := string(uid)
+	if len(short) > 8 {
+		short = short[:8]
+	}
+	return "janus-" + short + "-" + strconv.Itoa(item)
+}
+
+// contentOf decodes the content of a change; integers stay integers.
+func contentOf(change api.Change) (map[string]any, error) {
+	if change.Content == nil || len(change.Content.Raw) == 0 {
+		return nil, nil
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(change.Content.Raw, &content); err != nil {
+		return nil, fmt.Errorf("content is not an object: %w", err)
+	}
+	return content, nil
+}
+
+// contradiction says where content names another object than the target.
+func contradiction(content map[string]any, t api.Target) error {
+	for _, f := range []struct{ name, got, want string }{
+		{"apiVersion", stringAt(content, "apiVersion"), t.APIVersion},
+		{"kind", stringAt(content, "kind"), t.Kind},
+		{"metadata.name", stringAt(content, "metadata", "name"), t.Name},
+		{"metadata.namespace", stringAt(content, "metadata", "namespace"), t.Namespace},
+	} {
+		if f.got != "" && f.got != f.want {
+			return fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(),
+				"content.%s is %q but the target's is %q", f.name, f.got, f.want).
+				WithHint("make them agree, or leave it out of the content")
+		}
+	}
+	for _, name := range []string{"generateName", "uid", "resourceVersion", "managedFields"} {
+		meta, _ := content["metadata"].(map[string]any)
+		if _, ok := meta[name]; ok {
+			return fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(),
+				"content.metadata.%s cannot be set: Janus and the API server set it", name).WithHint("leave it out of the content")
+		}
+	}
+	return nil
+}
+
+func stringAt(object map[string]any, path ...string) string {
+	for _, name := range path[:len(path)-1] {
+		object, _ = object[name].(map[string]any)
+	}
+	text, _ := object[path[len(path)-1]].(string)
+	return text
+}

@@ -1,0 +1,160 @@
+package adapter
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+	"janus.io/janus/snapshot"
+)
+
+// Changes makes the changes of items by mutate's strategies.
+type Changes struct {
+	clients *target.Clients
+	store   *snapshot.Store
+	images  *images
+}
+
+// Do makes the change of an intent.
+func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
+	t, i := in.Transaction(), in.Index()
+	id, err := c.clients.As(ctx, accountOf(t))
+	if err != nil {
+		return err
+	}
+	if err := samePerson(t, id); err != nil {
+		return err
+	}
+	content, err := contentOf(in.Change())
+	if err != nil {
+		return fault.New(fault.Terminal, fault.Invalid, "decode", engine.Describe(in.Item().Target), "%w", err)
+	}
+	change, err := changeOf(t, i, content, id, c.store)
+	if err != nil {
+		return err
+	}
+	strategy, err := strategyFor(in.Change().Type, change)
+	if err != nil {
+		return err
+	}
+	verbs, _ := strategy.Verbs()
+	return explainDenied(ctx, id, change, verbs[len(verbs)-1], strategy.Do(ctx, change, c.baseline(t, i)))
+}
+
+// baseline is what a write must meet. Its image is read only when the write met
+// something else.
+func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
+	before := t.Status.Items[i].Before
+	return mutate.Baseline{
+		Version: mutate.Version{UID: before.UID, ResourceVersion: before.ResourceVersion},
+		Image: func(ctx context.Context) (*unstructured.Unstructured, error) {
+			record, err := c.record(ctx, t, i)
+			return record.Before, err
+		},
+	}
+}
+
+// Observe looks whether the change of an intent is in effect.
+func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
+	change, strategy, record, err := c.recall(ctx, in)
+	if err != nil {
+		return engine.Diverged, err
+	}
+	finding, err := strategy.Observe(ctx, change, record)
+	return map[mutate.Finding]engine.Finding{
+		mutate.NotApplied: engine.NotApplied, mutate.Applied: engine.Applied,
+		mutate.Applying: engine.Applying, mutate.Diverged: engine.Diverged,
+	}[finding], err
+}
+
+// Undo takes the change of an intent back.
+func (c *Changes) Undo(ctx context.Context, in engine.Intent) error {
+	change, strategy, record, err := c.recall(ctx, in)
+	if err != nil {
+		return err
+	}
+	return strategy.Undo(ctx, change, record)
+}
+
+// recall gives what is needed to look at a change or to take it back. It all
+// comes from the before-image, which is checked against its digest, and nothing
+// from the spec. A ServiceAccount that was re-created under its name will do:
+// otherwise nobody could finish what was begun.
+func (c *Changes) recall(ctx context.Context, in engine.Intent) (mutate.Change, mutate.Strategy, snapshot.Record, error) {
+	var none mutate.Change
+	t, i := in.Transaction(), in.Index()
+	record, err := c.record(ctx, t, i)
+	if err != nil {
+		return none, nil, record, err
+	}
+	id, err := c.clients.As(ctx, accountOf(t))
+	if err != nil {
+		return none, nil, record, err
+	}
+	change, err := changeOf(t, i, nil, id, c.store)
+	if err != nil {
+		return none, nil, record, err
+	}
+	if record.Target.Key() != change.Ref.Key() {
+		return none, nil, record, fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
+			"the before-image is of another object, %s", record.Target)
+	}
+	strategy, err := strategyFor(api.ChangeType(record.Type), change)
+	return change, strategy, record, err
+}
+
+func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) {
+	strategy, ok := mutate.For(kind)
+	if !ok {
+		return nil, fault.New(fault.Terminal, fault.Invalid, "find the strategy for", c.Ref.String(), "unknown type of change %q", kind)
+	}
+	return strategy, nil
+}
+
+func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapshot.Record, error) {
+	before, ref := t.Status.Items[i].Before, t.Status.RollbackRef
+	if before == nil || ref == nil {
+		return snapshot.Record{}, fault.New(fault.Terminal, fault.BeforeImageLost, "read the before-image of",
+			engine.Describe(t.Status.Items[i].Target), "the status names none")
+	}
+	return c.images.reader(c.store, t).Load(ctx, *before)
+}
+
+// images keeps a reader of before-images for each Transaction that needs them, so
+// that a rollback of many items reads each object once.
+type images struct {
+	mu      sync.Mutex
+	readers map[types.UID]imagesOf
+}
+
+type imagesOf struct {
+	objects int
+	reader  *snapshot.Reader
+}
+
+func newImages() *images { return &images{readers: map[types.UID]imagesOf{}} }
+
+func (m *images) reader(store *snapshot.Store, t *api.Transaction) *snapshot.Reader {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(t.Status.RollbackRef.Objects)
+	if known, ok := m.readers[t.UID]; ok && known.objects == n {
+		return known.reader
+	}
+	fresh := imagesOf{objects: n, reader: store.Open(ownerOf(t), *t.Status.RollbackRef)}
+	m.readers[t.UID] = fresh
+	return fresh.reader
+}
+
+func (m *images) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.readers, uid)
+}

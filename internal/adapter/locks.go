@@ -1,0 +1,135 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/lockmgr"
+	"janus.io/janus/snapshot"
+)
+
+// Locks are the Leases of a Transaction's targets.
+type Locks struct {
+	manager *lockmgr.Manager
+}
+
+// NewLocks makes Locks.
+func NewLocks(m *lockmgr.Manager) *Locks { return &Locks{manager: m} }
+
+// Acquire takes the locks of all targets.
+func (l *Locks) Acquire(ctx context.Context, t *api.Transaction) ([]string, error) {
+	keys, err := keysOf(t)
+	if err != nil {
+		return nil, err
+	}
+	locks, err := l.manager.Acquire(ctx, holderOf(t), keys)
+	if err != nil {
+		return nil, explainLock(err)
+	}
+	names := map[lockmgr.Key]string{}
+	for _, lock := range locks {
+		names[lock.Key] = lock.String()
+	}
+	out := make([]string, len(keys))
+	for i, key := range keys {
+		out[i] = names[key]
+	}
+	return out, nil
+}
+
+// Keep renews what needs renewing. While the locks are being taken it renews
+// those that are held.
+func (l *Locks) Keep(ctx context.Context, t *api.Transaction) error {
+	keys, err := keysOf(t)
+	if err != nil {
+		return err
+	}
+	var locks []lockmgr.Lock
+	seen := map[lockmgr.Key]bool{}
+	for i, key := range keys {
+		lease := t.Status.Items[i].LockLease
+		if lease == "" || seen[key] {
+			continue
+		}
+		seen[key] = true
+		lock, err := lockmgr.ParseLock(key, lease)
+		if err != nil {
+			return err
+		}
+		locks = append(locks, lock)
+	}
+	if len(locks) == 0 {
+		_, err := l.manager.Acquire(ctx, holderOf(t), keys)
+		return explainLock(err)
+	}
+	return explainLock(l.manager.Keep(ctx, holderOf(t), locks))
+}
+
+// Release gives back every lock, recorded or not.
+func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
+	keys, err := keysOf(t)
+	if err != nil {
+		return err
+	}
+	holder := holderOf(t)
+	if err := l.manager.Release(ctx, holder, keys); err != nil {
+		return explainLock(err)
+	}
+	l.manager.Forget(holder.Identity)
+	return nil
+}
+
+func keysOf(t *api.Transaction) ([]lockmgr.Key, error) {
+	keys := make([]lockmgr.Key, len(t.Status.Items))
+	for i, item := range t.Status.Items {
+		ref, err := refOf(item)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = lockmgr.Key{Group: ref.GVR.Group, Resource: ref.GVR.Resource, Kind: ref.GVK.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	}
+	return keys, nil
+}
+
+// holderOf identifies a Transaction as a holder. The uid makes a new Transaction
+// of the same name another holder.
+func holderOf(t *api.Transaction) lockmgr.Holder {
+	return lockmgr.Holder{
+		Identity:       fmt.Sprintf("%s/%s/%s", t.Namespace, t.Name, t.UID),
+		Labels:         snapshot.Labels(t.Name),
+		Annotations:    map[string]string{"janus.io/transaction": t.Namespace + "/" + t.Name},
+		OwnerNamespace: t.Namespace,
+		Owner: &metav1.OwnerReference{
+			APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: t.Name, UID: t.UID,
+		},
+		TTL: engine.LockTimeout(t),
+	}
+}
+
+// explainLock puts the errors of lockmgr into the classes that the engine knows.
+func explainLock(err error) error {
+	var held *lockmgr.HeldError
+	var lost *lockmgr.LostError
+	var terminating *lockmgr.NamespaceTerminatingError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &held):
+		return fault.New(fault.Retryable, fault.LockHeld, "lock", held.Key.String(),
+			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, held.Holder)
+	case errors.As(err, &lost):
+		return fault.New(fault.Conflict, fault.LockLost, "keep the lock of", lost.Key.String(),
+			"Lease %s has passed to %s", lost.Lock, lost.Holder).WithHint("raise spec.lockTimeout if janusd is often away for longer")
+	case errors.As(err, &terminating):
+		return fault.New(fault.Terminal, fault.Terminating, "lock", terminating.Key.String(),
+			"namespace %s is being deleted", terminating.Namespace).WithHint("wait until it is gone and re-created, then create the Transaction again")
+	default:
+		return fault.Wrap(err, "lock", "", false)
+	}
+}

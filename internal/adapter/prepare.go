@@ -1,0 +1,144 @@
+package adapter
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+	"janus.io/janus/snapshot"
+)
+
+// Planner resolves, reads and tries changes, and keeps before-images.
+type Planner struct {
+	resolver *target.Resolver
+	clients  *target.Clients
+	store    *snapshot.Store
+	images   *images
+	parallel int
+}
+
+// Prepare reads the targets, dry-runs their changes, asks whether they may be
+// taken back, and saves the before-images. Several targets are worked on at once;
+// all that is wrong is reported together.
+func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) (engine.Prepared, error) {
+	id, err := p.clients.As(ctx, accountOf(t))
+	if err != nil {
+		return engine.Prepared{}, err
+	}
+	if err := samePerson(t, id); err != nil {
+		return engine.Prepared{}, err
+	}
+	records := make([]snapshot.Record, len(items))
+	problems := make([]error, len(items))
+	sideBySide(p.parallel, len(items), func(n int) {
+		records[n], problems[n] = p.captureItem(ctx, t, items[n], id)
+	})
+	if err := p.mayUndo(ctx, t, items, id); err != nil {
+		problems = append(problems, err)
+	}
+	if found := notNil(problems); len(found) > 0 {
+		return engine.Prepared{}, first(found)
+	}
+	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, records)
+	if err != nil {
+		return engine.Prepared{}, err
+	}
+	return engine.Prepared{Account: string(id.UID), Ref: &saved.Ref, Images: saved.Images}, nil
+}
+
+// samePerson refuses to go forward as a ServiceAccount that was re-created.
+func samePerson(t *api.Transaction, id *target.Identity) error {
+	pinned := t.Status.ServiceAccountUID
+	if pinned == "" || pinned == id.UID {
+		return nil
+	}
+	return fault.New(fault.Terminal, fault.ServiceAccountGone, "act as", "ServiceAccount "+id.Account.String(),
+		"it was deleted and re-created while the Transaction ran").WithHint("create the Transaction again")
+}
+
+func ownerOf(t *api.Transaction) snapshot.Owner {
+	return snapshot.Owner{Namespace: t.Namespace, Name: t.Name, UID: t.UID}
+}
+
+func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (snapshot.Record, error) {
+	spec := t.Spec.Changes[i]
+	content, err := contentOf(spec)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	change, err := changeOf(t, i, content, id, p.store)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	strategy, ok := mutate.For(spec.Type)
+	if !ok {
+		return snapshot.Record{}, fault.New(fault.Terminal, fault.Invalid, "prepare", change.Ref.String(), "unknown type of change %q", spec.Type)
+	}
+	before, err := mutate.Read(ctx, change)
+	if err != nil {
+		return snapshot.Record{}, explainDenied(ctx, id, change, "get", err)
+	}
+	after, err := try(ctx, strategy, change, before)
+	if err != nil {
+		verbs, _ := strategy.Verbs()
+		return snapshot.Record{}, explainDenied(ctx, id, change, verbs[len(verbs)-1], err)
+	}
+	return snapshot.Record{Item: i, Type: string(spec.Type), Target: change.Ref, Before: before, After: after}, nil
+}
+
+func try(ctx context.Context, s mutate.Strategy, c mutate.Change, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := s.Admit(c, before); err != nil {
+		return nil, err
+	}
+	after, err := s.Try(ctx, c, mutate.BaselineOf(before))
+	if err != nil || after == nil {
+		return nil, err
+	}
+	return snapshot.Strip(after), nil
+}
+
+// Discard drops the before-images of a Transaction, or lets them live as long as
+// it does. A checkpoint that names them may have been lost, so when none is named
+// the names they would have are looked at.
+func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) error {
+	p.images.forget(t.UID)
+	owner, ref := ownerOf(t), t.Status.RollbackRef
+	switch {
+	case ref == nil:
+		return p.store.Sweep(ctx, owner)
+	case keep:
+		return p.store.Keep(ctx, owner, *ref)
+	default:
+		return p.store.Drop(ctx, owner, *ref)
+	}
+}
+
+func notNil(errs []error) []error {
+	var out []error
+	for _, err := range errs {
+		if err != nil {
+			out = append(out, err)
+		}
+	}
+	return out
+}
+
+// sideBySide runs n pieces of work, at most so many at once, and waits for all.
+func sideBySide(limit, n int, work func(i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, limit)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			work(i)
+		})
+	}
+	wg.Wait()
+}

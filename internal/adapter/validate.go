@@ -1,0 +1,124 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// Validate resolves every target and checks the changes against themselves. All
+// that is wrong is reported at once.
+func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item, error) {
+	if _, err := p.clients.As(ctx, accountOf(t)); err != nil {
+		return nil, err
+	}
+	v := validation{planner: p, namespaces: map[string]bool{}, names: map[string]bool{}, namespace: t.Namespace}
+	items := make([]api.Item, len(t.Spec.Changes))
+	var problems []error
+	for i, change := range t.Spec.Changes {
+		item, err := v.item(i, change)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		items[i] = item
+	}
+	if len(problems) > 0 {
+		return nil, first(problems)
+	}
+	return items, nil
+}
+
+// first gives all problems the class and reason of the first that will not heal;
+// when each of them may, they may together.
+func first(problems []error) error {
+	if len(problems) == 1 {
+		return problems[0]
+	}
+	all := errors.Join(problems...)
+	for _, err := range problems {
+		if class := fault.ClassOf(err); class == fault.Terminal || class == fault.Conflict {
+			return &fault.Error{Op: "validate", Target: strconv.Itoa(len(problems)) + " changes", Class: class, Reason: fault.ReasonOf(err), Err: all}
+		}
+	}
+	return all
+}
+
+func accountOf(t *api.Transaction) types.NamespacedName {
+	return types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.ServiceAccountName}
+}
+
+// validation goes through the changes in order and remembers what earlier ones
+// make: kinds, namespaces and names.
+type validation struct {
+	planner    *Planner
+	namespace  string
+	planned    []target.PlannedKind
+	namespaces map[string]bool
+	names      map[string]bool
+}
+
+func (v *validation) item(i int, change api.Change) (api.Item, error) {
+	item := api.Item{Name: nameOf(i, change), Target: change.Target}
+	engine.SetItemState(&item, api.ItemPending)
+	if v.names[item.Name] {
+		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
+			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
+	}
+	v.names[item.Name] = true
+	ref, err := v.planner.resolver.Resolve(target.Spec(change.Target), v.namespace, v.planned)
+	if err != nil {
+		return item, err
+	}
+	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
+	content, err := checkContent(change, item.Target)
+	if err != nil {
+		return item, err
+	}
+	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
+	if change.Type == api.Create {
+		v.remember(ref.GVK.GroupKind(), ref.Name, content)
+	}
+	return item, nil
+}
+
+func (v *validation) remember(kind schema.GroupKind, name string, content map[string]any) {
+	switch kind {
+	case target.CRDKind:
+		v.planned = append(v.planned, target.PlannedKinds(content)...)
+	case target.NamespaceKind:
+		v.namespaces[name] = true
+	}
+}
+
+func checkContent(change api.Change, t api.Target) (map[string]any, error) {
+	if _, ok := mutate.For(change.Type); !ok {
+		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
+			WithHint("use Create, Update, Patch or Delete")
+	}
+	content, err := contentOf(change)
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "%w", err)
+	case change.Type == api.Delete && content != nil:
+		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
+	case change.Type != api.Delete && content == nil:
+		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
+	}
+	return content, contradiction(content, t)
+}
+
+func nameOf(i int, change api.Change) string {
+	if change.Name != "" {
+		return change.Name
+	}
+	return strconv.Itoa(i)
+}

@@ -1,0 +1,8 @@
+// Package janustest runs Janus inside a test, on a real API server, and gives
+// tests the words to set up objects, run Transactions and look at what is there
+// afterwards.
+//
+// What it starts is what janusd runs: the same adapter on the same engine, with
+// the delays of the policy made short. A test may put itself between Janus and the
+// API server with a transport of its own.
+package janustest

@@ -1,0 +1,209 @@
+package janustest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/lockmgr"
+	"janus.io/janus/snapshot"
+)
+
+// SystemNamespace is Janus' own namespace in tests.
+const SystemNamespace = "janus-system"
+
+// Env is a namespace of the package's cluster in which Transactions are run.
+type Env struct {
+	*Client
+	// Namespace is where the test's objects and Transactions are.
+	Namespace string
+	t         testing.TB
+	cluster   *testcluster.Cluster
+}
+
+// New makes an Env: the CRD is installed, and the namespace has a ServiceAccount
+// deployer that may do anything in it.
+func New(t testing.TB) *Env {
+	t.Helper()
+	cluster := testcluster.Shared(t)
+	client, err := NewClient(cluster.Config())
+	require.NoError(t, err)
+	install(t, client)
+	e := &Env{Client: client, Namespace: testcluster.Namespace(t), t: t, cluster: cluster}
+	e.Apply(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: deployer}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: deployer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `}]
+`)
+	return e
+}
+
+var installOnce sync.Map // *testcluster.Cluster by kubeconfig → *sync.Once
+
+// install applies the CRD and makes Janus' namespace, once for a cluster.
+func install(t testing.TB, c *Client) {
+	t.Helper()
+	once, _ := installOnce.LoadOrStore(c.Host, &sync.Once{})
+	once.(*sync.Once).Do(func() {
+		crd, err := os.ReadFile(filepath.Join(Root(), "deploy", "crd", "backup.janus.io_transactions.yaml"))
+		require.NoError(t, err)
+		ctx := context.Background()
+		require.NoError(t, c.ApplyYAML(ctx, "", string(crd)))
+		require.NoError(t, c.ApplyYAML(ctx, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+SystemNamespace+"}}"))
+		require.NoError(t, c.awaitServed(ctx, api.Kind), "the CRD is not served")
+	})
+}
+
+// Root is the top of the repository.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Option changes how Janus is run.
+type Option func(*settings)
+
+type settings struct {
+	policy  engine.Policy
+	wrap    transport.WrapperFunc
+	workers int
+	clock   clock.WithTicker
+	changes func(engine.Changes) engine.Changes
+	journal func(engine.Journal) engine.Journal
+}
+
+// WithTransport puts a transport under every client of Janus, own and
+// impersonated, below client-go's retries.
+func WithTransport(wrap transport.WrapperFunc) Option { return func(s *settings) { s.wrap = wrap } }
+
+// WithPolicy sets the policy of the engine.
+func WithPolicy(p engine.Policy) Option { return func(s *settings) { s.policy = p } }
+
+// WithChanges puts a test's code around the changes.
+func WithChanges(wrap func(engine.Changes) engine.Changes) Option {
+	return func(s *settings) { s.changes = wrap }
+}
+
+// FastPolicy is the policy of tests: the same, with short delays.
+var FastPolicy = engine.Policy{Recoveries: 2, RecoveryDelay: 200 * time.Millisecond, SettleTime: 300 * time.Millisecond}
+
+// Janus is a running Janus.
+type Janus struct {
+	// Metrics has what Janus counts.
+	Metrics *prometheus.Registry
+	stop    func()
+}
+
+// Stop ends Janus as SIGTERM would and waits until it has.
+func (j *Janus) Stop() { j.stop() }
+
+// Start runs Janus for the Transactions of the namespace until the test ends.
+func (e *Env) Start(options ...Option) *Janus {
+	e.t.Helper()
+	s := settings{policy: FastPolicy, workers: 4, clock: clock.RealClock{}}
+	for _, o := range options {
+		o(&s)
+	}
+	config := e.cluster.Config()
+	config.Wrap(target.SingleAttempt)
+	if s.wrap != nil {
+		config.Wrap(s.wrap)
+	}
+	j, err := run(e.t, config, e.Namespace, s)
+	require.NoError(e.t, err)
+	e.t.Cleanup(j.Stop)
+	return j
+}
+
+func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janus, error) {
+	watcher, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = 15 * time.Second
+	own, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	metrics, err := controller.NewMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
+	scheme := apiruntime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
+	log := zaptest.NewLogger(t)
+	ports := adapter.Ports(adapter.Parts{
+		Own:      own,
+		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))),
+		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
+		Store:    snapshot.NewStore(kube, nil),
+		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
+			Namespace: SystemNamespace, Observe: metrics.LockOperation,
+		}),
+	})
+	if s.changes != nil {
+		ports.Changes = s.changes(ports.Changes)
+	}
+	ports.Changes = metrics.Count(ports.Changes)
+	ports.Witness = controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
+	ctl, err := controller.New(engine.New(ports, s.clock, s.policy), adapter.NewJournal(own), watcher, log,
+		controller.Options{Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	metrics.CountActive(ctl.Active)
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("record events: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = ctl.Run(ctx)
+	}()
+	return &Janus{Metrics: registry, stop: sync.OnceFunc(func() {
+		cancel()
+		<-done
+		broadcaster.Shutdown()
+	})}, nil
+}

@@ -1,0 +1,91 @@
+package lockmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Keep renews the locks, of which each must have been returned by Acquire, in
+// this process or an earlier one. A lock that is known to have more than two
+// thirds of its time left costs no request. A lock that has expired but was
+// taken by nobody is renewed, and one whose Lease is gone is taken again.
+//
+// The error is the *LostError of the first lock, in the order of Key.Less,
+// that another holder has now, or else the first other error in that order.
+// All locks are tried whatever becomes of the others.
+func (m *Manager) Keep(ctx context.Context, h Holder, locks []Lock) error {
+	if err := h.check(); err != nil {
+		return err
+	}
+	byKey := make(map[Key]Lock, len(locks))
+	keys := make([]Key, 0, len(locks))
+	for _, lock := range locks {
+		byKey[lock.Key] = lock
+		keys = append(keys, lock.Key)
+	}
+	keys = inOrder(keys)
+	errs := make([]error, len(keys))
+	m.sideBySide(len(keys), func(i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]]) })
+
+	var other error
+	for _, err := range errs {
+		if isLost(err) {
+			return err
+		}
+		if other == nil {
+			other = err
+		}
+	}
+	return other
+}
+
+// keep renews one lock, at the place where this process knows it to be, or
+// else where it was recorded: a lock moves when its namespace comes or goes.
+func (m *Manager) keep(ctx context.Context, h Holder, lock Lock) error {
+	known := m.current(h, lock.Key)
+	if known.lease != nil {
+		lock = lockAt(lock.Key, known.place)
+		if !known.settled {
+			// The last attempt to take it again did not get to its end.
+			return m.retake(ctx, h, lock)
+		}
+		if known.fresh(m.clock.Now()) {
+			return nil
+		}
+	}
+	err := m.renew(ctx, h, lock, known.lease)
+	if errors.Is(err, errGone) {
+		return m.retake(ctx, h, lock)
+	}
+	if err == nil {
+		m.memory.settle(h.Identity, lock.place())
+	}
+	m.observe(OperationRenew, keepResult(err))
+	if err != nil && !isTyped(err) {
+		err = fmt.Errorf("lock of %s: %w", lock.Key, err)
+	}
+	return err
+}
+
+// retake takes a lock again whose Lease was deleted or emptied. Whoever took
+// it in between has it rightly.
+func (m *Manager) retake(ctx context.Context, h Holder, lock Lock) error {
+	_, err := m.Acquire(ctx, h, []Key{lock.Key})
+	if held := (*HeldError)(nil); errors.As(err, &held) {
+		m.observe(OperationRenew, ResultLost)
+		return &LostError{Lock: lock, Holder: held.Holder}
+	}
+	return err
+}
+
+func keepResult(err error) string {
+	switch {
+	case err == nil:
+		return ResultOK
+	case isLost(err):
+		return ResultLost
+	default:
+		return ResultError
+	}
+}

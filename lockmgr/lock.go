@@ -1,0 +1,79 @@
+package lockmgr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Holder is who takes locks, and what its Leases look like.
+type Holder struct {
+	// Identity goes into spec.holderIdentity and must be unique in the cluster
+	// and over time: it carries the UID of the Transaction, since a new
+	// Transaction of the same name is another holder.
+	Identity string
+	// Labels and Annotations are put on the Leases.
+	Labels      map[string]string
+	Annotations map[string]string
+	// Owner is set on the Leases in OwnerNamespace, so that the garbage
+	// collector takes them along with it. An owner in another namespace would
+	// count as absent and the Lease as garbage. It may be nil.
+	Owner          *metav1.OwnerReference
+	OwnerNamespace string
+	// TTL is how long a lock lasts without being renewed. A Lease counts whole
+	// seconds: it is rounded up, and one second at least.
+	TTL time.Duration
+}
+
+// errNoIdentity is a mistake of the caller: an empty identity would take every
+// free Lease for its own.
+var errNoIdentity = errors.New("lockmgr: the holder has no identity")
+
+func (h Holder) check() error {
+	if h.Identity == "" {
+		return errNoIdentity
+	}
+	return nil
+}
+
+// seconds is the TTL as a Lease states it.
+func (h Holder) seconds() int32 {
+	whole := h.TTL / time.Second
+	if h.TTL%time.Second > 0 {
+		whole++
+	}
+	return int32(min(max(whole, 1), math.MaxInt32))
+}
+
+// A Lock is a target's lock and the Lease that embodies it.
+type Lock struct {
+	Key Key
+	// Namespace and Name are those of the Lease.
+	Namespace, Name string
+}
+
+// String names the Lease as "namespace/name".
+func (l Lock) String() string { return l.place().String() }
+
+func (l Lock) place() types.NamespacedName {
+	return types.NamespacedName{Namespace: l.Namespace, Name: l.Name}
+}
+
+func lockAt(key Key, place types.NamespacedName) Lock {
+	return Lock{Key: key, Namespace: place.Namespace, Name: place.Name}
+}
+
+// ParseLock is the inverse of Lock.String: it makes a Lock of a target and the
+// recorded "namespace/name" of its Lease.
+func ParseLock(key Key, lease string) (Lock, error) {
+	namespace, name, ok := strings.Cut(lease, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return Lock{}, fmt.Errorf("lockmgr: %q is not the namespace/name of the Lease of %s", lease, key)
+	}
+	return Lock{Key: key, Namespace: namespace, Name: name}, nil
+}

@@ -1,0 +1,121 @@
+package lockmgr
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
+)
+
+// Operations and results that Options.Observe is called with.
+const (
+	OperationAcquire = "acquire"
+	OperationRenew   = "renew"
+	OperationRelease = "release"
+
+	ResultOK    = "ok"
+	ResultHeld  = "held"
+	ResultLost  = "lost"
+	ResultError = "error"
+)
+
+// Options say how a Manager works.
+type Options struct {
+	// Namespace is the Manager's own namespace, which must exist. Leases of
+	// targets without a namespace, or in one that does not exist, are there.
+	// All Managers of a cluster must agree on it, or they do not exclude each
+	// other on those targets.
+	Namespace string
+	// Clock defaults to the real one.
+	Clock clock.PassiveClock
+	// Parallel is how many requests one call has in flight; it defaults to 8.
+	Parallel int
+	// Observe, if set, is called when an operation on one lock that needed
+	// requests has ended, from several goroutines. Both arguments are from
+	// the constants above.
+	Observe func(operation, result string)
+}
+
+// limits bound what would otherwise go on for as long as somebody else
+// interferes.
+type limits struct {
+	// attempts is how often one Lease is looked at again because somebody
+	// changed it between our read and our write.
+	attempts int
+	// rounds is how often Acquire begins anew because a namespace came into
+	// being meanwhile.
+	rounds int
+	// recheck is when to look again at a Lease that is in the way although
+	// its time is over.
+	recheck time.Duration
+}
+
+// A Manager takes, keeps and gives back locks for any number of holders. It is
+// safe for use by many goroutines, as long as each holder is in the hands of
+// one at a time. Holders that share a Manager exclude each other as those of
+// two processes do.
+type Manager struct {
+	client    coordinationv1client.LeasesGetter
+	namespace string
+	clock     clock.PassiveClock
+	parallel  int
+	observe   func(operation, result string)
+	limits    limits
+	memory    *memory
+}
+
+// New returns a Manager that uses the client for Leases.
+func New(client coordinationv1client.LeasesGetter, opts Options) *Manager {
+	m := &Manager{
+		client:    client,
+		namespace: opts.Namespace,
+		clock:     opts.Clock,
+		parallel:  opts.Parallel,
+		observe:   opts.Observe,
+		limits:    limits{attempts: 5, rounds: 3, recheck: time.Second},
+		memory:    newMemory(),
+	}
+	if m.clock == nil {
+		m.clock = clock.RealClock{}
+	}
+	if m.parallel <= 0 {
+		m.parallel = 8
+	}
+	if m.observe == nil {
+		m.observe = func(string, string) {}
+	}
+	return m
+}
+
+// Forget drops all memory of a holder that has ended. Leases that it still has
+// are not given back; they expire.
+func (m *Manager) Forget(identity string) { m.memory.forget(identity) }
+
+// places are where the Lease of a target can be, its home first: the stand-in
+// comes second, if there can be one.
+func (m *Manager) places(key Key) []types.NamespacedName {
+	name := key.LeaseName()
+	own := types.NamespacedName{Namespace: m.namespace, Name: name}
+	if key.Namespace == "" || key.Namespace == m.namespace {
+		return []types.NamespacedName{own}
+	}
+	return []types.NamespacedName{{Namespace: key.Namespace, Name: name}, own}
+}
+
+// sideBySide calls do for 0 to n-1, in that order, a few at a time, and returns
+// when all have.
+func (m *Manager) sideBySide(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(m.parallel, n) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+}

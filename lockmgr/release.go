@@ -1,0 +1,110 @@
+package lockmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Release gives back the locks of the keys that the holder has, and ends the
+// waiting for the others. It deletes only Leases that are the holder's at the
+// moment of the delete. A lock that is remembered costs one delete. For any
+// other it looks in both places, so that a lock is found too that was taken by
+// a process which died before recording it. It is no error if there is none.
+//
+// The error joins those of all Leases that could not be given back; calling
+// Release again tries them again.
+func (m *Manager) Release(ctx context.Context, h Holder, keys []Key) error {
+	if err := h.check(); err != nil {
+		return err
+	}
+	keys = inOrder(keys)
+	errs := make([]error, len(keys))
+	m.sideBySide(len(keys), func(i int) { errs[i] = m.release(ctx, h, keys[i]) })
+	return errors.Join(errs...)
+}
+
+// release gives back the lock of one key, wherever it is.
+func (m *Manager) release(ctx context.Context, h Holder, key Key) error {
+	places := m.places(key)
+	m.memory.stopWatching(h.Identity, places...)
+	remembered := m.memory.at(h.Identity, places)
+	if len(remembered) == 0 {
+		for _, place := range places {
+			remembered = append(remembered, tenure{place: place})
+		}
+	}
+	var errs []error
+	for _, t := range remembered {
+		errs = append(errs, m.releaseAt(ctx, h, lockAt(key, t.place), t.lease))
+	}
+	return errors.Join(errs...)
+}
+
+// releaseAt deletes the holder's Lease at one place. The Lease is as last
+// known, or nil if it is to be looked up.
+func (m *Manager) releaseAt(ctx context.Context, h Holder, lock Lock, lease *coordinationv1.Lease) error {
+	ours, err := m.deleteOurs(ctx, h, lock, lease)
+	switch {
+	case err != nil:
+		m.observe(OperationRelease, ResultError)
+		return fmt.Errorf("release lock of %s: %w", lock.Key, err)
+	case ours, lease == nil:
+		m.observe(OperationRelease, ResultOK)
+	default:
+		m.observe(OperationRelease, ResultLost)
+	}
+	m.memory.drop(h.Identity, lock.place())
+	return nil
+}
+
+// deleteOurs deletes the Lease unless another holder has it, which it says. A
+// Lease that is gone, or about to go, counts as deleted.
+func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *coordinationv1.Lease) (bool, error) {
+	var outdated error
+	for range m.limits.attempts {
+		if lease == nil {
+			var err error
+			if lease, err = m.get(ctx, lock.place()); apierrors.IsNotFound(err) {
+				return true, nil
+			} else if err != nil {
+				return false, err
+			}
+			if holderOf(lease) != h.Identity {
+				return false, nil
+			}
+			if lease.DeletionTimestamp != nil {
+				return true, nil
+			}
+		}
+		err := m.delete(ctx, lease)
+		if err == nil || apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return false, err
+		}
+		outdated, lease = err, nil
+	}
+	return false, outdated
+}
+
+// delete deletes the Lease only if it is exactly the one that was read. The
+// uid alone would not do: who takes a Lease over in place keeps its uid.
+func (m *Manager) delete(ctx context.Context, lease *coordinationv1.Lease) error {
+	err := m.client.Leases(lease.Namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{
+			UID:             ptr.To(lease.UID),
+			ResourceVersion: ptr.To(lease.ResourceVersion),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("delete Lease %s: %w", placeOf(lease), err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package lockmgr
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
+)
+
+func TestReleaseCostsOneDeleteEachAndLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	keys := append(w.keys(10), clusterRole("system:foo"))
+	w.acquire(m, holder("a"), keys...)
+	tap.counted()
+	require.NoError(t, m.Release(t.Context(), holder("a"), append(keys, keys...)))
+	require.Equal(t, map[string]int{"DELETE": 11}, tap.counted())
+	w.noLeases(w.namespace)
+	w.noLeases(w.own)
+	w.remembersNothing(m)
+	require.NoError(t, m.Release(t.Context(), holder("a"), keys), "once more is no error")
+}
+
+func TestReleaseFindsLocksThatNobodyRecorded(t *testing.T) {
+	w := newWorld(t)
+	first, _ := w.process()
+	keys := append(w.keys(3), clusterRole("reader"))
+	absent := deployment(w.namespace+"-later", "web")
+	w.acquire(first, holder("a"), append(keys, absent)...)
+	second, tap := w.process()
+	require.NoError(t, second.Release(t.Context(), holder("a"), append(keys, absent)))
+	require.Equal(t, map[string]int{"GET": 9, "DELETE": 5}, tap.counted())
+	w.noLeases(w.namespace)
+	w.noLeases(w.own)
+}
+
+func TestReleaseFindsTheLeaseOfACreateWithALostAnswer(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	tap.on(rule{method: "POST", lose: true})
+	_, err := m.Acquire(t.Context(), holder("a"), []Key{w.key("web")})
+	require.ErrorIs(t, err, errLost)
+	require.NoError(t, m.Release(t.Context(), holder("a"), []Key{w.key("web")}))
+	w.noLeases(w.namespace)
+	w.remembersNothing(m)
+}
+
+func TestReleaseNeverDeletesASuccessorsLease(t *testing.T) {
+	w := newWorld(t)
+	for name, c := range map[string]struct{ restart, recreated bool }{
+		"taken-over-in-place": {}, "taken-over-in-place-and-restarted": {restart: true},
+		"created-anew": {recreated: true}, "created-anew-and-restarted": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			m, _ := w.process()
+			other, _ := w.process()
+			key := w.key(name)
+			w.acquire(m, holder("a"), key)
+			if c.recreated {
+				w.remove(w.home(key))
+			} else {
+				w.refused(other, holder("b"), key)
+				w.step(ttl)
+			}
+			w.acquire(other, holder("b"), key)
+			if c.restart {
+				m, _ = w.process()
+			}
+			require.NoError(t, m.Release(t.Context(), holder("a"), []Key{key}))
+			w.heldBy(w.home(key), "b")
+			w.remembersNothing(m)
+		})
+	}
+}
+
+func TestReleaseDoesNotDeleteALeaseTakenOverBetweenItsLookAndItsDelete(t *testing.T) {
+	w := newWorld(t)
+	first, _ := w.process()
+	other, _ := w.process()
+	key := w.key("web")
+	w.acquire(first, holder("a"), key)
+	w.refused(other, holder("b"), key)
+	w.step(ttl)
+	second, tap := w.process()
+	tap.on(rule{method: "DELETE", before: func() { w.acquire(other, holder("b"), key) }})
+	require.NoError(t, second.Release(t.Context(), holder("a"), []Key{key}))
+	w.heldBy(w.home(key), "b")
+}
+
+func TestReleaseDeletesItsLeaseAlsoAfterSomebodyWroteToIt(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	key := w.key("web")
+	w.acquire(m, holder("a"), key)
+	w.touch(w.home(key))
+	tap.counted()
+	require.NoError(t, m.Release(t.Context(), holder("a"), []Key{key}))
+	require.Equal(t, map[string]int{"DELETE": 2, "GET": 1}, tap.counted())
+	w.noLease(w.home(key))
+}
+
+func TestReleaseOfWhatIsGoneIsDone(t *testing.T) {
+	w := newWorld(t)
+	m, _ := w.process()
+	later := w.namespace + "-gone"
+	w.createNamespace(later)
+	keys := []Key{w.key("web"), deployment(later, "web")}
+	w.acquire(m, holder("a"), keys...)
+	w.remove(w.home(keys[0]))
+	w.destroy(later)
+	require.NoError(t, m.Release(t.Context(), holder("a"), keys))
+	second, _ := w.process()
+	require.NoError(t, second.Release(t.Context(), holder("a"), keys))
+	w.remembersNothing(m)
+}
+
+func TestReleaseJoinsItsErrorsAndCanBeRepeated(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	keys := w.keys(3)
+	w.acquire(m, holder("a"), keys...)
+	tap.on(rule{method: "DELETE", path: keys[0].LeaseName(), lose: true})
+	tap.on(rule{method: "DELETE", path: keys[2].LeaseName(), lose: true})
+	err := m.Release(t.Context(), holder("a"), keys)
+	require.ErrorIs(t, err, errLost)
+	require.ErrorContains(t, err, w.home(keys[0]).String())
+	require.NotContains(t, err.Error(), w.home(keys[1]).String())
+	require.ErrorContains(t, err, w.home(keys[2]).String())
+	require.NoError(t, m.Release(t.Context(), holder("a"), keys))
+	w.remembersNothing(m)
+}
+
+func TestReleaseIsBoundedIfSomebodyKeepsWriting(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	key := w.key("web")
+	w.acquire(m, holder("a"), key)
+	tap.on(rule{method: "DELETE", before: func() { w.touch(w.home(key)) }, again: true})
+	require.Error(t, m.Release(t.Context(), holder("a"), []Key{key}))
+	require.Equal(t, m.limits.attempts, tap.counted()["DELETE"])
+}
+
+func TestMemoryOfWaitingEndsWithTheLastThatWaits(t *testing.T) {
+	w := newWorld(t)
+	m, _ := w.process(func(o *Options) { o.Parallel = 1 })
+	key := w.key("web")
+	w.write(w.home(key), withHolder("other", ptr.To[int32](10)))
+	for _, identity := range []string{"a", "b", "c", "d"} {
+		w.refused(m, holder(identity), key)
+		w.refused(m, holder(identity), key)
+	}
+	require.Len(t, m.memory.seen, 1)
+	require.Empty(t, m.memory.held, "what was refused is not in doubt")
+	m.Forget("a")
+	require.NoError(t, m.Release(t.Context(), holder("b"), []Key{key}))
+	require.Len(t, m.memory.seen, 1, "c and d still wait")
+	w.step(10 * time.Second)
+	w.acquire(m, holder("c"), key)
+	require.Equal(t, "c", w.refused(m, holder("d"), key).Holder)
+	require.NoError(t, m.Release(t.Context(), holder("c"), []Key{key}))
+	w.acquire(m, holder("d"), key)
+	require.Empty(t, m.memory.seen)
+	m.Forget("d")
+	w.remembersNothing(m)
+	w.heldBy(w.home(key), "d")
+}

@@ -1,0 +1,190 @@
+package mutate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// observeWrite looks whether an Update or a Patch is in effect. The resource
+// version of the before-image proves that nothing was written; the item's field
+// manager proves that its change was. A write that only removes fields, or that
+// changes an object without tracked fields, leaves no manager behind: then the
+// fields of the change tell.
+func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Finding, error) {
+	live, err := Read(ctx, c)
+	if err != nil {
+		return Diverged, err
+	}
+	before := record.Before
+	switch {
+	case !sameObject(live, before.GetUID()):
+		return Diverged, nil
+	case live.GetResourceVersion() == before.GetResourceVersion():
+		return NotApplied, nil
+	case c.owns(live):
+		return Applied, nil
+	case record.After == nil:
+		return Diverged, nil
+	}
+	switch snapshot.Stand(before, record.After, live) {
+	case snapshot.AtAfter:
+		return Applied, nil
+	case snapshot.AtBefore:
+		return NotApplied, nil
+	default:
+		return Diverged, nil
+	}
+}
+
+// restore takes an Update or a Patch back: first the values, then the owners,
+// each under the resourceVersion just read. The API server does not take both in
+// one request. A crash between the two is harmless: the next call finds no value
+// to restore and goes on with the owners.
+func (c Change) restore(ctx context.Context, record snapshot.Record) error {
+	for range attempts {
+		done, err := c.restoreOnce(ctx, record)
+		if err == nil && done {
+			return nil
+		}
+		if err != nil && !stale(err) {
+			return c.wrap(err, "restore")
+		}
+	}
+	return c.fail(fault.Retryable, fault.StaleVersion, "restore", "it changes faster than it can be written")
+}
+
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (bool, error) {
+	live, err := Read(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	if !sameObject(live, record.Before.GetUID()) {
+		return true, c.cannotRestore(live, record)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return true, c.fail(fault.Conflict, fault.Drifted, "restore", "somebody has deleted it since it was changed%s", waitsFor(live))
+	}
+	wanted := snapshot.Restore(record.Before, record.After, live, c.ours)
+	live, err = c.patchValues(ctx, live, wanted.Desired)
+	if err != nil {
+		return false, err
+	}
+	if err := c.patchOwners(ctx, record, live); err != nil {
+		return false, err
+	}
+	if len(wanted.Conflicts) > 0 {
+		return true, c.conflicting(wanted.Conflicts)
+	}
+	return true, nil
+}
+
+func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {
+	if live == nil {
+		return c.fail(fault.Conflict, fault.Drifted, "restore", "somebody else has deleted it since it was changed").
+			WithHint(fmt.Sprintf("if it is still wanted, re-create it from its before-image (item %d)", record.Item))
+	}
+	return c.fail(fault.Conflict, fault.Drifted, "restore", "somebody else has deleted and re-created it since it was changed").
+		WithHint("theirs is kept")
+}
+
+func (c Change) conflicting(fields []snapshot.FieldConflict) error {
+	var list []string
+	for _, f := range fields {
+		list = append(list, f.String())
+	}
+	return c.fail(fault.Conflict, fault.FieldConflict, "restore", "somebody else has written fields since they were changed: %s", joined(list)).
+		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
+}
+
+// patchValues writes the difference between live and what is wanted, if there is
+// one, and gives the object as it is then.
+func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch := mergeDiff(live.Object, wanted.Object)
+	if len(patch) == 0 {
+		return live, nil
+	}
+	body, err := conditional(patch, live)
+	if err != nil {
+		return nil, err
+	}
+	return c.mergePatch(ctx, body)
+}
+
+// patchOwners gives the fields back to the managers that owned them.
+func (c Change) patchOwners(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) error {
+	entries, changed, err := snapshot.RestoreOwners(record.Before, record.After, live, c.ours)
+	if err != nil {
+		return fmt.Errorf("restore the field owners: %w", err)
+	}
+	if !changed {
+		return nil
+	}
+	return c.setOwners(ctx, entries, live)
+}
+
+func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) error {
+	if entries == nil {
+		entries = []metav1.ManagedFieldsEntry{}
+	}
+	body, err := conditional(map[string]any{"metadata": map[string]any{"managedFields": entries}}, live)
+	if err != nil {
+		return err
+	}
+	_, err = c.mergePatch(ctx, body)
+	return err
+}
+
+// conditional adds the uid and resourceVersion that a merge patch must meet.
+func conditional(patch map[string]any, meets *unstructured.Unstructured) ([]byte, error) {
+	meta, _ := patch["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		patch["metadata"] = meta
+	}
+	meta["uid"] = string(meets.GetUID())
+	meta["resourceVersion"] = meets.GetResourceVersion()
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch: %w", err)
+	}
+	return body, nil
+}
+
+// mergeDiff is the JSON merge patch (RFC 7386) from one object to another. Lists
+// are replaced as a whole.
+func mergeDiff(from, to map[string]any) map[string]any {
+	patch := map[string]any{}
+	for name, old := range from {
+		next, ok := to[name]
+		switch {
+		case !ok:
+			patch[name] = nil
+		case reflect.DeepEqual(old, next):
+		default:
+			patch[name] = mergeValue(old, next)
+		}
+	}
+	for name, next := range to {
+		if _, ok := from[name]; !ok {
+			patch[name] = next
+		}
+	}
+	return patch
+}
+
+func mergeValue(old, next any) any {
+	oldMap, ok1 := old.(map[string]any)
+	nextMap, ok2 := next.(map[string]any)
+	if ok1 && ok2 {
+		return mergeDiff(oldMap, nextMap)
+	}
+	return next
+}

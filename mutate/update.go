@@ -1,0 +1,51 @@
+package mutate
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/snapshot"
+)
+
+// updateStrategy replaces the target by the content.
+type updateStrategy struct{}
+
+func (updateStrategy) Admit(c Change, before *unstructured.Unstructured) error {
+	return c.admitExisting(before, "update")
+}
+
+func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
+	var after *unstructured.Unstructured
+	err := c.write(ctx, before, "dry-run the update of", func(meets Version) (err error) {
+		after, err = c.put(ctx, meets, true)
+		return err
+	})
+	return after, err
+}
+
+func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
+	return c.write(ctx, before, "update", func(meets Version) error {
+		_, err := c.put(ctx, meets, false)
+		return err
+	})
+}
+
+func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured.Unstructured, error) {
+	return c.Resource.Update(ctx, c.body(meets), metav1.UpdateOptions{
+		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+	})
+}
+
+func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
+	return c.observeWrite(ctx, record)
+}
+
+func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) error {
+	return c.restore(ctx, record)
+}
+
+func (updateStrategy) Verbs() (change, compensation []string) {
+	return []string{"get", "update"}, []string{"patch"}
+}

@@ -1,0 +1,82 @@
+package snapshot
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// recreateRules are what Strip alone does not do to make an object of a kind
+// acceptable to the server again. A kind that is missing needs nothing:
+//
+// A Service keeps its clusterIP and nodePorts, because clients know it by them;
+// if they were taken meanwhile the server says 422, which is better than another
+// address. A ServiceAccount keeps its list of secrets: it may have been written by
+// hand, to say which Secrets its Pods may mount, and a name in it that leads
+// nowhere does no harm. A PersistentVolume keeps its claimRef, and so belongs to
+// the same claim as before.
+var recreateRules = map[schema.GroupKind]func(object map[string]any){
+	{Group: "batch", Kind: "Job"}:   recreateJob,
+	{Kind: "Pod"}:                   recreatePod,
+	{Kind: "PersistentVolumeClaim"}: recreateClaim,
+}
+
+// ForCreate gives what may be POSTed to make obj again: Strip of it, less what
+// the server would refuse or misunderstand for its kind. Owner references are
+// kept; whether their owners still live is for the caller to find out.
+func ForCreate(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := Strip(obj)
+	if rule, ok := recreateRules[out.GroupVersionKind().GroupKind()]; ok {
+		rule(out.Object)
+	}
+	return out
+}
+
+// recreateJob takes off the selector and the labels that the server derived from
+// the uid of the old Job, with which it refuses the new one (422). With
+// manualSelector they are the user's.
+func recreateJob(object map[string]any) {
+	if manual, _, _ := unstructured.NestedBool(object, "spec", "manualSelector"); manual {
+		return
+	}
+	unstructured.RemoveNestedField(object, "spec", "selector")
+	for _, label := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
+		removeEntry(object, label, "metadata", "labels")
+		removeEntry(object, label, "spec", "template", "metadata", "labels")
+	}
+}
+
+// recreatePod takes off the Node, which the scheduler chose for the old Pod: it
+// may be full, cordoned or gone by now, and a Pod that names a Node is not
+// scheduled at all. And it takes off ephemeral containers, which the server
+// refuses on create.
+func recreatePod(object map[string]any) {
+	unstructured.RemoveNestedField(object, "spec", "nodeName")
+	unstructured.RemoveNestedField(object, "spec", "ephemeralContainers")
+}
+
+// recreateClaim takes off the marks of a binding that ended with the old claim:
+// with them the volume controller declares the new one Lost, because the volume
+// names another uid. Without them the claim is Pending until somebody clears the
+// volume's claimRef, and then binds. The name of the volume stays: an empty new
+// volume in place of the data would be worse than none.
+func recreateClaim(object map[string]any) {
+	removeEntry(object, "pv.kubernetes.io/bind-completed", "metadata", "annotations")
+	removeEntry(object, "pv.kubernetes.io/bound-by-controller", "metadata", "annotations")
+}
+
+// removeEntry removes a key from the map at path, and the map with its last key:
+// the server never shows an empty one.
+func removeEntry(object map[string]any, key string, path ...string) {
+	entries, found, err := unstructured.NestedFieldNoCopy(object, path...)
+	m, isMap := entries.(map[string]any)
+	if !found || err != nil || !isMap {
+		return
+	}
+	if _, there := m[key]; !there {
+		return
+	}
+	delete(m, key)
+	if len(m) == 0 {
+		unstructured.RemoveNestedField(object, path...)
+	}
+}

@@ -1,0 +1,197 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+
+	"janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+)
+
+// Store keeps before-images. It may be used concurrently.
+type Store struct {
+	objects   objects
+	sensitive []schema.GroupKind
+}
+
+// NewStore stores through client, which acts as Janus itself: a ServiceAccount
+// that changes targets has no business with the before-images. It needs get,
+// create, patch and delete on ConfigMaps and Secrets, and get on Transactions.
+// Records of sensitive kinds, to which Secret always belongs, go into Secrets.
+func NewStore(client kubernetes.Interface, sensitive []schema.GroupKind) *Store {
+	return &Store{
+		objects:   objects{client.CoreV1().RESTClient()},
+		sensitive: append([]schema.GroupKind{target.SecretKind}, sensitive...),
+	}
+}
+
+// Sensitive reports whether the content of this kind is kept confidential.
+func (s *Store) Sensitive(gk schema.GroupKind) bool { return slices.Contains(s.sensitive, gk) }
+
+// Saved says where before-images are.
+type Saved struct {
+	// Ref lists every object, those of earlier calls included.
+	Ref v1alpha1.RollbackRef
+	// Images are in the order of the records.
+	Images []v1alpha1.BeforeImage
+}
+
+// parallel is how many requests one call has under way. More gains little
+// against one API server.
+const parallel = 4
+
+// maxBatches bounds how many leftovers of earlier attempts are stepped over.
+const maxBatches = 100
+
+// Save stores the records of a Transaction, and returns when that is durable. It
+// counts once a status with what it returns has been written. Existing is what
+// that status names already: it stays as it is, and what is added goes into
+// further objects. Small Transactions take one request, and two if some of the
+// kinds are sensitive.
+//
+// A call may be repeated after any error. What an earlier attempt left is taken
+// over where it is equal; otherwise it is left alone and stepped over, because it
+// may be what a second controller's status is about to name. SweepUnlisted
+// removes it at the end. What a gone Transaction of the same name has left is
+// replaced.
+//
+// An error is terminal with reason AlreadyExists where an object of somebody
+// else has the name, TooLarge where status.rollbackRef could not list the
+// objects, and Invalid for records that cannot be encoded or repeat an item.
+func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRef, records []Record) (Saved, error) {
+	images := make([]v1alpha1.BeforeImage, len(records))
+	positions := map[kind][]int{}
+	encoded := map[kind][]stored{}
+	items := map[int]bool{}
+	for i, r := range records {
+		if items[r.Item] {
+			return Saved{}, fault.New(fault.Terminal, fault.Invalid, "save", r.Target.String(), "two before-images of item %d", r.Item)
+		}
+		items[r.Item] = true
+		data, err := Encode(r)
+		if err != nil {
+			return Saved{}, fault.New(fault.Terminal, fault.Invalid, "save", r.Target.String(), "the before-image cannot be encoded: %w", err)
+		}
+		k := s.kindFor(r)
+		encoded[k] = append(encoded[k], stored{Key(r.Item, r.Target), string(data)})
+		positions[k] = append(positions[k], i)
+		images[i] = imageOf(r, data)
+	}
+
+	known := listed(o.Name, existing)
+	batches := make([]batch, len(kinds))
+	var group errgroup.Group
+	for n, k := range kinds {
+		if len(encoded[k]) > 0 {
+			group.Go(func() (err error) {
+				batches[n], err = s.saveKind(ctx, o, k, last(known, k)+1, encoded[k])
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return Saved{}, err
+	}
+	ref, err := refOf(o, existing, batches)
+	for n, k := range kinds {
+		for j, key := range batches[n].keys {
+			images[positions[k][j]].Key = key
+		}
+	}
+	return Saved{Ref: ref, Images: images}, err
+}
+
+func (s *Store) kindFor(r Record) kind {
+	if s.Sensitive(r.Target.GVK.GroupKind()) {
+		return secrets
+	}
+	return configMaps
+}
+
+// imageOf is what the status says of a record; its key is known once it has been
+// laid out.
+func imageOf(r Record, data []byte) v1alpha1.BeforeImage {
+	image := v1alpha1.BeforeImage{Digest: Digest(data)}
+	if r.Before != nil {
+		image.UID, image.ResourceVersion = r.Before.GetUID(), r.Before.GetResourceVersion()
+	}
+	return image
+}
+
+func refOf(o Owner, existing *v1alpha1.RollbackRef, batches []batch) (v1alpha1.RollbackRef, error) {
+	var ref v1alpha1.RollbackRef
+	if existing != nil {
+		ref = *existing.DeepCopy()
+	}
+	if ref.Name == "" {
+		ref.Name = objectName(o.Name, 1)
+	}
+	for _, b := range batches {
+		for _, c := range b.chunks {
+			ref.Objects = append(ref.Objects, c.place.entry(o.Name))
+		}
+	}
+	if len(ref.Objects) > maxObjects {
+		return v1alpha1.RollbackRef{}, tooLarge(o)
+	}
+	return ref, nil
+}
+
+func tooLarge(o Owner) error {
+	return fault.New(fault.Terminal, fault.TooLarge, "save the before-images of", "Transaction "+o.Namespace+"/"+o.Name,
+		"they take more than %d objects", maxObjects).WithHint("split the Transaction")
+}
+
+// saveKind writes the records that go into one kind of object, at the first
+// numbers that are free.
+func (s *Store) saveKind(ctx context.Context, o Owner, k kind, first int, records []stored) (batch, error) {
+	for range maxBatches {
+		b := layout(k, first, records)
+		if first+len(b.chunks)-1 > maxObjects {
+			return batch{}, tooLarge(o)
+		}
+		occupied, err := s.write(ctx, o, b)
+		if err != nil {
+			return batch{}, err
+		}
+		if occupied == 0 {
+			return b, nil
+		}
+		first = occupied + 1
+	}
+	return batch{}, fault.New(fault.Terminal, fault.AlreadyExists, "create", describe(o.Namespace, k, objectName(o.Name, first)),
+		"%d earlier attempts have left before-images", maxBatches).
+		WithHint("delete the Transaction and create it again")
+}
+
+// write creates the objects of a batch: the first one, and then the others side
+// by side. If one of the names is occupied by another batch of the same
+// Transaction, it says up to which number.
+func (s *Store) write(ctx context.Context, o Owner, b batch) (occupied int, err error) {
+	occupied, err = s.put(ctx, o, b, b.chunks[0])
+	if err != nil || occupied > 0 {
+		return occupied, err
+	}
+	rest := b.chunks[1:]
+	others := make([]int, len(rest))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, c := range rest {
+		group.Go(func() (err error) {
+			others[i], err = s.put(ctx, o, b, c)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	if len(rest) > 0 && slices.Max(others) > 0 {
+		return max(slices.Max(others), b.last()), nil
+	}
+	return 0, nil
+}

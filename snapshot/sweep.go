@@ -1,0 +1,82 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Sweep deletes every before-image of a Transaction whose status names none: a
+// Transaction that ends before a checkpoint recorded what was saved, or whose
+// controller died at that point. Where the status names some, SweepUnlisted is to
+// be called instead.
+func (s *Store) Sweep(ctx context.Context, o Owner) error {
+	return s.SweepUnlisted(ctx, o, nil)
+}
+
+// SweepUnlisted deletes what earlier attempts have saved and ref does not name.
+// It must be called only with the ref of the status as it was written last, and
+// when nothing further will be saved: what is not named by then never will be.
+//
+// Objects are found by their names, which are numbered without a gap, so that it
+// takes no right to list Secrets. Where there is nothing to do, it costs one
+// request for ConfigMaps and one for Secrets. It may be called before or after
+// Drop or Keep.
+func (s *Store) SweepUnlisted(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef) error {
+	known := listed(o.Name, ref)
+	var group errgroup.Group
+	for _, k := range kinds {
+		group.Go(func() error {
+			found, err := s.unlisted(ctx, o, k, known)
+			if err != nil {
+				return err
+			}
+			// Backwards, so that after a crash the next sweep still finds the way.
+			for _, p := range slices.Backward(found) {
+				if err := s.drop(ctx, o, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// unlisted walks over the numbers, from batch to batch. What is known is taken to
+// exist: it may have been dropped already.
+func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place) ([]place, error) {
+	var found []place
+	for n := 1; n <= maxObjects; n++ {
+		p := place{k, n}
+		if slices.Contains(known, p) {
+			continue
+		}
+		name := objectName(o.Name, n)
+		meta, err := s.objects.metadata(ctx, o.Namespace, k, name)
+		if fault.Is(err, fault.NotFound) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, wrap(err, "get", o.Namespace, k, name, false)
+		}
+		end := n
+		if _, ours := transactionOf(meta); ours {
+			end = lastOf(meta.Annotations[annotationBatch], n)
+		}
+		if ownedBy(meta, o) {
+			// The others of a batch may be missing, if its writer died.
+			for ; n <= end; n++ {
+				if p := (place{k, n}); !slices.Contains(known, p) {
+					found = append(found, p)
+				}
+			}
+		}
+		n = end
+	}
+	return found, nil
+}

@@ -19,8 +19,8 @@ type Engine struct {
 	clock  clock.WithTicker
 	policy Policy
 
-	mu       sync.Mutex
-	settling map[types.UID]time.Time // since when a Transaction waits for a request to land or not
+	mu    sync.Mutex
+	waits map[types.UID]time.Time // since when a Transaction waits for a request to land or not
 }
 
 // Ports are the engine's ways to the world.
@@ -34,7 +34,7 @@ type Ports struct {
 
 // New makes an Engine.
 func New(ports Ports, c clock.WithTicker, policy Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy, settling: map[types.UID]time.Time{}}
+	return &Engine{Ports: ports, clock: c, policy: policy, waits: map[types.UID]time.Time{}}
 }
 
 // Result says when a Transaction wants to be looked at again.

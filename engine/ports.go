@@ -84,14 +84,14 @@ type Changes interface {
 type Finding int
 
 const (
-	// NotApplied: the target is as it was when it was prepared.
+	// NotApplied means that the target is as it was when it was prepared.
 	NotApplied Finding = iota
-	// Applied: the change is in effect.
+	// Applied means that the change is in effect.
 	Applied
-	// Applying: the change has been accepted and takes effect by itself, such as
+	// Applying means that the change has been accepted and takes effect by itself, such as
 	// the deletion of an object that waits for its finalizers.
 	Applying
-	// Diverged: neither; somebody else has written the target.
+	// Diverged means neither: somebody else has written the target.
 	Diverged
 )
 

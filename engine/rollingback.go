@@ -49,10 +49,10 @@ func (s *saga) settle(ctx context.Context, i int) error {
 func (s *saga) settleTime() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	since, ok := s.Engine.settling[s.txn.UID]
+	since, ok := s.waits[s.txn.UID]
 	if !ok {
 		since = s.clock.Now()
-		s.Engine.settling[s.txn.UID] = since
+		s.waits[s.txn.UID] = since
 	}
 	return s.policy.SettleTime - s.clock.Since(since)
 }
@@ -60,7 +60,7 @@ func (s *saga) settleTime() time.Duration {
 func (s *saga) settled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.Engine.settling, s.txn.UID)
+	delete(s.waits, s.txn.UID)
 }
 
 // openUndo records that item i is about to be taken back.

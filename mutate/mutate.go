@@ -42,13 +42,13 @@ const MarkerAnnotation = "janus.io/transaction-uid"
 type Finding int
 
 const (
-	// NotApplied: the change is not in effect.
+	// NotApplied means that the change is not in effect.
 	NotApplied Finding = iota
-	// Applied: the change is in effect.
+	// Applied means that the change is in effect.
 	Applied
-	// Applying: the change takes effect by itself once finalizers are done.
+	// Applying means that the change takes effect by itself once finalizers are done.
 	Applying
-	// Diverged: somebody else has written the target, and it cannot be told.
+	// Diverged means that somebody else has written the target, and it cannot be told.
 	Diverged
 )
 

@@ -159,11 +159,11 @@ func fieldNames(objects ...map[string]any) []string {
 type Standing int
 
 const (
-	// AtBefore: every field of the change has its old value.
+	// AtBefore means that every field of the change has its old value.
 	AtBefore Standing = iota
-	// AtAfter: every field of the change has its new value.
+	// AtAfter means that every field of the change has its new value.
 	AtAfter
-	// Mixed: neither.
+	// Mixed means neither.
 	Mixed
 )
 

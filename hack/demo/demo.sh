@@ -217,10 +217,9 @@ between() {
 # once checks, by what a watch has seen, that each page went from 1.0 to 2.0 and
 # did nothing else.
 once() {
-  local want
-  want=$(for i in $(seq -w $pages); do echo "page-$i 1.0 2.0"; done)
-  is "$want" awk '$2 != last[$1] { seen[$1] = seen[$1] " " $2; last[$1] = $2 }
-    END { for (page in seen) print page seen[page] | "sort" }' "$1"
+  diff <(for i in $(seq -w $pages); do echo "page-$i 1.0 2.0"; done) \
+    <(awk '$2 != last[$1] { seen[$1] = seen[$1] " " $2; last[$1] = $2 }
+      END { for (page in seen) print page seen[page] | "sort" }' "$1")
 }
 
 # granted prints how many requests to change a page, as the ServiceAccount, were.

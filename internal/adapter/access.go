@@ -19,42 +19,42 @@ type question struct {
 	verb, group, version, resource, namespace, name string
 }
 
-// mayUndo asks whether the ServiceAccount may take back what it is about to do,
-// and may do what could not be tried. It asks once for each verb, resource and
-// namespace; only where that is refused does it ask for the object by name.
-func (p *Planner) mayUndo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) error {
+// mayDo asks whether the ServiceAccount may do everything that the items need:
+// read each target, change it, and take that back. It is asked before any lock is
+// taken, so that nobody can lock objects that they may not touch. One question is
+// asked for each verb, resource and namespace; only where that is refused is the
+// object asked for by name. All refusals are reported.
+func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target.Identity) []error {
 	answers := map[question]bool{}
-	for _, i := range items {
-		item := t.Status.Items[i]
+	var problems []error
+	for i, item := range items {
 		ref, err := refOf(item)
 		if err != nil {
-			return err
+			return append(problems, err)
 		}
-		for _, verb := range verbsToAsk(t.Spec.Changes[i].Type, item.Deferred) {
-			ok, err := allowed(ctx, id, ref, verb, answers)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				return fault.New(fault.Terminal, fault.AccessDenied, "prepare", ref.String(),
-					"ServiceAccount %s may not %s it, which taking item %s back, or making it, needs", id.Account, verb, item.Name).
-					WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
+		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
+		if !ok {
+			continue
+		}
+		change, compensation := strategy.Verbs()
+		for _, need := range []struct {
+			verbs []string
+			what  string
+		}{{change, "making"}, {compensation, "taking back"}} {
+			for _, verb := range need.verbs {
+				ok, err := allowed(ctx, id, ref, verb, answers)
+				if err != nil {
+					return append(problems, err)
+				}
+				if !ok {
+					problems = append(problems, fault.New(fault.Terminal, fault.AccessDenied, verb, ref.String(),
+						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
+						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource())))
+				}
 			}
 		}
 	}
-	return nil
-}
-
-func verbsToAsk(kind api.ChangeType, deferred bool) []string {
-	strategy, ok := mutate.For(kind)
-	if !ok {
-		return nil
-	}
-	change, compensation := strategy.Verbs()
-	if deferred {
-		return append(change, compensation...)
-	}
-	return compensation
+	return problems
 }
 
 func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb string, answers map[question]bool) (bool, error) {

@@ -23,8 +23,7 @@ type Planner struct {
 	parallel int
 }
 
-// Prepare reads the targets, dry-runs their changes, asks whether they may be
-// taken back, and saves the before-images. Several targets are worked on at once;
+// Prepare reads the targets, dry-runs their changes and saves the before-images. Several targets are worked on at once;
 // all that is wrong is reported together.
 func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) (engine.Prepared, error) {
 	id, err := p.clients.As(ctx, accountOf(t))
@@ -39,9 +38,6 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) 
 	sideBySide(p.parallel, len(items), func(n int) {
 		records[n], problems[n] = p.captureItem(ctx, t, items[n], id)
 	})
-	if err := p.mayUndo(ctx, t, items, id); err != nil {
-		problems = append(problems, err)
-	}
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
 	}
@@ -104,19 +100,21 @@ func try(ctx context.Context, s mutate.Strategy, c mutate.Change, before *unstru
 }
 
 // Discard drops the before-images of a Transaction, or lets them live as long as
-// it does. A checkpoint that names them may have been lost, so when none is named
-// the names they would have are looked at.
+// it does. A checkpoint that names some may have been lost, so the names that they
+// would have are looked at too.
 func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) error {
 	p.images.forget(t.UID)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
-	switch {
-	case ref == nil:
+	if ref == nil {
 		return p.store.Sweep(ctx, owner)
-	case keep:
-		return p.store.Keep(ctx, owner, *ref)
-	default:
-		return p.store.Drop(ctx, owner, *ref)
 	}
+	if err := p.store.SweepUnlisted(ctx, owner, ref); err != nil {
+		return err
+	}
+	if keep {
+		return p.store.Keep(ctx, owner, *ref)
+	}
+	return p.store.Drop(ctx, owner, *ref)
 }
 
 func notNil(errs []error) []error {

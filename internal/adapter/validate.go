@@ -15,10 +15,12 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// Validate resolves every target and checks the changes against themselves. All
-// that is wrong is reported at once.
+// Validate resolves every target, checks the changes against themselves, and asks
+// whether the ServiceAccount may make them and take them back. All that is wrong
+// is reported at once.
 func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item, error) {
-	if _, err := p.clients.As(ctx, accountOf(t)); err != nil {
+	id, err := p.clients.As(ctx, accountOf(t))
+	if err != nil {
 		return nil, err
 	}
 	v := validation{planner: p, namespaces: map[string]bool{}, names: map[string]bool{}, namespace: t.Namespace}
@@ -30,6 +32,9 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item,
 			problems = append(problems, err)
 		}
 		items[i] = item
+	}
+	if len(problems) == 0 {
+		problems = mayDo(ctx, t, items, id)
 	}
 	if len(problems) > 0 {
 		return nil, first(problems)

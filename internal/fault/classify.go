@@ -117,6 +117,9 @@ func hasCause(s metav1.Status, cause metav1.CauseType) bool {
 // of the same name is taken off before client-go sees it, since client-go would
 // repeat the request by itself.
 func retryAfter(err error) time.Duration {
+	if wait := RetryAfter(err); wait > 0 {
+		return wait
+	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second
 	}

@@ -10,14 +10,14 @@ import (
 type Class int
 
 const (
-	// Unknown: the request may or may not have taken effect. It is the zero value,
+	// Unknown means that the request may or may not have taken effect. It is the zero value,
 	// so that an error nobody thought of is treated with the greatest care.
 	Unknown Class = iota
-	// Terminal: the same request will fail again; nothing took effect.
+	// Terminal means that the same request will fail again; nothing took effect.
 	Terminal
-	// Conflict: somebody else's write stands in the way; nothing took effect.
+	// Conflict means that somebody else's write stands in the way; nothing took effect.
 	Conflict
-	// Retryable: nothing took effect, and the same request may succeed later.
+	// Retryable means that nothing took effect, and the same request may succeed later.
 	Retryable
 )
 

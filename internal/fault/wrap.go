@@ -1,8 +1,11 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,17 +30,23 @@ func Wrap(err error, op, target string, sensitive bool) error {
 	return &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause}
 }
 
-// redact builds an error that says as much as can be said without quoting.
+// redact builds an error that says as much as can be said without quoting. An
+// answer of the API server is looked for first, however it is wrapped. What is
+// ours, or comes from the network, quotes no object; anything else might.
 func redact(err error) error {
-	var own *Error
-	if errors.As(err, &own) {
-		return err
-	}
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	if errors.As(err, &status) {
+		return redactStatus(status.Status())
+	}
+	var own *Error
+	var network net.Error
+	if errors.As(err, &own) || errors.As(err, &network) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return err
 	}
-	s := status.Status()
+	return fmt.Errorf("an error of type %T (its message is withheld because it may quote the object)", err)
+}
+
+func redactStatus(s metav1.Status) error {
 	text := fmt.Sprintf("the API server answered %d %s", s.Code, s.Reason)
 	var fields []string
 	if s.Details != nil {

@@ -35,11 +35,11 @@ func grants(group, resource, subresource string, verbs ...string) []grant {
 
 // own is all that janusd does as itself, in any namespace.
 var own = slices.Concat(
-	grants("backup.janus.io", "transactions", "", "get", "list", "watch", "patch", "update"),
-	grants("backup.janus.io", "transactions", "status", "patch", "update"),
+	grants("backup.janus.io", "transactions", "", "get", "list", "watch", "patch"),
+	grants("backup.janus.io", "transactions", "status", "update"),
 	grants("backup.janus.io", "transactions", "finalizers", "update"),
 	grants("", "serviceaccounts", "", "get", "impersonate"),
-	grants("coordination.k8s.io", "leases", "", "get", "list", "create", "update", "delete"),
+	grants("coordination.k8s.io", "leases", "", "get", "create", "update", "delete"),
 	grants("", "configmaps", "", "get", "create", "delete", "patch"),
 	grants("", "secrets", "", "get", "create", "delete", "patch"),
 	grants("", "namespaces", "", "get"),
@@ -61,6 +61,12 @@ func TestJanusdMayDoWhatItDoes(t *testing.T) {
 	}
 }
 
+func TestJanusdMayListLeasesInItsOwnNamespace(t *testing.T) {
+	in := install(t)
+	list := grants("coordination.k8s.io", "leases", "", "list")[0]
+	assert.True(t, allowed(t, in.client, janusd, list, ownNamespace))
+}
+
 func TestJanusdMayDoNothingElse(t *testing.T) {
 	in := install(t)
 	for _, g := range slices.Concat(
@@ -80,6 +86,7 @@ func TestJanusdMayDoNothingElse(t *testing.T) {
 		grants("backup.janus.io", "transactions", "", "create", "delete"),
 		grants("admissionregistration.k8s.io", "validatingadmissionpolicies", "", "update", "delete"),
 		grants("", "namespaces", "", "list", "create", "delete"),
+		grants("coordination.k8s.io", "leases", "", "list", "watch", "deletecollection"),
 	) {
 		assert.False(t, allowed(t, in.client, janusd, g, "default"), "%s", g)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -11,8 +10,6 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -101,52 +98,4 @@ func ready(o options, ctl *controller.Controller) func() bool {
 		return func() bool { return true }
 	}
 	return ctl.Synced
-}
-
-// leaderLease is the name of the Lease that the replicas contend for.
-const leaderLease = "janusd-leader"
-
-// lead runs the controller while this replica holds the leader Lease. When the
-// Lease is lost janusd ends: the steps in hand are safe, since every write
-// carries a precondition, and a new process starts clean.
-func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("find a name for this replica: %w", err)
-	}
-	identity := fmt.Sprintf("%s_%d", host, os.Getpid())
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.namespace, leaderLease, c.own.CoreV1(), c.own.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: identity})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	result := make(chan error, 1)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: leaderLease, Lock: lock, ReleaseOnCancel: true,
-		LeaseDuration: o.leaseTime, RenewDeadline: o.leaseTime * 2 / 3, RetryPeriod: o.leaseTime / 6,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) {
-				log.Info("leading", zap.String("identity", identity))
-				result <- ctl.Run(leading)
-				stop()
-			},
-			OnStoppedLeading: func() { log.Info("not leading any more", zap.String("identity", identity)) },
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	log.Info("waiting to lead", zap.String("identity", identity), zap.String("lease", o.namespace+"/"+leaderLease))
-	elector.Run(ctx)
-	if !elector.IsLeader() && ctx.Err() == nil {
-		return fmt.Errorf("the leader Lease %s/%s was lost", o.namespace, leaderLease)
-	}
-	select {
-	case err := <-result:
-		return err
-	default:
-		return nil
-	}
 }

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// legalReason is what the API server accepts as the reason of a condition.
+var legalReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// allConditions are on every Transaction from the first visit on.
+var allConditions = []string{
+	api.ConditionValidated, api.ConditionLocked, api.ConditionSucceeded, api.ConditionReady,
+	api.ConditionReconciling, api.ConditionStalled, api.ConditionRolledBack,
+}
+
+// legalStatus checks the status that is about to follow another one.
+func legalStatus(before, after *api.Transaction) error {
+	was, is := &before.Status, &after.Status
+	if is.Version != was.Version+1 {
+		return fmt.Errorf("version %d follows %d", is.Version, was.Version)
+	}
+	if is.Phase != was.Phase && !legal(phaseMoves[was.Phase], is.Phase) {
+		return fmt.Errorf("phase %s follows %q", is.Phase, was.Phase)
+	}
+	for i := range is.Items {
+		item := &is.Items[i]
+		if err := consistent(item); err != nil {
+			return err
+		}
+		if i < len(was.Items) && was.Items[i].State != item.State && !legal(itemMoves[was.Items[i].State], item.State) {
+			return fmt.Errorf("item %s: %s follows %s", item.Name, item.State, was.Items[i].State)
+		}
+		if len(item.Reason) > 63 || len(item.Message) > 2048 {
+			return fmt.Errorf("item %s: reason of %d bytes and message of %d do not fit the CRD", item.Name, len(item.Reason), len(item.Message))
+		}
+		if (item.Reason == "") != (item.Message == "") {
+			return fmt.Errorf("item %s: reason %q and message %q go together", item.Name, item.Reason, item.Message)
+		}
+	}
+	if (is.CompletionTime != nil) != is.Phase.Terminal() {
+		return fmt.Errorf("phase %s with completion time %v", is.Phase, is.CompletionTime)
+	}
+	if is.StartTime == nil {
+		return fmt.Errorf("phase %s without a start time", is.Phase)
+	}
+	return legalConditions(after)
+}
+
+func legalConditions(t *api.Transaction) error {
+	for _, kind := range allConditions {
+		if meta.FindStatusCondition(t.Status.Conditions, kind) == nil {
+			return fmt.Errorf("phase %s: no condition %s", t.Status.Phase, kind)
+		}
+	}
+	if n := len(t.Status.Conditions); n != len(allConditions) {
+		return fmt.Errorf("%d conditions", n)
+	}
+	for _, c := range t.Status.Conditions {
+		switch {
+		case !legalReason.MatchString(c.Reason) || len(c.Reason) > 63:
+			return fmt.Errorf("condition %s: illegal reason %q", c.Type, c.Reason)
+		case c.ObservedGeneration != t.Generation && slices.Contains([]string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled}, c.Type):
+			return fmt.Errorf("condition %s: observed generation %d of %d", c.Type, c.ObservedGeneration, t.Generation)
+		case c.ObservedGeneration == 0:
+			return fmt.Errorf("condition %s: no observed generation", c.Type)
+		case c.LastTransitionTime.IsZero():
+			return fmt.Errorf("condition %s: no transition time", c.Type)
+		case c.Message == "" || len(c.Message) > 2048:
+			return fmt.Errorf("condition %s: message of %d bytes", c.Type, len(c.Message))
+		}
+		for _, r := range c.Message {
+			if !unicode.IsPrint(r) && r != ' ' {
+				return fmt.Errorf("condition %s: unprintable %q in the message", c.Type, r)
+			}
+		}
+	}
+	return polarity(t)
+}
+
+// polarity is what tools that wait rely on.
+func polarity(t *api.Transaction) error {
+	is := func(kind string) metav1.ConditionStatus { return meta.FindStatusCondition(t.Status.Conditions, kind).Status }
+	got := [...]metav1.ConditionStatus{is(api.ConditionReady), is(api.ConditionReconciling), is(api.ConditionStalled), is(api.ConditionSucceeded)}
+	var want [4]metav1.ConditionStatus
+	switch t.Status.Phase {
+	case api.PhaseCommitted:
+		want = [...]metav1.ConditionStatus{yes, no, no, yes}
+	case api.PhaseRolledBack, api.PhaseFailed:
+		want = [...]metav1.ConditionStatus{no, no, yes, no}
+	case api.PhaseRollingBack:
+		want = [...]metav1.ConditionStatus{no, yes, no, no}
+	default:
+		want = [...]metav1.ConditionStatus{no, yes, no, unknown}
+	}
+	if got != want {
+		return fmt.Errorf("phase %s: Ready, Reconciling, Stalled, Succeeded are %v and should be %v", t.Status.Phase, got, want)
+	}
+	return nil
+}
+
+// consistent says whether the booleans of an item are what its state means.
+func consistent(item *api.Item) error {
+	type booleans struct{ prepared, committed, rolledBack bool }
+	meaning := map[api.ItemState]booleans{
+		api.ItemPending:     {false, false, false},
+		api.ItemPrepared:    {true, false, false},
+		api.ItemCommitting:  {true, false, false},
+		api.ItemCommitted:   {true, true, false},
+		api.ItemRejected:    {true, false, false},
+		api.ItemRollingBack: {true, true, false},
+		api.ItemRolledBack:  {true, false, true},
+		api.ItemUnresolved:  {true, true, false},
+	}
+	want, known := meaning[item.State]
+	if got := (booleans{item.Prepared, item.Committed, item.RolledBack}); !known || got != want {
+		return fmt.Errorf("item %s is %s with %+v", item.Name, item.State, got)
+	}
+	return nil
+}

@@ -133,7 +133,20 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	return c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it changes faster than it can be written")
 }
 
+// recreate makes the object anew. One whose owner is gone, or came back under
+// another uid, would be garbage the moment it exists: it is not made.
 func (c Change) recreate(ctx context.Context, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	for _, owner := range before.GetOwnerReferences() {
+		there, err := c.OwnerThere(ctx, owner)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, c.fail(fault.Terminal, fault.OwnerGone, "re-create",
+				"its owner %s %s (uid %s) is gone: the garbage collector would delete it at once", owner.Kind, owner.Name, owner.UID).
+				WithHint("re-create it by hand from its before-image, without that owner reference")
+		}
+	}
 	return c.Resource.Create(ctx, snapshot.ForCreate(before), metav1.CreateOptions{FieldManager: c.Manager})
 }
 

@@ -31,6 +31,9 @@ type Change struct {
 	Sensitive bool
 	// Resource reads and writes the target as the Transaction's ServiceAccount.
 	Resource dynamic.ResourceInterface
+	// OwnerThere tells whether the object that an owner reference of the target
+	// names exists under that uid, as far as the ServiceAccount can see.
+	OwnerThere func(ctx context.Context, owner metav1.OwnerReference) (bool, error)
 }
 
 // MarkerAnnotation is set on objects that a Transaction creates. It shows, after

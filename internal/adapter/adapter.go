@@ -32,6 +32,6 @@ func Ports(p Parts) engine.Ports {
 		Journal: NewJournal(p.Own),
 		Locks:   NewLocks(p.Locks),
 		Planner: &Planner{resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, parallel: p.Parallel},
-		Changes: &Changes{clients: p.Clients, store: p.Store, images: shared},
+		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,9 +18,10 @@ import (
 
 // Changes makes the changes of items by mutate's strategies.
 type Changes struct {
-	clients *target.Clients
-	store   *snapshot.Store
-	images  *images
+	clients  *target.Clients
+	resolver *target.Resolver
+	store    *snapshot.Store
+	images   *images
 }
 
 // Do makes the change of an intent.
@@ -106,8 +108,34 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (mutate.Change, 
 		return none, nil, record, fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
 			"the before-image is of another object, %s", record.Target)
 	}
+	change.OwnerThere = c.ownerThere(id, change.Ref.Namespace)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return change, strategy, record, err
+}
+
+// ownerThere looks for owners as the ServiceAccount. One that it may not see, or
+// whose kind is not served, is taken to be there: it cannot be told.
+func (c *Changes) ownerThere(id *target.Identity, namespace string) func(context.Context, metav1.OwnerReference) (bool, error) {
+	return func(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
+		ref, err := c.resolver.ResolveOwner(owner, namespace)
+		if fault.Is(err, fault.KindNotFound) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		live, err := id.Resource(ref).Get(ctx, owner.Name, metav1.GetOptions{})
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return false, nil
+		case fault.Is(err, fault.AccessDenied):
+			return true, nil
+		case err != nil:
+			return false, fault.Wrap(err, "read the owner", ref.String(), false)
+		default:
+			return live.GetUID() == owner.UID, nil
+		}
+	}
 }
 
 func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) {

@@ -51,6 +51,7 @@ const (
 	LockLost            = "LockLost"
 	NamespaceNotFound   = "NamespaceNotFound"
 	NotFound            = "NotFound"
+	OwnerGone           = "OwnerGone"
 	Rejected            = "Rejected"
 	ServerUnavailable   = "ServerUnavailable"
 	ServiceAccountGone  = "ServiceAccountGone"

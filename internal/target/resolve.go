@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/fault"
@@ -60,6 +61,12 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 			WithHint("leave out target.namespace")
 	}
 	return ref, nil
+}
+
+// ResolveOwner finds the resource of an owner of an object in a namespace. An
+// owner is in the same namespace or cluster-scoped.
+func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (Ref, error) {
+	return r.Resolve(Spec{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}, namespace, nil)
 }
 
 func (r *Resolver) lookup(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {

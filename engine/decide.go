@@ -181,7 +181,7 @@ func mayHeal(item *api.Item) bool {
 		return false
 	}
 	switch item.Reason {
-	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.Irreversible, fault.OwnerGone,
+	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.Irreversible, fault.NotEmpty, fault.OwnerGone,
 		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Invalid, fault.TooLarge:
 		return false
 	}

@@ -109,11 +109,32 @@ func (createStrategy) Undo(ctx context.Context, c Change, _ snapshot.Record) err
 			return c.fail(fault.Conflict, fault.FieldConflict, "delete", "others have written it since it was created: %s", joined(others)).
 				WithHint("it is kept; delete it by hand if it is not wanted")
 		}
+		if err := c.admitEmpty(ctx, live); err != nil {
+			return err
+		}
 		if err := c.remove(ctx, VersionOf(live), false); err != nil && !stale(err) {
 			return c.wrap(err, "delete")
 		}
 	}
 	return c.fail(fault.Retryable, fault.StaleVersion, "delete", "it changes faster than it can be deleted")
+}
+
+// admitEmpty refuses to delete a Namespace or a CRD that this change made and that
+// others have put objects into. What this Transaction put there is taken back
+// before. Nothing can keep somebody from adding an object after the look.
+func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured) error {
+	if c.Contents == nil {
+		return nil
+	}
+	found, err := c.Contents(ctx, live)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", joined(found)).
+		WithHint("it is kept; delete it by hand if they are not wanted")
 }
 
 // othersOn names who else has written an object that this change made, the

@@ -34,6 +34,9 @@ type Change struct {
 	// OwnerThere tells whether the object that an owner reference of the target
 	// names exists under that uid, as far as the ServiceAccount can see.
 	OwnerThere func(ctx context.Context, owner metav1.OwnerReference) (bool, error)
+	// Contents names some of what would go with the target if it were deleted; nil
+	// for a kind that holds nothing.
+	Contents func(ctx context.Context, live *unstructured.Unstructured) ([]string, error)
 }
 
 // MarkerAnnotation is set on objects that a Transaction creates. It shows, after

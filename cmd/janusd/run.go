@@ -76,7 +76,7 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
 	ports := adapter.Ports(adapter.Parts{
 		Own:      c.dynamic,
-		Resolver: target.NewResolver(mapper),
+		Resolver: target.NewResolver(mapper, c.own.Discovery()),
 		Clients:  target.NewClients(c.config, c.own.CoreV1(), c.user),
 		Store:    snapshot.NewStore(c.own, o.sensitiveKinds()),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{

@@ -109,6 +109,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (mutate.Change, 
 			"the before-image is of another object, %s", record.Target)
 	}
 	change.OwnerThere = c.ownerThere(id, change.Ref.Namespace)
+	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return change, strategy, record, err
 }

@@ -51,6 +51,7 @@ const (
 	LockLost            = "LockLost"
 	NamespaceNotFound   = "NamespaceNotFound"
 	NotFound            = "NotFound"
+	NotEmpty            = "NotEmpty"
 	OwnerGone           = "OwnerGone"
 	Rejected            = "Rejected"
 	ServerUnavailable   = "ServerUnavailable"

@@ -173,7 +173,7 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 	log := zaptest.NewLogger(t)
 	ports := adapter.Ports(adapter.Parts{
 		Own:      own,
-		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))),
+		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
 		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
 		Store:    snapshot.NewStore(kube, nil),
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{

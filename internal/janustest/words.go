@@ -235,3 +235,12 @@ func (e *Env) imagesLeft(t *api.Transaction, selector metav1.ListOptions) {
 		assert.Empty(e.t, s.Finalizers, "finalizers of Secret %s", s.Name)
 	}
 }
+
+// DeleteNamespace deletes a namespace that a Transaction made; for use in a
+// cleanup.
+func (e *Env) DeleteNamespace(name string) {
+	err := e.Kube.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		e.t.Logf("delete namespace %s: %v", name, err)
+	}
+}

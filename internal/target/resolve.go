@@ -2,22 +2,25 @@ package target
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"janus.io/janus/internal/fault"
 )
 
 // Resolver finds the resource that serves a kind.
 type Resolver struct {
-	mapper meta.ResettableRESTMapper
+	mapper    meta.ResettableRESTMapper
+	discovery discovery.ServerResourcesInterface
 }
 
 // NewResolver makes a Resolver on top of a discovery-backed mapper.
-func NewResolver(mapper meta.ResettableRESTMapper) *Resolver {
-	return &Resolver{mapper: mapper}
+func NewResolver(mapper meta.ResettableRESTMapper, d discovery.ServerResourcesInterface) *Resolver {
+	return &Resolver{mapper: mapper, discovery: d}
 }
 
 // Spec is a target as a Transaction names it.
@@ -67,6 +70,29 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 // owner is in the same namespace or cluster-scoped.
 func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (Ref, error) {
 	return r.Resolve(Spec{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}, namespace, nil)
+}
+
+// Namespaced gives every namespaced resource that can be listed, events aside: they
+// come and go by themselves. It asks the API server anew. Resources of a group
+// that does not answer are an error: they cannot be left out unseen.
+func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
+	lists, err := r.discovery.ServerPreferredNamespacedResources()
+	if err != nil {
+		return nil, fault.Wrap(err, "discover", "the namespaced resources", false)
+	}
+	var out []schema.GroupVersionResource
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fault.New(fault.Terminal, fault.Invalid, "discover", list.GroupVersion, "%w", err)
+		}
+		for _, resource := range list.APIResources {
+			if resource.Name != "events" && slices.Contains(resource.Verbs, "list") {
+				out = append(out, gv.WithResource(resource.Name))
+			}
+		}
+	}
+	return out, nil
 }
 
 func (r *Resolver) lookup(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/janustest"
+)
+
+// everywhere lets the deployer act in the whole cluster.
+func everywhere(t *testing.T, e *janustest.Env) {
+	t.Helper()
+	e.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: %[1]s}]
+`, e.Namespace))
+	t.Cleanup(func() {
+		// The context of the test has ended by now.
+		assert.NoError(t, e.Kube.RbacV1().ClusterRoleBindings().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{}))
+	})
+}
+
+// intruder creates an object as somebody else once the first change is in effect.
+type intruder struct {
+	engine.Changes
+	intrude func()
+}
+
+func (i intruder) Do(ctx context.Context, in engine.Intent) error {
+	err := i.Changes.Do(ctx, in)
+	if err == nil && in.Index() == 0 {
+		i.intrude()
+	}
+	return err
+}
+
+func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
+	e := janustest.New(t)
+	everywhere(t, e)
+	e.Apply(oneService)
+	made := e.Namespace + "-made"
+	t.Cleanup(func() { e.DeleteNamespace(made) })
+	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+		return intruder{c, func() {
+			e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: " + made + "}}")
+		}}
+	}))
+
+	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Contains(t, txn.Status.Items[0].Message, "ConfigMap theirs")
+	assert.Equal(t, api.ItemRolledBack, txn.Status.Items[1].State)
+	assert.NotNil(t, e.Object("Namespace/"+made))
+	e.NothingLeft("make-namespace")
+}
+
+func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
+	e := janustest.New(t)
+	everywhere(t, e)
+	e.Apply(oneService)
+	made := e.Namespace + "-made"
+	e.Start()
+
+	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Nil(t, e.Object("Namespace/"+made))
+	e.NothingLeft("make-namespace")
+}
+
+func namespaceAndObject(name string) string {
+	return strings.ReplaceAll(`
+changes:
+  - target: {apiVersion: v1, kind: Namespace, name: NAME}
+    type: Create
+    content: {}
+  - target: {apiVersion: v1, kind: ConfigMap, name: ours, namespace: NAME}
+    type: Create
+    content: {data: {a: b}}
+`, "NAME", name)
+}
+
+func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
+	e := janustest.New(t)
+	everywhere(t, e)
+	e.Apply(oneService)
+	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
+	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+		return intruder{c, func() {
+			// The API server takes a moment to serve a new kind.
+			assert.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+				return e.ApplyYAML(ctx, e.Namespace, "{apiVersion: "+group+"/v1, kind: Widget, metadata: {name: theirs}}") == nil, nil
+			}))
+		}}
+	}))
+
+	txn := e.Run("make-kind", strings.ReplaceAll(`
+changes:
+  - target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: widgets.GROUP}
+    type: Create
+    content:
+      spec:
+        group: GROUP
+        scope: Namespaced
+        names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+        versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+  - target: {apiVersion: GROUP/v1, kind: Widget, name: ours}
+    type: Create
+    content: {}
+`, "GROUP", group)+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Contains(t, txn.Status.Items[0].Message, "Widget theirs")
+	assert.NotNil(t, e.Object(group+"/v1 Widget/theirs"))
+	assert.Nil(t, e.Object(group+"/v1 Widget/ours"))
+	e.NothingLeft("make-kind")
+}

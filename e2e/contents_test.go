@@ -16,8 +16,8 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// everywhere lets the deployer act in the whole cluster.
-func everywhere(t *testing.T, e *janustest.Env) {
+// clusterWide lets the deployer act in the whole cluster.
+func clusterWide(t *testing.T, e *janustest.Env) {
 	t.Helper()
 	e.Apply(fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -48,7 +48,7 @@ func (i intruder) Do(ctx context.Context, in engine.Intent) error {
 
 func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	e := janustest.New(t)
-	everywhere(t, e)
+	clusterWide(t, e)
 	e.Apply(oneService)
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
@@ -70,7 +70,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 
 func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
 	e := janustest.New(t)
-	everywhere(t, e)
+	clusterWide(t, e)
 	e.Apply(oneService)
 	made := e.Namespace + "-made"
 	e.Start()
@@ -96,7 +96,7 @@ changes:
 
 func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
 	e := janustest.New(t)
-	everywhere(t, e)
+	clusterWide(t, e)
 	e.Apply(oneService)
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {

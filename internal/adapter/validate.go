@@ -2,7 +2,9 @@ package adapter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,10 +38,43 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item,
 	if len(problems) == 0 {
 		problems = mayDo(ctx, t, items, id)
 	}
+	if err := fits(t, items); err != nil {
+		problems = append(problems, err)
+	}
 	if len(problems) > 0 {
 		return nil, first(problems)
 	}
 	return items, nil
+}
+
+// maxBytes is how large a Transaction may become, status included. The store of the
+// API server takes 1.5 MiB in one request and answers a larger one as if it were
+// broken; the rest is room for conditions and for what the server adds.
+const maxBytes = 1_400_000
+
+// itemBytes is what an item grows by while it runs: the name of its lock and of its
+// before-image, with digest, uid and resourceVersion. Both names hold those of the
+// target.
+const itemBytes = 450
+
+// fits refuses a Transaction whose status could not be written to the end.
+func fits(t *api.Transaction, items []api.Item) error {
+	whole := t.DeepCopy()
+	whole.Status.Items = items
+	encoded, err := json.Marshal(whole)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", describe(t), err)
+	}
+	size := len(encoded)
+	for _, item := range items {
+		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
+	}
+	if size <= maxBytes {
+		return nil
+	}
+	return fault.New(fault.Terminal, fault.TooLarge, "validate", describe(t),
+		"with its status it would take %d bytes, and %d can be stored", size, maxBytes).
+		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
 }
 
 // first gives all problems the class and reason of the first that will not heal;

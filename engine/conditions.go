@@ -39,11 +39,19 @@ func summarize(t *api.Transaction, now time.Time) {
 	}
 	status.Progress = fmt.Sprintf("%d/%d", committed, len(t.Spec.Changes))
 	if status.CompletionTime != nil && status.StartTime != nil {
-		status.Duration = status.CompletionTime.Sub(status.StartTime.Time).String()
+		status.Duration = length(status.CompletionTime.Sub(status.StartTime.Time))
 	}
 	for _, c := range conditions(status, len(t.Spec.Changes)) {
 		setCondition(status, t.Generation, now, c)
 	}
+}
+
+// length writes a duration. The API keeps times by the second.
+func length(d time.Duration) string {
+	if d < time.Second {
+		return "<1s"
+	}
+	return d.String()
 }
 
 // setCause records why the Transaction does not commit; the first cause stays.
@@ -131,7 +139,7 @@ func ended(reason, message string, rolledBack condition) []condition {
 	return []condition{
 		{api.ConditionLocked, no, reasonReleased, "all locks are released"},
 		{api.ConditionReady, no, reason, message},
-		{api.ConditionReconciling, no, reasonFinished, message},
+		{api.ConditionReconciling, no, reasonFinished, "nothing more is done"},
 		{api.ConditionStalled, yes, reason, message},
 		rolledBack,
 	}

@@ -13,6 +13,7 @@ import (
 // finish ends a Transaction whose changes are all in effect.
 func (s *saga) finish(ctx context.Context) error {
 	return s.end(ctx, false, func(status *api.TransactionStatus) error {
+		status.RollbackRef = nil
 		return movePhase(status, api.PhaseCommitted)
 	})
 }

@@ -68,8 +68,9 @@ type TransactionStatus struct {
 	ServiceAccountUID types.UID `json:"serviceAccountUID,omitempty"`
 
 	// rollbackRef names the objects that hold the before-images, in the namespace
-	// of the Transaction. They are dropped on commit and kept on rollback and
-	// failure for as long as the Transaction exists.
+	// of the Transaction. They are dropped on commit, and when the Transaction
+	// fails before any change is made; after a rollback they are kept for as long
+	// as the Transaction exists.
 	//
 	// +optional
 	RollbackRef *RollbackRef `json:"rollbackRef,omitempty"`

@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // The client metrics of the released binaries.
-	_ "k8s.io/component-base/metrics/prometheus/version"  // The version metric of the released binaries.
-	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"                 // The client metrics of the released binaries.
+	_ "k8s.io/component-base/metrics/prometheus/version"                  // The version metric of the released binaries.
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"                  //nolint:depguard // This module is the test cluster.
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app" //nolint:depguard // This module is the test cluster.
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"                  //nolint:depguard // This module is the test cluster.
 )
 
 // components maps a command to a function that is the component until it ends

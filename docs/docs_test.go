@@ -1,0 +1,166 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+const root = ".."
+
+func TestTheReadmeListsTheFlagsOfJanusd(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "go", "run", "./cmd/janusd", "--help")
+	command.Dir = root
+	help, err := command.Output()
+	require.NoError(t, err)
+
+	flags := submatches(string(help), `(?m)^ +--([a-z-]+)`)
+	require.NotEmpty(t, flags)
+	assert.ElementsMatch(t, flags, submatches(read(t, "README.md"), "(?m)^\\| `--([a-z-]+)` \\|"))
+}
+
+func TestTheReadmeListsTheMetrics(t *testing.T) {
+	var metrics []string
+	for _, file := range glob(t, "controller/*.go", "cmd/janusd/*.go") {
+		metrics = append(metrics, submatches(read(t, file), `"(janus_[a-z_]+)"`)...)
+	}
+	require.NotEmpty(t, metrics)
+	assert.ElementsMatch(t, metrics, submatches(read(t, "README.md"), "(?m)^\\| `(janus_[a-z_]+)` \\|"))
+	assert.Subset(t, metrics, submatches(read(t, "docs/operations.md"), `(janus_[a-z_]+)`))
+}
+
+// waitingOrIncomplete are reasons that the engine has besides those of errors.
+var waitingOrIncomplete = []string{"Settling", "RollbackIncomplete"}
+
+func TestTheReadmeListsTheReasons(t *testing.T) {
+	reasons := append(stringConstants(t, "internal/fault/fault.go"), waitingOrIncomplete...)
+	_, table, found := strings.Cut(read(t, "README.md"), "| reason |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	assert.ElementsMatch(t, reasons, submatches(table, "(?m)^\\| `([A-Za-z]+)` \\|"))
+}
+
+func TestTheReadmeNamesTheFieldsOfTheAPI(t *testing.T) {
+	readme := read(t, "README.md")
+	for _, kind := range []any{api.TransactionSpec{}, api.TransactionStatus{}, api.Change{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(kind)) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "observedGeneration" { // which readers know from other kinds
+				assert.Regexp(t, "`([a-z]+\\[\\]\\.)?"+name+"(\\[\\])?(\\.[a-z]+)?`", readme)
+			}
+		}
+	}
+	for _, value := range stringConstants(t, "api/v1alpha1/status.go") {
+		assert.Contains(t, readme, "`"+value+"`")
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, file := range glob(t, "*.md", "docs/*.md", "docs/adr/*.md") {
+		for _, link := range submatches(read(t, file), `\]\(([^)\s]+)\)`) {
+			if strings.Contains(link, "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(link, "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if !assert.FileExists(t, filepath.Join(root, target), "%s links to %s", file, link) || anchor == "" {
+				continue
+			}
+			assert.Contains(t, anchors(read(t, target)), anchor, "%s links to %s", file, link)
+		}
+	}
+}
+
+func TestTheListOfDecisionsIsComplete(t *testing.T) {
+	list := read(t, "docs/adr/README.md")
+	for _, file := range glob(t, "docs/adr/[0-9]*.md") {
+		assert.Contains(t, list, "("+filepath.Base(file)+")")
+	}
+}
+
+// read reads a file of the repository.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return string(data)
+}
+
+// glob gives the files of the repository that match, tests aside.
+func glob(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var out []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		for _, file := range found {
+			relative, err := filepath.Rel(root, file)
+			require.NoError(t, err)
+			if !strings.HasSuffix(relative, "_test.go") {
+				out = append(out, relative)
+			}
+		}
+	}
+	return out
+}
+
+// submatches gives what the group of a pattern matches, wherever it does.
+func submatches(text, pattern string) []string {
+	var out []string
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		out = append(out, match[1])
+	}
+	return out
+}
+
+// stringConstants gives the values of the string constants in a Go file.
+func stringConstants(t *testing.T, path string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var out []string
+	for _, declaration := range file.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			for _, value := range spec.(*ast.ValueSpec).Values {
+				if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+					text, err := strconv.Unquote(literal.Value)
+					require.NoError(t, err)
+					out = append(out, text)
+				}
+			}
+		}
+	}
+	require.NotEmpty(t, out, path)
+	return out
+}
+
+// anchors gives what the headings of a page may be linked to by.
+func anchors(page string) []string {
+	var out []string
+	for _, heading := range submatches(page, `(?m)^#+ (.+)$`) {
+		words := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading), "")
+		out = append(out, strings.ReplaceAll(words, " ", "-"))
+	}
+	return out
+}

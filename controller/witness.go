@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 )
 
@@ -59,13 +60,28 @@ func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
 
 // Abandoned implements engine.Witness.
 func (w *Witness) Abandoned(t *api.Transaction) {
-	message := fmt.Sprintf("deleted in phase %s: its locks are released, and its changes stay as they are (%s in effect)",
-		orPending(t.Status.Phase), t.Status.Progress)
+	message := fmt.Sprintf("deleted in phase %s: its locks are released, and its changes stay as they are (%s)",
+		orPending(t.Status.Phase), inEffect(t))
 	w.log.Info("abandoned", zap.String("namespace", t.Namespace), zap.String("name", t.Name), zap.String("uid", string(t.UID)),
 		zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 	if !t.Status.Phase.Terminal() {
 		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, fault.Cancelled, "Release", "%s", message)
 	}
+}
+
+// inEffect says how many changes of a Transaction are in effect, and names the one
+// of which that is not known because its request may have been sent.
+func inEffect(t *api.Transaction) string {
+	done, perhaps := 0, ""
+	for i := range t.Status.Items {
+		switch item := &t.Status.Items[i]; {
+		case item.Committed:
+			done++
+		case item.State == api.ItemCommitting:
+			perhaps = fmt.Sprintf(", and perhaps item %s, %s", item.Name, engine.Describe(item.Target))
+		}
+	}
+	return fmt.Sprintf("%d/%d in effect%s", done, len(t.Spec.Changes), perhaps)
 }
 
 func (w *Witness) event(t *api.Transaction, reason, message string) {

@@ -51,13 +51,18 @@ func (s *saga) capture(ctx context.Context, i int) error {
 	if err := s.Locks.Keep(ctx, s.txn); err != nil {
 		return s.turnOr(ctx, i, err)
 	}
+	s.setLoose(true)
 	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i})
 	if err != nil {
 		return s.turnOr(ctx, i, err)
 	}
-	return s.record(ctx, i, func(status *api.TransactionStatus) error {
+	err = s.record(ctx, i, func(status *api.TransactionStatus) error {
 		return recordImages(status, []int{i}, saved)
 	})
+	if err == nil {
+		s.setLoose(false)
+	}
+	return err
 }
 
 // do makes a change whose intent this run has just recorded.
@@ -87,14 +92,27 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		return s.committed(ctx, i)
 	case Diverged:
 		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
-	default:
+	case Applying:
 		return s.send(ctx, i)
 	}
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
+	return s.send(ctx, i)
+}
+
+// takeOver makes an intent that somebody else may have recorded this run's own.
+// Whoever recorded it, should they still be alive, can write no checkpoint after
+// that: a refusal that they meet because of what this run sends is then not taken
+// for proof that the change is not in effect. What the status says, such as what
+// it waits for, stays.
+func (s *saga) takeOver(ctx context.Context) error {
+	return s.store(ctx, s.txn.DeepCopy())
 }
 
 // send makes the change and records that it is in effect. When it is refused and
 // no earlier request for it can still land, it is known not to be in effect;
-// otherwise the refusal proves nothing, and settle finds out.
+// otherwise the refusal proves nothing, and the target tells.
 func (s *saga) send(ctx context.Context, i int) error {
 	in, err := intentOf(s.txn, i, api.ItemCommitting)
 	if err != nil {
@@ -108,11 +126,23 @@ func (s *saga) send(ctx context.Context, i int) error {
 	case definite(err) && s.sure == i:
 		return s.reject(ctx, i, err)
 	case definite(err):
-		return s.turn(ctx, itemCause(s.txn, i, err))
+		return s.refused(ctx, in, err)
 	case fault.ClassOf(err) == fault.Unknown:
 		s.sure = -1
 	}
 	return err
+}
+
+// refused deals with a refusal that proves nothing: an earlier request for the same
+// change may have landed. That is then the conflict that this one met, and the
+// change is in effect.
+func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
+	if fault.ClassOf(refusal) == fault.Conflict {
+		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == Applied {
+			return s.committed(ctx, in.Index())
+		}
+	}
+	return s.turn(ctx, itemCause(s.txn, in.Index(), refusal))
 }
 
 // committed records item i as done and opens the intent of the next.

@@ -75,6 +75,27 @@ func causeOnRecord(status *api.TransactionStatus) (reason, message string) {
 	return c.Reason, c.Message
 }
 
+// setFailure records why a Transaction that has not made any change is about to
+// end. Succeeded stays Unknown until it has.
+func setFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	status.FailedItem = cause.Item
+	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, fault.Printable(cause.Message)})
+}
+
+// failure gives what setFailure recorded. While nothing is, the reason of the
+// condition is the phase.
+func failure(status *api.TransactionStatus) (Cause, bool) {
+	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
+	if c == nil || c.Status != metav1.ConditionUnknown {
+		return Cause{}, false
+	}
+	switch api.Phase(c.Reason) {
+	case api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting:
+		return Cause{}, false
+	}
+	return Cause{Reason: c.Reason, Message: c.Message, Item: status.FailedItem}, true
+}
+
 type condition struct {
 	kind    string
 	status  metav1.ConditionStatus
@@ -162,9 +183,12 @@ func running(status *api.TransactionStatus) []condition {
 		validated = condition{api.ConditionValidated, yes, reasonPassed, "every change that can be tried was accepted"}
 		locked = condition{api.ConditionLocked, yes, reasonHeld, "every target is locked"}
 	}
+	succeeded := condition{api.ConditionSucceeded, unknown, string(phase), step}
+	if cause, failing := failure(status); failing {
+		succeeded.reason, succeeded.message = cause.Reason, cause.Message
+	}
 	return []condition{
-		validated, locked,
-		{api.ConditionSucceeded, unknown, string(phase), step},
+		validated, locked, succeeded,
 		{api.ConditionReady, no, string(phase), step},
 		{api.ConditionReconciling, yes, string(phase), step},
 		{api.ConditionStalled, no, reasonRunning, step},

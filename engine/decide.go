@@ -202,6 +202,9 @@ func recoveryTime(t *api.Transaction, policy Policy) time.Time {
 // mustStop reports what makes a Transaction stop that has not ended.
 func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 	accepted := t.Status.Phase != "" && t.Status.Phase != api.PhasePending
+	if cause, failing := failure(&t.Status); failing {
+		return cause, true
+	}
 	if accepted && t.Generation != t.Status.ObservedGeneration {
 		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
 			"the spec was changed after it was accepted (generation %d, accepted %d); create another Transaction instead",

@@ -29,8 +29,16 @@ func (s *saga) finishUndo(ctx context.Context) error {
 	})
 }
 
-// fail ends a Transaction that has recorded no intent.
+// fail ends a Transaction that has recorded no intent. That it fails is recorded
+// before anything is let go of: another process may have gone on to make changes,
+// and relies on the locks and before-images. Then the record is refused.
 func (s *saga) fail(ctx context.Context, cause Cause) error {
+	if _, failing := failure(&s.txn.Status); !failing && len(s.txn.Status.Items) > 0 {
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			setFailure(status, s.txn.Generation, s.clock.Now(), cause)
+			return nil
+		})
+	}
 	return s.end(ctx, false, func(status *api.TransactionStatus) error {
 		s.accept(status)
 		setCause(status, s.txn.Generation, s.clock.Now(), cause)
@@ -78,7 +86,34 @@ func (s *saga) letGo(ctx context.Context, keepImages bool) error {
 	if err := s.Locks.Release(ctx, s.txn); err != nil {
 		return err
 	}
-	return s.Planner.Discard(ctx, s.txn, keepImages)
+	if err := s.Planner.Discard(ctx, s.txn, keepImages); err != nil {
+		return err
+	}
+	s.setLoose(false)
+	return nil
+}
+
+// tidy lets go of what this run's process made for a Transaction that another
+// process has ended meanwhile: one that was late with its preparation may have
+// taken locks and saved before-images after the other had cleared up.
+func (s *saga) tidy(ctx context.Context) error {
+	s.mu.Lock()
+	loose := s.loose[s.txn.UID]
+	s.mu.Unlock()
+	if !loose {
+		return nil
+	}
+	return s.letGo(ctx, s.txn.Status.Phase != api.PhaseCommitted && s.txn.DeletionTimestamp == nil)
+}
+
+func (s *saga) setLoose(loose bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if loose {
+		s.loose[s.txn.UID] = true
+	} else {
+		delete(s.loose, s.txn.UID)
+	}
 }
 
 func (s *saga) removeFinalizer(ctx context.Context) error {

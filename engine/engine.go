@@ -21,6 +21,7 @@ type Engine struct {
 
 	mu    sync.Mutex
 	waits map[types.UID]time.Time // since when a Transaction waits for a request to land or not
+	loose map[types.UID]bool      // for which locks or before-images may be there that no checkpoint of this process covers
 }
 
 // Ports are the engine's ways to the world.
@@ -34,7 +35,7 @@ type Ports struct {
 
 // New makes an Engine.
 func New(ports Ports, c clock.WithTicker, policy Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy, waits: map[types.UID]time.Time{}}
+	return &Engine{Ports: ports, clock: c, policy: policy, waits: map[types.UID]time.Time{}, loose: map[types.UID]bool{}}
 }
 
 // Result says when a Transaction wants to be looked at again.
@@ -60,7 +61,7 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
 		switch action.Verb {
 		case Nothing:
-			return Result{}
+			return Result{Err: s.tidy(context.WithoutCancel(ctx))}
 		case Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
 		}
@@ -129,8 +130,13 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 	if err := change(&next.Status); err != nil {
 		return err
 	}
-	next.Status.Version++
 	summarize(next, s.clock.Now())
+	return s.store(ctx, next)
+}
+
+// store writes the status as the next version.
+func (s *saga) store(ctx context.Context, next *api.Transaction) error {
+	next.Status.Version++
 	stored, err := s.Journal.Checkpoint(ctx, next)
 	if err != nil {
 		return &journalError{err}

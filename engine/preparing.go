@@ -47,6 +47,7 @@ func (s *saga) accept(status *api.TransactionStatus) {
 // prepare locks every target and saves every before-image that can be taken now.
 // Nothing here needs undoing, so it is one checkpoint for all items.
 func (s *saga) prepare(ctx context.Context) error {
+	s.setLoose(true)
 	leases, err := s.Locks.Acquire(ctx, s.txn)
 	if err != nil {
 		return s.failOr(ctx, err)
@@ -60,7 +61,7 @@ func (s *saga) prepare(ctx context.Context) error {
 	if err != nil {
 		return s.failOr(ctx, err)
 	}
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
 		}
@@ -69,6 +70,10 @@ func (s *saga) prepare(ctx context.Context) error {
 		}
 		return movePhase(status, api.PhasePrepared)
 	})
+	if err == nil {
+		s.setLoose(false)
+	}
+	return err
 }
 
 // failOr ends the Transaction on an error that will not heal and waits on any

@@ -130,6 +130,9 @@ func (s *saga) unresolved(ctx context.Context, i int, err error) error {
 		if err := moveItem(item, api.ItemUnresolved); err != nil {
 			return err
 		}
+		if status.FailedItem == "" {
+			status.FailedItem = item.Name
+		}
 		return openNextUndo(status, i)
 	})
 }

@@ -35,7 +35,7 @@ func legalStatus(before, after *api.Transaction) error {
 		if err := consistent(item); err != nil {
 			return err
 		}
-		if i < len(was.Items) && was.Items[i].State != item.State && !legal(itemMoves[was.Items[i].State], item.State) {
+		if i < len(was.Items) && !reachable(was.Items[i].State, item.State) {
 			return fmt.Errorf("item %s: %s follows %s", item.Name, item.State, was.Items[i].State)
 		}
 		if len(item.Reason) > 63 || len(item.Message) > 2048 {
@@ -52,6 +52,12 @@ func legalStatus(before, after *api.Transaction) error {
 		return fmt.Errorf("phase %s without a start time", is.Phase)
 	}
 	return legalConditions(after)
+}
+
+// reachable allows what one checkpoint may do to an item: one move, or none, or
+// for an item whose before-image is taken late two, saved and opened.
+func reachable(from, to api.ItemState) bool {
+	return from == to || legal(itemMoves[from], to) || from == api.ItemPending && to == api.ItemCommitting
 }
 
 func legalConditions(t *api.Transaction) error {
@@ -87,7 +93,9 @@ func legalConditions(t *api.Transaction) error {
 
 // polarity is what tools that wait rely on.
 func polarity(t *api.Transaction) error {
-	is := func(kind string) metav1.ConditionStatus { return meta.FindStatusCondition(t.Status.Conditions, kind).Status }
+	is := func(kind string) metav1.ConditionStatus {
+		return meta.FindStatusCondition(t.Status.Conditions, kind).Status
+	}
 	got := [...]metav1.ConditionStatus{is(api.ConditionReady), is(api.ConditionReconciling), is(api.ConditionStalled), is(api.ConditionSucceeded)}
 	var want [4]metav1.ConditionStatus
 	switch t.Status.Phase {

@@ -48,7 +48,7 @@ var scenarios = []struct {
 	}, api.PhaseCommitted},
 	{"a deletion waits for a finalizer when the rollback begins", []string{"a", "b"}, func(w *world) {
 		w.replies["do b"] = []reply{{err: errLost}, {err: errRefused}}
-		w.after["checkpoint 8 RollingBack"] = func() { w.targets["b"], w.dos["b"] = "going", 1 }
+		w.after["do b: fails, Rejected"] = func() { w.targets["b"], w.dos["b"] = "going", 1 }
 	}, api.PhaseRolledBack},
 	{"a lock is held and then free", []string{"a", "b"}, func(w *world) {
 		w.locks["b"] = "another Transaction"
@@ -206,13 +206,13 @@ func TestTheCheckerOfTranscriptsFindsAnEffectBeforeItsRecord(t *testing.T) {
 	}
 	require.NoError(t, checkOrder(good))
 	without := func(n int) []string { return append(append([]string{}, good[:n]...), good[n+1:]...) }
-	assert.ErrorContains(t, checkOrder(without(0)), "finalizer")
-	assert.ErrorContains(t, checkOrder(without(1)), "before-image")
-	assert.ErrorContains(t, checkOrder(without(2)), "intent")
-	assert.ErrorContains(t, checkOrder(without(5)), "intent")
+	require.ErrorContains(t, checkOrder(without(0)), "finalizer")
+	require.ErrorContains(t, checkOrder(without(1)), "before-image")
+	require.ErrorContains(t, checkOrder(without(2)), "intent")
+	require.ErrorContains(t, checkOrder(without(5)), "intent")
 	lost := append([]string{}, good...)
 	lost[2] = "checkpoint: fails, StaleVersion"
-	assert.ErrorContains(t, checkOrder(lost), "intent")
+	require.ErrorContains(t, checkOrder(lost), "intent")
 }
 
 // A process may end after any line, and so may the next.

@@ -44,14 +44,14 @@ type world struct {
 	engine *Engine
 
 	mu      sync.Mutex
-	stored  *api.Transaction             // what is durable; nil once it is gone
-	targets map[string]string            // what the objects are like, by name
-	locks   map[string]string            // holders, by name of the target
-	images  map[string]string            // saved before-images, by item
-	refuse  map[string]error             // what is refused for good, by call such as "do b"
-	replies map[string][]reply           // what happens instead, once each, by call
+	stored  *api.Transaction              // what is durable; nil once it is gone
+	targets map[string]string             // what the objects are like, by name
+	locks   map[string]string             // holders, by name of the target
+	images  map[string]string             // saved before-images, by item
+	refuse  map[string]error              // what is refused for good, by call such as "do b"
+	replies map[string][]reply            // what happens instead, once each, by call
 	nth     func(n int, who string) reply // what happens to the n-th call; may be nil
-	after   map[string]func()            // what happens after a line, once, by prefix
+	after   map[string]func()             // what happens after a line, once, by prefix
 
 	calls   int
 	dos     map[string]int // effective changes, by item
@@ -119,12 +119,12 @@ func (w *world) restart() {
 }
 
 // run does what the controller does until the Transaction has nothing left to do.
-func (w *world) run() *world {
+func (w *world) run() {
 	w.t.Helper()
 	const most = 300
 	for range most {
 		if w.stored == nil {
-			return w
+			return
 		}
 		result, crash := w.once()
 		switch {
@@ -139,11 +139,10 @@ func (w *world) run() *world {
 			w.say("-- looks again in " + result.After.String())
 			w.clock.Step(result.After)
 		default:
-			return w
+			return
 		}
 	}
 	w.t.Fatalf("the Transaction is not at rest after %d runs:\n%s", most, w.transcript())
-	return w
 }
 
 func (w *world) once() (result Result, crash bool) {
@@ -217,6 +216,8 @@ func (w *world) reply(who string) reply {
 func (w *world) delete() {
 	w.say("-- somebody deletes the Transaction")
 	if len(w.stored.Finalizers) == 0 {
+		// The garbage collector takes the before-images: the Transaction owns them.
+		clear(w.images)
 		w.gone, w.stored = w.stored, nil
 		return
 	}

@@ -75,15 +75,22 @@ func (c Change) made(live *unstructured.Unstructured) bool {
 
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {
 	body := c.body(Version{})
-	annotations := body.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[MarkerAnnotation] = c.Marker
-	body.SetAnnotations(annotations)
+	c.mark(body)
 	return c.Resource.Create(ctx, body, metav1.CreateOptions{
 		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
+}
+
+// mark adds the marker to the annotations. Annotations that are not text stay as
+// they are: the API server refuses them, and dropping them would hide that.
+func (c Change) mark(body *unstructured.Unstructured) {
+	meta, _ := body.Object["metadata"].(map[string]any)
+	switch annotations := meta["annotations"].(type) {
+	case nil:
+		meta["annotations"] = map[string]any{MarkerAnnotation: c.Marker}
+	case map[string]any:
+		annotations[MarkerAnnotation] = c.Marker
+	}
 }
 
 func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (Finding, error) {
@@ -142,7 +149,7 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 func (c Change) othersOn(live *unstructured.Unstructured) []string {
 	seen := map[string]bool{}
 	for _, e := range live.GetManagedFields() {
-		if !c.ours(e.Manager) && e.Subresource == "" && !controlPlane[e.Manager] {
+		if !c.ours(e.Manager) && e.Subresource != "status" && !controlPlane[e.Manager] {
 			seen[e.Manager] = true
 		}
 	}
@@ -158,6 +165,7 @@ func (c Change) othersOn(live *unstructured.Unstructured) []string {
 // objects soon after they are created.
 var controlPlane = map[string]bool{
 	"kube-apiserver": true, "kube-controller-manager": true, "kube-scheduler": true, "kubelet": true,
+	"cloud-controller-manager": true, "clusterrole-aggregation-controller": true,
 }
 
 // remove deletes exactly the object that was seen.

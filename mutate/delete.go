@@ -156,30 +156,42 @@ func (c Change) complete(ctx context.Context, live, before *unstructured.Unstruc
 	if !c.owns(live) {
 		return nil
 	}
-	var entries []metav1.ManagedFieldsEntry
-	for _, e := range before.GetManagedFields() {
-		if e.Subresource == "" {
-			entries = append(entries, e)
-		}
-	}
+	var entries, status []metav1.ManagedFieldsEntry
 	for _, e := range live.GetManagedFields() {
-		if !c.ours(e.Manager) && e.Subresource != "" {
+		switch {
+		case c.ours(e.Manager):
+		case e.Subresource == "status":
+			status = append(status, e)
+		default:
+			// Somebody has written it since: what they own now stays theirs.
+			nothing := &unstructured.Unstructured{Object: map[string]any{}}
+			entries, _, err := snapshot.RestoreOwners(before, nothing, live, c.ours)
+			if err != nil {
+				return c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
+			}
+			return c.setOwners(ctx, entries, live)
+		}
+	}
+	for _, e := range before.GetManagedFields() {
+		if e.Subresource != "status" {
 			entries = append(entries, e)
 		}
 	}
-	return c.setOwners(ctx, entries, live)
+	return c.setOwners(ctx, append(entries, status...), live)
 }
 
-// restored reports whether an object is the re-created one, complete already.
+// restored reports whether an object is the re-created one, complete already. What
+// controllers have made of it since does not count.
 func restored(live, before *unstructured.Unstructured) bool {
-	return equality.Semantic.DeepEqual(snapshot.ForCreate(live).Object, snapshot.ForCreate(before).Object) &&
-		equality.Semantic.DeepEqual(mainEntries(live), mainEntries(before))
+	return len(snapshot.Drift(snapshot.ForCreate(before), snapshot.ForCreate(live))) == 0 &&
+		equality.Semantic.DeepEqual(writtenBy(live), writtenBy(before))
 }
 
-func mainEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+// writtenBy gives the entries of who has written an object, controllers aside.
+func writtenBy(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, e := range obj.GetManagedFields() {
-		if e.Subresource == "" {
+		if e.Subresource != "status" && !controlPlane[e.Manager] {
 			out = append(out, e)
 		}
 	}

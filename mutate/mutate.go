@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +35,9 @@ type Change struct {
 	// OwnerThere tells whether the object that an owner reference of the target
 	// names exists under that uid, as far as the ServiceAccount can see.
 	OwnerThere func(ctx context.Context, owner metav1.OwnerReference) (bool, error)
+	// Recreated is set when a later change of the Transaction deleted the target, and
+	// taking that back has made it anew, under another uid.
+	Recreated bool
 	// Contents names some of what would go with the target if it were deleted; nil
 	// for a kind that holds nothing.
 	Contents func(ctx context.Context, live *unstructured.Unstructured) ([]string, error)
@@ -140,7 +144,12 @@ func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
 	return live, nil
 }
 
+// wrap classifies an error of the API server; one of our own says it all already.
 func (c Change) wrap(err error, op string) error {
+	var own *fault.Error
+	if errors.As(err, &own) {
+		return err
+	}
 	return fault.Wrap(err, op, c.Ref.String(), c.Sensitive)
 }
 
@@ -171,6 +180,7 @@ func (c Change) body(meets Version) *unstructured.Unstructured {
 		obj.SetUID(meets.UID)
 		obj.SetResourceVersion(meets.ResourceVersion)
 	}
+	c.storeStringData(obj)
 	return obj
 }
 
@@ -256,6 +266,9 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 	if err != nil {
 		return Version{}, err
 	}
+	if image == nil {
+		return Version{}, c.fail(fault.Terminal, fault.BeforeImageLost, op, "the record lacks what the target was when it was prepared")
+	}
 	if fields := snapshot.Drift(image, live); len(fields) > 0 {
 		return Version{}, c.drifted(op, fields)
 	}
@@ -272,8 +285,12 @@ func (c Change) gone(live *unstructured.Unstructured, op string) error {
 }
 
 // write sends a conditional write until it meets the object as it was prepared,
-// status aside.
+// status aside. A target that did not exist then has no version to meet: without
+// one an update or an apply would create or overwrite whatever is there.
 func (c Change) write(ctx context.Context, before Baseline, op string, send func(meets Version) error) error {
+	if before.UID == "" || before.ResourceVersion == "" {
+		return c.fail(fault.Terminal, fault.NotFound, op, "it did not exist when it was prepared").WithHint("make it with a Create")
+	}
 	meets := before.Version
 	for range attempts {
 		err := send(meets)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -25,6 +26,8 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 	}
 	before := record.Before
 	switch {
+	case before == nil:
+		return Diverged, c.incomplete(record)
 	case !sameObject(live, before.GetUID()):
 		return Diverged, nil
 	case live.GetResourceVersion() == before.GetResourceVersion():
@@ -49,6 +52,9 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 // one request. A crash between the two is harmless: the next call finds no value
 // to restore and goes on with the owners.
 func (c Change) restore(ctx context.Context, record snapshot.Record) error {
+	if record.Before == nil || record.After == nil {
+		return c.incomplete(record)
+	}
 	for range attempts {
 		done, err := c.restoreOnce(ctx, record)
 		if err == nil && done {
@@ -66,7 +72,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (bool, 
 	if err != nil {
 		return false, err
 	}
-	if !sameObject(live, record.Before.GetUID()) {
+	if !c.sameOrRecreated(live, record) {
 		return true, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
@@ -84,6 +90,25 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (bool, 
 		return true, c.conflicting(wanted.Conflicts)
 	}
 	return true, nil
+}
+
+// incomplete refuses a record that lacks an image. None is made of an Update or a
+// Patch, but records are read from where others could have written them.
+func (c Change) incomplete(record snapshot.Record) error {
+	return c.fail(fault.Terminal, fault.BeforeImageLost, "restore", "the record of item %d lacks what the target was before, or after, the change", record.Item).
+		WithHint("compare the target with the before-image and correct it by hand")
+}
+
+// sameOrRecreated reports whether live is the object that was changed, or the one
+// that this Transaction made in its place when it took a later Delete back. That one
+// bears this item's manager until its owners are restored too, or, where no field is
+// tracked, just what the change had left.
+func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot.Record) bool {
+	if sameObject(live, record.Before.GetUID()) {
+		return true
+	}
+	return c.Recreated && live != nil && (c.owns(live) || restored(live, record.Before) ||
+		equality.Semantic.DeepEqual(snapshot.ForCreate(live).Object, snapshot.ForCreate(record.After).Object))
 }
 
 func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {
@@ -111,6 +136,9 @@ func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unst
 	if len(patch) == 0 {
 		return live, nil
 	}
+	if setsNull(live.Object, wanted.Object) {
+		return c.replaceValues(ctx, live, wanted)
+	}
 	body, err := conditional(patch, live)
 	if err != nil {
 		return nil, err
@@ -122,7 +150,7 @@ func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unst
 func (c Change) patchOwners(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) error {
 	entries, changed, err := snapshot.RestoreOwners(record.Before, record.After, live, c.ours)
 	if err != nil {
-		return fmt.Errorf("restore the field owners: %w", err)
+		return c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
 	}
 	if !changed {
 		return nil
@@ -138,8 +166,30 @@ func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEnt
 	if err != nil {
 		return err
 	}
-	_, err = c.mergePatch(ctx, body)
-	return err
+	stored, err := c.mergePatch(ctx, body)
+	if err != nil || len(entries) == 0 || len(stored.GetManagedFields()) > 0 {
+		return err
+	}
+	return c.setOwners(ctx, ofVersionsOn(live, entries), stored)
+}
+
+// ofVersionsOn leaves out entries of versions that the API server may have ceased
+// to serve: one of those makes it drop the whole list.
+func ofVersionsOn(live *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	served := map[string]bool{live.GetAPIVersion(): true}
+	for _, e := range live.GetManagedFields() {
+		served[e.APIVersion] = true
+	}
+	var out []metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if served[e.APIVersion] {
+			out = append(out, e)
+		}
+	}
+	if len(out) == len(entries) {
+		return nil
+	}
+	return out
 }
 
 // conditional adds the uid and resourceVersion that a merge patch must meet.

@@ -43,9 +43,10 @@ type Restoration struct {
 // A field that the change did not alter is nobody's business here. One that it
 // did alter gets its old value if it still has the new one and nobody else has
 // claimed it since; if it has its old value already there is nothing to do;
-// anything else is a conflict. Lists are compared as a whole.
+// anything else is a conflict. Lists are compared as a whole. What controllers are
+// known to write is never a conflict.
 func Restore(before, after, live *unstructured.Unstructured, ours func(manager string) bool) Restoration {
-	m := merger{live: live, ours: ours, claimed: claimed(before, live, ours)}
+	m := merger{live: live, ours: ours, claimed: claimed(before, after, live, ours), owned: ownedByAnybody(before, live)}
 	merged := m.value(nil, Strip(before).Object, Strip(after).Object, Strip(live).Object)
 	desired := live.DeepCopy()
 	if object, ok := merged.(map[string]any); ok {
@@ -84,6 +85,7 @@ type merger struct {
 	live      *unstructured.Unstructured
 	ours      func(string) bool
 	claimed   *fieldpath.Set
+	owned     *fieldpath.Set // by anybody
 	conflicts []FieldConflict
 }
 
@@ -96,20 +98,23 @@ func (m *merger) value(path fieldpath.Path, before, after, live any) any {
 		return live
 	case reflect.DeepEqual(live, after) && !holdsBelow(m.claimed, path):
 		return before
+	case controllerFields.Has(path):
+		return live
 	}
 	b, bok := asMap(before)
 	a, aok := asMap(after)
 	l, lok := asMap(live)
-	if !bok || !aok || !lok || live == (absent{}) {
+	atomic := m.claimed.Has(path) && len(l) > 0 && isLeaf(m.owned, path)
+	if !bok || !aok || !lok || atomic {
 		m.conflicts = append(m.conflicts, FieldConflict{Path: path.String(), Managers: ownersBelow(m.live, path, m.ours)})
 		return live
 	}
-	return m.fields(path, b, a, l, before == (absent{}))
+	return m.fields(path, b, a, l, before == (absent{}) || live == (absent{}))
 }
 
-// fields merges an object field by field. One that the change added whole goes
-// away when nothing of others is left in it.
-func (m *merger) fields(path fieldpath.Path, before, after, live map[string]any, added bool) any {
+// fields merges an object field by field. One that the change added whole, or that
+// others removed whole, is not there when there is nothing in it.
+func (m *merger) fields(path fieldpath.Path, before, after, live map[string]any, optional bool) any {
 	out := map[string]any{}
 	for _, name := range fieldNames(before, after, live) {
 		below := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
@@ -118,7 +123,7 @@ func (m *merger) fields(path fieldpath.Path, before, after, live map[string]any,
 			out[name] = v
 		}
 	}
-	if added && len(out) == 0 {
+	if optional && len(out) == 0 {
 		return absent{}
 	}
 	return out
@@ -153,54 +158,4 @@ func fieldNames(objects ...map[string]any) []string {
 	}
 	sort.Strings(names)
 	return names
-}
-
-// Standing says how much of a change is to be seen on an object.
-type Standing int
-
-const (
-	// AtBefore means that every field of the change has its old value.
-	AtBefore Standing = iota
-	// AtAfter means that every field of the change has its new value.
-	AtAfter
-	// Mixed means neither.
-	Mixed
-)
-
-// Stand compares the fields that the step from before to after alters with what
-// they are in live. A change that alters nothing stands at after.
-func Stand(before, after, live *unstructured.Unstructured) Standing {
-	s := stander{}
-	s.value(Strip(before).Object, Strip(after).Object, Strip(live).Object)
-	switch {
-	case s.other || s.old && s.new:
-		return Mixed
-	case s.old:
-		return AtBefore
-	default:
-		return AtAfter
-	}
-}
-
-type stander struct{ old, new, other bool }
-
-func (s *stander) value(before, after, live any) {
-	if reflect.DeepEqual(before, after) {
-		return
-	}
-	b, bok := before.(map[string]any)
-	a, aok := after.(map[string]any)
-	l, lok := live.(map[string]any)
-	switch {
-	case bok && aok && lok:
-		for _, name := range fieldNames(b, a) {
-			s.value(field(b, name), field(a, name), field(l, name))
-		}
-	case reflect.DeepEqual(live, before):
-		s.old = true
-	case reflect.DeepEqual(live, after):
-		s.new = true
-	default:
-		s.other = true
-	}
 }

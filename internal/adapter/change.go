@@ -67,16 +67,29 @@ func contentOf(change api.Change) (map[string]any, error) {
 
 // contradiction says where content names another object than the target.
 func contradiction(content map[string]any, t api.Target) error {
-	for _, f := range []struct{ name, got, want string }{
-		{"apiVersion", stringAt(content, "apiVersion"), t.APIVersion},
-		{"kind", stringAt(content, "kind"), t.Kind},
-		{"metadata.name", stringAt(content, "metadata", "name"), t.Name},
-		{"metadata.namespace", stringAt(content, "metadata", "namespace"), t.Namespace},
+	refuse := func(format string, args ...any) error {
+		return fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), format, args...).
+			WithHint("make them agree, or leave it out of the content")
+	}
+	if _, ok := content["metadata"].(map[string]any); !ok && content["metadata"] != nil {
+		return refuse("content.metadata is not an object")
+	}
+	for _, f := range []struct {
+		name string
+		got  any
+		want string
+	}{
+		{"apiVersion", valueAt(content, "apiVersion"), t.APIVersion},
+		{"kind", valueAt(content, "kind"), t.Kind},
+		{"metadata.name", valueAt(content, "metadata", "name"), t.Name},
+		{"metadata.namespace", valueAt(content, "metadata", "namespace"), t.Namespace},
 	} {
-		if f.got != "" && f.got != f.want {
-			return fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(),
-				"content.%s is %q but the target's is %q", f.name, f.got, f.want).
-				WithHint("make them agree, or leave it out of the content")
+		text, ok := f.got.(string)
+		switch {
+		case !ok && f.got != nil:
+			return refuse("content.%s is not text", f.name)
+		case text != "" && text != f.want:
+			return refuse("content.%s is %q but the target's is %q", f.name, text, f.want)
 		}
 	}
 	for _, name := range []string{"generateName", "uid", "resourceVersion", "managedFields"} {
@@ -89,10 +102,9 @@ func contradiction(content map[string]any, t api.Target) error {
 	return nil
 }
 
-func stringAt(object map[string]any, path ...string) string {
+func valueAt(object map[string]any, path ...string) any {
 	for _, name := range path[:len(path)-1] {
 		object, _ = object[name].(map[string]any)
 	}
-	text, _ := object[path[len(path)-1]].(string)
-	return text
+	return object[path[len(path)-1]]
 }

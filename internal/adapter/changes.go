@@ -108,10 +108,23 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (mutate.Change, 
 		return none, nil, record, fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
 			"the before-image is of another object, %s", record.Target)
 	}
+	change.Recreated = recreated(t, i, change.Ref)
 	change.OwnerThere = c.ownerThere(id, change.Ref.Namespace)
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return change, strategy, record, err
+}
+
+// recreated reports whether a later item deleted the target of item i and has been
+// taken back.
+func recreated(t *api.Transaction, i int, ref target.Ref) bool {
+	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {
+		later, err := refOf(t.Status.Items[j])
+		if err == nil && later.Key() == ref.Key() && t.Spec.Changes[j].Type == api.Delete && t.Status.Items[j].State == api.ItemRolledBack {
+			return true
+		}
+	}
+	return false
 }
 
 // ownerThere looks for owners as the ServiceAccount. One that it may not see, or

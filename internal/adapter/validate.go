@@ -3,9 +3,9 @@ package adapter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,14 +83,28 @@ func first(problems []error) error {
 	if len(problems) == 1 {
 		return problems[0]
 	}
-	all := errors.Join(problems...)
+	all := list(problems)
 	for _, err := range problems {
 		if class := fault.ClassOf(err); class == fault.Terminal || class == fault.Conflict {
-			return &fault.Error{Op: "validate", Target: strconv.Itoa(len(problems)) + " changes", Class: class, Reason: fault.ReasonOf(err), Err: all}
+			return &fault.Error{Op: "prepare", Target: "the changes", Class: class, Reason: fault.ReasonOf(err), Err: all}
 		}
 	}
 	return all
 }
+
+// list is several problems as one error, on one line.
+type list []error
+
+func (l list) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d problems", len(l))
+	for i, err := range l {
+		fmt.Fprintf(&b, "; (%d) %s", i+1, err)
+	}
+	return b.String()
+}
+
+func (l list) Unwrap() []error { return l }
 
 func accountOf(t *api.Transaction) types.NamespacedName {
 	return types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.ServiceAccountName}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"janus.io/janus/engine"
 )
 
@@ -78,4 +80,11 @@ func (l *Log) Text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// Served waits until a kind, such as "apps/v1 Deployment", is served.
+func (e *Env) Served(kind string) {
+	e.t.Helper()
+	gvk, _ := parseRef(e, kind+"/")
+	require.NoError(e.t, e.awaitServed(e.t.Context(), gvk), "%s is not served", kind)
 }

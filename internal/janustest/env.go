@@ -36,6 +36,9 @@ import (
 // SystemNamespace is Janus' own namespace in tests.
 const SystemNamespace = "janus-system"
 
+// UserAgent is what Janus calls itself in tests; the test's own client does not.
+const UserAgent = "janusd"
+
 // Env is a namespace of the package's cluster in which Transactions are run.
 type Env struct {
 	*Client
@@ -114,6 +117,11 @@ func WithChanges(wrap func(engine.Changes) engine.Changes) Option {
 	return func(s *settings) { s.changes = wrap }
 }
 
+// WithJournal puts a test's code around the journal.
+func WithJournal(wrap func(engine.Journal) engine.Journal) Option {
+	return func(s *settings) { s.journal = wrap }
+}
+
 // FastPolicy is the policy of tests: the same, with short delays.
 var FastPolicy = engine.Policy{Recoveries: 2, RecoveryDelay: 200 * time.Millisecond, SettleTime: 300 * time.Millisecond}
 
@@ -121,8 +129,13 @@ var FastPolicy = engine.Policy{Recoveries: 2, RecoveryDelay: 200 * time.Millisec
 type Janus struct {
 	// Metrics has what Janus counts.
 	Metrics *prometheus.Registry
+	cancel  context.CancelFunc
 	stop    func()
 }
+
+// Interrupt asks Janus to end, as SIGTERM does, and does not wait: no further step
+// is begun. It may be called from within a step.
+func (j *Janus) Interrupt() { j.cancel() }
 
 // Stop ends Janus as SIGTERM would and waits until it has.
 func (j *Janus) Stop() { j.stop() }
@@ -135,10 +148,11 @@ func (e *Env) Start(options ...Option) *Janus {
 		o(&s)
 	}
 	config := e.cluster.Config()
-	config.Wrap(target.SingleAttempt)
+	config.UserAgent = UserAgent
 	if s.wrap != nil {
 		config.Wrap(s.wrap)
 	}
+	config.Wrap(target.SingleAttempt)
 	j, err := run(e.t, config, e.Namespace, s)
 	require.NoError(e.t, err)
 	e.t.Cleanup(j.Stop)
@@ -180,6 +194,9 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 			Namespace: SystemNamespace, Observe: metrics.LockOperation,
 		}),
 	})
+	if s.journal != nil {
+		ports.Journal = s.journal(ports.Journal)
+	}
 	if s.changes != nil {
 		ports.Changes = s.changes(ports.Changes)
 	}
@@ -201,7 +218,7 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 		defer close(done)
 		_ = ctl.Run(ctx)
 	}()
-	return &Janus{Metrics: registry, stop: sync.OnceFunc(func() {
+	return &Janus{Metrics: registry, cancel: cancel, stop: sync.OnceFunc(func() {
 		cancel()
 		<-done
 		broadcaster.Shutdown()

@@ -1,0 +1,143 @@
+package controller_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/janustest"
+)
+
+const three = `
+changes:
+  - {name: a, target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}
+  - {name: b, target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}
+  - {name: c, target: {apiVersion: v1, kind: ConfigMap, name: c}, type: Delete}
+`
+
+// A rig is a Controller that watches and writes real Transactions, on an engine
+// whose changes are the test's own.
+type rig struct {
+	*janustest.Env
+	t        *testing.T
+	ctl      *controller.Controller
+	registry *prometheus.Registry
+
+	mu    sync.Mutex
+	reads map[string]int // by name of the Transaction
+	stop  func()
+}
+
+// parts are what a test replaces.
+type parts struct {
+	do      func(ctx context.Context, in engine.Intent) error
+	read    func(name types.NamespacedName) error
+	workers int
+}
+
+func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
+	t.Helper()
+	r := &rig{Env: e, t: t, registry: prometheus.NewRegistry(), reads: map[string]int{}}
+	metrics, err := controller.NewMetrics(r.registry)
+	require.NoError(t, err)
+	journal := adapter.NewJournal(e.Dynamic)
+	log := zaptest.NewLogger(t)
+	ports := engine.Ports{
+		Journal: journal, Locks: stub{}, Planner: stub{}, Changes: metrics.Count(stub{do: p.do}),
+		Witness: controller.NewWitness(silent{}, metrics, log),
+	}
+	reader := readerFunc(func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
+		r.mu.Lock()
+		r.reads[name.Name]++
+		r.mu.Unlock()
+		if p.read != nil {
+			if err := p.read(name); err != nil {
+				return nil, err
+			}
+		}
+		return journal.Read(ctx, name)
+	})
+	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, janustest.FastPolicy), reader, e.Dynamic, log,
+		controller.Options{Namespaces: []string{e.Namespace}, Workers: max(p.workers, 1), Resync: time.Hour})
+	require.NoError(t, err)
+	metrics.CountActive(r.ctl.Active)
+	return r
+}
+
+// start runs the Controller until stop, or the end of the test.
+func (r *rig) start() *rig {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.ctl.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("the controller ended with %v", err)
+		}
+	})
+	r.t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) readsOf(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reads[name]
+}
+
+type readerFunc func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
+
+func (f readerFunc) Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
+	return f(ctx, name)
+}
+
+// stub accepts everything and changes nothing.
+type stub struct {
+	do func(ctx context.Context, in engine.Intent) error
+}
+
+func (stub) Acquire(_ context.Context, t *api.Transaction) ([]string, error) {
+	return make([]string, len(t.Status.Items)), nil
+}
+func (stub) Keep(context.Context, *api.Transaction) error    { return nil }
+func (stub) Release(context.Context, *api.Transaction) error { return nil }
+
+func (stub) Validate(_ context.Context, t *api.Transaction) ([]api.Item, error) {
+	items := make([]api.Item, len(t.Spec.Changes))
+	for i, c := range t.Spec.Changes {
+		items[i] = api.Item{Name: c.Name, Target: c.Target}
+		engine.SetItemState(&items[i], api.ItemPending)
+	}
+	return items, nil
+}
+
+func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int) (engine.Prepared, error) {
+	out := engine.Prepared{Ref: &api.RollbackRef{Name: "x"}}
+	for range items {
+		out.Images = append(out.Images, api.BeforeImage{Key: "k", Digest: "d"})
+	}
+	return out, nil
+}
+func (stub) Discard(context.Context, *api.Transaction, bool) error { return nil }
+
+func (s stub) Do(ctx context.Context, in engine.Intent) error {
+	if s.do == nil {
+		return nil
+	}
+	return s.do(ctx, in)
+}
+func (stub) Observe(context.Context, engine.Intent) (engine.Finding, error) {
+	return engine.NotApplied, nil
+}
+func (stub) Undo(context.Context, engine.Intent) error { return nil }

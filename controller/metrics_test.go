@@ -1,0 +1,139 @@
+package controller_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/lockmgr"
+)
+
+// family is what dashboards and alerts rely on.
+type family struct {
+	kind   dto.MetricType
+	labels map[string][]string // every value that a label may have
+}
+
+var (
+	phases     = []string{"Pending", "Preparing", "Prepared", "Committing", "Committed", "RollingBack", "RolledBack", "Failed"}
+	results    = []string{"success", "terminal", "conflict", "retryable", "unknown"}
+	lockResult = []string{lockmgr.ResultOK, lockmgr.ResultHeld, lockmgr.ResultLost, lockmgr.ResultError}
+
+	families = map[string]family{
+		"janus_transaction_phase_transitions_total": {dto.MetricType_COUNTER, map[string][]string{"from_phase": phases, "to_phase": phases}},
+		"janus_transaction_duration_seconds":        {dto.MetricType_HISTOGRAM, map[string][]string{"outcome": {"Committed", "RolledBack", "Failed"}}},
+		"janus_transactions_active":                 {dto.MetricType_GAUGE, map[string][]string{"phase": {"Pending", "Preparing", "Prepared", "Committing", "RollingBack"}}},
+		"janus_item_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"do", "observe", "undo"}, "result": results}},
+		"janus_lock_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"acquire", "renew", "release"}, "result": lockResult}},
+		"janus_transaction_item_count":              {dto.MetricType_HISTOGRAM, map[string][]string{}},
+	}
+)
+
+func TestMetricsOfACommitAndARollback(t *testing.T) {
+	e := janustest.New(t)
+	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
+	j := e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes { return refusing{c} }))
+	patch := func(v string) string {
+		return `{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {v: "` + v + `"}}}`
+	}
+	txn := e.Run("commit", "changes: ["+patch("2")+"]")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	create := func(name string) string {
+		return `{name: ` + name + `, target: {apiVersion: v1, kind: ConfigMap, name: ` + name + `}, type: Create, content: {}}`
+	}
+	txn = e.Run("rollback", "changes: ["+patch("3")+", "+create("new")+", "+create("refused")+"]")
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	txn = e.Run("invalid", "changes: [{target: {apiVersion: v1, kind: NoSuchKind, name: x}, type: Delete}]")
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	j.Stop()
+
+	problems, err := testutil.GatherAndLint(j.Metrics)
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+
+	got, err := j.Metrics.Gather()
+	require.NoError(t, err)
+	var names []string
+	for _, f := range got {
+		names = append(names, f.GetName())
+		want := families[f.GetName()]
+		assert.Equal(t, want.kind, f.GetType(), f.GetName())
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName())
+				assert.Contains(t, want.labels[l.GetName()], l.GetValue(), "%s{%s}", f.GetName(), l.GetName())
+			}
+			assert.ElementsMatch(t, slices.Collect(maps.Keys(want.labels)), labels, f.GetName())
+		}
+	}
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(families)), names)
+
+	for transition, want := range map[[2]string]float64{
+		{"Pending", "Preparing"}: 2, {"Preparing", "Prepared"}: 2, {"Prepared", "Committing"}: 2, {"Committing", "Committed"}: 1,
+		{"Committing", "RollingBack"}: 1, {"RollingBack", "RolledBack"}: 1, {"Pending", "Failed"}: 1,
+	} {
+		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_transaction_phase_transitions_total",
+			map[string]string{"from_phase": transition[0], "to_phase": transition[1]}), 0, "%v", transition)
+	}
+	for operation, want := range map[[2]string]float64{{"do", "success"}: 3, {"do", "terminal"}: 1, {"undo", "success"}: 2} {
+		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_item_operations_total",
+			map[string]string{"operation": operation[0], "result": operation[1]}), 0, "%v", operation)
+	}
+	for _, outcome := range []string{"Committed", "RolledBack", "Failed"} {
+		assert.InDelta(t, 1, valueOf(t, j.Metrics, "janus_transaction_duration_seconds", map[string]string{"outcome": outcome}), 0, outcome)
+	}
+	assert.InDelta(t, 2, valueOf(t, j.Metrics, "janus_transaction_item_count", nil), 0, "those that were accepted")
+	assert.InDelta(t, 0, valueOf(t, j.Metrics, "janus_transactions_active", map[string]string{"phase": "Committing"}), 0)
+}
+
+// refusing refuses the change of an item of that name.
+type refusing struct{ engine.Changes }
+
+func (r refusing) Do(ctx context.Context, in engine.Intent) error {
+	if in.Item().Name == "refused" {
+		return fault.New(fault.Terminal, fault.Rejected, "create", engine.Describe(in.Item().Target), "denied by policy")
+	}
+	return r.Changes.Do(ctx, in)
+}
+
+// valueOf reads a counter or gauge, or the number of observations of a histogram.
+func valueOf(t *testing.T, g prometheus.Gatherer, name string, labels map[string]string) float64 {
+	t.Helper()
+	all, err := g.Gather()
+	require.NoError(t, err)
+	for _, f := range all {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			got := map[string]string{}
+			for _, l := range m.GetLabel() {
+				got[l.GetName()] = l.GetValue()
+			}
+			if !maps.Equal(got, labels) && len(got)+len(labels) > 0 {
+				continue
+			}
+			switch {
+			case m.Counter != nil:
+				return m.Counter.GetValue()
+			case m.Gauge != nil:
+				return m.Gauge.GetValue()
+			case m.Histogram != nil:
+				return float64(m.Histogram.GetSampleCount())
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// seen is a Transaction as an informer gets it from the API server.
+func seen(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec":   map[string]any{"changes": []any{map[string]any{"type": "Delete"}}},
+		"status": map[string]any{"phase": "Committing", "items": []any{map[string]any{"name": "a"}}},
+	}}
+	u.SetGroupVersionKind(api.Kind)
+	u.SetNamespace("shop")
+	u.SetName("deploy")
+	u.SetUID("7f3a")
+	u.SetResourceVersion("7")
+	u.SetGeneration(1)
+	u.SetFinalizers([]string{api.Finalizer})
+	u.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"})
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+	if change != nil {
+		change(u)
+	}
+	return u
+}
+
+func setPhase(phase string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		u.SetResourceVersion("8")
+		_ = unstructured.SetNestedField(u.Object, phase, "status", "phase")
+	}
+}
+
+func deletedAt(u *unstructured.Unstructured) {
+	u.SetResourceVersion("8")
+	u.SetGeneration(2)
+	u.SetDeletionTimestamp(&metav1.Time{Time: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)})
+}
+
+func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
+	trimmed, err := trim(seen(deletedAt))
+	require.NoError(t, err)
+	small := trimmed.(*unstructured.Unstructured)
+	assert.Equal(t, map[string]any{
+		"apiVersion": api.GroupVersion.String(), "kind": api.Kind.Kind,
+		"metadata": map[string]any{
+			"namespace": "shop", "name": "deploy", "uid": "7f3a", "resourceVersion": "8", "generation": int64(2),
+			"deletionTimestamp": "2030-01-02T03:04:05Z",
+		},
+		"status": map[string]any{"phase": "Committing"},
+	}, small.Object)
+
+	again, err := trim(small)
+	require.NoError(t, err)
+	assert.Equal(t, small, again, "what is trimmed stays as it is")
+}
+
+func TestTrimLeavesATombstoneAlone(t *testing.T) {
+	tombstone := cache.DeletedFinalStateUnknown{Key: "shop/deploy"}
+	got, err := trim(tombstone)
+	require.NoError(t, err)
+	assert.Equal(t, tombstone, got)
+}
+
+func TestWhatIsWorthALook(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*unstructured.Unstructured)
+		want   bool
+	}{
+		{"a status write is ours", setPhase("RollingBack"), false},
+		{"a finalizer is ours", func(u *unstructured.Unstructured) { u.SetResourceVersion("8"); u.SetFinalizers(nil) }, false},
+		{"a label is nobody's business", func(u *unstructured.Unstructured) {
+			u.SetResourceVersion("8")
+			u.SetLabels(map[string]string{"a": "b"})
+		}, false},
+		{"a deletion", deletedAt, true},
+		{"a deletion without a new generation", func(u *unstructured.Unstructured) { deletedAt(u); u.SetGeneration(1) }, true},
+		{"a new spec", func(u *unstructured.Unstructured) { u.SetResourceVersion("8"); u.SetGeneration(2) }, true},
+		{"another Transaction of the same name", func(u *unstructured.Unstructured) { u.SetResourceVersion("8"); u.SetUID("other") }, true},
+		{"the resync changes nothing", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, after := seen(nil), seen(tt.change)
+			assert.Equal(t, tt.want, worthALook(before, after))
+			b, err := trim(before)
+			require.NoError(t, err)
+			a, err := trim(after)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, worthALook(b, a), "trimmed")
+		})
+	}
+}
+
+func TestWhatIsQueued(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*unstructured.Unstructured)
+		want   int
+	}{
+		{"a new Transaction", func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "status") }, 1},
+		{"a running one", nil, 1},
+		{"a Failed one, for it may be recovered", setPhase("Failed"), 1},
+		{"a Committed one is done", setPhase("Committed"), 0},
+		{"a RolledBack one is done", setPhase("RolledBack"), 0},
+		{"a Committed one that is deleted", func(u *unstructured.Unstructured) { setPhase("Committed")(u); deletedAt(u) }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &Controller{queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())}
+			defer c.queue.ShutDown()
+			small, err := trim(seen(tt.change))
+			require.NoError(t, err)
+			c.handlers().OnAdd(small, true)
+			assert.Equal(t, tt.want, c.queue.Len())
+		})
+	}
+}

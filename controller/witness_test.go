@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// recorded is an event as the Witness gave it to the recorder.
+type recorded struct{ kind, reason, action, note string }
+
+type recorder struct{ events []recorded }
+
+func (r *recorder) Eventf(_, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	r.events = append(r.events, recorded{kind, reason, action, fmt.Sprintf(note, args...)})
+}
+
+func newWitness(t *testing.T) (*Witness, *recorder, *observer.ObservedLogs) {
+	t.Helper()
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	require.NoError(t, err)
+	core, logs := observer.New(zapcore.DebugLevel)
+	r := &recorder{}
+	return NewWitness(r, metrics, zap.New(core)), r, logs
+}
+
+// at is a Transaction at a checkpoint, with the conditions that an event is made of.
+func at(phase api.Phase, reason, message string, waiting ...string) *api.Transaction {
+	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "7f3a"}}
+	t.Status.Phase, t.Status.Progress = phase, "1/2"
+	reconciling := metav1.Condition{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: string(phase), Message: message}
+	if len(waiting) > 0 {
+		reconciling.Reason, reconciling.Message = waiting[0], waiting[1]
+	}
+	t.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}, reconciling}
+	return t
+}
+
+func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
+	w, r, _ := newWitness(t)
+	fresh := at("", "", "")
+	preparing := at(api.PhasePreparing, "Preparing", "taking the locks")
+	held := at(api.PhasePreparing, "LockHeld", "held by x", "LockHeld", "held by x")
+	other := at(api.PhasePreparing, "LockHeld", "held by y", "LockHeld", "held by y")
+	prepared := at(api.PhasePrepared, "Prepared", "ready")
+	back := at(api.PhaseRollingBack, "Rejected", "rolling back: denied")
+	failed := at(api.PhaseFailed, "RollbackIncomplete", "not taken back: item a")
+	for _, step := range [][2]*api.Transaction{
+		{fresh, preparing}, {preparing, held}, {held, held}, {held, other}, {other, preparing}, {preparing, prepared}, {prepared, back}, {back, back}, {back, failed},
+	} {
+		w.Checkpointed(step[0], step[1])
+	}
+	assert.Equal(t, []recorded{
+		{"Normal", "Preparing", "Transact", "taking the locks"},
+		{"Normal", "LockHeld", "Transact", "held by x"},
+		{"Normal", "LockHeld", "Transact", "held by y"},
+		{"Normal", "Prepared", "Transact", "ready"},
+		{"Warning", "RollingBack", "Transact", "rolling back: denied"},
+		{"Warning", "Failed", "Transact", "not taken back: item a"},
+	}, r.events)
+}
+
+func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
+	w, r, _ := newWitness(t)
+	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
+	before.Status.Items = []api.Item{{Name: "a", State: api.ItemRollingBack}}
+	after.Status.Items = []api.Item{{Name: "a", State: api.ItemUnresolved, Reason: "Drifted", Message: "field .data.v was written by kubectl"}}
+	w.Checkpointed(before, after)
+	w.Checkpointed(after, after)
+	assert.Equal(t, []recorded{{"Warning", "Drifted", "RollBack", "item a: field .data.v was written by kubectl"}}, r.events)
+}
+
+func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
+	w, r, _ := newWitness(t)
+	txn := at(api.PhaseCommitting, "Committing", "m")
+	txn.Spec.Changes = make([]api.Change, 3)
+	txn.Status.Items = []api.Item{
+		{Name: "a", State: api.ItemCommitted, Committed: true},
+		{Name: "b", State: api.ItemCommitting, Target: api.Target{Kind: "ConfigMap", Namespace: "shop", Name: "b"}},
+		{Name: "c", State: api.ItemPrepared},
+	}
+	w.Abandoned(txn)
+	assert.Equal(t, []recorded{{"Warning", "Cancelled", "Release",
+		"deleted in phase Committing: its locks are released, and its changes stay as they are (1/3 in effect, and perhaps item b, ConfigMap shop/b)"}}, r.events)
+	w.Abandoned(at(api.PhaseCommitted, "Committed", "m"))
+	assert.Len(t, r.events, 1, "that an ended one is deleted is no news")
+}
+
+// The API server refuses an event whose note is longer than 1024 bytes, and
+// client-go drops what is refused.
+func TestTheNoteOfAnEventFitsTheAPIServer(t *testing.T) {
+	w, r, _ := newWitness(t)
+	long := strings.Repeat("é", 1000)
+	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseFailed, "Rejected", long)
+	before.Status.Items = []api.Item{{Name: "a", State: api.ItemRollingBack}}
+	after.Status.Items = []api.Item{{Name: "a", State: api.ItemUnresolved, Reason: "Drifted", Message: long}}
+	w.Checkpointed(before, after)
+	w.Checkpointed(at(api.PhasePreparing, "m", "m"), at(api.PhasePreparing, "LockHeld", "m", "LockHeld", long))
+	require.Len(t, r.events, 3)
+	for _, e := range r.events {
+		assert.LessOrEqual(t, len(e.note), 1024, "%s", e.reason)
+		assert.NotContains(t, e.note, "\uFFFD", "%s is cut between two characters", e.reason)
+	}
+}
+
+func TestLogMessagesAreConstantAndFieldsSayTheRest(t *testing.T) {
+	w, _, logs := newWitness(t)
+	w.Checkpointed(at("", "", ""), at(api.PhasePreparing, "Preparing", "taking the locks"))
+	w.Checkpointed(at(api.PhasePreparing, "Preparing", "m"), at(api.PhasePreparing, "LockHeld", "m", "LockHeld", "held by x"))
+	w.Abandoned(at(api.PhasePreparing, "LockHeld", "m"))
+	var messages []string
+	for _, entry := range logs.All() {
+		messages = append(messages, entry.Message)
+		fields := entry.ContextMap()
+		for _, key := range []string{"namespace", "name", "uid", "phase"} {
+			assert.NotEmpty(t, fields[key], "%s of %q", key, entry.Message)
+		}
+	}
+	assert.Equal(t, []string{"phase changed", "waiting", "abandoned"}, messages)
+}

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/janustest"
+)
+
+// A Janus hangs before it prepares and wakes up while another makes the changes. It
+// finds that a target cannot be created any more, since the other has, and must not
+// let go of the locks and before-images that the other relies on.
+func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
+	e := janustest.New(t)
+	e.Apply(fourObjects)
+	e.ApplyQuota(oneService)
+	patched, deleted := e.Object("ConfigMap/patched"), e.Object("Secret/deleted")
+	asleep, awake, woken, made := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	goOn := make(chan struct{})
+	done := sync.OnceFunc(func() { close(woken) })
+	e.Start(janustest.Recording(janustest.Journaling{After: once(inPhase(api.PhasePreparing), func() {
+		close(asleep)
+		<-awake
+	}), Refused: func(*api.Transaction) {
+		select {
+		case <-awake:
+			done()
+		default:
+		}
+	}}))
+	e.Submit("txn", fourChanges+refusedAtCommit)
+	<-asleep
+	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(4), func() {
+		close(made)
+		<-goOn
+	})}))
+	<-made
+	close(awake)
+	<-woken
+	close(goOn)
+
+	txn := e.Ended("txn")
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	e.Same(patched, "ConfigMap/patched")
+	e.Same(deleted, "Secret/deleted")
+	e.NothingLeft("txn")
+}

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/janustest"
+)
+
+// TestAJanusStoppedAfterAnyCheckpointIsResumed stops Janus right after its first
+// write to the Transaction, its second, and so on until it ends without, and starts
+// another each time.
+func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
+	var names []string
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	janustest.Together(t, len(names), names, func(t *testing.T, i int) {
+		w, last := workloads[i], 40
+		for n := 1; ; n++ {
+			var reached bool
+			ok := t.Run(fmt.Sprint("write-", n), func(t *testing.T) { reached = w.runStopped(t, int32(n)) })
+			if !reached || !ok {
+				t.Logf("%d writes to the Transaction", n-1)
+				return
+			}
+			assert.Less(t, n, last, "it does not end")
+		}
+	})
+}
+
+// runStopped stops Janus after the n-th write to the Transaction.
+func (w workload) runStopped(t *testing.T, n int32) bool {
+	e := janustest.New(t)
+	e.Apply(w.objects)
+	if w.quota != "" {
+		e.ApplyQuota(w.quota)
+	}
+	before := map[string]*unstructured.Unstructured{}
+	for _, target := range w.targets {
+		before[target.ref] = e.Object(target.ref)
+	}
+	var writes, inHand atomic.Int32
+	var first atomic.Pointer[janustest.Janus]
+	stopped := make(chan struct{})
+	wire := janustest.NewWire(0, janustest.NoFault)
+	first.Store(e.Start(wire.Process(), janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
+		if writes.Add(1) == n {
+			if len(txn.Finalizers) == 0 && !txn.Status.Phase.Terminal() {
+				// The last step has two writes, and a step in hand is finished.
+				inHand.Store(1)
+			}
+			first.Load().Interrupt()
+			close(stopped)
+		}
+	}})))
+	e.Submit("txn", w.spec)
+	var reached bool
+	e.Await("txn", "ended or left", func(t *api.Transaction) bool {
+		select {
+		case <-stopped:
+			reached = true
+		default:
+		}
+		return reached || t.Status.Phase.Terminal()
+	})
+	first.Load().Stop()
+	if reached {
+		assert.LessOrEqual(t, writes.Load(), n+inHand.Load(), "no step is begun after Janus was told to stop")
+		e.Start(wire.Process())
+	}
+	w.check(t, e, wire, e.Ended("txn"), before)
+	return reached
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// with is a Transaction in a phase with items in the given states, held by its
+// finalizer, accepted at the start of time.
+func with(phase api.Phase, states ...api.ItemState) *api.Transaction {
+	t := transaction("a", "b", "c", "d")
+	t.Finalizers = []string{api.Finalizer}
+	t.Status = api.TransactionStatus{Phase: phase, ObservedGeneration: 1, StartTime: ptr(metav1.NewTime(start))}
+	for i, state := range states {
+		item := api.Item{Name: t.Spec.Changes[i].Name, Target: t.Spec.Changes[i].Target}
+		SetItemState(&item, state)
+		t.Status.Items = append(t.Status.Items, item)
+	}
+	if phase.Terminal() {
+		t.Finalizers, t.Status.CompletionTime = nil, ptr(metav1.NewTime(start))
+	}
+	return t
+}
+
+func deleted(policy api.DeletePolicy, t *api.Transaction) *api.Transaction {
+	t.DeletionTimestamp, t.Spec.OnDelete = ptr(metav1.NewTime(start)), policy
+	t.Generation++
+	return t
+}
+
+func changed(t *api.Transaction) *api.Transaction {
+	t.Generation++
+	return t
+}
+
+func bare(t *api.Transaction) *api.Transaction {
+	t.Finalizers = nil
+	return t
+}
+
+func held(t *api.Transaction) *api.Transaction {
+	t.Finalizers = []string{api.Finalizer}
+	return t
+}
+
+// failed has one item that could not be taken back, and its before-image.
+func failed(reason string, recoveries int32) *api.Transaction {
+	t := with(api.PhaseFailed, api.ItemUnresolved, api.ItemRolledBack)
+	t.Status.Items[0].Reason = reason
+	t.Status.Recoveries, t.Status.RollbackRef = recoveries, &api.RollbackRef{Name: "x"}
+	return t
+}
+
+func lostImages(t *api.Transaction) *api.Transaction {
+	t.Status.RollbackRef = nil
+	return t
+}
+
+func TestDecide(t *testing.T) {
+	const (
+		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
+		rejected, rollingBack, rolledBack, left  = api.ItemRejected, api.ItemRollingBack, api.ItemRolledBack, api.ItemUnresolved
+		none                                     = -1
+	)
+	tests := []struct {
+		name  string
+		txn   *api.Transaction
+		fresh int
+		after time.Duration // since the start
+		verb  Verb
+		item  int
+		cause string
+	}{
+		{"a new Transaction gets the finalizer first", bare(with("")), none, 0, Hold, 0, ""},
+		{"a Transaction that lost its finalizer gets it again before a change", bare(with(api.PhaseCommitting, committing)), none, 0, Hold, 0, ""},
+		{"one with the finalizer is validated", with(""), none, 0, Validate, 0, ""},
+		{"a Pending one is validated", with(api.PhasePending), none, 0, Validate, 0, ""},
+		{"a valid one is prepared", with(api.PhasePreparing, pending, pending), none, 0, Prepare, 0, ""},
+		{"a prepared one begins", with(api.PhasePrepared, prepared, prepared), none, 0, Begin, 0, ""},
+
+		{"an intent that this run has recorded is acted on", with(api.PhaseCommitting, committing, prepared), 0, 0, Do, 0, ""},
+		{"an intent that somebody else has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Resolve, 0, ""},
+		{"only the fresh intent is acted on", with(api.PhaseCommitting, committed, committing), 0, 0, Resolve, 1, ""},
+		{"an intent that was not opened with the checkpoint before is opened", with(api.PhaseCommitting, committed, prepared), none, 0, Open, 1, ""},
+		{"a before-image that was not taken with the others is taken", with(api.PhaseCommitting, committed, pending, prepared), none, 0, Capture, 1, ""},
+		{"when every change is in effect it ends", with(api.PhaseCommitting, committed, committed), none, 0, Finish, 0, ""},
+		{"that the finalizer is gone already does not keep it from ending", bare(with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
+
+		{"an open intent is settled before anything is taken back", with(api.PhaseRollingBack, committed, committing, prepared), none, 0, Settle, 1, ""},
+		{"the last change is the first to be taken back", with(api.PhaseRollingBack, committed, committed, rejected), none, 0, OpenUndo, 1, ""},
+		{"an intent to take back is acted on", with(api.PhaseRollingBack, committed, rollingBack, rolledBack), none, 0, Undo, 1, ""},
+		{"an item that cannot be taken back does not stop the others", with(api.PhaseRollingBack, committed, left, prepared), none, 0, OpenUndo, 0, ""},
+		{"when nothing is left to take back it ends", with(api.PhaseRollingBack, rolledBack, rejected, prepared, pending), none, 0, FinishUndo, 0, ""},
+		{"that something could not be taken back does not keep it from ending", with(api.PhaseRollingBack, left, rolledBack), none, 0, FinishUndo, 0, ""},
+		{"that the finalizer is gone already does not keep a rollback from ending", bare(with(api.PhaseRollingBack, rolledBack)), none, 0, FinishUndo, 0, ""},
+
+		{"a committed one is done", with(api.PhaseCommitted, committed), none, 0, Nothing, 0, ""},
+		{"a rolled back one is done", with(api.PhaseRolledBack, rolledBack), none, 0, Nothing, 0, ""},
+		{"one whose spec was invalid is done", with(api.PhaseFailed), none, 0, Nothing, 0, ""},
+
+		// Deletion, in every phase.
+		{"deleted before it was seen, it is let go", bare(deleted(api.DeleteRelease, with(""))), none, 0, Abandon, 0, ""},
+		{"deleted while Pending, it is let go", deleted(api.DeleteRollback, with(api.PhasePending)), none, 0, Abandon, 0, ""},
+		{"deleted while Preparing, it is let go", deleted(api.DeleteRollback, with(api.PhasePreparing, pending)), none, 0, Abandon, 0, ""},
+		{"deleted while Prepared, it is let go, for nothing was changed", deleted(api.DeleteRollback, with(api.PhasePrepared, prepared)), none, 0, Abandon, 0, ""},
+		{"deleted while Committing, it leaves its changes", deleted(api.DeleteRelease, with(api.PhaseCommitting, committed, committing)), none, 0, Abandon, 0, ""},
+		{"deleted while Committing, it takes them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, Turn, 0, fault.Cancelled},
+		{"deleted when every change is in effect, it ends as Committed", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
+		{"deleted while RollingBack, it goes on, whatever it was asked", deleted(api.DeleteRelease, with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
+		{"deleted and RolledBack with its finalizer, it is let go", held(deleted(api.DeleteRelease, with(api.PhaseRolledBack, rolledBack))), none, 0, Abandon, 0, ""},
+		{"deleted and Committed with its finalizer, it is let go", held(deleted(api.DeleteRollback, with(api.PhaseCommitted, committed))), none, 0, Abandon, 0, ""},
+		{"deleted and Failed with its finalizer, it is let go", held(deleted(api.DeleteRollback, failed(fault.AccessDenied, 0))), none, time.Hour, Abandon, 0, ""},
+		{"deleted and ended without the finalizer, it is somebody else's to let go", deleted(api.DeleteRelease, with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
+
+		// Timeout.
+		{"waiting for too long while Pending, it fails", with(api.PhasePending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
+		{"waiting for too long while Preparing, it fails", with(api.PhasePreparing, pending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
+		{"waiting for too long when Prepared, it fails", with(api.PhasePrepared, prepared), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
+		{"changing for too long, it turns", with(api.PhaseCommitting, committed, committing), 1, time.Hour, Turn, 0, fault.DeadlineExceeded},
+		{"at the very end of its time it goes on", with(api.PhaseCommitting, committed, committing), 1, 30 * time.Minute, Do, 1, ""},
+		{"when every change is in effect, the time does not matter", with(api.PhaseCommitting, committed), none, time.Hour, Finish, 0, ""},
+		{"the time does not stop a rollback", with(api.PhaseRollingBack, committed), none, time.Hour, OpenUndo, 0, ""},
+
+		// The spec.
+		{"a spec that changes while Pending is validated as it is", changed(with(api.PhasePending)), none, 0, Validate, 0, ""},
+		{"a spec that changes while Preparing is refused", changed(with(api.PhasePreparing, pending)), none, 0, Fail, 0, fault.SpecChanged},
+		{"a spec that changes when Prepared is refused", changed(with(api.PhasePrepared, prepared)), none, 0, Fail, 0, fault.SpecChanged},
+		{"a spec that changes while Committing makes it turn", changed(with(api.PhaseCommitting, committed, committing)), 1, 0, Turn, 0, fault.SpecChanged},
+		{"a spec that changes while RollingBack does not matter", changed(with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
+		{"a spec that changes afterwards does not matter", changed(with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
+
+		// Recovery.
+		{"a failed rollback waits before it is taken up", failed(fault.AccessDenied, 0), none, 9 * time.Second, Await, 0, ""},
+		{"a failed rollback is taken up", failed(fault.AccessDenied, 0), none, 10 * time.Second, Recover, 0, ""},
+		{"the second time it waits longer", failed(fault.AccessDenied, 1), none, 39 * time.Second, Await, 0, ""},
+		{"a failed rollback is taken up again", failed(fault.AccessDenied, 1), none, 40 * time.Second, Recover, 0, ""},
+		{"a failed rollback is not taken up for ever", failed(fault.AccessDenied, 2), none, 24 * time.Hour, Nothing, 0, ""},
+		{"a rollback without its before-images is not taken up", lostImages(failed(fault.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
+		{"a rollback that met somebody's write is not taken up", failed(fault.Drifted, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback that met another owner is not taken up", failed(fault.FieldConflict, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback that met another object is not taken up", failed(fault.AlreadyExists, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback with a tampered before-image is not taken up", failed(fault.BeforeImageTampered, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback with a lost before-image is not taken up", failed(fault.BeforeImageLost, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback of what cannot be undone is not taken up", failed(fault.Irreversible, 0), none, time.Hour, Nothing, 0, ""},
+	}
+	seen := map[Verb]bool{}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := tt.txn.DeepCopy()
+			got := Decide(tt.txn, tt.fresh, start.Add(tt.after), testPolicy)
+			seen[got.Verb] = true
+			assert.Equal(t, tt.verb, got.Verb)
+			assert.Equal(t, tt.item, got.Item)
+			assert.Equal(t, tt.cause, got.Cause.Reason)
+			assert.Equal(t, tt.cause == "", got.Cause.Message == "", "a cause has a message")
+			assert.Equal(t, before, tt.txn, "Decide changes nothing")
+			assert.Equal(t, tt.verb == Await, !got.At.IsZero())
+		})
+	}
+	for _, verb := range []Verb{
+		Nothing, Await, Hold, Validate, Prepare, Begin, Capture, Open, Do, Resolve, Finish,
+		Fail, Turn, Settle, OpenUndo, Undo, FinishUndo, Recover, Abandon,
+	} {
+		assert.True(t, seen[verb], "no case decides %s", verb)
+	}
+}
+
+func TestTheMessageOfATimeoutSaysWhatWasWaitedFor(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.locks["b"] = "another Transaction"
+	w.stored.Spec.Timeout = ptr(api.Duration("3s"))
+	w.run()
+	_, message := causeOnRecord(&w.stored.Status)
+	assert.Equal(t, "not done within spec.timeout (3s): lock ConfigMap shop/b: Lease shop/lock-b is held by another Transaction; waiting until it is released or expires", message)
+}
+
+func TestDurationsThatAreMissingOrMalformedMeanTheDefault(t *testing.T) {
+	txn := transaction("a")
+	assert.Equal(t, DefaultTimeout, Timeout(txn))
+	assert.Equal(t, DefaultLockTimeout, LockTimeout(txn))
+	for text, want := range map[api.Duration]time.Duration{
+		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "": DefaultTimeout, "soon": DefaultTimeout, "-1s": DefaultTimeout, "0s": DefaultTimeout,
+	} {
+		txn.Spec.Timeout = &text
+		assert.Equal(t, want, Timeout(txn), "%q", text)
+	}
+}

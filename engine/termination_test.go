@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Whatever happens for a while, in the end the Transaction says what is so, and
+// once faults stop it gets there in a bounded number of requests.
+func TestOnceFaultsStopEveryTransactionEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(t, "items")
+		names := []string{"a", "b", "c", "d"}[:n]
+		if n > 2 && rapid.Bool().Draw(t, "the third changes the object of the first") {
+			names[2], names[0] = "a2", "a1"
+		}
+		w := newWorld(t, names...)
+		if refused := rapid.IntRange(-1, n-1).Draw(t, "refused"); refused >= 0 {
+			w.refuse["do "+names[refused]] = errRefused
+		}
+		faults := rapid.IntRange(0, 40).Draw(t, "calls with faults")
+		w.nth = func(call int, _ string) reply {
+			if call > faults {
+				return reply{}
+			}
+			return rapid.SampledFrom([]reply{
+				{}, {}, {}, {err: errLost}, {err: errLost, lost: true}, {crash: true}, {err: errBusy},
+			}).Draw(t, "reply")
+		}
+		if victim := rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "somebody writes"); victim != "" {
+			if _, ok := w.targets[victim]; ok {
+				w.after[fmt.Sprintf("checkpoint %d ", rapid.IntRange(3, 8).Draw(t, "when"))] = func() { w.targets[victim] = "theirs" }
+			}
+		}
+		w.run()
+		if err := checkOrder(w.lines); err != nil {
+			t.Fatalf("%v\n%s", err, w.transcript())
+		}
+		if w.stored.Status.Phase == api.PhaseCommitted || w.stored.Status.Phase == api.PhaseRolledBack || w.stored.Status.Phase == api.PhaseFailed {
+			honest(t, w)
+		} else {
+			t.Fatalf("it rests in phase %q:\n%s", w.stored.Status.Phase, w.transcript())
+		}
+		// Each item costs at most its intent, its change, its compensation and what is
+		// looked at around them; a settle time is looked at each second.
+		if most := faults + 60 + 16*n; w.calls > most {
+			t.Fatalf("%d requests, of which %d could fail, for %d items:\n%s", w.calls, faults, n, w.transcript())
+		}
+	})
+}
+
+// honest is the oracle for worlds in which others write too: theirs stays.
+func honest(t *rapid.T, w *world) {
+	oracle(t, w)
+	for _, item := range w.stored.Status.Items {
+		now := w.targets[item.Target.Name]
+		switch {
+		case w.stored.Status.Phase == api.PhaseRolledBack && now != "as it was" && now != "theirs":
+			t.Fatalf("RolledBack, and %s is %q:\n%s", item.Target.Name, now, w.transcript())
+		case item.State == api.ItemUnresolved && item.Message == "":
+			t.Fatalf("item %s is unresolved and does not say why", item.Name)
+		}
+	}
+}
+
+// renewals tells when the locks have been kept.
+type renewals struct {
+	Locks
+	kept chan struct{}
+}
+
+func (r renewals) Keep(ctx context.Context, t *api.Transaction) error {
+	err := r.Locks.Keep(ctx, t)
+	r.kept <- struct{}{}
+	return err
+}
+
+// slowPlanner works before it prepares.
+type slowPlanner struct {
+	Planner
+	work func()
+}
+
+func (p slowPlanner) Prepare(ctx context.Context, t *api.Transaction, items []int) (Prepared, error) {
+	p.work()
+	return p.Planner.Prepare(ctx, t, items)
+}
+
+// An error that does not heal ends a rollback for good.
+func TestARollbackThatCannotSucceedStops(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.refuse["do b"], w.refuse["undo a"] = errRefused, errRefused
+	w.run()
+	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase)
+	assert.Equal(t, testPolicy.Recoveries, w.stored.Status.Recoveries)
+	result, _ := w.once()
+	assert.Equal(t, Result{}, result, "nothing is left to do")
+}
+
+// While the targets are read, the locks are renewed as often as they need it.
+func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.LockTimeout = ptr(api.Duration("40s"))
+	kept := make(chan struct{})
+	ports := w.engine.Ports
+	ports.Locks = renewals{Locks: ports.Locks, kept: kept}
+	ports.Planner = slowPlanner{Planner: ports.Planner, work: func() {
+		for range 3 {
+			w.clock.Step(10 * time.Second)
+			<-kept
+		}
+	}}
+	w.engine = New(ports, w.clock, testPolicy)
+	txn := with(api.PhasePreparing, api.ItemPending)
+	txn.Spec, txn.ResourceVersion = w.stored.Spec, w.stored.ResourceVersion
+	s := &saga{Engine: w.engine, txn: txn, fresh: -1, sure: -1}
+	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
+	require.NoError(t, s.prepare(t.Context()))
+	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)
+	w.clock.Step(time.Hour) // nobody renews any more, or it would wait for ever to tell: goleak sees that
+}
+
+func TestTheSettleTimeIsCountedFromTheFirstLook(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.replies["do b"] = []reply{{err: errLost}, {err: errRefused}}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase)
+	looks, turned := 0, false
+	for _, line := range w.lines {
+		turned = turned || strings.Contains(line, " RollingBack: ")
+		if turned && line == "observe b: not applied" {
+			looks++
+		}
+	}
+	// One when the rollback begins, and one for each second of the settle time.
+	assert.Equal(t, 1+int(testPolicy.SettleTime/pollInterval), looks, w.transcript())
+	assert.Empty(t, w.engine.waits, "nothing is remembered of what has ended")
+}
+
+func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {
+	w := newWorld(t, "a")
+	w.replies["save"] = []reply{{err: fmt.Errorf("disk full")}}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
+	assert.Contains(t, w.lines, "save: fails, "+fault.ServerUnavailable)
+}

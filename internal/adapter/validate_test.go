@@ -1,0 +1,130 @@
+package adapter
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/snapshot"
+)
+
+// newPlanner has, in a namespace, a ServiceAccount deployer that may do anything in
+// the cluster and one, reader, that may read ConfigMaps.
+func newPlanner(t *testing.T) (planner *Planner, namespace string) {
+	t.Helper()
+	config := testcluster.Shared(t).Config()
+	kube, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	namespace = testcluster.Namespace(t)
+	for _, name := range []string{"deployer", "reader"} {
+		_, err = kube.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "deployer"}},
+	}
+	_, err = kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
+	require.NoError(t, err)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
+	return &Planner{
+		resolver: target.NewResolver(mapper, kube.Discovery()),
+		clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
+		store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2,
+	}, namespace
+}
+
+func specOf(t *testing.T, namespace, text string) *api.Transaction {
+	t.Helper()
+	txn := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deploy", UID: "7f3a"}}
+	txn.Spec.ServiceAccountName = "deployer"
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &txn.Spec))
+	return txn
+}
+
+const (
+	patchMap  = "{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {v: '2'}}}"
+	makeCRD   = "{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: widgets.example.com}, type: Create, content: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}}"
+	makeThing = "{target: {apiVersion: example.com/v1, kind: Widget, name: w}, type: Create, content: {spec: {}}}"
+	makeSpace = "{target: {apiVersion: v1, kind: Namespace, name: new-space}, type: Create, content: {}}"
+	inSpace   = "{target: {apiVersion: v1, kind: ConfigMap, name: a, namespace: new-space}, type: Create, content: {}}"
+)
+
+func TestValidate(t *testing.T) {
+	p, namespace := newPlanner(t)
+	for _, tt := range []struct {
+		name, spec, reason, says string
+		deferred                 []bool
+	}{
+		{name: "a patch", spec: "changes: [" + patchMap + "]", deferred: []bool{false}},
+		{name: "a kind that an earlier change makes", spec: "changes: [" + makeCRD + ", " + makeThing + "]", deferred: []bool{false, true}},
+		{name: "a kind that a later change makes", spec: "changes: [" + makeThing + ", " + makeCRD + "]", reason: fault.KindNotFound, says: "no kind Widget in example.com/v1"},
+		{name: "a namespace that an earlier change makes", spec: "changes: [" + makeSpace + ", " + inSpace + "]", deferred: []bool{false, true}},
+		{name: "a kind that is not served", spec: "changes: [{target: {apiVersion: v1, kind: NoSuchKind, name: a}, type: Delete}]", reason: fault.KindNotFound, says: "NoSuchKind a"},
+		{name: "a namespace for a cluster-scoped kind", spec: "changes: [{target: {apiVersion: v1, kind: Namespace, name: a, namespace: b}, type: Delete}]", reason: fault.Invalid, says: "cluster-scoped"},
+		{name: "two changes of one name", spec: "changes: [{name: x, target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}, {name: x, target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}]", reason: fault.Invalid, says: `the name "x" is used by two changes`},
+		{name: "a name that is another change's position", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}, {name: '0', target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}]", reason: fault.Invalid, says: `the name "0" is used by two changes`},
+		{name: "an unknown type", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Frobnicate, content: {}}]", reason: fault.Invalid, says: `unknown type of change "Frobnicate"; use Create, Update, Patch or Delete`},
+		{name: "a Delete with content", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete, content: {}}]", reason: fault.Invalid, says: "a Delete has no content"},
+		{name: "a Create without content", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create}]", reason: fault.Invalid, says: "a Create needs content"},
+		{name: "content of another object", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {kind: Secret}}]", reason: fault.Invalid, says: `content.kind is "Secret"`},
+		{name: "content in another namespace", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {metadata: {namespace: kube-system}}}]", reason: fault.Invalid, says: `content.metadata.namespace is "kube-system"`},
+		{name: "a ServiceAccount that does not exist", spec: "{serviceAccountName: nobody, changes: [" + patchMap + "]}", reason: fault.ServiceAccountGone, says: "it does not exist"},
+		{name: "a ServiceAccount that may not", spec: "{serviceAccountName: reader, changes: [" + patchMap + "]}", reason: fault.AccessDenied, says: "ServiceAccount " + namespace + "/reader may not"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			items, err := p.Validate(t.Context(), specOf(t, namespace, tt.spec))
+			if tt.reason != "" {
+				require.ErrorContains(t, err, tt.says)
+				assert.Equal(t, tt.reason, fault.ReasonOf(err))
+				assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+				return
+			}
+			require.NoError(t, err)
+			var deferred []bool
+			for _, item := range items {
+				deferred = append(deferred, item.Deferred)
+				assert.Equal(t, api.ItemPending, item.State)
+				assert.NotEmpty(t, item.Name)
+				assert.NotEmpty(t, item.Resource)
+			}
+			assert.Equal(t, tt.deferred, deferred)
+		})
+	}
+}
+
+func TestAllThatIsWrongIsReportedAtOnce(t *testing.T) {
+	p, namespace := newPlanner(t)
+	_, err := p.Validate(t.Context(), specOf(t, namespace, `
+changes:
+- {target: {apiVersion: v1, kind: NoSuchKind, name: a}, type: Delete}
+- {target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Create}
+- {target: {apiVersion: v1, kind: ConfigMap, name: c}, type: Delete}
+`))
+	for _, part := range []string{"2 problems", "NoSuchKind a", "a Create needs content"} {
+		require.ErrorContains(t, err, part)
+	}
+	assert.Equal(t, fault.KindNotFound, fault.ReasonOf(err))
+}
+
+func TestTheNamespaceOfATargetIsFilledIn(t *testing.T) {
+	p, namespace := newPlanner(t)
+	items, err := p.Validate(t.Context(), specOf(t, namespace, "changes: ["+patchMap+", {target: {apiVersion: v1, kind: Namespace, name: a}, type: Delete}]"))
+	require.NoError(t, err)
+	assert.Equal(t, namespace, items[0].Target.Namespace)
+	assert.Empty(t, items[1].Target.Namespace)
+	assert.Equal(t, []string{"0", "1"}, []string{items[0].Name, items[1].Name})
+}

@@ -1,0 +1,53 @@
+package janustest
+
+import (
+	"context"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+)
+
+// Journaling is what a test does around the writes to Transactions. Before gets
+// the Transaction as it is about to be written, After as it was stored, Refused as
+// it was not. Any of them may be nil. A write of the finalizer counts as one too.
+type Journaling struct {
+	Before, After, Refused func(t *api.Transaction)
+}
+
+// Recording puts a test's acts around the writes of Janus' journal.
+func Recording(around Journaling) Option {
+	return WithJournal(func(inner engine.Journal) engine.Journal { return &journaling{inner, around} })
+}
+
+type journaling struct {
+	engine.Journal
+	around Journaling
+}
+
+type write func(context.Context, *api.Transaction) (*api.Transaction, error)
+
+func (j *journaling) Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
+	return j.write(ctx, t, j.Journal.Checkpoint)
+}
+
+func (j *journaling) AddFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
+	return j.write(ctx, t, j.Journal.AddFinalizer)
+}
+
+func (j *journaling) RemoveFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
+	return j.write(ctx, t, j.Journal.RemoveFinalizer)
+}
+
+func (j *journaling) write(ctx context.Context, t *api.Transaction, send write) (*api.Transaction, error) {
+	if j.around.Before != nil {
+		j.around.Before(t)
+	}
+	stored, err := send(ctx, t)
+	switch {
+	case err != nil && j.around.Refused != nil:
+		j.around.Refused(t)
+	case err == nil && j.around.After != nil:
+		j.around.After(stored)
+	}
+	return stored, err
+}

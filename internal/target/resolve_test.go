@@ -1,0 +1,167 @@
+package target
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"janus.io/janus/internal/fault"
+)
+
+// countingMapper knows some kinds, learns others when it is reset, and counts.
+type countingMapper struct {
+	meta.RESTMapper
+	later  schema.GroupVersionKind // known after a reset; may be empty
+	err    error                   // instead of every answer
+	resets int
+}
+
+func (m *countingMapper) Reset() {
+	m.resets++
+	if m.later.Kind != "" {
+		m.RESTMapper.(*meta.DefaultRESTMapper).Add(m.later, meta.RESTScopeNamespace)
+	}
+}
+
+func (m *countingMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	return m.RESTMapper.RESTMapping(gk, versions...)
+}
+
+func newMapper() *countingMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	m.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+	return &countingMapper{RESTMapper: m}
+}
+
+var widget = PlannedKind{
+	GVK: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"},
+	GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Namespaced: true,
+}
+
+func TestResolve(t *testing.T) {
+	away := errors.New("the server is away")
+	tests := []struct {
+		name    string
+		spec    Spec
+		planned []PlannedKind
+		mapper  func(*countingMapper)
+		want    string // resource, then target
+		wait    bool   // deferred
+		reason  string
+		says    string
+		resets  int
+	}{
+		{name: "a namespaced kind is in the default namespace", spec: Spec{"v1", "ConfigMap", "a", ""}, want: "configmaps ConfigMap shop/a"},
+		{name: "a namespace that is named is kept", spec: Spec{"v1", "ConfigMap", "a", "other"}, want: "configmaps ConfigMap other/a"},
+		{name: "a group has its own kinds", spec: Spec{"apps/v1", "Deployment", "a", ""}, want: "deployments Deployment shop/a"},
+		{name: "a cluster-scoped kind has no namespace", spec: Spec{"v1", "Namespace", "a", ""}, want: "namespaces Namespace a"},
+		{name: "a namespace for a cluster-scoped kind is an error", spec: Spec{"v1", "Namespace", "a", "shop"}, reason: fault.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace"},
+		{name: "a malformed apiVersion is an error", spec: Spec{"a/b/c", "ConfigMap", "a", ""}, reason: fault.Invalid, says: `apiVersion "a/b/c" is malformed`},
+		{name: "a kind installed a moment ago is found by reading discovery once more", spec: Spec{"example.com/v1", "Widget", "a", ""},
+			mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},
+		{name: "a kind that is not served is an error after one more look", spec: Spec{"example.com/v1", "Widget", "a", ""},
+			reason: fault.KindNotFound, says: "the cluster serves no kind Widget in example.com/v1; see `kubectl api-resources`", resets: 1},
+		{name: "a version that is not served is an error", spec: Spec{"apps/v9", "Deployment", "a", ""}, reason: fault.KindNotFound, says: "Deployment in apps/v9", resets: 1},
+		{name: "a kind that an earlier change makes is waited for", spec: Spec{"example.com/v1", "Widget", "a", ""},
+			planned: []PlannedKind{widget}, want: "widgets Widget shop/a", wait: true, resets: 1},
+		{name: "another version of it is not", spec: Spec{"example.com/v2", "Widget", "a", ""},
+			planned: []PlannedKind{widget}, reason: fault.KindNotFound, says: "no kind Widget in example.com/v2", resets: 1},
+		{name: "a kind that is served already is not waited for", spec: Spec{"example.com/v1", "Widget", "a", ""},
+			planned: []PlannedKind{widget}, mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},
+		{name: "a server that is away proves nothing about a kind", spec: Spec{"v1", "ConfigMap", "a", ""},
+			mapper: func(m *countingMapper) { m.err = away }, reason: fault.ServerUnavailable, says: "the server is away"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMapper()
+			if tt.mapper != nil {
+				tt.mapper(m)
+			}
+			ref, err := NewResolver(m, nil).Resolve(tt.spec, "shop", tt.planned)
+			assert.Equal(t, tt.resets, m.resets, "resets")
+			if tt.reason != "" {
+				require.ErrorContains(t, err, tt.says)
+				assert.Equal(t, tt.reason, fault.ReasonOf(err))
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, ref.GVR.Resource+" "+ref.String())
+			assert.Equal(t, tt.wait, ref.Deferred)
+		})
+	}
+}
+
+// An outage while a kind is planned must not be taken for a kind that is not there yet.
+func TestAPlannedKindDoesNotHideAServerThatIsAway(t *testing.T) {
+	m := newMapper()
+	m.err = errors.New("the server is away")
+	_, err := NewResolver(m, nil).Resolve(Spec{"example.com/v1", "Widget", "a", ""}, "shop", []PlannedKind{widget})
+	require.Error(t, err)
+	assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+}
+
+func TestAnOwnerIsInTheNamespaceOfWhatItOwnsOrInNone(t *testing.T) {
+	r := NewResolver(newMapper(), nil)
+	ref, err := r.ResolveOwner(metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, "shop")
+	require.NoError(t, err)
+	assert.Equal(t, "Deployment shop/web", ref.String())
+	ref, err = r.ResolveOwner(metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "x"}, "shop")
+	require.NoError(t, err)
+	assert.Equal(t, "Namespace x", ref.String())
+}
+
+func TestTheIdentityOfATargetHasNoVersion(t *testing.T) {
+	at := func(group, version string) Key {
+		gv := schema.GroupVersion{Group: group, Version: version}
+		return Ref{GVK: gv.WithKind("Deployment"), GVR: gv.WithResource("deployments"), Namespace: "shop", Name: "web"}.Key()
+	}
+	assert.Equal(t, at("apps", "v1"), at("apps", "v1beta1"))
+	assert.NotEqual(t, at("apps", "v1"), at("other.example.com", "v1"))
+}
+
+func TestPlannedKinds(t *testing.T) {
+	crd := func(change func(spec map[string]any)) map[string]any {
+		spec := map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
+			"versions": []any{map[string]any{"name": "v1", "served": true}},
+		}
+		if change != nil {
+			change(spec)
+		}
+		return map[string]any{"spec": spec}
+	}
+	cluster := widget
+	cluster.Namespaced = false
+	v2 := PlannedKind{GVK: schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Widget"},
+		GVR: schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}, Namespaced: true}
+	for _, tt := range []struct {
+		name    string
+		content map[string]any
+		want    []PlannedKind
+	}{
+		{"a CRD defines its kind", crd(nil), []PlannedKind{widget}},
+		{"in each version that is served", crd(func(s map[string]any) {
+			s["versions"] = append(s["versions"].([]any), map[string]any{"name": "v2", "served": true}, map[string]any{"name": "v3", "served": false}, map[string]any{"name": "v4"})
+		}), []PlannedKind{widget, v2}},
+		{"for the whole cluster, if it says so", crd(func(s map[string]any) { s["scope"] = "Cluster" }), []PlannedKind{cluster}},
+		{"no content defines nothing", nil, nil},
+		{"a CRD without a group defines nothing", crd(func(s map[string]any) { delete(s, "group") }), nil},
+		{"a CRD without a plural defines nothing", crd(func(s map[string]any) { s["names"] = map[string]any{"kind": "Widget"} }), nil},
+		{"a CRD without a kind defines nothing", crd(func(s map[string]any) { s["names"] = map[string]any{"plural": "widgets"} }), nil},
+		{"versions that are no list define nothing", crd(func(s map[string]any) { s["versions"] = "v1" }), nil},
+		{"a version that is no object defines nothing", crd(func(s map[string]any) { s["versions"] = []any{"v1"} }), nil},
+		{"a spec that is no object defines nothing", map[string]any{"spec": "x"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, PlannedKinds(tt.content)) })
+	}
+}

@@ -1,0 +1,238 @@
+package mutate_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
+)
+
+func TestCreateIsDoneInOneRequestAndUndoneInThree(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings)
+	i.finds(mutate.NotApplied)
+	i.wire.requests()
+	i.done()
+	i.sent("POST")
+	assert.Equal(t, i.change.Marker, i.now().GetAnnotations()[mutate.MarkerAnnotation])
+	i.finds(mutate.Applied)
+	i.sent("GET")
+	i.undone()
+	i.sent("GET DELETE GET")
+	i.restored()
+	i.undone()
+	i.sent("GET")
+	i.finds(mutate.NotApplied)
+}
+
+func TestCreateDoneTwiceKnowsItsOwn(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings).done()
+	first := i.now()
+	i.wire.requests()
+	i.done()
+	i.sent("POST GET")
+	assert.Equal(t, first, i.now())
+}
+
+// W7: the name is fixed, so a lost reply cannot make two.
+func TestCreateWhoseReplyIsLostIsFound(t *testing.T) {
+	for name, text := range map[string]string{
+		"with fields": settings,
+		"empty":       "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			i := e.prepare(0, api.Create, text)
+			i.wire.loseNth(0)
+			fails(t, i.do(), fault.Unknown, fault.ServerUnavailable)
+			i.finds(mutate.Applied)
+			// It stays ours when others have changed every value.
+			e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}")
+			i.finds(mutate.Applied)
+		})
+	}
+}
+
+// K16.
+func TestCreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings)
+	theirs := e.create(settings)
+	fails(t, e.plan(1, api.Create, settings).tryPrepare(), fault.Conflict, fault.AlreadyExists)
+	fails(t, i.do(), fault.Conflict, fault.AlreadyExists, "nothing of it was touched")
+	i.finds(mutate.NotApplied)
+	// Nor does a rollback delete the foreign object.
+	i.undone()
+	assert.Equal(t, theirs, i.now())
+}
+
+func TestCreateMeetsATargetOnItsWayOut(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings)
+	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}")
+	e.askToRemove(obj)
+	fails(t, e.plan(1, api.Create, settings).tryPrepare(), fault.Terminal, fault.Terminating, "example.com/held")
+	fails(t, i.do(), fault.Conflict, fault.AlreadyExists)
+	i.finds(mutate.NotApplied)
+	e.merge("test", obj, `{"metadata":{"finalizers":null}}`)
+	i.done()
+}
+
+func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
+	writers := map[string]func(e *env, i *item){
+		"an update": func(e *env, i *item) { e.merge("somebody", i.object, `{"metadata":{"labels":{"a":"b"}}}`) },
+		"an apply": func(e *env, _ *item) {
+			e.apply("somebody", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {a: b}}}")
+		},
+		"a scaling": func(e *env, i *item) { e.merge("somebody", i.object, `{"spec":{"replicas":7}}`, "scale") },
+	}
+	for name, write := range writers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			i := e.prepare(0, api.Create, deployment).done()
+			write(e, i)
+			fails(t, i.undo(), fault.Conflict, fault.FieldConflict, "somebody", "kept")
+			assert.NotNil(t, i.now())
+		})
+	}
+}
+
+// What controllers complete soon after is no foreign write.
+func TestUndoOfACreateThatControllersCompletedDeletesIt(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, deployment).done()
+	e.within("the controller has written it", func() bool {
+		return i.now().GetAnnotations()["deployment.kubernetes.io/revision"] == "1"
+	})
+	i.undone()
+	i.restored()
+}
+
+func TestUndoOfACreateMeetsAWriter(t *testing.T) {
+	e := newEnv(t)
+	e.widgets()
+	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}").done()
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 1 {
+			e.merge("controller", i.object, `{"status":{"phase":"Ready"}}`, "status")
+		}
+	})
+	i.undone()
+	i.sent("GET DELETE GET DELETE GET")
+	i.restored()
+
+	i = e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}").done()
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 1 {
+			e.merge("somebody", i.object, `{"spec":{"size":5}}`)
+		}
+	})
+	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, "somebody")
+	assert.Equal(t, int64(5), value(t, i.now(), "spec", "size"))
+}
+
+func TestUndoOfACreateThatSomebodyDeletedIsDone(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings).done()
+	e.remove(i.object)
+	i.undone()
+	i.finds(mutate.NotApplied)
+}
+
+func TestUndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings).done()
+	e.remove(i.object)
+	theirs := e.create(settings)
+	i.undone()
+	assert.Equal(t, theirs, i.now())
+	// Even when theirs is a copy of ours with its mark.
+	e.remove(i.object)
+	i.done()
+	backup := i.now()
+	e.remove(i.object)
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields"} {
+		delete(backup.Object["metadata"].(map[string]any), field)
+	}
+	_, err := e.resource(backup).Create(t.Context(), backup, metav1.CreateOptions{FieldManager: "somebody"})
+	require.NoError(t, err)
+	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, "somebody")
+	assert.NotNil(t, i.now())
+}
+
+func TestUndoOfACreateWaitsForFinalizers(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
+	i.wire.requests()
+	fails(t, i.undo(), fault.Retryable, fault.Terminating, "example.com/held")
+	i.sent("GET DELETE GET")
+	fails(t, i.undo(), fault.Retryable, fault.Terminating, "example.com/held")
+	i.sent("GET")
+	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
+	i.undone()
+	i.restored()
+}
+
+func TestUndoOfACreateGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings)
+	for n := range 3 {
+		for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
+			i.done()
+			interrupt(n)
+			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			i.wire.requests()
+			i.undone()
+			i.restored()
+		}
+	}
+}
+
+func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings).done()
+	i.change.Contents = func(context.Context, *unstructured.Unstructured) ([]string, error) {
+		return []string{"ConfigMap theirs"}, nil
+	}
+	i.wire.requests()
+	fails(t, i.undo(), fault.Conflict, fault.NotEmpty, "ConfigMap theirs")
+	i.sent("GET")
+	assert.NotNil(t, i.now())
+}
+
+func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
+	e := newEnv(t)
+	e.namespace = "nowhere"
+	fails(t, e.plan(0, api.Create, settings).tryPrepare(), fault.Terminal, fault.NamespaceNotFound, "nowhere")
+	// Unless an earlier change of the Transaction makes it.
+	i := e.plan(0, api.Create, settings)
+	i.change.Deferred = true
+	require.NoError(t, i.tryPrepare())
+	fails(t, i.do(), fault.Retryable, fault.KindNotFound)
+	i.undone()
+	later := e.plan(0, api.Patch, settings)
+	later.change.Deferred = true
+	fails(t, later.tryPrepare(), fault.Terminal, fault.NotFound, "earlier in this Transaction")
+}
+
+// K13.
+func TestCreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings)
+	e.quota()
+	fails(t, i.do(), fault.Terminal, fault.AccessDenied, "exceeded quota")
+	i.undone()
+	e.terminate()
+	fails(t, i.do(), fault.Terminal, fault.Terminating)
+}

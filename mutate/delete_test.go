@@ -1,0 +1,325 @@
+package mutate_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
+)
+
+func TestDeleteIsDoneInThreeRequestsAndUndoneInThree(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings)
+	i.finds(mutate.NotApplied)
+	i.wire.requests()
+	i.done()
+	i.sent("GET DELETE GET")
+	assert.Nil(t, i.now())
+	i.finds(mutate.Applied)
+	i.wire.requests()
+	i.undone()
+	i.sent("GET POST PATCH")
+	i.restored()
+	i.undone()
+	i.sent("GET")
+	i.restored()
+}
+
+func TestDeleteOfAnObjectWithoutManagedFieldsIsUndone(t *testing.T) {
+	e := newEnv(t)
+	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
+	i := e.prepare(0, api.Delete, settings).done()
+	i.undone()
+	i.restored()
+	i.undone()
+	i.restored()
+}
+
+func TestDeleteDoneTwiceReportsThatItIsGone(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	// The engine observes before it repeats.
+	fails(t, i.do(), fault.Conflict, fault.Drifted, "deleted it")
+	i.finds(mutate.Applied)
+}
+
+func TestDeleteOfWhatDoesNotExistIsDone(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Delete, settings)
+	i.finds(mutate.Applied)
+	i.wire.requests()
+	i.done()
+	i.sent("GET")
+	i.undone()
+	theirs := e.create(settings)
+	i.finds(mutate.NotApplied)
+	fails(t, i.do(), fault.Conflict, fault.Drifted, "created it")
+	i.undone()
+	assert.Equal(t, theirs, i.now())
+}
+
+func TestDeleteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
+	e := newEnv(t)
+	e.widgets()
+	obj := e.create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}")
+	i := e.prepare(0, api.Delete, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}")
+	e.merge("controller", obj, `{"status":{"phase":"Ready"}}`, "status")
+	i.done()
+	i.sent("GET DELETE GET DELETE GET")
+	i.undone()
+	i.restored()
+}
+
+func TestDeleteStopsAtADrift(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings)
+	e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
+	drifted := i.now()
+	fails(t, i.do(), fault.Conflict, fault.Drifted, ".metadata.annotations.note", "somebody")
+	i.finds(mutate.NotApplied)
+	i.undone()
+	assert.Equal(t, drifted, i.now())
+}
+
+func TestDeleteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings)
+	e.remove(i.object)
+	theirs := e.create(settings)
+	fails(t, i.do(), fault.Conflict, fault.Drifted, "re-created")
+	assert.Equal(t, theirs, i.now())
+	i.finds(mutate.Applied)
+}
+
+// K1.
+func TestDeleteWaitsForFinalizersAndUndoWaitsThenCreatesAgain(t *testing.T) {
+	e := newEnv(t)
+	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {a: b}}")
+	i := e.prepare(0, api.Delete, settings)
+	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	i.sent("GET DELETE GET")
+	i.finds(mutate.Applying)
+	i.wire.requests()
+	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	i.sent("GET")
+	fails(t, i.undo(), fault.Retryable, fault.Terminating, "example.com/held")
+	i.sent("GET")
+	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
+	i.undone()
+	i.restored()
+	// The finalizer is there again, and keeps the new one too.
+	fails(t, e.prepare(1, api.Delete, settings).do(), fault.Retryable, fault.Terminating, "example.com/held")
+	refused := e.plan(2, api.Delete, settings)
+	fails(t, refused.tryPrepare(), fault.Terminal, fault.Terminating, "example.com/held")
+	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
+}
+
+// K18.
+func TestUndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
+	for name, text := range map[string]string{"another": settingsChanged, "the same": settings} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.create(settings)
+			i := e.prepare(0, api.Delete, settings).done()
+			theirs := e.apply("somebody", text)
+			fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "theirs is kept")
+			assert.Equal(t, theirs, i.now())
+		})
+	}
+}
+
+func TestUndoOfADeleteMeetsSomebodyWhoCreatesIt(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 1 {
+			e.apply("somebody", settingsChanged)
+		}
+	})
+	fails(t, i.undo(), fault.Conflict, fault.AlreadyExists)
+	i.sent("GET POST GET")
+	assert.Equal(t, "red", value(t, i.now(), "data", "color"))
+}
+
+func TestUndoOfADeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	for n := range 3 {
+		for _, lose := range []bool{false, true} {
+			i := e.prepare(0, api.Delete, settings).done()
+			interrupt := i.wire.refuseNth
+			if lose {
+				interrupt = i.wire.loseNth
+			}
+			interrupt(n)
+			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			i.wire.requests()
+			i.undone()
+			i.restored()
+		}
+	}
+}
+
+// What somebody writes to the new object before its owners are restored stays
+// theirs.
+func TestUndoOfADeleteMeetsAWriterBetweenCreationAndOwners(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 2 {
+			e.merge("somebody", i.object, `{"data":{"size":"large"},"metadata":{"labels":{"a":"b"}}}`)
+		}
+	})
+	i.undone()
+	i.sent("GET POST PATCH GET PATCH")
+	now := i.now()
+	assert.Equal(t, map[string]any{"color": "blue", "size": "large"}, value(t, now, "data"))
+	assert.True(t, owns(now, "somebody", ".data.size"), "%v", entries(now))
+	assert.True(t, owns(now, "somebody", ".metadata.labels.a"))
+	assert.True(t, owns(now, "kubectl", ".data.color"))
+	assert.False(t, owns(now, "kubectl", ".data.size"))
+	assert.Len(t, managers(now), 2)
+}
+
+// The controller numbers the revisions of the new Deployment anew.
+func TestUndoOfADeleteTwiceKnowsItsOwnAfterControllersWroteIt(t *testing.T) {
+	e := newEnv(t)
+	obj := e.create(deployment)
+	e.merge("somebody", obj, `{"spec":{"template":{"metadata":{"labels":{"generation":"two"}}}}}`)
+	e.within("it is at its second revision", func() bool {
+		return e.live(obj).GetAnnotations()["deployment.kubernetes.io/revision"] == "2"
+	})
+	e.merge("autoscaler", obj, `{"spec":{"replicas":4}}`, "scale")
+	e.age(obj)
+	i := e.prepare(0, api.Delete, deployment).done()
+	e.within("its ReplicaSets are gone", func() bool {
+		list, err := e.Kube.AppsV1().ReplicaSets(e.namespace).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	})
+	i.undone()
+	i.restored()
+	assert.True(t, owns(i.now(), "autoscaler", ".spec.replicas"), "%v", entries(i.now()))
+	e.within("it is at its first revision", func() bool {
+		return i.now().GetAnnotations()["deployment.kubernetes.io/revision"] == "1"
+	})
+	i.undone()
+	i.restored()
+}
+
+// K7 and what else is lost with the object.
+func TestDeleteOfWhatCannotComeBackIsRefused(t *testing.T) {
+	e := newEnv(t)
+	for _, text := range []string{
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: j}}",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: some-namespace}}",
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}}",
+		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: c.d}}",
+	} {
+		fails(t, e.plan(0, api.Delete, text).tryPrepare(), fault.Terminal, fault.Irreversible)
+	}
+}
+
+// K9.
+func TestServiceKeepsItsAddressAndSaysWhenItWasTaken(t *testing.T) {
+	const service = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80, protocol: TCP}]}}"
+	e := newEnv(t)
+	e.create(service)
+	i := e.prepare(0, api.Delete, service).done()
+	i.undone()
+	i.restored()
+	address := value(t, i.now(), "spec", "clusterIP").(string)
+	i = e.prepare(0, api.Delete, service).done()
+	e.create("{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {clusterIP: " + address + ", ports: [{port: 80, protocol: TCP}]}}")
+	fails(t, i.undo(), fault.Terminal, fault.Invalid, address)
+	assert.Nil(t, i.now())
+}
+
+// K12: the generation is no part of equality, and K11: the status is the
+// controllers' to write.
+func TestGenerationAndStatusAreNoPartOfTheBeforeImage(t *testing.T) {
+	e := newEnv(t)
+	e.widgets()
+	obj := e.create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}")
+	e.merge("somebody", obj, `{"spec":{"size":2}}`)
+	e.merge("somebody", obj, `{"spec":{"size":3}}`)
+	i := e.prepare(0, api.Delete, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}").done()
+	i.undone()
+	i.restored()
+	assert.NotEqual(t, i.record.Before.GetGeneration(), i.now().GetGeneration())
+	i.undone()
+}
+
+// K13.
+func TestRecreationIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	e.quota()
+	fails(t, i.undo(), fault.Terminal, fault.AccessDenied, "exceeded quota")
+	e.terminate()
+	fails(t, i.undo(), fault.Terminal, fault.Terminating)
+}
+
+// K13: updates still work in a terminating namespace, so that a rollback of writes
+// goes through.
+func TestWritesAreTakenBackInATerminatingNamespace(t *testing.T) {
+	e := newEnv(t)
+	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {color: blue}}")
+	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}")
+	i := e.prepare(0, api.Patch, settingsChanged).done()
+	e.terminate()
+	e.within("its content is being deleted", func() bool { return i.now().GetDeletionTimestamp() != nil })
+	fails(t, i.undo(), fault.Conflict, fault.Drifted, "example.com/held")
+	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
+}
+
+func TestUndoOfADeleteDoesNotCreateWhatWouldBeCollected(t *testing.T) {
+	e := newEnv(t)
+	owner := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}")
+	obj := parse(t, settings)
+	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID()}})
+	_, err := e.resource(obj).Create(t.Context(), obj, metav1.CreateOptions{FieldManager: "kubectl"})
+	require.NoError(t, err)
+	i := e.prepare(0, api.Delete, settings).done()
+	i.undone()
+	i.restored()
+	i = e.prepare(0, api.Delete, settings).done()
+	i.change.OwnerThere = func(context.Context, metav1.OwnerReference) (bool, error) { return false, nil }
+	fails(t, i.undo(), fault.Terminal, fault.OwnerGone, "owner")
+	assert.Nil(t, i.now())
+}
+
+// quota leaves no room for another ConfigMap.
+func (e *env) quota() {
+	e.t.Helper()
+	obj := e.create("{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {count/configmaps: 0}}}")
+	e.within("the quota counts", func() bool {
+		used, ok, _ := unstructured.NestedMap(e.live(obj).Object, "status", "used")
+		return ok && len(used) > 0
+	})
+}
+
+// terminate deletes the namespace of the test, and keeps it from ending.
+func (e *env) terminate() {
+	e.t.Helper()
+	held := e.create("{apiVersion: v1, kind: Service, metadata: {name: held, finalizers: [example.com/held]}, spec: {ports: [{port: 80}]}}")
+	e.t.Cleanup(func() {
+		_, _ = e.resource(held).Patch(context.Background(), "held", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	})
+	require.NoError(e.t, e.Kube.CoreV1().Namespaces().Delete(e.t.Context(), e.namespace, metav1.DeleteOptions{}))
+}

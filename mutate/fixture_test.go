@@ -1,0 +1,489 @@
+package mutate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/mutate"
+	"janus.io/janus/snapshot"
+)
+
+// wire counts the requests of the strategies, and can break one.
+type wire struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	log  []string
+	// lose is asked about each request before it is sent, by its number since the
+	// last reset. Before: it is never sent. After: its answer is lost.
+	before, after func(n int, r *http.Request) bool
+	// aside is done before a request is sent, by its number.
+	aside func(n int)
+}
+
+var errLost = errors.New("lost by the test")
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	n := len(w.log)
+	w.log = append(w.log, r.Method)
+	before, after, aside := w.before, w.after, w.aside
+	w.mu.Unlock()
+	if aside != nil {
+		aside(n)
+	}
+	if before != nil && before(n, r) {
+		return nil, errLost
+	}
+	answer, err := w.next.RoundTrip(r)
+	if err == nil && after != nil && after(n, r) {
+		_ = answer.Body.Close()
+		return nil, errLost
+	}
+	return answer, err
+}
+
+// requests gives the methods since the last call, and lets everything pass again.
+func (w *wire) requests() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := strings.Join(w.log, " ")
+	w.log, w.before, w.after, w.aside = nil, nil, nil, nil
+	return out
+}
+
+// set lets the test do something before a request is sent.
+func (w *wire) set(aside func(n int)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.aside = aside
+}
+
+// refuseNth never sends the n-th request from now on.
+func (w *wire) refuseNth(n int) {
+	w.requests()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before = func(i int, _ *http.Request) bool { return i == n }
+}
+
+// loseNth loses the answer to the n-th request from now on.
+func (w *wire) loseNth(n int) {
+	w.requests()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after = func(i int, _ *http.Request) bool { return i == n }
+}
+
+// env is a namespace in which changes are made and taken back.
+type env struct {
+	*janustest.Client
+	t         *testing.T
+	namespace string
+	wire      *wire
+	dynamic   dynamic.Interface // through the wire
+	resolver  *target.Resolver
+}
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	cluster := testcluster.Shared(t)
+	client, err := janustest.NewClient(cluster.Config())
+	require.NoError(t, err)
+	e := &env{Client: client, t: t, namespace: testcluster.Namespace(t), wire: &wire{}}
+	config := cluster.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		e.wire.next = next
+		return e.wire
+	})
+	e.dynamic, err = dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	discovery := memory.NewMemCacheClient(client.Kube.Discovery())
+	e.resolver = target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(discovery), discovery)
+	return e
+}
+
+// within waits until something is so.
+func (e *env) within(what string, so func() bool) {
+	e.t.Helper()
+	err := janustest.Poll(e.t.Context(), func(context.Context) (bool, error) { return so(), nil })
+	require.NoError(e.t, err, "it never was so that %s", what)
+}
+
+var widgetsOnce sync.Once
+
+// widgets installs the custom resource of the tests.
+func (e *env) widgets() {
+	e.t.Helper()
+	widgetsOnce.Do(func() {
+		crd, err := os.ReadFile(filepath.Join("..", "testdata", "crds", "widgets.yaml"))
+		require.NoError(e.t, err)
+		require.NoError(e.t, e.ApplyYAML(e.t.Context(), "", string(crd)))
+	})
+	e.within("widgets are served", func() bool {
+		client, err := e.For(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, e.namespace)
+		if err != nil {
+			return false
+		}
+		_, err = client.List(e.t.Context(), metav1.ListOptions{Limit: 1})
+		return err == nil
+	})
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := janustest.Decode(text)
+	require.NoError(t, err)
+	require.Len(t, objects, 1)
+	// Through the decoder of the API machinery: integers stay integers.
+	data, err := json.Marshal(objects[0].Object)
+	require.NoError(t, err)
+	var out unstructured.Unstructured
+	require.NoError(t, out.UnmarshalJSON(data))
+	return &out
+}
+
+// resource is the administrator's own way to an object, past the wire.
+func (e *env) resource(obj *unstructured.Unstructured) dynamic.ResourceInterface {
+	e.t.Helper()
+	client, err := e.For(obj.GroupVersionKind(), e.namespace)
+	require.NoError(e.t, err)
+	return client
+}
+
+// live reads an object; nil if there is none.
+func (e *env) live(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	e.t.Helper()
+	got, err := e.resource(obj).Get(e.t.Context(), obj.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(e.t, err)
+	return got
+}
+
+// create makes an object as a person with kubectl would, by an apply of old.
+func (e *env) create(text string) *unstructured.Unstructured {
+	e.t.Helper()
+	obj := parse(e.t, text)
+	_, err := e.resource(obj).Apply(e.t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "kubectl", Force: true})
+	require.NoError(e.t, err)
+	if !hasNamespace(obj) {
+		e.t.Cleanup(func() { _ = e.resource(obj).Delete(context.Background(), obj.GetName(), metav1.DeleteOptions{}) })
+	}
+	return e.age(obj)
+}
+
+func hasNamespace(obj *unstructured.Unstructured) bool {
+	return !slices.Contains([]string{"ClusterRole", "Namespace", "CustomResourceDefinition"}, obj.GetKind())
+}
+
+// longAgo is when the fields of objects were last written before a test began: an
+// owner that is given back with another time shows.
+var longAgo = metav1.Time{Time: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)}
+
+// age makes all entries of managedFields old. It takes two writes: the server
+// leaves out one that changes nothing but times.
+func (e *env) age(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	e.t.Helper()
+	live := e.live(obj)
+	entries := live.GetManagedFields()
+	if len(entries) == 0 {
+		return live
+	}
+	for i := range entries {
+		entries[i].Time = &longAgo
+	}
+	passing := metav1.ManagedFieldsEntry{Manager: "passing", Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(),
+		Time: &longAgo, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{}}
+	passing.FieldsV1.SetRawBytes([]byte(`{"f:metadata":{"f:annotations":{"f:passing":{}}}}`))
+	e.setManagedFields(live, append(slices.Clone(entries), passing))
+	aged := e.setManagedFields(live, entries)
+	for _, got := range aged.GetManagedFields() {
+		require.True(e.t, got.Time.Equal(&longAgo), "%s has not aged", got.Manager)
+	}
+	return aged
+}
+
+func (e *env) setManagedFields(obj *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) *unstructured.Unstructured {
+	e.t.Helper()
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": entries}})
+	require.NoError(e.t, err)
+	got, err := e.resource(obj).Patch(e.t.Context(), obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: "test"})
+	require.NoError(e.t, err)
+	return got
+}
+
+// merge writes fields as somebody else, by an update.
+func (e *env) merge(manager string, obj *unstructured.Unstructured, patch string, subresource ...string) *unstructured.Unstructured {
+	e.t.Helper()
+	got, err := e.resource(obj).Patch(e.t.Context(), obj.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresource...)
+	require.NoError(e.t, err)
+	return got
+}
+
+// apply writes fields as somebody else, by a forced apply.
+func (e *env) apply(manager, text string) *unstructured.Unstructured {
+	e.t.Helper()
+	obj := parse(e.t, text)
+	got, err := e.resource(obj).Apply(e.t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	require.NoError(e.t, err)
+	return got
+}
+
+// remove deletes an object and waits until it is gone.
+func (e *env) remove(obj *unstructured.Unstructured) {
+	e.t.Helper()
+	e.askToRemove(obj)
+	e.within("it is gone", func() bool { return e.live(obj) == nil })
+}
+
+func (e *env) askToRemove(obj *unstructured.Unstructured) {
+	e.t.Helper()
+	require.NoError(e.t, e.resource(obj).Delete(e.t.Context(), obj.GetName(), metav1.DeleteOptions{}))
+}
+
+// item is a change that has been prepared.
+type item struct {
+	*env
+	strategy mutate.Strategy
+	change   mutate.Change
+	object   *unstructured.Unstructured // names the target
+	record   snapshot.Record
+	baseline mutate.Baseline
+}
+
+// plan makes the n-th change of a Transaction; content names the target, and a
+// Delete needs no more of it.
+func (e *env) plan(n int, kind api.ChangeType, content string) *item {
+	e.t.Helper()
+	obj := parse(e.t, content)
+	ref, err := e.resolver.Resolve(target.Spec{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
+	require.NoError(e.t, err)
+	strategy, ok := mutate.For(kind)
+	require.True(e.t, ok)
+	id := target.Identity{Dynamic: e.dynamic}
+	i := &item{env: e, strategy: strategy, object: obj}
+	i.record = snapshot.Record{Item: n, Type: string(kind), Target: ref}
+	i.change = mutate.Change{
+		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
+		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
+		OwnerThere: func(context.Context, metav1.OwnerReference) (bool, error) { return true, nil },
+	}
+	if kind != api.Delete {
+		i.change.Content = obj.Object
+	}
+	return i
+}
+
+// tryPrepare does what the planner does: read, admit, try, and keep a record.
+func (i *item) tryPrepare() error {
+	i.t.Helper()
+	ctx := i.t.Context()
+	before, err := mutate.Read(ctx, i.change)
+	if err != nil {
+		return err
+	}
+	if err := i.strategy.Admit(i.change, before); err != nil {
+		return err
+	}
+	after, err := i.strategy.Try(ctx, i.change, mutate.BaselineOf(before))
+	if err != nil {
+		return err
+	}
+	i.record.Before = before
+	if after != nil {
+		i.record.After = snapshot.Strip(after)
+	}
+	// The record that a rollback works from has been stored and read.
+	stored, err := snapshot.Encode(i.record)
+	require.NoError(i.t, err)
+	i.record, err = snapshot.Decode(stored)
+	require.NoError(i.t, err)
+	i.baseline = mutate.BaselineOf(i.record.Before)
+	i.wire.requests()
+	return nil
+}
+
+func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
+	e.t.Helper()
+	i := e.plan(n, kind, content)
+	require.NoError(e.t, i.tryPrepare())
+	return i
+}
+
+func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.baseline) }
+
+// undo takes the change back as a rollback does: without the content.
+func (i *item) undo() error {
+	c := i.change
+	c.Content = nil
+	return i.strategy.Undo(i.t.Context(), c, i.record)
+}
+
+func (i *item) done() *item {
+	i.t.Helper()
+	require.NoError(i.t, patiently(i.do))
+	return i
+}
+
+func (i *item) undone() {
+	i.t.Helper()
+	require.NoError(i.t, patiently(i.undo))
+}
+
+// patiently tries again what controllers were too busy for, as the engine does.
+func patiently(try func() error) error {
+	for n := 0; ; n++ {
+		err := try()
+		if !fault.Is(err, fault.StaleVersion) || n == 20 {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (i *item) finds(want mutate.Finding) {
+	i.t.Helper()
+	c := i.change
+	c.Content = nil
+	got, err := i.strategy.Observe(i.t.Context(), c, i.record)
+	require.NoError(i.t, err)
+	assert.Equal(i.t, want, got, "what observe finds (0 not applied, 1 applied, 2 applying, 3 diverged)")
+}
+
+func (i *item) now() *unstructured.Unstructured { return i.live(i.object) }
+
+// restored asserts that the target is what it was: every field but what the server
+// sets, and the owners of the fields with their times.
+func (i *item) restored() {
+	i.t.Helper()
+	assertSame(i.t, i.record.Before, i.now())
+}
+
+func assertSame(t *testing.T, before, now *unstructured.Unstructured) {
+	t.Helper()
+	if before == nil {
+		assert.Nil(t, now, "it exists")
+		return
+	}
+	if !assert.NotNil(t, now, "it is gone") {
+		return
+	}
+	assert.Equal(t, settled(before).Object, settled(now).Object)
+	assert.Equal(t, entries(before), entries(now), "field owners")
+}
+
+// settled is an object without what the server and its controllers set.
+func settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := snapshot.Strip(obj)
+	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	if len(out.GetAnnotations()) == 0 {
+		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
+	}
+	return out
+}
+
+// entry is an entry of managedFields that can be read.
+type entry struct {
+	Manager     string   `json:"manager"`
+	Operation   string   `json:"operation"`
+	APIVersion  string   `json:"apiVersion"`
+	Subresource string   `json:"subresource,omitempty"`
+	Time        string   `json:"time,omitempty"`
+	Fields      []string `json:"fields"`
+}
+
+// entries gives managedFields without those of the status.
+func entries(obj *unstructured.Unstructured) []entry {
+	var out []entry
+	for _, e := range obj.GetManagedFields() {
+		if e.Subresource == "status" {
+			continue
+		}
+		got := entry{Manager: e.Manager, Operation: string(e.Operation), APIVersion: e.APIVersion, Subresource: e.Subresource, Fields: fields(e)}
+		if e.Time != nil {
+			got.Time = e.Time.UTC().Format(time.RFC3339)
+		}
+		out = append(out, got)
+	}
+	return out
+}
+
+// managers lists who has an entry, as "manager operation" with the subresource.
+func managers(obj *unstructured.Unstructured) []string {
+	var out []string
+	for _, e := range entries(obj) {
+		out = append(out, strings.TrimSpace(e.Manager+" "+e.Operation+" "+e.Subresource))
+	}
+	return out
+}
+
+// owns tells whether a manager owns a field.
+func owns(obj *unstructured.Unstructured, manager, path string) bool {
+	for _, e := range entries(obj) {
+		if e.Manager == manager && slices.Contains(e.Fields, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func value(t *testing.T, obj *unstructured.Unstructured, path ...string) any {
+	t.Helper()
+	require.NotNil(t, obj, "it is gone")
+	v, ok, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	require.NoError(t, err)
+	if !ok {
+		return "<absent>"
+	}
+	return v
+}
+
+// fails asserts class and reason of an error, and words in its text.
+func fails(t *testing.T, err error, class fault.Class, reason string, words ...string) {
+	t.Helper()
+	require.Error(t, err)
+	assert.Equal(t, class.String(), fault.ClassOf(err).String(), "class of: %v", err)
+	assert.Equal(t, reason, fault.ReasonOf(err), "reason of: %v", err)
+	var own *fault.Error
+	require.ErrorAs(t, err, &own)
+	for _, word := range words {
+		assert.Contains(t, err.Error(), word)
+	}
+}
+
+func (i *item) sent(want string) {
+	i.t.Helper()
+	assert.Equal(i.t, want, i.wire.requests(), "requests")
+}
+
+func quoted(text string) string {
+	out, _ := json.Marshal(text)
+	return string(out)
+}

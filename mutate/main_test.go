@@ -1,0 +1,17 @@
+package mutate_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"janus.io/janus/internal/testcluster"
+)
+
+// update rewrites the golden files instead of comparing with them.
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true}))
+}

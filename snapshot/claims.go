@@ -1,0 +1,103 @@
+package snapshot
+
+import (
+	"sort"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// Two managers are names that the API server uses by itself.
+const (
+	// ancientChanges owns what the oldest of more than ten updaters owned.
+	ancientChanges = "ancient-changes"
+	// beforeFirstApply owns everything that was on an object without managedFields
+	// when somebody first applied to it.
+	beforeFirstApply = "before-first-apply"
+)
+
+// claimed is every field that somebody else has asserted since the change: the
+// only sign of a writer who wants the same value that we set. That is what they
+// own in live and did not own before, and what they owned before and own in live
+// although the change took it from them. The entries that the API server makes by
+// itself assert nothing: ours may be among those that it merged. What is not
+// readable is taken as claimed by nobody; RestoreOwners reports it.
+func claimed(before, after, live *unstructured.Unstructured, ours func(string) bool) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	previous, err := entriesOf(before)
+	if err != nil {
+		return out
+	}
+	current, err := entriesOf(live)
+	if err != nil {
+		return out
+	}
+	change, all := stepOf(before, after), previous.union().Union(current.union())
+	for _, e := range current {
+		if ours(e.Manager) || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
+			continue
+		}
+		had := previous.find(e.owner).set
+		e.set.Iterate(func(p fieldpath.Path) {
+			if !isStatus(p) && (!had.Has(p) || change.takes(all, p)) {
+				out.Insert(p.Copy())
+			}
+		})
+	}
+	return out
+}
+
+func isStatus(path fieldpath.Path) bool {
+	return len(path) > 0 && path[0].FieldName != nil && *path[0].FieldName == "status"
+}
+
+// ownersBelow names the managers, ours aside, that own path or anything below it,
+// or something atomic that path is part of.
+func ownersBelow(obj *unstructured.Unstructured, path fieldpath.Path, ours func(string) bool) []string {
+	list, err := entriesOf(obj)
+	if err != nil {
+		return nil
+	}
+	all := list.union()
+	seen := map[string]bool{}
+	var out []string
+	for _, e := range list {
+		holds := holdsBelow(e.set, path) || holdsAtomic(e.set, all, path)
+		if holds && !ours(e.Manager) && !seen[e.Manager] {
+			seen[e.Manager] = true
+			out = append(out, e.Manager)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (l entries) union() *fieldpath.Set {
+	out := fieldpath.NewSet()
+	for _, e := range l {
+		out = out.Union(e.set)
+	}
+	return out
+}
+
+// holdsAtomic reports whether a set holds something above path that nobody owns
+// in parts.
+func holdsAtomic(set, all *fieldpath.Set, path fieldpath.Path) bool {
+	for n := len(path) - 1; n > 0; n-- {
+		if set.Has(path[:n]) && isLeaf(all, path[:n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownedByAnybody is everything that has an owner in one of the objects.
+func ownedByAnybody(objects ...*unstructured.Unstructured) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	for _, obj := range objects {
+		if list, err := entriesOf(obj); err == nil {
+			out = out.Union(list.union())
+		}
+	}
+	return out
+}

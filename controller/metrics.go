@@ -35,7 +35,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}, []string{"outcome"}),
 		items: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "janus_item_operations_total",
-			Help: "Operations on the targets of items: do, observe, undo; result is success or the class of the error.",
+			Help: "Operations on the targets of items: do, observe, undo; result is ok or the class of the error.",
 		}, []string{"operation", "result"}),
 		locks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "janus_lock_operations_total",
@@ -113,7 +113,7 @@ func (c counted) Undo(ctx context.Context, in engine.Intent) error {
 }
 
 func (c counted) count(operation string, err error) {
-	result := "success"
+	result := "ok"
 	if err != nil {
 		result = fault.ClassOf(err).String()
 	}

@@ -27,7 +27,7 @@ type family struct {
 
 var (
 	phases     = []string{"Pending", "Preparing", "Prepared", "Committing", "Committed", "RollingBack", "RolledBack", "Failed"}
-	results    = []string{"success", "terminal", "conflict", "retryable", "unknown"}
+	results    = []string{"ok", "terminal", "conflict", "retryable", "unknown"}
 	lockResult = []string{lockmgr.ResultOK, lockmgr.ResultHeld, lockmgr.ResultLost, lockmgr.ResultError}
 
 	families = map[string]family{
@@ -87,7 +87,7 @@ func TestMetricsOfACommitAndARollback(t *testing.T) {
 		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_transaction_phase_transitions_total",
 			map[string]string{"from_phase": transition[0], "to_phase": transition[1]}), 0, "%v", transition)
 	}
-	for operation, want := range map[[2]string]float64{{"do", "success"}: 3, {"do", "terminal"}: 1, {"undo", "success"}: 2} {
+	for operation, want := range map[[2]string]float64{{"do", "ok"}: 3, {"do", "terminal"}: 1, {"undo", "ok"}: 2} {
 		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_item_operations_total",
 			map[string]string{"operation": operation[0], "result": operation[1]}), 0, "%v", operation)
 	}

@@ -53,7 +53,8 @@ func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
 		log.Debug("item changed", zap.String("item", item.Name), zap.String("state", string(item.State)),
 			zap.String("target", item.Target.Kind+" "+item.Target.Namespace+"/"+item.Target.Name))
 		if item.State == api.ItemUnresolved {
-			w.recorder.Eventf(after, nil, corev1.EventTypeWarning, item.Reason, "RollBack", "item %s: %s", item.Name, item.Message)
+			w.recorder.Eventf(after, nil, corev1.EventTypeWarning, item.Reason, "RollBack", "%s",
+				fault.Printable("item "+item.Name+": "+item.Message))
 		}
 	}
 }
@@ -65,7 +66,7 @@ func (w *Witness) Abandoned(t *api.Transaction) {
 	w.log.Info("abandoned", zap.String("namespace", t.Namespace), zap.String("name", t.Name), zap.String("uid", string(t.UID)),
 		zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 	if !t.Status.Phase.Terminal() {
-		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, fault.Cancelled, "Release", "%s", message)
+		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, fault.Cancelled, "Release", "%s", fault.Printable(message))
 	}
 }
 
@@ -90,7 +91,8 @@ func (w *Witness) event(t *api.Transaction, reason, message string) {
 	case api.PhaseRollingBack, api.PhaseRolledBack, api.PhaseFailed:
 		kind = corev1.EventTypeWarning
 	}
-	w.recorder.Eventf(t, nil, kind, reason, "Transact", "%s", message)
+	// The API server takes at most 1024 bytes.
+	w.recorder.Eventf(t, nil, kind, reason, "Transact", "%s", fault.Printable(message))
 }
 
 func readiness(t *api.Transaction) (reason, message string) {

@@ -22,9 +22,9 @@ func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
 	}
 	janustest.Together(t, len(names), names, func(t *testing.T, i int) {
 		w, last := workloads[i], 40
-		for n := 1; ; n++ {
+		for n := int32(1); ; n++ {
 			var reached bool
-			ok := t.Run(fmt.Sprint("write-", n), func(t *testing.T) { reached = w.runStopped(t, int32(n)) })
+			ok := t.Run(fmt.Sprint("write-", n), func(t *testing.T) { reached = w.runStopped(t, n) })
 			if !reached || !ok {
 				t.Logf("%d writes to the Transaction", n-1)
 				return

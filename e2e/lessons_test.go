@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -148,7 +149,7 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 
 	txn := e.Run("txn", patchAB)
 
-	assert.ErrorContains(t, refusal, "spec is immutable: create another Transaction instead")
+	require.ErrorContains(t, refusal, "spec is immutable: create another Transaction instead")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
 	assert.Len(t, txn.Status.Items, 2)
 	e.NothingLeft("txn")

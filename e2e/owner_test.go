@@ -31,7 +31,7 @@ const oneService = `{apiVersion: v1, kind: ResourceQuota, metadata: {name: one},
 func TestADeletedObjectWhoseOwnerIsThereIsRecreated(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
-	e.Apply(oneService)
+	e.ApplyQuota(oneService)
 	e.Start()
 	before := e.Object("ConfigMap/owned")
 
@@ -51,7 +51,7 @@ changes:
 func TestADeletedObjectWhoseOwnerWasRecreatedIsReportedAndNotMade(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
-	e.Apply(oneService)
+	e.ApplyQuota(oneService)
 	e.Start()
 	owner := e.Object("ConfigMap/owner")
 

@@ -60,7 +60,7 @@ func TestATransactionCommits(t *testing.T) {
 func TestATransactionWhoseLastChangeIsRefusedAtCommitIsRolledBack(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(before)
-	e.Apply(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
+	e.ApplyQuota(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
 	e.Start()
 	config, deployment, secret := e.Object("ConfigMap/app-config"), e.Object("apps/v1 Deployment/web-server"), e.Object("Secret/old-api-key")
 

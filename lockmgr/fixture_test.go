@@ -202,20 +202,20 @@ func (w *world) acquire(m *Manager, h Holder, keys ...Key) []Lock {
 }
 
 // refused wants the key to be refused.
-func (w *world) refused(m *Manager, h Holder, key Key, keys ...Key) *HeldError {
+func (w *world) refused(m *Manager, h Holder, key Key, keys ...Key) HeldError {
 	w.t.Helper()
 	_, err := m.Acquire(w.t.Context(), h, append([]Key{key}, keys...))
 	var held *HeldError
 	require.ErrorAs(w.t, err, &held)
 	require.Equal(w.t, key, held.Key)
-	return held
+	return *held
 }
 
-func (w *world) lost(err error) *LostError {
+func (w *world) lost(err error) LostError {
 	w.t.Helper()
 	var lost *LostError
 	require.ErrorAs(w.t, err, &lost)
-	return lost
+	return *lost
 }
 
 // remembersNothing wants the Manager's memory to be empty.

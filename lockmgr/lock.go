@@ -47,7 +47,7 @@ func (h Holder) seconds() int32 {
 	if h.TTL%time.Second > 0 {
 		whole++
 	}
-	return int32(min(max(whole, 1), math.MaxInt32))
+	return int32(min(max(whole, 1), math.MaxInt32)) //nolint:gosec // bounded on this line
 }
 
 // A Lock is a target's lock and the Lease that embodies it.

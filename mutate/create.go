@@ -3,6 +3,7 @@ package mutate
 import (
 	"context"
 	"sort"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -113,7 +114,7 @@ func (createStrategy) Undo(ctx context.Context, c Change, _ snapshot.Record) err
 			return c.awaitGone(live)
 		}
 		if others := c.othersOn(live); len(others) > 0 {
-			return c.fail(fault.Conflict, fault.FieldConflict, "delete", "others have written it since it was created: %s", joined(others)).
+			return c.fail(fault.Conflict, fault.FieldConflict, "delete", "others have written it since it was created: %s", strings.Join(others, ", ")).
 				WithHint("it is kept; delete it by hand if it is not wanted")
 		}
 		if err := c.admitEmpty(ctx, live); err != nil {
@@ -140,7 +141,7 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 	if len(found) == 0 {
 		return nil
 	}
-	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", joined(found)).
+	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", strings.Join(found, ", ")).
 		WithHint("it is kept; delete it by hand if they are not wanted")
 }
 

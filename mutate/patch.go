@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
 	"janus.io/janus/snapshot"
 )
 
@@ -48,29 +44,9 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 		return nil, fmt.Errorf("encode the content: %w", err)
 	}
 	force := true
-	after, err := c.Resource.Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+	return c.Resource.Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
 		FieldManager: c.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
-	return after, invalidIfUnfit(err)
-}
-
-// unfit begins what the API server says of an apply whose content does not fit the
-// kind. It says it with 500, although the same content never will.
-var unfit = []string{"failed to create typed patch object", "failed to convert new object"}
-
-// invalidIfUnfit makes of such an answer the 422 that it should be.
-func invalidIfUnfit(err error) error {
-	status, ok := fault.Status(err)
-	if !ok || status.Code != http.StatusInternalServerError {
-		return err
-	}
-	for _, beginning := range unfit {
-		if strings.HasPrefix(status.Message, beginning) {
-			status.Code, status.Reason = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid
-			return &apierrors.StatusError{ErrStatus: status}
-		}
-	}
-	return err
 }
 
 func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {

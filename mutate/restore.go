@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,7 +126,7 @@ func (c Change) conflicting(fields []snapshot.FieldConflict) error {
 	for _, f := range fields {
 		list = append(list, f.String())
 	}
-	return c.fail(fault.Conflict, fault.FieldConflict, "restore", "somebody else has written fields since they were changed: %s", joined(list)).
+	return c.fail(fault.Conflict, fault.FieldConflict, "restore", "somebody else has written fields since they were changed: %s", strings.Join(list, ", ")).
 		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -26,7 +27,8 @@ func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller
 	if err != nil {
 		return fmt.Errorf("find a name for this replica: %w", err)
 	}
-	identity := fmt.Sprintf("%s_%d", host, os.Getpid())
+	// The host alone would not do: with host networking two replicas share it.
+	identity := host + "_" + string(uuid.NewUUID())
 	log = log.With(zap.String("identity", identity), zap.String("lease", o.namespace+"/"+leaderLease))
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.namespace, leaderLease, c.own.CoreV1(), c.own.CoordinationV1(),
 		resourcelock.ResourceLockConfig{Identity: identity})

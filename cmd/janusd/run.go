@@ -60,11 +60,11 @@ func run(ctx context.Context, o options) error {
 	}
 	metrics.CountActive(ctl.Active)
 
-	servers, err := serve(o, registry, ready(o, ctl), log)
+	servers, err := serve(ctx, o, registry, ready(o, ctl), log)
 	if err != nil {
 		return err
 	}
-	defer servers.stop()
+	defer servers.stop(ctx)
 	if !o.leaderElect {
 		return ctl.Run(ctx)
 	}

@@ -23,7 +23,7 @@ import (
 type servers []*http.Server
 
 // serve starts the servers for metrics and probes that are not turned off.
-func serve(o options, registry *prometheus.Registry, ready func() bool, log *zap.Logger) (servers, error) {
+func serve(ctx context.Context, o options, registry *prometheus.Registry, ready func() bool, log *zap.Logger) (servers, error) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "janus_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version.Version},
 	})
@@ -50,7 +50,7 @@ func serve(o options, registry *prometheus.Registry, ready func() bool, log *zap
 		}
 		server, err := listen(s.name, s.addr, s.handler, log)
 		if err != nil {
-			out.stop()
+			out.stop(ctx)
 			return nil, err
 		}
 		out = append(out, server)
@@ -81,8 +81,9 @@ func answer(w http.ResponseWriter, ok bool) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-func (s servers) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+// stop gives requests in hand two seconds, although ctx may be done.
+func (s servers) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	for _, server := range s {
 		_ = server.Shutdown(ctx)

@@ -90,6 +90,9 @@ var permanentInternal = []struct{ text, reason string }{
 	{"request is too large", TooLarge},
 	{"trying to send message larger than max", TooLarge},
 	{"resourceVersion should not be set on objects to be created", Invalid},
+	// An apply whose content does not fit the kind: the same content never will.
+	{"failed to create typed patch object", Invalid},
+	{"failed to convert new object", Invalid},
 }
 
 func classifyInternal(s metav1.Status) (Class, string) {

@@ -185,22 +185,7 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
 	log := zaptest.NewLogger(t)
-	ports := adapter.Ports(adapter.Parts{
-		Own:      own,
-		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
-		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
-		Store:    snapshot.NewStore(kube, nil),
-		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
-			Namespace: SystemNamespace, Observe: metrics.LockOperation,
-		}),
-	})
-	if s.journal != nil {
-		ports.Journal = s.journal(ports.Journal)
-	}
-	if s.changes != nil {
-		ports.Changes = s.changes(ports.Changes)
-	}
-	ports.Changes = metrics.Count(ports.Changes)
+	ports := s.ports(config, own, kube, metrics)
 	ports.Witness = controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
 	ctl, err := controller.New(engine.New(ports, s.clock, s.policy), adapter.NewJournal(own), watcher, log,
 		controller.Options{Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour})
@@ -223,4 +208,25 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 		<-done
 		broadcaster.Shutdown()
 	})}, nil
+}
+
+// ports puts the parts together as janusd does, with what the test puts around them.
+func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kubernetes.Interface, metrics *controller.Metrics) engine.Ports {
+	ports := adapter.Ports(adapter.Parts{
+		Own:      own,
+		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
+		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
+		Store:    snapshot.NewStore(kube, nil),
+		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
+			Namespace: SystemNamespace, Observe: metrics.LockOperation,
+		}),
+	})
+	if s.journal != nil {
+		ports.Journal = s.journal(ports.Journal)
+	}
+	if s.changes != nil {
+		ports.Changes = s.changes(ports.Changes)
+	}
+	ports.Changes = metrics.Count(ports.Changes)
+	return ports
 }

@@ -152,13 +152,13 @@ type wireTransport struct {
 	next    http.RoundTripper
 }
 
-// lost is how a request ends that gets no answer.
-var lost = fmt.Errorf("a fault of the test: %w", io.ErrUnexpectedEOF)
+// errLost is how a request ends that gets no answer.
+var errLost = fmt.Errorf("a fault of the test: %w", io.ErrUnexpectedEOF)
 
 // RoundTrip implements http.RoundTripper.
 func (t *wireTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.process.isDead() {
-		return nil, lost
+		return nil, errLost
 	}
 	if req.Method == http.MethodGet || strings.HasSuffix(req.URL.Path, "/events") || strings.Contains(req.URL.Path, "/events/") {
 		return t.next.RoundTrip(req)
@@ -167,7 +167,7 @@ func (t *wireTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch fault {
 	case CrashBefore:
 		t.process.crash()
-		return nil, lost
+		return nil, errLost
 	case FailedNot:
 		return answer(req, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), nil
 	case TooMany:
@@ -177,9 +177,9 @@ func (t *wireTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch fault {
 	case CrashAfter:
 		t.process.crash()
-		return nil, lost
+		return nil, errLost
 	case LostReply:
-		return nil, lost
+		return nil, errLost
 	case FailedYet:
 		return answer(req, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), nil
 	}
@@ -224,10 +224,10 @@ func (t *wireTransport) send(req *http.Request) (*http.Response, error) {
 }
 
 // answer is an answer of an API server in trouble.
-func answer(req *http.Request, code int, reason metav1.StatusReason, retryAfter int32) *http.Response {
+func answer(req *http.Request, code int32, reason metav1.StatusReason, retryAfter int32) *http.Response {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "a fault of the test",
+		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: "a fault of the test",
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	if retryAfter > 0 {
@@ -239,7 +239,7 @@ func answer(req *http.Request, code int, reason metav1.StatusReason, retryAfter 
 		body = []byte(err.Error())
 	}
 	return &http.Response{
-		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: http.StatusText(int(code)), StatusCode: int(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: req,
 	}
 }

@@ -59,18 +59,22 @@ func (e *Env) transactions() interface {
 // Transaction reads a Transaction; nil if it does not exist.
 func (e *Env) Transaction(name string) *api.Transaction {
 	e.t.Helper()
-	t, err := adapter.NewJournal(e.Dynamic).Read(e.t.Context(), types.NamespacedName{Namespace: e.Namespace, Name: name})
+	t, err := e.read(e.t.Context(), name)
 	require.NoError(e.t, err)
 	return t
+}
+
+func (e *Env) read(ctx context.Context, name string) (*api.Transaction, error) {
+	return adapter.NewJournal(e.Dynamic).Read(ctx, types.NamespacedName{Namespace: e.Namespace, Name: name})
 }
 
 // Await waits until the Transaction is as wanted, and gives it.
 func (e *Env) Await(name, what string, wanted func(*api.Transaction) bool) *api.Transaction {
 	e.t.Helper()
 	var last *api.Transaction
-	err := Poll(e.t.Context(), func(context.Context) (bool, error) {
-		last = e.Transaction(name)
-		return last != nil && wanted(last), nil
+	err := Poll(e.t.Context(), func(ctx context.Context) (_ bool, err error) {
+		last, err = e.read(ctx, name)
+		return err == nil && last != nil && wanted(last), err
 	})
 	require.NoError(e.t, err, "Transaction %s was never %s; it is %s", name, what, Describe(last))
 	return last
@@ -98,7 +102,10 @@ func (e *Env) Delete(name string, propagation metav1.DeletionPropagation) {
 // Gone waits until a Transaction does not exist any more.
 func (e *Env) Gone(name string) {
 	e.t.Helper()
-	err := Poll(e.t.Context(), func(context.Context) (bool, error) { return e.Transaction(name) == nil, nil })
+	err := Poll(e.t.Context(), func(ctx context.Context) (bool, error) {
+		last, err := e.read(ctx, name)
+		return last == nil, err
+	})
 	require.NoError(e.t, err, "Transaction %s is still there", name)
 }
 

@@ -50,7 +50,7 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 	gvr, namespaced, err := r.lookup(ref.GVK)
 	if err != nil {
 		p, ok := findPlanned(planned, ref.GVK)
-		if !ok {
+		if !ok || !meta.IsNoMatchError(err) {
 			return Ref{}, explainNoMatch(err, s)
 		}
 		gvr, namespaced, ref.Deferred = p.GVR, p.Namespaced, true

@@ -80,7 +80,7 @@ func repositoryRoot(dir string) (string, error) {
 // build builds the binary at path, unless another process has done so by the
 // time the lock is held. The lock ends with the process that holds it.
 func (b binary) build(root, path string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("build %s: %w", b.name, err)
 	}
 	lock, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+b.name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)

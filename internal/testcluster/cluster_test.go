@@ -114,7 +114,7 @@ func TestDependentsAreGarbageCollected(t *testing.T) {
 		if notFound(err) {
 			return nil
 		}
-		return fmt.Errorf("the dependent is still there: %v", err)
+		return fmt.Errorf("the dependent is still there: %w", err)
 	})
 }
 

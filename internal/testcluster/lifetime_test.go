@@ -53,7 +53,7 @@ func TestKilledSupervisorLeavesNoProcess(t *testing.T) {
 }
 
 func TestKilledTestProcessLeavesNothing(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.Command(os.Args[0]) //nolint:gosec // this test binary itself
 	cmd.Env = append(os.Environ(), helperMode+"=1")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()

@@ -28,7 +28,7 @@ func beKilled() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println(c.dir)
+	_, _ = fmt.Fprintln(os.Stdout, c.dir)
 	// The other end of standard input is held by the test that kills us.
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	return 0

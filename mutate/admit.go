@@ -1,0 +1,36 @@
+package mutate
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+)
+
+// admitExisting refuses a target that is not there, or on its way out.
+func (c Change) admitExisting(before *unstructured.Unstructured, op string) error {
+	if before == nil {
+		if c.Deferred {
+			return c.fail(fault.Terminal, fault.NotFound, op, "it does not exist, and what its kind or namespace is made by comes earlier in this Transaction").
+				WithHint("make it with a Create")
+		}
+		return c.fail(fault.Terminal, fault.NotFound, op, "it does not exist").WithHint("make it with a Create")
+	}
+	return c.admitAlive(before, op)
+}
+
+func (c Change) admitAlive(before *unstructured.Unstructured, op string) error {
+	if before.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return c.fail(fault.Terminal, fault.Terminating, op, "it is being deleted%s", waitsFor(before)).
+		WithHint("wait until it is gone, then create the Transaction again")
+}
+
+func waitsFor(obj *unstructured.Unstructured) string {
+	if f := obj.GetFinalizers(); len(f) > 0 {
+		return fault.Printable(" and waits for its finalizers " + strings.Join(f, ", "))
+	}
+	return ""
+}

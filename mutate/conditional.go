@@ -1,0 +1,160 @@
+package mutate
+
+import (
+	"context"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Version is what a conditional write must meet.
+type Version struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+// VersionOf gives the version of an object, or the zero value for none.
+func VersionOf(obj *unstructured.Unstructured) Version {
+	if obj == nil {
+		return Version{}
+	}
+	return Version{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
+}
+
+// Baseline is the target as it was when it was prepared. A write that meets it
+// needs no more than its version; the image is fetched when it does not.
+type Baseline struct {
+	Version
+	Image func(ctx context.Context) (*unstructured.Unstructured, error)
+}
+
+// Absent reports that the target did not exist.
+func (b Baseline) Absent() bool { return b.UID == "" }
+
+// BaselineOf makes a Baseline of an image at hand, which may be nil.
+func BaselineOf(image *unstructured.Unstructured) Baseline {
+	return Baseline{Version: VersionOf(image), Image: func(context.Context) (*unstructured.Unstructured, error) { return image, nil }}
+}
+
+// attempts is how often a write is sent again in one call because nothing but the
+// status had changed meanwhile. A controller that writes faster than that is
+// waited for with back-off.
+const attempts = 5
+
+// drifted is the conflict that a target meets which somebody has written since it
+// was prepared.
+func (c Change) drifted(op string, fields []snapshot.FieldConflict) error {
+	var list []string
+	for i, f := range fields {
+		if i == 5 {
+			list = append(list, "and more")
+			break
+		}
+		list = append(list, f.String())
+	}
+	return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has changed it since it was prepared: %s", strings.Join(list, ", ")).
+		WithHint("their version is kept; create the Transaction again to work from it")
+}
+
+// sameObject reports whether live is the object that uid names.
+func sameObject(live *unstructured.Unstructured, uid types.UID) bool {
+	return live != nil && live.GetUID() == uid
+}
+
+// refresh looks at a target that a write did not meet as expected. It gives the
+// live object to try again with, when nothing but the status has changed.
+func (c Change) refresh(ctx context.Context, before Baseline, op string) (Version, error) {
+	live, err := Read(ctx, c)
+	if err != nil {
+		return Version{}, err
+	}
+	if !sameObject(live, before.UID) {
+		return Version{}, c.gone(live, op)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "somebody has deleted it since it was prepared%s", waitsFor(live))
+	}
+	image, err := before.Image(ctx)
+	if err != nil {
+		return Version{}, err
+	}
+	if image == nil {
+		return Version{}, c.fail(fault.Terminal, fault.BeforeImageLost, op, "the record lacks what the target was when it was prepared")
+	}
+	if fields := snapshot.Drift(image, live); len(fields) > 0 {
+		return Version{}, c.drifted(op, fields)
+	}
+	return VersionOf(live), nil
+}
+
+func (c Change) gone(live *unstructured.Unstructured, op string) error {
+	if live == nil {
+		return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has deleted it since it was prepared").
+			WithHint("create the Transaction again if it is still wanted")
+	}
+	return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has deleted and re-created it since it was prepared").
+		WithHint("theirs is kept; create the Transaction again to work from it")
+}
+
+// write sends a conditional write until it meets the object as it was prepared,
+// status aside. A target that did not exist then has no version to meet: without
+// one an update or an apply would create or overwrite whatever is there.
+func (c Change) write(ctx context.Context, before Baseline, op string, send func(meets Version) error) error {
+	if before.UID == "" || before.ResourceVersion == "" {
+		return c.fail(fault.Terminal, fault.NotFound, op, "it did not exist when it was prepared").WithHint("make it with a Create")
+	}
+	meets := before.Version
+	for range attempts {
+		err := send(meets)
+		if err == nil {
+			return nil
+		}
+		if !stale(err) {
+			return c.wrap(err, op)
+		}
+		now, lookErr := c.refresh(ctx, before, op)
+		if lookErr != nil {
+			return lookErr
+		}
+		if now == meets {
+			return c.wrap(err, op)
+		}
+		meets = now
+	}
+	return c.fail(fault.Retryable, fault.StaleVersion, op, "its status changes faster than it can be written")
+}
+
+// stale reports an error that means: the target is not the one that was expected.
+// A missing one counts, and so does a body whose uid is another's, which the API
+// server calls invalid.
+func stale(err error) bool {
+	return fault.Is(err, fault.StaleVersion) || fault.Is(err, fault.NotFound) || wrongUID(err)
+}
+
+func wrongUID(err error) bool {
+	status, ok := fault.Status(err)
+	if !ok || status.Details == nil {
+		return false
+	}
+	for _, cause := range status.Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+// patchOptions are those of every patch that is not an apply.
+func (c Change) patchOptions() metav1.PatchOptions {
+	return metav1.PatchOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict}
+}
+
+// mergePatch sends a merge patch that must meet the object as it was seen.
+func (c Change) mergePatch(ctx context.Context, patch []byte, subresource ...string) (*unstructured.Unstructured, error) {
+	return c.Resource.Patch(ctx, c.Ref.Name, types.MergePatchType, patch, c.patchOptions(), subresource...)
+}

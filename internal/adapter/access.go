@@ -88,24 +88,26 @@ func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// explainDenied tells the two meanings of 403 apart: the ServiceAccount lacks the
-// right, or admission, such as a quota or a policy, refused the object. Only the
-// first is cured by a role.
-func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verb string, err error) error {
-	if !fault.Is(err, fault.AccessDenied) {
-		return err
-	}
+// explainDenied tells the two meanings of 403 apart: the ServiceAccount lacks one of
+// the verbs that were used on the target, or admission, such as a quota or a policy,
+// refused the object. Only the first is cured by a role.
+func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verbs []string, err error) error {
 	var found *fault.Error
-	if !errors.As(err, &found) {
+	if !errors.As(err, &found) || found.Reason != fault.AccessDenied || found.Target != c.Ref.String() {
 		return err
 	}
 	own := *found
-	ok, askErr := allowed(ctx, id, c.Ref, verb, map[question]bool{})
-	if askErr == nil && ok {
-		own.Reason = fault.Rejected
-		own.Hint = "the ServiceAccount has the right: a quota or an admission policy refused it"
-		return &own
+	for _, verb := range verbs {
+		ok, askErr := allowed(ctx, id, c.Ref, verb, map[question]bool{})
+		if askErr != nil {
+			return err
+		}
+		if !ok {
+			own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", id.Account, verb, c.Ref.GVR.GroupResource())
+			return &own
+		}
 	}
-	own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", id.Account, verb, c.Ref.GVR.GroupResource())
+	own.Reason = fault.Rejected
+	own.Hint = "the ServiceAccount has the right: a quota or an admission policy refused it"
 	return &own
 }

@@ -47,7 +47,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 		return err
 	}
 	verbs, _ := strategy.Verbs()
-	return explainDenied(ctx, id, change, verbs[len(verbs)-1], strategy.Do(ctx, change, c.baseline(t, i)))
+	return explainDenied(ctx, id, change, verbs, strategy.Do(ctx, change, c.baseline(t, i)))
 }
 
 // baseline is what a write must meet. Its image is read only when the write met
@@ -65,54 +65,62 @@ func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 
 // Observe looks whether the change of an intent is in effect.
 func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
-	change, strategy, record, err := c.recall(ctx, in)
+	r, err := c.recall(ctx, in)
 	if err != nil {
 		return engine.Diverged, err
 	}
-	finding, err := strategy.Observe(ctx, change, record)
+	finding, err := r.strategy.Observe(ctx, r.change, r.record)
 	return map[mutate.Finding]engine.Finding{
 		mutate.NotApplied: engine.NotApplied, mutate.Applied: engine.Applied,
 		mutate.Applying: engine.Applying, mutate.Diverged: engine.Diverged,
-	}[finding], err
+	}[finding], explainDenied(ctx, r.id, r.change, []string{"get"}, err)
 }
 
 // Undo takes the change of an intent back.
 func (c *Changes) Undo(ctx context.Context, in engine.Intent) error {
-	change, strategy, record, err := c.recall(ctx, in)
+	r, err := c.recall(ctx, in)
 	if err != nil {
 		return err
 	}
-	return strategy.Undo(ctx, change, record)
+	_, verbs := r.strategy.Verbs()
+	return explainDenied(ctx, r.id, r.change, append(verbs, "get"), r.strategy.Undo(ctx, r.change, r.record))
 }
 
-// recall gives what is needed to look at a change or to take it back. It all
-// comes from the before-image, which is checked against its digest, and nothing
-// from the spec. A ServiceAccount that was re-created under its name will do:
-// otherwise nobody could finish what was begun.
-func (c *Changes) recall(ctx context.Context, in engine.Intent) (mutate.Change, mutate.Strategy, snapshot.Record, error) {
-	var none mutate.Change
+// recalled is what is needed to look at a change or to take it back.
+type recalled struct {
+	id       *target.Identity
+	change   mutate.Change
+	strategy mutate.Strategy
+	record   snapshot.Record
+}
+
+// recall puts together what is needed to take a change back. It all comes from the
+// before-image, which is checked against its digest, and nothing from the spec. A
+// ServiceAccount that was re-created under its name will do: otherwise nobody could
+// finish what was begun.
+func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error) {
 	t, i := in.Transaction(), in.Index()
 	record, err := c.record(ctx, t, i)
 	if err != nil {
-		return none, nil, record, err
+		return recalled{}, err
 	}
 	id, err := c.clients.As(ctx, accountOf(t))
 	if err != nil {
-		return none, nil, record, err
+		return recalled{}, err
 	}
 	change, err := changeOf(t, i, nil, id, c.store)
 	if err != nil {
-		return none, nil, record, err
+		return recalled{}, err
 	}
 	if record.Target.Key() != change.Ref.Key() {
-		return none, nil, record, fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
+		return recalled{}, fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
 			"the before-image is of another object, %s", record.Target)
 	}
 	change.Recreated = recreated(t, i, change.Ref)
 	change.OwnerThere = c.ownerThere(id, change.Ref.Namespace)
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
-	return change, strategy, record, err
+	return recalled{id: id, change: change, strategy: strategy, record: record}, err
 }
 
 // recreated reports whether a later item deleted the target of item i and has been

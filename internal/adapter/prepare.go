@@ -78,12 +78,12 @@ func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id
 	}
 	before, err := mutate.Read(ctx, change)
 	if err != nil {
-		return snapshot.Record{}, explainDenied(ctx, id, change, "get", err)
+		return snapshot.Record{}, explainDenied(ctx, id, change, []string{"get"}, err)
 	}
 	after, err := try(ctx, strategy, change, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
-		return snapshot.Record{}, explainDenied(ctx, id, change, verbs[len(verbs)-1], err)
+		return snapshot.Record{}, explainDenied(ctx, id, change, verbs, err)
 	}
 	return snapshot.Record{Item: i, Type: string(spec.Type), Target: change.Ref, Before: before, After: after}, nil
 }

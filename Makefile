@@ -23,6 +23,8 @@ TOOL := go tool -modfile=hack/tools/go.mod
 # flags as the programs.
 export GOFLAGS := -buildvcs=false $(GOFLAGS)
 vet lint: export GOFLAGS += -trimpath
+# Findings are kept by checkout: the shared cache would tell those of another one.
+lint fmt: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/.golangci-cache
 
 # sources DIRECTORY... lists what a program is built from.
 sources = $(shell find $(1) -type f '(' -name '*.go' -o -name go.mod -o -name go.sum -o -name '*.yaml' ')' \

@@ -21,7 +21,7 @@ func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
 		names = append(names, w.name)
 	}
 	janustest.Together(t, len(names), names, func(t *testing.T, i int) {
-		w, last := workloads[i], 40
+		w, last := workloads[i], int32(40)
 		for n := int32(1); ; n++ {
 			var reached bool
 			ok := t.Run(fmt.Sprint("write-", n), func(t *testing.T) { reached = w.runStopped(t, n) })

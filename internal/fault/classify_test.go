@@ -80,6 +80,7 @@ var classified = []struct {
 	{"500", apierrors.NewInternalError(errors.New("etcd is gone")), fault.Unknown, fault.ServerUnavailable},
 	{"500 of a request too large for etcd", apierrors.NewInternalError(errors.New("etcdserver: request is too large")), fault.Terminal, fault.TooLarge},
 	{"500 of a message too large for grpc", apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (2 vs. 1)")), fault.Terminal, fault.TooLarge},
+	{"500 of an apply that does not fit its kind", apierrors.NewInternalError(errors.New("failed to create typed patch object (a/b; v1, Kind=Secret): .x: field not declared in schema")), fault.Terminal, fault.Invalid},
 	{"500 of a resourceVersion on create", apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created")), fault.Terminal, fault.Invalid},
 	{"502", status(502, "", "bad gateway"), fault.Unknown, fault.ServerUnavailable},
 	{"503", apierrors.NewServiceUnavailable("starting"), fault.Unknown, fault.ServerUnavailable},

@@ -36,7 +36,7 @@ func Wrap(err error, op, target string, sensitive bool) error {
 func redact(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return redactStatus(status.Status())
+		return redactStatus(status.Status(), ReasonOf(err))
 	}
 	var own *Error
 	var network net.Error
@@ -46,8 +46,11 @@ func redact(err error) error {
 	return fmt.Errorf("an error of type %T (its message is withheld because it may quote the object)", err)
 }
 
-func redactStatus(s metav1.Status) error {
-	text := fmt.Sprintf("the API server answered %d %s", s.Code, s.Reason)
+func redactStatus(s metav1.Status, reason string) error {
+	if s.Reason != "" {
+		reason = string(s.Reason)
+	}
+	text := fmt.Sprintf("the API server answered %d %s", s.Code, reason)
 	var fields []string
 	if s.Details != nil {
 		for _, c := range s.Details.Causes {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -159,8 +160,9 @@ func (e *journalError) Unwrap() error { return e.error }
 
 // pause records what the Transaction waits for, once, and says when to go on.
 func (s *saga) pause(ctx context.Context, err error) Result {
-	if j, ok := err.(*journalError); ok { //nolint:errorlint // made in this package and never wrapped
-		return Result{Err: j.error}
+	var journal *journalError
+	if errors.As(err, &journal) {
+		return Result{Err: journal.error}
 	}
 	if err := s.note(ctx, err); err != nil {
 		return Result{Err: err}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	authnv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -109,14 +110,29 @@ func served(d discovery.DiscoveryInterface) error {
 	return errors.New("the API server serves no Transactions: install the CRD with 'kubectl apply -k deploy/crd'")
 }
 
-// ownNamespace checks that our namespace is there: locks would fail without it.
-func (c *clients) ownNamespace(ctx context.Context, name string) error {
-	_, err := c.own.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("namespace %s, in which janusd keeps the locks of cluster-scoped targets, does not exist: create it or name another with --namespace", name)
+// ownNamespace makes sure that our namespace is there: locks would fail without it.
+// It tells whether it had to be created, which takes a right that janusd does not
+// have in a Pod.
+func (c *clients) ownNamespace(ctx context.Context, name string) (created bool, err error) {
+	namespaces := c.own.CoreV1().Namespaces()
+	_, err = namespaces.Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		return false, nil
 	}
-	if err != nil {
-		return fmt.Errorf("read namespace %s: %w", name, err)
+	if !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
 	}
-	return nil
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "janus"},
+	}}
+	_, err = namespaces.Create(ctx, namespace, metav1.CreateOptions{})
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		return err == nil, nil
+	case apierrors.IsForbidden(err):
+		return false, fmt.Errorf("namespace %s, in which janusd keeps the locks of cluster-scoped targets, does not exist, "+
+			"and janusd may not create it: create it or name another with --namespace", name)
+	default:
+		return false, fmt.Errorf("create namespace %s: %w", name, err)
+	}
 }

@@ -46,7 +46,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.SortFlags = false
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it, the ServiceAccount of the Pod, else $KUBECONFIG or ~/.kube/config")
-	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it must exist, and be the same for every janusd of a cluster (default $POD_NAMESPACE, else janus-system)")
+	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it is created where it is missing and janusd may, and must be the same for every janusd of a cluster (default $POD_NAMESPACE, else janus-system)")
 	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")

@@ -33,8 +33,12 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := c.ownNamespace(ctx, o.namespace); err != nil {
+	created, err := c.ownNamespace(ctx, o.namespace)
+	if err != nil {
 		return err
+	}
+	if created {
+		log.Info("created janusd's own namespace", zap.String("namespace", o.namespace))
 	}
 	log.Info("janusd starts", zap.String("version", version.Version), zap.String("server", c.config.Host),
 		zap.String("user", c.user), zap.String("namespace", o.namespace))

@@ -99,7 +99,7 @@ func vanishing(kind, content string) badInput {
 }
 
 const waitingDelete = `
-timeout: 1s
+timeout: 3s
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {version: "2.0"}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: held}, type: Delete}
@@ -118,7 +118,7 @@ func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor
 	txn := e.Run("stuck", waitingDelete)
 
 	ending{reason: "RollbackIncomplete", cause: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
-		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (1s)", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
+		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (3s)", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
 	_, _, message := janustest.Condition(txn, api.ConditionSucceeded)
 	assert.Contains(t, message, "ConfigMap "+e.Namespace+"/held", "what was waited for")
 	e.Same(app, "ConfigMap/app")

@@ -181,7 +181,8 @@ func (f *fixture) releaseTransaction() {
 
 func (f *fixture) within(condition func(context.Context) error) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
+	// The garbage collector looks for new kinds every 30 seconds.
+	ctx, cancel := context.WithTimeout(f.t.Context(), 90*time.Second)
 	defer cancel()
 	for {
 		err := condition(ctx)

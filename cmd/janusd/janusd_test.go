@@ -276,6 +276,8 @@ func TestTwoJanusdWithoutLeaderElectionDoNoHarm(t *testing.T) {
 		e.Submit(name, changes)
 	}
 	for _, name := range []string{"one", "two", "three"} {
+		e.Ended(name)
+		e.ClearedUp(name)
 		committed(t, e, name)
 	}
 }

@@ -67,6 +67,7 @@ func TestTwoJanusAtOnceKeepTheGuarantees(t *testing.T) {
 			}
 			assert.Equal(t, want, e.Value(fmt.Sprintf("ConfigMap/map-%d", i), "data", fmt.Sprintf("key-%d", n)), "of %s", txn.Name)
 		}
+		e.ClearedUp(txn.Name)
 		e.NothingLeft(txn.Name)
 		writes += maps
 	}

@@ -162,6 +162,9 @@ func (e *journalError) Unwrap() error { return e.error }
 func (s *saga) pause(ctx context.Context, err error) Result {
 	var journal *journalError
 	if errors.As(err, &journal) {
+		// Another process may have ended the Transaction, and locks that this run has
+		// kept since are nobody's.
+		s.setLoose(true)
 		return Result{Err: journal.error}
 	}
 	if err := s.note(ctx, err); err != nil {

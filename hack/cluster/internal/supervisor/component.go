@@ -145,7 +145,7 @@ func controllerManagerComponent(self string, l layout, a access, nodes bool) com
 		"--kube-api-burst=1000",
 		"--concurrent-gc-syncs=5",
 		"--namespace-sync-period=20s",
-		"--resource-quota-sync-period=10s",
+		"--resource-quota-sync-period=5m",
 		"--pvclaimbinder-sync-period=5s",
 		"--node-monitor-period=1s",
 		"--controller-shutdown-timeout=1s",

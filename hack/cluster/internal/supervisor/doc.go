@@ -47,8 +47,8 @@
 // It runs one member of each component, without leader election, API
 // aggregation or certificate signing. The garbage collector and the quota
 // controller discover new kinds every 30 seconds, a constant in them; the
-// periods that do have a flag are set short, but that of quotas: a full count from
-// a stale cache would let in what admission has just counted. A test that cannot wait that long
-// after creating a CustomResourceDefinition kills kube-controller-manager under
-// RestartKilled, for a new one discovers at once.
+// periods that do have a flag are set short, but that of quotas: a full count
+// from a stale cache would let in what admission has just counted. A test that
+// cannot wait that long after creating a CustomResourceDefinition kills
+// kube-controller-manager under RestartKilled, for a new one discovers at once.
 package supervisor

@@ -38,6 +38,6 @@
 //
 // # What it does not do
 //
-// It offers no client and no assertions. A Pod on a simulated Node becomes
-// Ready without running anything.
+// It offers no assertions, and no client but kubectl, which Cluster.Kubectl runs.
+// A Pod on a simulated Node becomes Ready without running anything.
 package testcluster

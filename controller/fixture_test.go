@@ -125,7 +125,7 @@ func (stub) Validate(_ context.Context, t *api.Transaction) ([]api.Item, error) 
 func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int) (engine.Prepared, error) {
 	out := engine.Prepared{Ref: &api.RollbackRef{Name: "x"}}
 	for range items {
-		out.Images = append(out.Images, api.BeforeImage{Key: "k", Digest: "d"})
+		out.Items = append(out.Items, engine.PreparedItem{Image: api.BeforeImage{Key: "k", Digest: "d"}})
 	}
 	return out, nil
 }
@@ -140,4 +140,7 @@ func (s stub) Do(ctx context.Context, in engine.Intent) error {
 func (stub) Observe(context.Context, engine.Intent) (engine.Finding, error) {
 	return engine.NotApplied, nil
 }
-func (stub) Undo(context.Context, engine.Intent) error { return nil }
+func (stub) Undo(context.Context, engine.Intent) (engine.Undone, error) { return engine.Undone{}, nil }
+func (stub) HandOver(context.Context, *api.Transaction) (map[int]string, error) {
+	return nil, nil
+}

@@ -106,10 +106,10 @@ func (c counted) Observe(ctx context.Context, in engine.Intent) (engine.Finding,
 	return finding, err
 }
 
-func (c counted) Undo(ctx context.Context, in engine.Intent) error {
-	err := c.Changes.Undo(ctx, in)
+func (c counted) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
+	undone, err := c.Changes.Undo(ctx, in)
 	c.count("undo", err)
-	return err
+	return undone, err
 }
 
 func (c counted) count(operation string, err error) {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -45,18 +46,38 @@ func (w *Witness) Checkpointed(before, after *api.Transaction) {
 }
 
 func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
+	var warnings []string
 	for i := range after.Status.Items {
-		item := &after.Status.Items[i]
-		if i < len(before.Status.Items) && before.Status.Items[i].State == item.State {
-			continue
+		item, old := &after.Status.Items[i], &api.Item{}
+		if i < len(before.Status.Items) {
+			old = &before.Status.Items[i]
 		}
-		log.Debug("item changed", zap.String("item", item.Name), zap.String("state", string(item.State)),
-			zap.String("target", item.Target.Kind+" "+item.Target.Namespace+"/"+item.Target.Name))
-		if item.State == api.ItemUnresolved {
-			w.recorder.Eventf(after, nil, corev1.EventTypeWarning, item.Reason, "RollBack", "%s",
-				fault.Printable("item "+item.Name+": "+item.Message))
+		if old.State != item.State {
+			log.Debug("item changed", zap.String("item", item.Name), zap.String("state", string(item.State)),
+				zap.String("target", item.Target.Kind+" "+item.Target.Namespace+"/"+item.Target.Name))
+		}
+		for _, warning := range item.Warnings[min(len(old.Warnings), len(item.Warnings)):] {
+			warnings = append(warnings, "item "+item.Name+": "+warning)
+		}
+		// Why an item was rejected is told with the phase.
+		if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected {
+			action := "RollBack"
+			if item.State == api.ItemCommitted {
+				action = "HandOver"
+			}
+			w.warn(after, item.Reason, action, "item "+item.Name+": "+item.Message)
 		}
 	}
+	if len(warnings) > 0 {
+		w.warn(after, reasonWarned, "Prepare", fmt.Sprintf("%d warnings (see status.items[].warnings): %s", len(warnings), strings.Join(warnings, "; ")))
+	}
+}
+
+// reasonWarned is that of the event about changes that are hard to take back.
+const reasonWarned = "HardToTakeBack"
+
+func (w *Witness) warn(t *api.Transaction, reason, action, message string) {
+	w.recorder.Eventf(t, nil, corev1.EventTypeWarning, reason, action, "%s", fault.Printable(message))
 }
 
 // Abandoned implements engine.Witness.

@@ -81,6 +81,26 @@ func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
 	assert.Equal(t, []recorded{{"Warning", "Drifted", "RollBack", "item a: field .data.v was written by kubectl"}}, r.events)
 }
 
+func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
+	w, r, _ := newWitness(t)
+	preparing, prepared := at(api.PhasePreparing, "Preparing", "m"), at(api.PhasePreparing, "Preparing", "m")
+	preparing.Status.Items = []api.Item{{Name: "a"}, {Name: "b"}}
+	prepared.Status.Items = []api.Item{{Name: "a", State: api.ItemPrepared, Warnings: []string{"its Pods go", "last is best"}}, {Name: "b", State: api.ItemPrepared, Warnings: []string{"x"}}}
+	back := at(api.PhasePreparing, "Preparing", "m")
+	back.Status.Items = []api.Item{
+		{Name: "a", State: api.ItemRolledBack, Warnings: prepared.Status.Items[0].Warnings, Reason: "Reclaimed", Message: "taken back; left alone: .spec.replicas"},
+		{Name: "b", State: api.ItemCommitted, Warnings: prepared.Status.Items[1].Warnings, Reason: "ManagerStays", Message: "denied"},
+	}
+	w.Checkpointed(preparing, prepared)
+	w.Checkpointed(prepared, back)
+	w.Checkpointed(back, back)
+	assert.Equal(t, []recorded{
+		{"Warning", "HardToTakeBack", "Prepare", "3 warnings (see status.items[].warnings): item a: its Pods go; item a: last is best; item b: x"},
+		{"Warning", "Reclaimed", "RollBack", "item a: taken back; left alone: .spec.replicas"},
+		{"Warning", "ManagerStays", "HandOver", "item b: denied"},
+	}, r.events)
+}
+
 func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
 	w, r, _ := newWitness(t)
 	txn := at(api.PhaseCommitting, "Committing", "m")

@@ -42,11 +42,11 @@ func TestTheReadmeListsTheMetrics(t *testing.T) {
 	assert.Subset(t, metrics, submatches(read(t, "docs/operations.md"), `(janus_[a-z_]+)`))
 }
 
-// waitingOrIncomplete are reasons that the engine has besides those of errors.
-var waitingOrIncomplete = []string{"Settling", "RollbackIncomplete"}
+// besides are reasons that the engine has besides those of errors.
+var besides = []string{"Settling", "RollbackIncomplete", "Overwritten", "Reclaimed", "Restored", "ManagerStays"}
 
 func TestTheReadmeListsTheReasons(t *testing.T) {
-	reasons := append(stringConstants(t, "internal/fault/fault.go"), waitingOrIncomplete...)
+	reasons := append(stringConstants(t, "internal/fault/fault.go"), besides...)
 	_, table, found := strings.Cut(read(t, "README.md"), "| reason |")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -55,7 +55,7 @@ func TestTheReadmeListsTheReasons(t *testing.T) {
 
 func TestTheReadmeNamesTheFieldsOfTheAPI(t *testing.T) {
 	readme := read(t, "README.md")
-	for _, kind := range []any{api.TransactionSpec{}, api.TransactionStatus{}, api.Change{}} {
+	for _, kind := range []any{api.TransactionSpec{}, api.TransactionStatus{}, api.Change{}, api.Item{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(kind)) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if name != "observedGeneration" { // which readers know from other kinds

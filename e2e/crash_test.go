@@ -201,6 +201,7 @@ func (w workload) check(t *testing.T, e *janustest.Env, wire *janustest.Wire, en
 		w.committed(t, e)
 		for _, target := range w.targets {
 			assert.Len(t, wire.Effective(e, target.resource, target.name), 1, "%s is written once", target.ref)
+			assert.Empty(t, e.ItemManagers(target.ref), "%s: managers that stay", target.ref)
 		}
 	case api.PhaseRolledBack:
 		for _, target := range w.targets {

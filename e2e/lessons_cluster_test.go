@@ -181,7 +181,9 @@ func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
 
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
 	patches := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "configmaps"),
-		testcluster.ByVerb("patch"), func(r testcluster.AuditEvent) bool { return !r.DryRun && r.ImpersonatedUser != "" })
+		testcluster.ByVerb("patch"), func(r testcluster.AuditEvent) bool {
+			return !r.DryRun && r.ImpersonatedUser != "" && strings.Contains(r.RequestURI, "fieldManager=janus-")
+		})
 	assert.Len(t, patches, n)
 	conflicts := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), func(r testcluster.AuditEvent) bool { return r.Code == 409 })
 	assert.Empty(t, conflicts)

@@ -4,10 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/janustest"
+	"janus.io/janus/snapshot"
 )
 
 // owned makes a ConfigMap that another ConfigMap owns.
@@ -46,20 +50,53 @@ changes:
 	e.NothingLeft("delete-owned")
 }
 
-// The owner comes back under a new uid, so the object would be collected as soon as
-// it exists: RolledBack would be a lie.
-func TestADeletedObjectWhoseOwnerWasRecreatedIsReportedAndNotMade(t *testing.T) {
+// The owner comes back under a new uid, and what it owned with a reference to that,
+// whichever of them the Transaction deletes first.
+func TestADeletedObjectWhoseOwnerWasRecreatedBelongsToTheNewOne(t *testing.T) {
+	for name, order := range map[string][]string{"child first": {"owned", "owner"}, "owner first": {"owner", "owned"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := janustest.New(t)
+			owned(e)
+			e.ApplyQuota(oneService)
+			e.Start()
+			owner, child := e.Object("ConfigMap/owner"), e.Object("ConfigMap/owned")
+
+			txn := e.Run("delete-both", `
+changes:
+  - target: {apiVersion: v1, kind: ConfigMap, name: `+order[0]+`}
+    type: Delete
+  - target: {apiVersion: v1, kind: ConfigMap, name: `+order[1]+`}
+    type: Delete
+`+refusedAtCommit)
+
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			e.Same(owner, "ConfigMap/owner")
+			uid := e.Object("ConfigMap/owner").GetUID()
+			assert.NotEqual(t, owner.GetUID(), uid)
+			want, err := snapshot.Reown(child, func(types.UID) types.UID { return uid })
+			require.NoError(t, err)
+			e.Same(want, "ConfigMap/owned")
+			e.NothingLeft("delete-both")
+		})
+	}
+}
+
+// The owner is gone for good: the object is made without it, and RolledBack would be
+// a lie.
+func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
 	e.ApplyQuota(oneService)
-	e.Start()
-	owner := e.Object("ConfigMap/owner")
+	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+		if item == 0 {
+			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
+		}
+	}}))
 
-	txn := e.Run("delete-both", `
+	txn := e.Run("delete-owned", `
 changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: owned}
-    type: Delete
-  - target: {apiVersion: v1, kind: ConfigMap, name: owner}
     type: Delete
 `+refusedAtCommit)
 
@@ -69,7 +106,6 @@ changes:
 	assert.Contains(t, message, "its owner ConfigMap owner")
 	assert.Equal(t, fault.OwnerGone, txn.Status.Items[0].Reason)
 	assert.Equal(t, api.ItemUnresolved, txn.Status.Items[0].State)
-	e.Same(owner, "ConfigMap/owner")
-	assert.Nil(t, e.Object("ConfigMap/owned"))
-	e.NothingLeft("delete-both")
+	assert.Empty(t, e.Object("ConfigMap/owned").GetOwnerReferences())
+	e.NothingLeft("delete-owned")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
 )
 
 // Ending lets go of everything first and writes the final phase last, so that
@@ -12,10 +13,37 @@ import (
 
 // finish ends a Transaction whose changes are all in effect.
 func (s *saga) finish(ctx context.Context) error {
+	problems, err := s.handOver(ctx)
+	if err != nil {
+		return err
+	}
 	return s.end(ctx, false, func(status *api.TransactionStatus) error {
 		status.RollbackRef = nil
+		for i, problem := range problems {
+			item := &status.Items[i]
+			item.Reason, item.Message = reasonManagerStays, fault.Printable(problem)
+		}
 		return movePhase(status, api.PhaseCommitted)
 	})
+}
+
+// handOver gives the fields of the changes to the managers that are to own them
+// from now on. The changes are in effect whatever comes of that: what still fails
+// when the Transaction has had its time is left.
+func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
+	var problems map[int]string
+	err := s.whileKeepingLocks(ctx, func() (err error) {
+		problems, err = s.Changes.HandOver(ctx, s.txn)
+		return err
+	})
+	if err == nil {
+		return problems, nil
+	}
+	start := s.txn.Status.StartTime
+	if definite(err) || start != nil && s.clock.Now().After(start.Add(Timeout(s.txn))) {
+		return map[int]string{len(s.txn.Status.Items) - 1: fault.Message(err)}, nil
+	}
+	return nil, err
 }
 
 // finishUndo ends a Transaction that has nothing left to take back, or nothing

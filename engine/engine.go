@@ -139,6 +139,9 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++
 	stored, err := s.Journal.Checkpoint(ctx, next)
+	if fault.Is(err, fault.TooLarge) && lighten(&next.Status) {
+		stored, err = s.Journal.Checkpoint(ctx, next)
+	}
 	if err != nil {
 		return &journalError{err}
 	}

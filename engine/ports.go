@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
 )
 
 // Journal writes the Transaction itself. Every method gives back the object as
@@ -62,8 +63,29 @@ type Prepared struct {
 	Account string
 	// Ref names the objects that hold the before-images.
 	Ref *api.RollbackRef
-	// Images has one entry for each item asked for, in that order.
-	Images []api.BeforeImage
+	// Items has one entry for each item asked for, in that order.
+	Items []PreparedItem
+}
+
+// PreparedItem is what is known of a change before it is made.
+type PreparedItem struct {
+	// Image says where the before-image is.
+	Image api.BeforeImage
+	// Taken are the fields that it takes from others.
+	Taken []api.OwnedFields
+	// Warnings say what is hard to take back about it.
+	Warnings []string
+}
+
+// Undone is what there is to say about a change that has been taken back.
+type Undone struct {
+	// Reclaimed are fields that were left alone because whoever owned them before
+	// the change owns them again.
+	Reclaimed []fault.Field
+	// Overwritten are fields that others had written since.
+	Overwritten []fault.Field
+	// Notes say what else is not just as it was.
+	Notes []string
 }
 
 // Changes makes changes and takes them back.
@@ -75,9 +97,16 @@ type Changes interface {
 	// Observe looks whether the change of an intent is in effect.
 	Observe(ctx context.Context, in Intent) (Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
-	// outcome. When it returns nil, nothing of the change is left; an error of
-	// class Terminal or Conflict means that it cannot be taken back.
-	Undo(ctx context.Context, in Intent) error
+	// outcome. When it returns no error, nothing of the change is left; an error of
+	// class Terminal or Conflict means that it cannot be taken back. Fields that
+	// others have written since are overwritten when the policy is Force and the
+	// item lists conflicts already: what is overwritten is on record before.
+	Undo(ctx context.Context, in Intent) (Undone, error)
+	// HandOver leaves the fields that the changes of a committed Transaction have
+	// set to those who owned them before, and the others to one manager that is the
+	// same for every Transaction. It says what went wrong for good, by item; an
+	// error is worth another try.
+	HandOver(ctx context.Context, t *api.Transaction) (problems map[int]string, err error)
 }
 
 // Finding is what Observe saw.

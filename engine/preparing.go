@@ -87,8 +87,9 @@ func (s *saga) failOr(ctx context.Context, err error) error {
 
 func recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {
 	for n, i := range items {
-		image := saved.Images[n]
-		status.Items[i].Before = &image
+		known := saved.Items[n]
+		status.Items[i].Before = &known.Image
+		status.Items[i].Taken, status.Items[i].Warnings = known.Taken, known.Warnings
 		if err := moveItem(&status.Items[i], api.ItemPrepared); err != nil {
 			return err
 		}

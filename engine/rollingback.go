@@ -81,16 +81,35 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Changes.Undo(ctx, in); err != nil {
+	undone, err := s.Changes.Undo(ctx, in)
+	if s.mayOverwrite(i, err) {
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			status.Items[i].Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
+			return nil
+		})
+	}
+	if err != nil {
 		return s.unresolvedOr(ctx, i, err)
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
+		report(item, undone, s.share())
 		if err := moveItem(item, api.ItemRolledBack); err != nil {
 			return err
 		}
 		return openNextUndo(status, i)
 	})
+}
+
+// share is how much an item of this Transaction may report.
+func (s *saga) share() int { return ShareOf(len(s.txn.Status.Items)) }
+
+// mayOverwrite reports whether item i is to be taken back over what others have
+// written, and that is not on record yet. What is overwritten cannot be read
+// afterwards: it is recorded before.
+func (s *saga) mayOverwrite(i int, err error) bool {
+	return s.txn.Spec.ConflictPolicy == api.ConflictForce && s.txn.Generation == s.txn.Status.ObservedGeneration &&
+		fault.Is(err, fault.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(fault.FieldsOf(err)) > 0
 }
 
 // openNextUndo records the intent of the next compensation in the checkpoint of
@@ -127,6 +146,7 @@ func (s *saga) unresolved(ctx context.Context, i int, err error) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		item.Reason, item.Message = cause.Reason, cause.Message
+		item.Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
 		if err := moveItem(item, api.ItemUnresolved); err != nil {
 			return err
 		}
@@ -152,7 +172,7 @@ func (s *saga) recover(ctx context.Context) error {
 			if err := moveItem(&status.Items[i], api.ItemRollingBack); err != nil {
 				return err
 			}
-			status.Items[i].Reason, status.Items[i].Message = "", ""
+			status.Items[i].Reason, status.Items[i].Message, status.Items[i].Conflicts = "", "", nil
 		}
 		status.Recoveries++
 		status.CompletionTime, status.Duration = nil, ""

@@ -385,7 +385,8 @@ func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int) (ou
 		for _, i := range items {
 			item := t.Status.Items[i]
 			p.images[item.Name] = p.targets[item.Target.Name]
-			out.Images = append(out.Images, api.BeforeImage{Key: item.Name, Digest: "d", UID: types.UID("uid-" + item.Target.Name), ResourceVersion: "1"})
+			image := api.BeforeImage{Key: item.Name, Digest: "d", UID: types.UID("uid-" + item.Target.Name), ResourceVersion: "1"}
+			out.Items = append(out.Items, PreparedItem{Image: image})
 			names = append(names, item.Name)
 		}
 		return "save " + strings.Join(names, ", "), nil
@@ -439,9 +440,13 @@ func (c changes) Observe(_ context.Context, in Intent) (finding Finding, err err
 	})
 }
 
-func (c changes) Undo(_ context.Context, in Intent) error {
+func (c changes) HandOver(context.Context, *api.Transaction) (map[int]string, error) {
+	return nil, c.call("hand over", func() (string, error) { return "hand over", nil })
+}
+
+func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
 	name, target := c.itemOf(in)
-	return c.call("undo "+name, func() (string, error) {
+	return Undone{}, c.call("undo "+name, func() (string, error) {
 		switch c.targets[target] {
 		case wrote(name), "going":
 			c.targets[target] = c.images[name]

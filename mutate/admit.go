@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
 )
 
 // admitExisting refuses a target that is not there, or on its way out.
@@ -29,7 +30,11 @@ func (c Change) admitAlive(before *unstructured.Unstructured, op string) error {
 }
 
 func waitsFor(obj *unstructured.Unstructured) string {
-	if f := obj.GetFinalizers(); len(f) > 0 {
+	f := obj.GetFinalizers()
+	if obj.GetKind() == target.NamespaceKind.Kind && len(f) == 0 {
+		return " and waits until what is in it is gone"
+	}
+	if len(f) > 0 {
 		return fault.Printable(" and waits for its finalizers " + strings.Join(f, ", "))
 	}
 	return ""

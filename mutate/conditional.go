@@ -2,7 +2,6 @@ package mutate
 
 import (
 	"context"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,17 +47,12 @@ const attempts = 5
 
 // drifted is the conflict that a target meets which somebody has written since it
 // was prepared.
-func (c Change) drifted(op string, fields []snapshot.FieldConflict) error {
-	var list []string
-	for i, f := range fields {
-		if i == 5 {
-			list = append(list, "and more")
-			break
-		}
-		list = append(list, f.String())
-	}
-	return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has changed it since it was prepared: %s", strings.Join(list, ", ")).
+func (c Change) drifted(op string, found []snapshot.FieldConflict) error {
+	fields := c.fields(found)
+	err := c.fail(fault.Conflict, fault.Drifted, op, "somebody else has changed it since it was prepared: %s", listed(fields)).
 		WithHint("their version is kept; create the Transaction again to work from it")
+	err.Fields = fields
+	return err
 }
 
 // sameObject reports whether live is the object that uid names.
@@ -86,10 +80,30 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 	if image == nil {
 		return Version{}, c.fail(fault.Terminal, fault.BeforeImageLost, op, "the record lacks what the target was when it was prepared")
 	}
-	if fields := snapshot.Drift(image, live); len(fields) > 0 {
+	images, err := c.images(ctx, image, nil, live)
+	if err != nil {
+		return Version{}, err
+	}
+	if fields := c.disturbing(images.Drift()); len(fields) > 0 {
 		return Version{}, c.drifted(op, fields)
 	}
 	return VersionOf(live), nil
+}
+
+// disturbing leaves out what the control plane has written and a Patch does not
+// touch, such as the replicas under an autoscaler. An Update or a Delete would
+// overwrite it.
+func (c Change) disturbing(drift []snapshot.FieldConflict) []snapshot.FieldConflict {
+	if !c.applies {
+		return drift
+	}
+	var out []snapshot.FieldConflict
+	for _, f := range drift {
+		if !f.ByControllers() || f.SetBy(c.Content) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func (c Change) gone(live *unstructured.Unstructured, op string) error {
@@ -130,10 +144,10 @@ func (c Change) write(ctx context.Context, before Baseline, op string, send func
 }
 
 // stale reports an error that means: the target is not the one that was expected.
-// A missing one counts, and so does a body whose uid is another's, which the API
+// A missing one counts, one whose namespace is missing too, and so does a body whose uid is another's, which the API
 // server calls invalid.
 func stale(err error) bool {
-	return fault.Is(err, fault.StaleVersion) || fault.Is(err, fault.NotFound) || wrongUID(err)
+	return fault.Is(err, fault.StaleVersion) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) || wrongUID(err)
 }
 
 func wrongUID(err error) bool {

@@ -61,8 +61,7 @@ func TestCreateWhoseReplyIsLostIsFound(t *testing.T) {
 	}
 }
 
-// K16.
-func TestCreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
+func TestK16CreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	theirs := e.create(settings)
@@ -100,8 +99,17 @@ func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
 			e := newEnv(t)
 			i := e.prepare(0, api.Create, deployment).done()
 			write(e, i)
-			fails(t, i.undo(), fault.Conflict, fault.FieldConflict, "somebody", "kept")
+			err := i.undo()
+			fails(t, err, fault.Conflict, fault.FieldConflict, "somebody", "kept")
+			require.Len(t, fault.FieldsOf(err), 1)
+			assert.Equal(t, []string{"somebody"}, fault.FieldsOf(err)[0].Managers)
+			assert.Contains(t, []string{".metadata.labels.a", ".spec.replicas"}, fault.FieldsOf(err)[0].Path)
 			assert.NotNil(t, i.now())
+			// By force it goes all the same, and what was overwritten is listed.
+			i.change.Overwrite = true
+			i.undone()
+			i.restored()
+			assert.Equal(t, fault.FieldsOf(err), i.report.Overwritten)
 		})
 	}
 }
@@ -150,7 +158,7 @@ func TestUndoOfACreateThatSomebodyDeletedIsDone(t *testing.T) {
 	i.finds(mutate.NotApplied)
 }
 
-func TestUndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {
+func TestK17UndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	e.remove(i.object)
@@ -205,10 +213,13 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 	i.change.Contents = func(context.Context, *unstructured.Unstructured) ([]string, error) {
 		return []string{"ConfigMap theirs"}, nil
 	}
-	i.wire.requests()
-	fails(t, i.undo(), fault.Conflict, fault.NotEmpty, "ConfigMap theirs")
-	i.sent("GET")
-	assert.NotNil(t, i.now())
+	for _, force := range []bool{false, true} {
+		i.change.Overwrite = force
+		i.wire.requests()
+		fails(t, i.undo(), fault.Conflict, fault.NotEmpty, "ConfigMap theirs")
+		i.sent("GET")
+		assert.NotNil(t, i.now())
+	}
 }
 
 func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
@@ -226,8 +237,7 @@ func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
 	fails(t, later.tryPrepare(), fault.Terminal, fault.NotFound, "earlier in this Transaction")
 }
 
-// K13.
-func TestCreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
+func TestK13CreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	e.quota()

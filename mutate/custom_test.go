@@ -95,18 +95,6 @@ func TestAtomicObjectThatSomebodyAppliedTooIsAConflict(t *testing.T) {
 	}
 }
 
-// Lists are compared as a whole: another item is a conflict, not overwritten.
-func TestListIntoWhichSomebodyWroteIsAConflict(t *testing.T) {
-	e := newEnv(t)
-	e.widgets()
-	e.create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: gadget}, spec: {parts: [{name: lid, count: 1}], size: 1}}")
-	i := e.prepare(0, api.Patch, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: gadget}, spec: {parts: [{name: lid, count: 2}], size: 2}}").done()
-	e.apply("somebody", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: gadget}, spec: {parts: [{name: box, count: 1}]}}")
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".spec.parts", "somebody")
-	assert.Equal(t, int64(1), value(t, i.now(), "spec", "size"))
-	assert.Len(t, value(t, i.now(), "spec", "parts"), 2)
-}
-
 // An owner that wrote by another version of the kind gets its fields back too.
 func TestOwnerOfAnotherVersionIsBackAfterUndo(t *testing.T) {
 	const old = "{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 5, targetCPUUtilizationPercentage: 60}}"

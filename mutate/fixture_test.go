@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,10 +25,13 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/mutate"
@@ -108,6 +112,7 @@ type env struct {
 	wire      *wire
 	dynamic   dynamic.Interface // through the wire
 	resolver  *target.Resolver
+	types     *openapi.Types
 }
 
 func newEnv(t *testing.T) *env {
@@ -124,6 +129,7 @@ func newEnv(t *testing.T) *env {
 	e.dynamic, err = dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	discovery := memory.NewMemCacheClient(client.Kube.Discovery())
+	e.types = openapi.New(client.Kube.Discovery().OpenAPIV3(), clock.RealClock{}, zaptest.NewLogger(t))
 	e.resolver = target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(discovery), discovery)
 	return e
 }
@@ -247,6 +253,14 @@ func (e *env) merge(manager string, obj *unstructured.Unstructured, patch string
 	return got
 }
 
+// edit writes fields as somebody else, by a JSON patch.
+func (e *env) edit(obj *unstructured.Unstructured, patch string) *unstructured.Unstructured {
+	e.t.Helper()
+	got, err := e.resource(obj).Patch(e.t.Context(), obj.GetName(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
+	require.NoError(e.t, err)
+	return got
+}
+
 // apply writes fields as somebody else, by a forced apply.
 func (e *env) apply(manager, text string) *unstructured.Unstructured {
 	e.t.Helper()
@@ -276,6 +290,8 @@ type item struct {
 	object   *unstructured.Unstructured // names the target
 	record   snapshot.Record
 	baseline mutate.Baseline
+	warnings []string      // of the preparation
+	report   mutate.Undone // of the last undo
 }
 
 // plan makes the n-th change of a Transaction; content names the target, and a
@@ -293,7 +309,8 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 	i.change = mutate.Change{
 		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
 		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
-		OwnerThere: func(context.Context, metav1.OwnerReference) (bool, error) { return true, nil },
+		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
+		Cluster: e.dynamic,
 	}
 	if kind != api.Delete {
 		i.change.Content = obj.Object
@@ -309,17 +326,11 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
-	if err := i.strategy.Admit(i.change, before); err != nil {
-		return err
-	}
-	after, err := i.strategy.Try(ctx, i.change, mutate.BaselineOf(before))
+	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, before)
 	if err != nil {
 		return err
 	}
-	i.record.Before = before
-	if after != nil {
-		i.record.After = snapshot.Strip(after)
-	}
+	i.warnings, i.record.Before, i.record.After = forecast.Warnings, before, forecast.After
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)
 	require.NoError(i.t, err)
@@ -343,7 +354,9 @@ func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.base
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil
-	return i.strategy.Undo(i.t.Context(), c, i.record)
+	var err error
+	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)
+	return err
 }
 
 func (i *item) done() *item {

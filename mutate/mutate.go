@@ -3,10 +3,13 @@ package mutate
 import (
 	"context"
 	"errors"
+	"regexp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -22,6 +25,8 @@ type Change struct {
 	// Manager is the field manager of this item and of no other. Two applies by
 	// one manager to one object would drop each other's fields.
 	Manager string
+	// Family is what the field managers of all items of the Transaction begin with.
+	Family string
 	// Marker is what a created object carries in the annotation MarkerAnnotation.
 	Marker string
 	// Deferred is set when the change cannot be tried before earlier changes of
@@ -31,15 +36,34 @@ type Change struct {
 	Sensitive bool
 	// Resource reads and writes the target as the Transaction's ServiceAccount.
 	Resource dynamic.ResourceInterface
-	// OwnerThere tells whether the object that an owner reference of the target
-	// names exists under that uid, as far as the ServiceAccount can see.
-	OwnerThere func(ctx context.Context, owner metav1.OwnerReference) (bool, error)
+	// Cluster reads and writes what belongs to the target, such as the volume of a
+	// claim, as the Transaction's ServiceAccount; nil where nothing else is looked at.
+	Cluster dynamic.Interface
+	// Kin tells of owners and of what else the Transaction deletes; nil when nothing
+	// is known of them.
+	Kin Kin
 	// Recreated is set when a later change of the Transaction deleted the target, and
 	// taking that back has made it anew, under another uid.
 	Recreated bool
+	// Type tells how the fields of the target's kind merge.
+	Type func(ctx context.Context) (typed.ParseableType, error)
+	// Unforced makes a Patch fail where it would take a field from another manager.
+	Unforced bool
+	// Propagation says what a Delete does with the objects that the target owns.
+	Propagation metav1.DeletionPropagation
+	// AcceptLoss allows what cannot be wholly taken back.
+	AcceptLoss bool
+	// Last is set when no other change comes after this one, Tail when none but
+	// Deletes do.
+	Last, Tail bool
+	// Overwrite makes Undo restore the fields too that others have written since.
+	Overwrite bool
 	// Contents names some of what would go with the target if it were deleted; nil
 	// for a kind that holds nothing.
 	Contents func(ctx context.Context, live *unstructured.Unstructured) ([]string, error)
+
+	// applies is set by Patch: nothing but the fields of Content is written.
+	applies bool
 }
 
 // MarkerAnnotation is set on objects that a Transaction creates. It shows, after
@@ -65,8 +89,9 @@ const (
 // when it was prepared, nil if it did not exist.
 type Strategy interface {
 	// Admit refuses a change that the target, as it is, does not allow, or that
-	// could not be taken back.
-	Admit(c Change, before *unstructured.Unstructured) error
+	// could not be taken back. It gives what is hard to take back about one that it
+	// lets pass.
+	Admit(ctx context.Context, c Change, before *unstructured.Unstructured) (warnings []string, err error)
 	// Try dry-runs the change and gives what the target would be; nil when that
 	// cannot be known.
 	Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error)
@@ -74,11 +99,22 @@ type Strategy interface {
 	Do(ctx context.Context, c Change, before Baseline) error
 	// Observe looks whether the change is in effect.
 	Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error)
-	// Undo takes the change back. When it returns nil nothing is left of it.
-	Undo(ctx context.Context, c Change, record snapshot.Record) error
+	// Undo takes the change back. When it returns no error nothing is left of it.
+	Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error)
 	// Verbs lists what the ServiceAccount must be allowed to do to the target, for
 	// the change and for its compensation.
 	Verbs() (change, compensation []string)
+}
+
+// Undone is what there is to say about a change that has been taken back.
+type Undone struct {
+	// Reclaimed are fields that were left alone because whoever owned them before
+	// the change owns them again.
+	Reclaimed []fault.Field
+	// Overwritten are fields that others had written since.
+	Overwritten []fault.Field
+	// Notes say what else is not just as it was, and need not be.
+	Notes []string
 }
 
 // For gives the strategy of a type of change.
@@ -123,6 +159,18 @@ func (c Change) fail(class fault.Class, reason, op, format string, args ...any) 
 }
 
 func (c Change) ours(manager string) bool { return manager == c.Manager }
+
+// sibling reports whether a manager is that of an item of this Transaction.
+func (c Change) sibling(manager string) bool {
+	return c.Family != "" && strings.HasPrefix(manager, c.Family)
+}
+
+// family reports whether a manager is of this Transaction, or is what another has
+// left: the heir, or one of an item of a Transaction that was let go half-way.
+func family(manager string) bool { return manager == Heir || itemManager.MatchString(manager) }
+
+// itemManager is what the managers of items look like.
+var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)
 
 // owns reports whether the change has left its mark on an object.
 func (c Change) owns(obj *unstructured.Unstructured) bool {

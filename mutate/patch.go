@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/internal/fault"
 	"janus.io/janus/snapshot"
 )
 
@@ -18,12 +21,13 @@ import (
 // that has vanished.
 type patchStrategy struct{}
 
-func (patchStrategy) Admit(c Change, before *unstructured.Unstructured) error {
-	return c.admitExisting(before, "patch")
+func (patchStrategy) Admit(_ context.Context, c Change, before *unstructured.Unstructured) ([]string, error) {
+	return nil, c.admitExisting(before, "patch")
 }
 
 func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
 	var after *unstructured.Unstructured
+	c.applies = true
 	err := c.write(ctx, before, "dry-run the patch of", func(meets Version) (err error) {
 		after, err = c.apply(ctx, meets, true)
 		return err
@@ -32,6 +36,7 @@ func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstr
 }
 
 func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) error {
+	c.applies = true
 	return c.write(ctx, before, "patch", func(meets Version) error {
 		_, err := c.apply(ctx, meets, false)
 		return err
@@ -43,17 +48,69 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 	if err != nil {
 		return nil, fmt.Errorf("encode the content: %w", err)
 	}
-	force := true
-	return c.Resource.Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager: c.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
-	})
+	send := func(force bool) (*unstructured.Unstructured, error) {
+		return c.Resource.Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+			FieldManager: c.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+		})
+	}
+	if !c.Unforced {
+		return send(true)
+	}
+	after, err := send(false)
+	if err == nil || !fault.Is(err, fault.FieldConflict) {
+		return after, err
+	}
+	if others := c.contenders(err); len(others) > 0 {
+		return nil, c.contended(others)
+	}
+	return send(true)
+}
+
+// contenders are the managers, and their fields, that an unforced apply met, but for
+// those that belong to this Transaction or that earlier ones have left.
+func (c Change) contenders(err error) []fault.Field {
+	status, _ := fault.Status(err)
+	if status.Details == nil {
+		return nil
+	}
+	var out []fault.Field
+	for _, cause := range status.Details.Causes {
+		manager := managerIn(cause.Message)
+		if cause.Type != metav1.CauseTypeFieldManagerConflict || family(manager) {
+			continue
+		}
+		out = append(out, fault.Field{Path: c.path(cause.Field), Managers: []string{fault.Printable(manager)}})
+	}
+	return out
+}
+
+// managerIn gives the manager that the API server names in the cause of a conflict:
+// conflict with "kubectl" using apps/v1 at ...
+func managerIn(message string) string {
+	_, quoted, _ := strings.Cut(message, "conflict with ")
+	prefix, err := strconv.QuotedPrefix(quoted)
+	if err != nil {
+		return message
+	}
+	manager, err := strconv.Unquote(prefix)
+	if err != nil {
+		return message
+	}
+	return manager
+}
+
+func (c Change) contended(fields []fault.Field) error {
+	err := c.fail(fault.Conflict, fault.FieldConflict, "patch", "others own fields that it sets, and force is false: %s", listed(fields)).
+		WithHint("leave force out to take the fields, or agree with who writes them")
+	err.Fields = fields
+	return err
 }
 
 func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
 	return c.observeWrite(ctx, record)
 }
 
-func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) error {
+func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
 	return c.restore(ctx, record)
 }
 

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -38,7 +36,11 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 	case record.After == nil:
 		return Diverged, nil
 	}
-	switch snapshot.Stand(before, record.After, live) {
+	images, err := c.images(ctx, before, record.After, live)
+	if err != nil {
+		return Diverged, err
+	}
+	switch images.Stand() {
 	case snapshot.AtAfter:
 		return Applied, nil
 	case snapshot.AtBefore:
@@ -52,45 +54,46 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 // each under the resourceVersion just read. The API server does not take both in
 // one request. A crash between the two is harmless: the next call finds no value
 // to restore and goes on with the owners.
-func (c Change) restore(ctx context.Context, record snapshot.Record) error {
+func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, error) {
 	if record.Before == nil || record.After == nil {
-		return c.incomplete(record)
+		return Undone{}, c.incomplete(record)
 	}
 	for range attempts {
-		done, err := c.restoreOnce(ctx, record)
-		if err == nil && done {
-			return nil
-		}
-		if err != nil && !stale(err) {
-			return c.wrap(err, "restore")
+		undone, err := c.restoreOnce(ctx, record)
+		if !stale(err) {
+			return undone, c.wrap(err, "restore")
 		}
 	}
-	return c.fail(fault.Retryable, fault.StaleVersion, "restore", "it changes faster than it can be written")
+	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "restore", "it changes faster than it can be written")
 }
 
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (bool, error) {
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (Undone, error) {
 	live, err := Read(ctx, c)
 	if err != nil {
-		return false, err
+		return Undone{}, err
 	}
 	if !c.sameOrRecreated(live, record) {
-		return true, c.cannotRestore(live, record)
+		return Undone{}, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return true, c.fail(fault.Conflict, fault.Drifted, "restore", "somebody has deleted it since it was changed%s", waitsFor(live))
+		return Undone{}, c.fail(fault.Conflict, fault.Drifted, "restore", "somebody has deleted it since it was changed%s", waitsFor(live))
 	}
-	wanted := snapshot.Restore(record.Before, record.After, live, c.ours)
-	live, err = c.patchValues(ctx, live, wanted.Desired)
+	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {
-		return false, err
+		return Undone{}, err
 	}
-	if err := c.patchOwners(ctx, record, live); err != nil {
-		return false, err
+	wanted := images.Restore()
+	images.Live, err = c.patchValues(ctx, live, wanted.Desired)
+	if err != nil {
+		return Undone{}, err
 	}
-	if len(wanted.Conflicts) > 0 {
-		return true, c.conflicting(wanted.Conflicts)
+	if err := c.patchOwners(ctx, images); err != nil {
+		return Undone{}, err
 	}
-	return true, nil
+	if len(wanted.Conflicts) > 0 && !c.Overwrite {
+		return Undone{}, c.conflicting(wanted.Conflicts)
+	}
+	return Undone{Reclaimed: c.fields(wanted.Reclaimed), Overwritten: c.fields(wanted.Conflicts)}, nil
 }
 
 // incomplete refuses a record that lacks an image. None is made of an Update or a
@@ -109,7 +112,7 @@ func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot
 		return true
 	}
 	return c.Recreated && live != nil && (c.owns(live) || restored(live, record.Before) ||
-		equality.Semantic.DeepEqual(snapshot.ForCreate(live).Object, snapshot.ForCreate(record.After).Object))
+		len(snapshot.Images{Before: snapshot.ForCreate(record.After), Live: snapshot.ForCreate(live)}.Drift()) == 0)
 }
 
 func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {
@@ -121,13 +124,12 @@ func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.R
 		WithHint("theirs is kept")
 }
 
-func (c Change) conflicting(fields []snapshot.FieldConflict) error {
-	var list []string
-	for _, f := range fields {
-		list = append(list, f.String())
-	}
-	return c.fail(fault.Conflict, fault.FieldConflict, "restore", "somebody else has written fields since they were changed: %s", strings.Join(list, ", ")).
+func (c Change) conflicting(found []snapshot.FieldConflict) error {
+	fields := c.fields(found)
+	err := c.fail(fault.Conflict, fault.FieldConflict, "restore", "somebody else has written fields since they were changed: %s", listed(fields)).
 		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
+	err.Fields = fields
+	return err
 }
 
 // patchValues writes the difference between live and what is wanted, if there is
@@ -148,15 +150,15 @@ func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unst
 }
 
 // patchOwners gives the fields back to the managers that owned them.
-func (c Change) patchOwners(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) error {
-	entries, changed, err := snapshot.RestoreOwners(record.Before, record.After, live, c.ours)
+func (c Change) patchOwners(ctx context.Context, images snapshot.Images) error {
+	entries, changed, err := images.RestoreOwners()
 	if err != nil {
 		return c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
 	}
 	if !changed {
 		return nil
 	}
-	return c.setOwners(ctx, entries, live)
+	return c.setOwners(ctx, entries, images.Live)
 }
 
 func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) error {

@@ -64,13 +64,16 @@ func TestUndoIsAConflictWhereSomebodyAppliedTheSameValue(t *testing.T) {
 	})
 }
 
-// The same, of a manager that owned the field before the change.
-func TestUndoIsAConflictWhereTheFormerOwnerAppliedTheSameValue(t *testing.T) {
+// The same, of a manager that owned the field before the change: it has taken it
+// again, and keeps it.
+func TestUndoLeavesWhatTheFormerOwnerHasTakenAgain(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.apply("kubectl", settingsChanged)
-		fails(i.t, i.undo(), fault.Conflict, fault.FieldConflict, ".data.color", "kubectl")
+		i.undone()
+		assert.Equal(i.t, []fault.Field{{Path: ".data.color", Managers: []string{"kubectl"}, Now: `"red"`, Before: `"blue"`}}, i.report.Reclaimed)
 		assert.Equal(i.t, "red", value(i.t, i.now(), "data", "color"))
+		assert.True(i.t, owns(i.now(), "kubectl", ".data.color"))
 	})
 }
 
@@ -337,18 +340,6 @@ func TestForcedApplyIsTakenBackWithOwnersAndTheirTimes(t *testing.T) {
 		assert.Equal(t, int64(6), value(t, i.now(), "spec", "replicas"))
 		i.restored()
 	}
-}
-
-func TestAutoscalerThatMovedOnKeepsItsReplicas(t *testing.T) {
-	e := newEnv(t)
-	obj := e.create(deployment)
-	e.merge("autoscaler", obj, `{"spec":{"replicas":6}}`, "scale")
-	i := e.prepare(0, api.Patch, deploymentChanged).done()
-	e.merge("autoscaler", obj, `{"spec":{"replicas":7}}`, "scale")
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".spec.replicas", "autoscaler")
-	assert.Equal(t, int64(7), value(t, i.now(), "spec", "replicas"))
-	image := value(t, i.now(), "spec", "template", "spec", "containers").([]any)[0].(map[string]any)["image"]
-	assert.Equal(t, "example.com/web:1", image, "the other fields are restored")
 }
 
 // K19: what controllers write is not ours.

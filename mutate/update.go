@@ -12,8 +12,8 @@ import (
 // updateStrategy replaces the target by the content.
 type updateStrategy struct{}
 
-func (updateStrategy) Admit(c Change, before *unstructured.Unstructured) error {
-	return c.admitExisting(before, "update")
+func (updateStrategy) Admit(_ context.Context, c Change, before *unstructured.Unstructured) ([]string, error) {
+	return nil, c.admitExisting(before, "update")
 }
 
 func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
@@ -42,7 +42,7 @@ func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Rec
 	return c.observeWrite(ctx, record)
 }
 
-func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) error {
+func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
 	return c.restore(ctx, record)
 }
 

@@ -22,24 +22,24 @@ const (
 // although the change took it from them. The entries that the API server makes by
 // itself assert nothing: ours may be among those that it merged. What is not
 // readable is taken as claimed by nobody; RestoreOwners reports it.
-func claimed(before, after, live *unstructured.Unstructured, ours func(string) bool) *fieldpath.Set {
+func (i Images) claimed() *fieldpath.Set {
 	out := fieldpath.NewSet()
-	previous, err := entriesOf(before)
+	previous, err := entriesOf(i.Before)
 	if err != nil {
 		return out
 	}
-	current, err := entriesOf(live)
+	current, err := entriesOf(i.Live)
 	if err != nil {
 		return out
 	}
-	change, all := stepOf(before, after), previous.union().Union(current.union())
+	change, all := i.step(), previous.union().Union(current.union())
 	for _, e := range current {
-		if ours(e.Manager) || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
+		if i.Ours(e.Manager) || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
 			continue
 		}
 		had := previous.find(e.owner).set
 		e.set.Iterate(func(p fieldpath.Path) {
-			if !isStatus(p) && (!had.Has(p) || change.takes(all, p)) {
+			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || change.takes(all, p)) {
 				out.Insert(p.Copy())
 			}
 		})
@@ -62,14 +62,19 @@ func ownersBelow(obj *unstructured.Unstructured, path fieldpath.Path, ours func(
 	seen := map[string]bool{}
 	var out []string
 	for _, e := range list {
-		holds := holdsBelow(e.set, path) || holdsAtomic(e.set, all, path)
-		if holds && !ours(e.Manager) && !seen[e.Manager] {
+		if e.holds(all, path) && !ours(e.Manager) && !seen[e.Manager] {
 			seen[e.Manager] = true
 			out = append(out, e.Manager)
 		}
 	}
 	sort.Strings(out)
 	return out
+}
+
+// holds reports whether an entry has path or anything below it, or something
+// atomic that path is part of. all is what anybody owns.
+func (e entry) holds(all *fieldpath.Set, path fieldpath.Path) bool {
+	return holdsBelow(e.set, path) || holdsAtomic(e.set, all, path)
 }
 
 func (l entries) union() *fieldpath.Set {

@@ -13,7 +13,7 @@ func TestDriftNamesFieldsAndTheirOwners(t *testing.T) {
 	live.SetResourceVersion("2")
 	live.SetGeneration(2)
 	var got []string
-	for _, f := range Drift(before, live) {
+	for _, f := range drift(before, live) {
 		got = append(got, f.String())
 	}
 	if want := []string{".a (now of alice)", ".l (now of alice)", ".m.y.z (now of bob)"}; !slices.Equal(got, want) {
@@ -22,7 +22,7 @@ func TestDriftNamesFieldsAndTheirOwners(t *testing.T) {
 }
 
 func TestDriftOfARemovedFieldNamesNobody(t *testing.T) {
-	got := Drift(thingOf(t, `{"a":1,"m":{}}`), owned(t, `{}`, by("alice", updated, 1, `{"f:b":{}}`)))
+	got := drift(thingOf(t, `{"a":1,"m":{}}`), owned(t, `{}`, by("alice", updated, 1, `{"f:b":{}}`)))
 	if len(got) != 2 || got[0].String() != ".a" || got[1].String() != ".m" {
 		t.Errorf("got %v", got)
 	}
@@ -30,7 +30,7 @@ func TestDriftOfARemovedFieldNamesNobody(t *testing.T) {
 
 // What is owned as a whole has its owner named for a part of it.
 func TestDriftInsideAnAtomicObjectNamesItsOwner(t *testing.T) {
-	got := Drift(thingOf(t, `{"selector":{"a":"1"}}`), owned(t, `{"selector":{"a":"2"}}`, by("alice", applied, 1, `{"f:selector":{}}`)))
+	got := drift(thingOf(t, `{"selector":{"a":"1"}}`), owned(t, `{"selector":{"a":"2"}}`, by("alice", applied, 1, `{"f:selector":{}}`)))
 	if len(got) != 1 || got[0].String() != ".selector.a (now of alice)" {
 		t.Errorf("got %v", got)
 	}
@@ -40,8 +40,8 @@ func TestThereIsDriftIffTheFieldsDiffer(t *testing.T) {
 	r := random(9)
 	for range 1000 {
 		x, y := anyObject(r), anyObject(r)
-		if drift := Drift(thing(x), thing(y)); (len(drift) == 0) != reflect.DeepEqual(x, y) {
-			t.Fatalf("%v and %v: drift %v", x, y, drift)
+		if found := drift(thing(x), thing(y)); (len(found) == 0) != reflect.DeepEqual(x, y) {
+			t.Fatalf("%v and %v: drift %v", x, y, found)
 		}
 	}
 }

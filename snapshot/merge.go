@@ -3,7 +3,6 @@ package snapshot
 import (
 	"fmt"
 	"reflect"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,10 @@ type FieldConflict struct {
 	Path string
 	// Managers are those that own the field now, or something below it.
 	Managers []string
+	// Now is its value, and Before the one it had: nil when there is none.
+	Now, Before any
+
+	path fieldpath.Path
 }
 
 func (c FieldConflict) String() string {
@@ -31,33 +34,36 @@ func (c FieldConflict) String() string {
 type Restoration struct {
 	// Desired is live with the fields of the change as they were before it.
 	Desired *unstructured.Unstructured
-	// Conflicts are the fields that keep their live value.
+	// Conflicts are the fields that others have written since. They keep their live
+	// value, unless they were to be restored by force.
 	Conflicts []FieldConflict
+	// Reclaimed are the fields that keep their live value because whoever owned
+	// them before the change owns them again.
+	Reclaimed []FieldConflict
 }
 
-// Restore takes the step from before to after back on top of live. before is the
-// before-image, after what the change made of it, live what is there now; ours
-// tells the managers of the change. Metadata of the server and status are left as
-// they are in live.
+// Restore takes the step from before to after back on top of live.
 //
 // A field that the change did not alter is nobody's business here. One that it
 // did alter gets its old value if it still has the new one and nobody else has
 // claimed it since; if it has its old value already there is nothing to do;
-// anything else is a conflict. Lists are compared as a whole. What controllers are
+// anything else is a conflict, unless it has been reclaimed. Objects and keyed
+// lists are merged in parts, what is atomic as a whole. What controllers are
 // known to write is never a conflict.
-func Restore(before, after, live *unstructured.Unstructured, ours func(manager string) bool) Restoration {
-	m := merger{live: live, ours: ours, claimed: claimed(before, after, live, ours), owned: ownedByAnybody(before, live)}
-	merged := m.value(nil, Strip(before).Object, Strip(after).Object, Strip(live).Object)
-	desired := live.DeepCopy()
+func (i Images) Restore() Restoration {
+	types, whole := root(i.Type)
+	m := merger{Images: i, types: types, claimed: i.claimed(), owned: ownedByAnybody(i.Before, i.Live)}
+	merged := m.value(whole, i.content(i.Before), i.content(i.After), i.content(i.Live))
+	desired := i.Live.DeepCopy()
 	if object, ok := merged.(map[string]any); ok {
-		overlay(desired.Object, object)
+		overlay(desired.Object, i.content(i.Live), object)
 	}
-	return Restoration{Desired: desired, Conflicts: m.conflicts}
+	return Restoration{Desired: desired, Conflicts: m.conflicts, Reclaimed: m.reclaimed}
 }
 
-// overlay puts the merged fields over live and keeps what Strip took off live.
-func overlay(live, merged map[string]any) {
-	kept := Strip(&unstructured.Unstructured{Object: live}).Object
+// overlay puts the merged fields over live in place of those that were compared,
+// and keeps everything else.
+func overlay(live, kept, merged map[string]any) {
 	for key := range kept {
 		if _, ok := merged[key]; !ok && key != "metadata" {
 			delete(live, key)
@@ -82,80 +88,152 @@ func overlay(live, merged map[string]any) {
 }
 
 type merger struct {
-	live      *unstructured.Unstructured
-	ours      func(string) bool
+	Images
+	types     typing
 	claimed   *fieldpath.Set
 	owned     *fieldpath.Set // by anybody
 	conflicts []FieldConflict
+	reclaimed []FieldConflict
 }
 
-// absent stands for a field that is not there; nil is an explicit null.
-type absent struct{}
-
-func (m *merger) value(path fieldpath.Path, before, after, live any) any {
+func (m *merger) value(n node, before, after, live any) any {
 	switch {
 	case reflect.DeepEqual(before, after), reflect.DeepEqual(live, before):
 		return live
-	case reflect.DeepEqual(live, after) && !holdsBelow(m.claimed, path):
+	case reflect.DeepEqual(live, after) && !holdsBelow(m.claimed, n.path):
 		return before
-	case controllerFields.Has(path):
+	case m.isControllers(n.path):
 		return live
+	case before == (absent{}) && live != (absent{}) && isItem(n.path):
+		// An item that the change added stays together.
+		return m.dispute(n, before, live)
+	case before != (absent{}) && after != (absent{}) && live == (absent{}) && isItem(n.path):
+		return m.removed(n, before, after)
 	}
-	b, bok := asMap(before)
-	a, aok := asMap(after)
-	l, lok := asMap(live)
-	atomic := m.claimed.Has(path) && len(l) > 0 && isLeaf(m.owned, path)
-	if !bok || !aok || !lok || atomic {
-		m.conflicts = append(m.conflicts, FieldConflict{Path: path.String(), Managers: ownersBelow(m.live, path, m.ours)})
-		return live
+	parts, ok := m.types.split(n, before, after, live)
+	if !ok || m.ownedWhole(n, live) {
+		return m.dispute(n, before, live)
 	}
-	return m.fields(path, b, a, l, before == (absent{}) || live == (absent{}))
+	return m.parts(parts, before, live)
 }
 
-// fields merges an object field by field. One that the change added whole, or that
-// others removed whole, is not there when there is nothing in it.
-func (m *merger) fields(path fieldpath.Path, before, after, live map[string]any, optional bool) any {
-	out := map[string]any{}
-	for _, name := range fieldNames(before, after, live) {
-		below := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
-		v := m.value(below, field(before, name), field(after, name), field(live, name))
-		if v != (absent{}) {
-			out[name] = v
-		}
-	}
-	if optional && len(out) == 0 {
-		return absent{}
-	}
-	return out
-}
+// isItem reports whether a path ends in an item of a keyed list.
+func isItem(path fieldpath.Path) bool { return len(path) > 0 && path[len(path)-1].Key != nil }
 
-// asMap gives a value as an object; a field that is not there is an empty one.
-func asMap(v any) (map[string]any, bool) {
-	if v == (absent{}) {
-		return nil, true
-	}
-	object, ok := v.(map[string]any)
-	return object, ok
-}
-
-func field(object map[string]any, name string) any {
-	if v, ok := object[name]; ok {
-		return v
+// removed decides about an item that the change altered and others have removed:
+// what it had before cannot be put back without the item.
+func (m *merger) removed(n node, before, after any) any {
+	known := len(m.conflicts)
+	m.missing(n, before, after)
+	if m.Force && len(m.conflicts) > known {
+		return before
 	}
 	return absent{}
 }
 
-func fieldNames(objects ...map[string]any) []string {
-	seen := map[string]bool{}
-	var names []string
-	for _, o := range objects {
-		for name := range o {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
+// missing disputes every field of a removed item that the change altered, but for
+// those that it added.
+func (m *merger) missing(n node, before, after any) {
+	if before == (absent{}) || reflect.DeepEqual(before, after) {
+		return
+	}
+	parts, ok := m.types.split(n, before, after)
+	if after == (absent{}) || !ok {
+		m.dispute(n, before, absent{})
+		return
+	}
+	for _, p := range parts {
+		m.missing(p.node, p.values[0], p.values[1])
+	}
+}
+
+// ownedWhole reports whether an object of which no schema is known has been
+// claimed as one value.
+func (m *merger) ownedWhole(n node, live any) bool {
+	object, _ := live.(map[string]any)
+	return m.types.deduced && m.claimed.Has(n.path) && len(object) > 0 && isLeaf(m.owned, n.path)
+}
+
+// parts puts an object or a list together again. One that the change added whole,
+// or that others removed whole, is not there when there is nothing in it.
+func (m *merger) parts(parts []child, before, live any) any {
+	var there []child
+	for _, p := range parts {
+		merged := m.value(p.node, p.values[0], p.values[1], p.values[2])
+		if merged != (absent{}) {
+			p.values = append(p.values, merged)
+			there = append(there, p)
 		}
 	}
-	sort.Strings(names)
-	return names
+	if len(there) == 0 && (before == (absent{}) || live == (absent{})) {
+		return absent{}
+	}
+	if isList(before) || isList(live) {
+		return inOrder(there)
+	}
+	out := map[string]any{}
+	for _, c := range there {
+		out[*c.path[len(c.path)-1].FieldName] = c.values[3]
+	}
+	return out
+}
+
+// dispute decides about a value that is neither as before nor untouched since.
+func (m *merger) dispute(n node, before, live any) any {
+	owners := ownersBelow(m.Live, n.path, m.Ours)
+	found := FieldConflict{Path: n.path.String(), Managers: owners, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
+	switch {
+	case len(owners) == 0 && live != (absent{}) && m.whole(n, live) && Owned(m.Live, m.Ours):
+		// Whoever writes a value owns it. Nobody else does: it is what the server has
+		// made of our own write, such as a port that it chose anew.
+		return before
+	case len(owners) > 0 && live != (absent{}) && m.ownedBefore(n.path):
+		m.reclaimed = append(m.reclaimed, found)
+		return live
+	case m.Force:
+		m.conflicts = append(m.conflicts, found)
+		return before
+	default:
+		m.conflicts = append(m.conflicts, found)
+		return live
+	}
+}
+
+func orNil(v any) any {
+	if v == (absent{}) {
+		return nil
+	}
+	return v
+}
+
+// whole reports whether nothing can be removed from a value without its owner
+// changing: one that is owned in parts shows no trace of a part that was removed.
+func (m *merger) whole(n node, live any) bool {
+	return isItem(n.path) || m.types.atomic(n, live)
+}
+
+// ownedBefore reports whether everybody but us who owns a field now owned it
+// before the change. As long as nobody owns the replicas of a workload, the API
+// server does not record who scales it: then whoever does so now is taken for
+// whoever did before.
+func (m *merger) ownedBefore(path fieldpath.Path) bool {
+	previous, err := entriesOf(m.Before)
+	if err != nil {
+		return false
+	}
+	current, err := entriesOf(m.Live)
+	if err != nil {
+		return false
+	}
+	had, has := previous.union(), current.union()
+	unowned := !entry{set: had}.holds(had, path)
+	for _, e := range current {
+		switch {
+		case m.Ours(e.Manager), !e.holds(has, path), previous.find(e.owner).holds(had, path):
+		case unowned && e.Subresource == "scale":
+		default:
+			return false
+		}
+	}
+	return true
 }

@@ -1,11 +1,11 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -66,7 +66,7 @@ func TestRestore(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before, after, live := thingOf(t, c.before), thingOf(t, c.after), thingOf(t, c.live)
 			untouched := []*unstructured.Unstructured{before.DeepCopy(), after.DeepCopy(), live.DeepCopy()}
-			got := Restore(before, after, live, nobody)
+			got := restore(before, after, live, nobody)
 			if want := thingOf(t, c.want); !reflect.DeepEqual(got.Desired, want) {
 				t.Errorf("got %v, want %v", got.Desired.Object, want.Object)
 			}
@@ -89,7 +89,7 @@ func TestRestoreLeavesServerMetadataAndStatusOfLive(t *testing.T) {
 	after := thingOf(t, `{"a":2,"metadata":{"labels":{"x":"2"}}}`)
 	live := thingOf(t, `{"a":2,"status":{"phase":"new"},"metadata":{"uid":"u","resourceVersion":"7","generation":2,"labels":{"x":"2"},"finalizers":["f"]}}`)
 	want := thingOf(t, `{"a":1,"status":{"phase":"new"},"metadata":{"uid":"u","resourceVersion":"7","generation":2,"labels":{"x":"1"},"finalizers":["f"]}}`)
-	if got := Restore(before, after, live, nobody); !reflect.DeepEqual(got.Desired, want) || len(got.Conflicts) > 0 {
+	if got := restore(before, after, live, nobody); !reflect.DeepEqual(got.Desired, want) || len(got.Conflicts) > 0 {
 		t.Errorf("got %v %v, want %v", got.Desired.Object, got.Conflicts, want.Object)
 	}
 }
@@ -103,18 +103,18 @@ func TestWhatControllersWriteIsNeverAConflict(t *testing.T) {
 	after := thingOf(t, `{"a":2,"metadata":{"annotations":{"note":"x"}}}`)
 	live := revision("2")
 	live.Object["a"] = int64(2)
-	got := Restore(revision("1"), after, live, nobody)
+	got := restore(revision("1"), after, live, nobody)
 	if len(got.Conflicts) > 0 || !reflect.DeepEqual(got.Desired, revision("2")) {
 		t.Errorf("got %v %v", got.Desired.Object, got.Conflicts)
 	}
-	if Stand(revision("1"), after, live) != AtAfter {
-		t.Errorf("it stands at %v", Stand(revision("1"), after, live))
+	if stand(revision("1"), after, live) != AtAfter {
+		t.Errorf("it stands at %v", stand(revision("1"), after, live))
 	}
-	if drift := Drift(revision("1"), revision("2")); len(drift) > 0 {
-		t.Errorf("drift %v", drift)
+	if found := drift(revision("1"), revision("2")); len(found) > 0 {
+		t.Errorf("drift %v", found)
 	}
-	if drift := Drift(thingOf(t, `{}`), thingOf(t, `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"1"}}}`)); len(drift) > 0 {
-		t.Errorf("drift %v", drift)
+	if found := drift(thingOf(t, `{}`), thingOf(t, `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"1"}}}`)); len(found) > 0 {
+		t.Errorf("drift %v", found)
 	}
 }
 
@@ -140,8 +140,8 @@ func TestStand(t *testing.T) {
 		{`{}`, `{"m":{}}`, `{"m":{"b":1}}`, Mixed},
 	}
 	for _, c := range cases {
-		if got := Stand(thingOf(t, c.before), thingOf(t, c.after), thingOf(t, c.live)); got != c.want {
-			t.Errorf("Stand(%s, %s, %s) = %d, want %d", c.before, c.after, c.live, got, c.want)
+		if got := stand(thingOf(t, c.before), thingOf(t, c.after), thingOf(t, c.live)); got != c.want {
+			t.Errorf("stand(%s, %s, %s) = %d, want %d", c.before, c.after, c.live, got, c.want)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestEveryFieldIsRestoredOrKept(t *testing.T) {
 	r := random(1)
 	for range 1000 {
 		before, after, live := anyObject(r), anyObject(r), anyObject(r)
-		got := Restore(thing(before), thing(after), thing(live), nobody)
+		got := restore(thing(before), thing(after), thing(live), nobody)
 		b, a, l := leaves(before), leaves(after), leaves(live)
 		want, conflicts := map[string]any{}, []string(nil)
 		for _, field := range []map[string]any{b, a, l} {
@@ -185,43 +185,20 @@ func TestEveryFieldIsRestoredOrKept(t *testing.T) {
 	}
 }
 
-func FuzzRestore(f *testing.F) {
-	f.Add([]byte(`{"a":1,"m":{"b":null}}`), []byte(`{"a":2}`), []byte(`{"a":2,"c":[1]}`))
-	f.Add([]byte(`{"metadata":{"labels":{"a":"b"}}}`), []byte(`{"metadata":{"labels":{}}}`), []byte(`{"status":1}`))
-	f.Fuzz(func(t *testing.T, b, a, l []byte) {
-		var objects [3]*unstructured.Unstructured
-		for i, text := range [][]byte{b, a, l} {
-			var content map[string]any
-			if err := utiljson.Unmarshal(text, &content); err != nil || content == nil {
-				return
-			}
-			if _, ok := content["metadata"].(map[string]any); !ok {
-				delete(content, "metadata")
-			}
-			objects[i] = thing(content)
-		}
-		before, after, live := objects[0], objects[1], objects[2]
-		same := func(what string, got, want *unstructured.Unstructured) {
-			t.Helper()
-			x, _ := json.Marshal(got.Object)
-			y, _ := json.Marshal(want.Object)
-			if string(x) != string(y) {
-				t.Fatalf("%s: got %s, want %s", what, x, y)
-			}
-		}
-		r := Restore(before, after, after, nobody)
-		same("what the change made", Strip(r.Desired), Strip(before))
-		if len(r.Conflicts) > 0 {
-			t.Fatalf("conflicts with nobody: %v", r.Conflicts)
-		}
-		same("what was before", Restore(before, after, before, nobody).Desired, before)
-		same("a change of nothing", Restore(before, before, live, nobody).Desired, live)
-		once := Restore(before, after, live, nobody)
-		twice := Restore(before, after, once.Desired, nobody)
-		same("twice", twice.Desired, once.Desired)
-		Drift(before, live)
-		if Stand(before, after, after) != AtAfter {
-			t.Fatal("what the change made does not stand at after")
-		}
-	})
+// What follows are the comparisons of objects without a schema.
+
+func restore(before, after, live *unstructured.Unstructured, ours func(string) bool) Restoration {
+	return Images{Before: before, After: after, Live: live, Ours: ours}.Restore()
+}
+
+func restoreOwners(before, after, live *unstructured.Unstructured, ours func(string) bool) ([]metav1.ManagedFieldsEntry, bool, error) {
+	return Images{Before: before, After: after, Live: live, Ours: ours}.RestoreOwners()
+}
+
+func stand(before, after, live *unstructured.Unstructured) Standing {
+	return Images{Before: before, After: after, Live: live}.Stand()
+}
+
+func drift(before, live *unstructured.Unstructured) []FieldConflict {
+	return Images{Before: before, Live: live}.Drift()
 }

@@ -11,26 +11,26 @@ import (
 // RestoreOwners gives managedFields as they were before the change, as far as
 // others have not written since: our entries go, and what each manager owned
 // before and lost to the change comes back to it, limited to fields that exist.
-// Fields that somebody has claimed since stay theirs alone. live is the object
+// Fields that somebody has claimed since stay theirs alone. Live is the object
 // with its values restored already. The second result says whether anything is to
 // be written.
 //
 // What was lost to the change is told from what a manager gave up by itself by
 // its value: the change takes a field by changing it, and in no other way.
-func RestoreOwners(before, after, live *unstructured.Unstructured, ours func(string) bool) ([]metav1.ManagedFieldsEntry, bool, error) {
-	previous, err := entriesOf(before)
+func (i Images) RestoreOwners() ([]metav1.ManagedFieldsEntry, bool, error) {
+	previous, err := entriesOf(i.Before)
 	if err != nil {
 		return nil, false, err
 	}
-	current, err := entriesOf(live)
+	current, err := entriesOf(i.Live)
 	if err != nil {
 		return nil, false, err
 	}
 	r := restitution{
-		change: stepOf(before, after), taken: claimed(before, after, live, ours),
-		owned: previous.union().Union(current.union()), live: live,
+		change: i.step(), taken: i.claimed(),
+		owned: previous.union().Union(current.union()), live: i.Live,
 	}
-	current, err = r.withoutServersOwn(previous, others(current, ours))
+	current, err = r.withoutServersOwn(previous, others(current, i.Ours))
 	if err != nil {
 		return nil, false, err
 	}
@@ -58,7 +58,7 @@ func RestoreOwners(before, after, live *unstructured.Unstructured, ours func(str
 		}
 	}
 	sortAsServer(out)
-	return out, !sameEntries(out, live.GetManagedFields()), nil
+	return out, !sameEntries(out, i.Live.GetManagedFields()), nil
 }
 
 func others(l entries, ours func(string) bool) entries {
@@ -95,7 +95,10 @@ func (r restitution) lost(had, now entry) *fieldpath.Set {
 	}
 	out := fieldpath.NewSet()
 	gone.Iterate(func(p fieldpath.Path) {
-		if r.change.takes(r.owned, p) && !r.taken.Has(p) && exists(r.live.Object, p) {
+		now, there := valueAt(r.live.Object, p)
+		// Several may own an object or a list of which each owns a part.
+		shared := isContainer(now) && !isLeaf(r.owned, p)
+		if there && r.change.takes(r.owned, p) && (shared || !r.taken.Has(p)) {
 			out.Insert(p.Copy())
 		}
 	})

@@ -108,7 +108,7 @@ func TestOwnersAreRestoredAfterACrashBetweenValuesAndOwners(t *testing.T) {
 		s.update("creator", anyObject(r))
 		history(s, r, []string{"a", "b", "c"}, r.IntN(4))
 		before, after := change(s, r)
-		if desired := content(Restore(before, after, s.read(), isJanus).Desired); !reflect.DeepEqual(desired, s.object) {
+		if desired := content(restore(before, after, s.read(), isJanus).Desired); !reflect.DeepEqual(desired, s.object) {
 			s.update("janus", desired)
 		}
 		s.undo(before, after)
@@ -240,7 +240,7 @@ func TestRestoreOwners(t *testing.T) {
 			if c.values == "" {
 				c.values = was
 			}
-			got, changed, err := RestoreOwners(owned(t, was, c.before...), thingOf(t, `{"a":2,"b":1,"c":1}`), owned(t, c.values, c.live...), isJanus)
+			got, changed, err := restoreOwners(owned(t, was, c.before...), thingOf(t, `{"a":2,"b":1,"c":1}`), owned(t, c.values, c.live...), isJanus)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,15 +262,15 @@ func TestAtomicObjectThatSomebodyClaimedIsAConflict(t *testing.T) {
 	before := owned(t, `{"selector":{"a":"1"}}`, by("kubectl", applied, 1, `{"f:selector":{}}`))
 	after := thingOf(t, `{"selector":{"a":"2"}}`)
 	ours := owned(t, `{"selector":{"a":"2"}}`, by("janus", applied, 5, `{"f:selector":{}}`))
-	if r := Restore(before, after, ours, isJanus); len(r.Conflicts) > 0 || !reflect.DeepEqual(Strip(r.Desired), Strip(before)) {
+	if r := restore(before, after, ours, isJanus); len(r.Conflicts) > 0 || !reflect.DeepEqual(Strip(r.Desired), Strip(before)) {
 		t.Errorf("got %v %v", r.Desired.Object, r.Conflicts)
 	}
 	claimed := owned(t, `{"selector":{"a":"2"}}`, by("gitops", applied, 6, `{"f:selector":{}}`), by("janus", applied, 5, `{"f:selector":{}}`))
-	r := Restore(before, after, claimed, isJanus)
+	r := restore(before, after, claimed, isJanus)
 	if len(r.Conflicts) != 1 || r.Conflicts[0].String() != ".selector (now of gitops)" || !reflect.DeepEqual(r.Desired, claimed) {
 		t.Errorf("got %v %v", r.Desired.Object, r.Conflicts)
 	}
-	list, _, err := RestoreOwners(before, after, claimed, isJanus)
+	list, _, err := restoreOwners(before, after, claimed, isJanus)
 	if err != nil || len(list) != 1 || list[0].Manager != "gitops" {
 		t.Errorf("owners %v, %v", list, err)
 	}
@@ -283,11 +283,11 @@ func TestUnchangedItemsOfAListAreNoClaim(t *testing.T) {
 	after := thingOf(t, `{"l":[{"name":"x","n":1},{"name":"y"}]}`)
 	live := owned(t, `{"l":[{"name":"x","n":1},{"name":"y"}]}`, by("kubectl", applied, 1, items),
 		by("janus", applied, 5, `{"f:l":{"k:{\"name\":\"y\"}":{".":{},"f:name":{}}}}`))
-	r := Restore(before, after, live, isJanus)
+	r := restore(before, after, live, isJanus)
 	if len(r.Conflicts) > 0 || !reflect.DeepEqual(Strip(r.Desired), Strip(before)) {
 		t.Errorf("got %v %v", r.Desired.Object, r.Conflicts)
 	}
-	list, changed, err := RestoreOwners(before, after, owned(t, `{"l":[{"name":"x","n":1}]}`, live.GetManagedFields()...), isJanus)
+	list, changed, err := restoreOwners(before, after, owned(t, `{"l":[{"name":"x","n":1}]}`, live.GetManagedFields()...), isJanus)
 	if err != nil || !changed || !sameEntries(list, before.GetManagedFields()) {
 		t.Errorf("owners %v, %t, %v", list, changed, err)
 	}
@@ -296,7 +296,7 @@ func TestUnchangedItemsOfAListAreNoClaim(t *testing.T) {
 func TestUnreadableOwnersAreAnError(t *testing.T) {
 	good, bad := owned(t, `{"a":1}`), owned(t, `{"a":1}`, by("u", updated, 1, `{"k:1":{}}`))
 	for _, pair := range [][2]*unstructured.Unstructured{{good, bad}, {bad, good}} {
-		if _, _, err := RestoreOwners(pair[0], good, pair[1], isJanus); err == nil {
+		if _, _, err := restoreOwners(pair[0], good, pair[1], isJanus); err == nil {
 			t.Error("no error")
 		}
 	}
@@ -320,7 +320,7 @@ func FuzzOwners(f *testing.F) {
 		if _, err := entriesOf(before); err != nil {
 			return
 		}
-		list, changes, err := RestoreOwners(before, thing(after), live, isJanus)
+		list, changes, err := restoreOwners(before, thing(after), live, isJanus)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,10 +329,10 @@ func FuzzOwners(f *testing.F) {
 		if Owned(restored, isJanus) {
 			t.Fatal("ours is left")
 		}
-		if again, more, err := RestoreOwners(before, thing(after), restored, isJanus); err != nil || more && changes && !sameEntries(again, list) {
+		if again, more, err := restoreOwners(before, thing(after), restored, isJanus); err != nil || more && changes && !sameEntries(again, list) {
 			t.Fatalf("twice: %v %v, once: %v", again, err, list)
 		}
-		Restore(before, thing(after), live, isJanus)
-		Drift(before, live)
+		restore(before, thing(after), live, isJanus)
+		drift(before, live)
 	})
 }

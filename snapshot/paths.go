@@ -3,7 +3,6 @@ package snapshot
 import (
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
@@ -11,8 +10,8 @@ import (
 // step is what a change made of an object, without what the server sets.
 type step struct{ before, after map[string]any }
 
-func stepOf(before, after *unstructured.Unstructured) step {
-	return step{before: Strip(before).Object, after: Strip(after).Object}
+func (i Images) step() step {
+	return step{before: i.content(i.Before), after: i.content(i.After)}
 }
 
 // takes reports whether the step took a field from whoever owned it: the API

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strings"
+	"sync"
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -12,9 +13,10 @@ import (
 
 // Reader loads records of one Transaction. It reads an object only when a record
 // needs it, and at most once; what it keeps is no larger than what it has read.
-// It may not be used concurrently, and it lives no longer than one run of a
+// It may be used concurrently, and it lives no longer than one run of a
 // Transaction: what it has read it never looks at again.
 type Reader struct {
+	mu     sync.Mutex
 	store  *Store
 	owner  Owner
 	places []place
@@ -36,6 +38,8 @@ func (s *Store) Load(ctx context.Context, o Owner, ref v1alpha1.RollbackRef, ima
 // BeforeImageTampered where it is not what was saved. Who owns the object does not
 // matter, since the digest says more: a person may have put a lost one back.
 func (r *Reader) Load(ctx context.Context, image v1alpha1.BeforeImage) (Record, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var missing, wrong *place
 	for _, p := range r.order(image.Key) {
 		data, err := r.object(ctx, p)

@@ -151,11 +151,11 @@ func content(obj *unstructured.Unstructured) map[string]any {
 // undo takes a change back as package mutate does: values, then owners.
 func (s *standIn) undo(before, after *unstructured.Unstructured) Restoration {
 	s.t.Helper()
-	wanted := Restore(before, after, s.read(), isJanus)
+	wanted := restore(before, after, s.read(), isJanus)
 	if desired := content(wanted.Desired); !reflect.DeepEqual(desired, s.object) {
 		s.update("janus", desired)
 	}
-	list, changed, err := RestoreOwners(before, after, s.read(), isJanus)
+	list, changed, err := restoreOwners(before, after, s.read(), isJanus)
 	if err != nil {
 		s.t.Fatal(err)
 	}

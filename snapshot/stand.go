@@ -1,11 +1,6 @@
 package snapshot
 
-import (
-	"reflect"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
-)
+import "reflect"
 
 // Standing says how much of a change is to be seen on an object.
 type Standing int
@@ -22,9 +17,10 @@ const (
 // Stand compares the fields that the step from before to after alters with what
 // they are in live. A change that alters nothing stands at after.
 // What controllers are known to write does not count.
-func Stand(before, after, live *unstructured.Unstructured) Standing {
-	s := stander{}
-	s.value(nil, Strip(before).Object, Strip(after).Object, Strip(live).Object)
+func (i Images) Stand() Standing {
+	types, whole := root(i.Type)
+	s := stander{Images: i, types: types}
+	s.value(whole, i.content(i.Before), i.content(i.After), i.content(i.Live))
 	switch {
 	case s.other || s.old && s.new:
 		return Mixed
@@ -35,20 +31,23 @@ func Stand(before, after, live *unstructured.Unstructured) Standing {
 	}
 }
 
-type stander struct{ old, new, other bool }
+type stander struct {
+	Images
+	types           typing
+	old, new, other bool
+}
 
-func (s *stander) value(path fieldpath.Path, before, after, live any) {
-	if reflect.DeepEqual(before, after) || controllerFields.Has(path) {
+func (s *stander) value(n node, before, after, live any) {
+	if reflect.DeepEqual(before, after) || s.isControllers(n.path) {
 		return
 	}
-	b, bok := asMap(before)
-	a, aok := asMap(after)
-	l, lok := asMap(live)
-	switch {
-	case bok && aok && lok && len(b)+len(a) > 0:
-		for _, name := range fieldNames(b, a) {
-			s.value(append(path.Copy(), fieldpath.PathElement{FieldName: &name}), field(b, name), field(a, name), field(l, name))
+	if parts, ok := s.types.split(n, before, after, live); ok && !empty(before, after) {
+		for _, p := range parts {
+			s.value(p.node, p.values[0], p.values[1], p.values[2])
 		}
+		return
+	}
+	switch {
 	case reflect.DeepEqual(live, before):
 		s.old = true
 	case reflect.DeepEqual(live, after):
@@ -56,4 +55,16 @@ func (s *stander) value(path fieldpath.Path, before, after, live any) {
 	default:
 		s.other = true
 	}
+}
+
+// empty reports whether none of the values has anything in it.
+func empty(values ...any) bool {
+	for _, v := range values {
+		object, _ := v.(map[string]any)
+		list, _ := v.([]any)
+		if len(object)+len(list) > 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -113,6 +113,17 @@ type TransactionSpec struct {
 	// +optional
 	// +kubebuilder:default=Release
 	OnDelete DeletePolicy `json:"onDelete,omitempty"`
+
+	// conflictPolicy says what a rollback does with a field of a change that
+	// somebody else has written since: Fail (the default) keeps their value, takes
+	// back everything else, and ends Failed; Force gives the field its old value
+	// all the same. Either way status.items lists the fields and who wrote them. A
+	// field that its former owner has taken again, such as the replicas of an
+	// autoscaler, is kept and is no conflict.
+	//
+	// +optional
+	// +kubebuilder:default=Fail
+	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 }
 
 // Duration is a length of time written as Go writes it, such as 90s, 5m or 1h30m.
@@ -135,10 +146,25 @@ const (
 	DeleteRollback DeletePolicy = "Rollback"
 )
 
+// ConflictPolicy says what a rollback does with fields that others have written.
+//
+// +kubebuilder:validation:Enum=Fail;Force
+type ConflictPolicy string
+
+const (
+	// ConflictFail keeps their values and ends Failed.
+	ConflictFail ConflictPolicy = "Fail"
+	// ConflictForce restores the old values and says what was overwritten.
+	ConflictForce ConflictPolicy = "Force"
+)
+
 // Change is one entry of spec.changes: what to do, to which object, and with
 // what content.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) : has(self.content)",message="content is demanded for Create, Update and Patch, and has no meaning for Delete"
+// +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || self.type != 'Create'",message="acceptLoss has no meaning for Create, which can always be taken back"
 type Change struct {
 	// name identifies the change in status, events and logs; unique within the
 	// Transaction. The default is its position in the list, counted from 0.
@@ -166,7 +192,46 @@ type Change struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Content *runtime.RawExtension `json:"content,omitempty"`
+
+	// force says whether a Patch takes fields from other field managers (the
+	// default, true; status.items lists what was taken from whom). With false a
+	// field that another manager owns with another value makes the change fail,
+	// and the message names manager and field.
+	//
+	// +optional
+	Force *bool `json:"force,omitempty"`
+
+	// propagationPolicy says what a Delete does with the objects that the target
+	// owns: Background (the default) and Foreground delete them too, Foreground
+	// first of all; Orphan leaves them. A Deployment that was deleted with Orphan
+	// and is re-created by a rollback takes its ReplicaSets and Pods again, and
+	// nothing restarts; with the other two its Pods are new.
+	//
+	// +optional
+	PropagationPolicy Propagation `json:"propagationPolicy,omitempty"`
+
+	// acceptLoss allows a change that could not be wholly taken back, such as the
+	// deletion of a Namespace or of a Job, or setting immutable on a ConfigMap.
+	// Without it such a change is refused before anything is done. A rollback then
+	// restores what it can, and the message of the item says what is lost.
+	//
+	// +optional
+	AcceptLoss bool `json:"acceptLoss,omitempty"`
 }
+
+// Propagation says what a Delete does with the objects that its target owns.
+//
+// +kubebuilder:validation:Enum=Background;Foreground;Orphan
+type Propagation string
+
+const (
+	// PropagateBackground deletes them after the target.
+	PropagateBackground Propagation = "Background"
+	// PropagateForeground deletes them before the target.
+	PropagateForeground Propagation = "Foreground"
+	// PropagateOrphan leaves them.
+	PropagateOrphan Propagation = "Orphan"
+)
 
 // ChangeType is what to do with a target.
 //

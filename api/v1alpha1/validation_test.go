@@ -13,12 +13,15 @@ import (
 )
 
 const (
-	contentRule   = "content is demanded for Create, Update and Patch, and has no meaning for Delete"
-	immutableRule = "spec is immutable: create another Transaction instead"
-	lockRule      = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
-	timeoutRule   = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
-	nameRule      = "the name of a change must be unique; the default is its position in the list"
-	noDuration    = `Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: `
+	contentRule     = "content is demanded for Create, Update and Patch, and has no meaning for Delete"
+	forceRule       = "force has a meaning for Patch alone"
+	propagationRule = "propagationPolicy has a meaning for Delete alone"
+	lossRule        = "acceptLoss has no meaning for Create, which can always be taken back"
+	immutableRule   = "spec is immutable: create another Transaction instead"
+	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
+	timeoutRule     = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	nameRule        = "the name of a change must be unique; the default is its position in the list"
+	noDuration      = `Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: `
 
 	durationPattern  = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	namePattern      = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -52,6 +55,10 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"a lockTimeout in milliseconds":         transaction(set("1500ms", "lockTimeout")),
 		"the longest timeout":                   transaction(set("168h", "timeout")),
 		"a rollback on delete":                  transaction(set("Rollback", "onDelete")),
+		"a conflict policy":                     transaction(set("Force", "conflictPolicy")),
+		"a Patch that takes nothing":            transaction(inChange("Patch", "type"), inChange(false, "force")),
+		"a Patch that accepts a loss":           transaction(inChange("Patch", "type"), inChange(true, "acceptLoss")),
+		"a Delete that orphans":                 transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Orphan", "propagationPolicy"), inChange(true, "acceptLoss")),
 		"1000 changes with the longest names":   transaction(changes(1000)),
 		"a name that is another one's position": transaction(changes(2), inChange("0", "name")),
 	} {
@@ -101,6 +108,26 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"content that is no object": {
 			transaction(inChange("data", "content")),
 			[]refusal{{"spec.changes[0].content", `Invalid value: "string": spec.changes[0].content in body must be of type object: "string"`}},
+		},
+		"a Create with force": {
+			transaction(inChange(true, "force")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + forceRule}},
+		},
+		"an Update with a propagationPolicy": {
+			transaction(inChange("Update", "type"), inChange("Orphan", "propagationPolicy")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + propagationRule}},
+		},
+		"a Create that accepts a loss": {
+			transaction(inChange(true, "acceptLoss")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + lossRule}},
+		},
+		"an unknown propagationPolicy": {
+			transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Cascade", "propagationPolicy")),
+			[]refusal{{"spec.changes[0].propagationPolicy", `Unsupported value: "Cascade": supported values: "Background", "Foreground", "Orphan"`}},
+		},
+		"an unknown conflictPolicy": {
+			transaction(set("Ask", "conflictPolicy")),
+			[]refusal{{"spec.conflictPolicy", `Unsupported value: "Ask": supported values: "Fail", "Force"`}},
 		},
 		"an unknown type": {
 			transaction(inChange("Upsert", "type")),

@@ -16,6 +16,7 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 	"janus.io/janus/lockmgr"
@@ -86,6 +87,7 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
 			Namespace: o.namespace, Observe: metrics.LockOperation,
 		}),
+		Types: openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),
 	})
 	ports.Changes = metrics.Count(ports.Changes)
 	ports.Witness = witness

@@ -222,9 +222,10 @@ once() {
       END { for (page in seen) print page seen[page] | "sort" }' "$1")
 }
 
-# granted prints how many requests to change a page, as the ServiceAccount, were.
+# granted prints how many requests to change a page, as the ServiceAccount and by
+# the field manager of an item, were.
 granted() {
-  grep -E '"requestURI":"[^"]*/configmaps/page-[0-9]+[?"]' "$DEMO/audit.log" |
+  grep -E '"requestURI":"[^"]*/configmaps/page-[0-9]+\?[^"]*fieldManager=janus-' "$DEMO/audit.log" |
     grep -E '"verb":"(patch|update)"' | grep '"code":200' | grep -v dryRun |
     grep -c system:serviceaccount:shop:pages-sa
 }
@@ -266,8 +267,11 @@ crash() {
   stop_watches
   check "each page was seen to change from 1.0 to 2.0, once" once "$DEMO/pages"
   check "the audit log has $pages granted requests to change a page, one for each" is $pages granted
+  check "no field manager of pages-v2 is left on a page" no_item_managers
   check "no lock of pages-v2 is left" no_locks
 }
+
+no_item_managers() { ! kubectl get configmaps -o yaml --show-managed-fields | grep -q 'manager: janus-'; }
 
 dead() { ! alive "$1"; }
 

@@ -90,10 +90,11 @@ func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
 
 // explainDenied tells the two meanings of 403 apart: the ServiceAccount lacks one of
 // the verbs that were used on the target, or admission, such as a quota or a policy,
-// refused the object. Only the first is cured by a role.
+// refused the object. Only the first is cured by a role. An error that has a hint
+// knows better.
 func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verbs []string, err error) error {
 	var found *fault.Error
-	if !errors.As(err, &found) || found.Reason != fault.AccessDenied || found.Target != c.Ref.String() {
+	if !errors.As(err, &found) || found.Reason != fault.AccessDenied || found.Target != c.Ref.String() || found.Hint != "" {
 		return err
 	}
 	own := *found

@@ -4,6 +4,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/snapshot"
@@ -17,6 +18,8 @@ type Parts struct {
 	Clients  *target.Clients
 	Store    *snapshot.Store
 	Locks    *lockmgr.Manager
+	// Types tells how the fields of kinds merge.
+	Types *openapi.Types
 	// Parallel is how many targets of one Transaction are read and tried at once;
 	// zero means 8.
 	Parallel int
@@ -31,7 +34,7 @@ func Ports(p Parts) engine.Ports {
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   NewLocks(p.Locks),
-		Planner: &Planner{resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, parallel: p.Parallel},
-		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared},
+		Planner: &Planner{resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},
+		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},
 	}
 }

@@ -1,15 +1,20 @@
 package adapter
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -29,7 +34,7 @@ func refOf(item api.Item) (target.Ref, error) {
 }
 
 // changeOf makes the change of an item for the strategies.
-func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Identity, store *snapshot.Store) (mutate.Change, error) {
+func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Identity, store *snapshot.Store, types *openapi.Types) (mutate.Change, error) {
 	ref, err := refOf(t.Status.Items[i])
 	if err != nil {
 		return mutate.Change{}, err
@@ -37,20 +42,37 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 	return mutate.Change{
 		Ref: ref, Content: content, Deferred: ref.Deferred,
 		Manager:   managerOf(t.UID, i),
+		Family:    familyOf(t.UID),
+		Last:      i == len(t.Status.Items)-1,
+		Type:      func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
 		Marker:    string(t.UID) + "." + strconv.Itoa(i),
 		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
 		Resource:  id.Resource(ref),
+		Cluster:   id.Dynamic,
 	}, nil
 }
 
 // managerOf is the field manager of an item: one for each item, since two applies
 // by one manager to one object drop each other's fields.
-func managerOf(uid types.UID, item int) string {
+func managerOf(uid apitypes.UID, item int) string { return familyOf(uid) + strconv.Itoa(item) }
+
+// familyOf is what the field managers of all items of a Transaction begin with.
+func familyOf(uid apitypes.UID) string {
 	short := string(uid)
 	if len(short) > 8 {
 		short = short[:8]
 	}
-	return "janus-" + short + "-" + strconv.Itoa(item)
+	return "janus-" + short + "-"
+}
+
+// asked adds to a change how the Transaction wants it made.
+func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
+	change := t.Spec.Changes[i]
+	c.Unforced = change.Force != nil && !*change.Force
+	c.AcceptLoss = change.AcceptLoss
+	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
+	c.Tail = !slices.ContainsFunc(t.Spec.Changes[i+1:], func(later api.Change) bool { return later.Type != api.Delete })
+	return c
 }
 
 // contentOf decodes the content of a change; integers stay integers.

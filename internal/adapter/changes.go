@@ -4,13 +4,13 @@ import (
 	"context"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -22,6 +22,13 @@ type Changes struct {
 	resolver *target.Resolver
 	store    *snapshot.Store
 	images   *images
+	types    *openapi.Types
+	parallel int
+}
+
+// change makes the change of an item for the strategies.
+func (c *Changes) change(t *api.Transaction, i int, content map[string]any, id *target.Identity) (mutate.Change, error) {
+	return changeOf(t, i, content, id, c.store, c.types)
 }
 
 // Do makes the change of an intent.
@@ -38,10 +45,12 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	if err != nil {
 		return fault.New(fault.Terminal, fault.Invalid, "decode", engine.Describe(in.Item().Target), "%w", err)
 	}
-	change, err := changeOf(t, i, content, id, c.store)
+	change, err := c.change(t, i, content, id)
 	if err != nil {
 		return err
 	}
+	change = asked(change, t, i)
+	change.Kin = c.kinOf(t, i, id)
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
@@ -77,13 +86,16 @@ func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding
 }
 
 // Undo takes the change of an intent back.
-func (c *Changes) Undo(ctx context.Context, in engine.Intent) error {
+func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
-		return err
+		return engine.Undone{}, err
 	}
+	t := in.Transaction()
+	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && t.Generation == t.Status.ObservedGeneration && len(in.Item().Conflicts) > 0
+	undone, err := r.strategy.Undo(ctx, r.change, r.record)
 	_, verbs := r.strategy.Verbs()
-	return explainDenied(ctx, r.id, r.change, append(verbs, "get"), r.strategy.Undo(ctx, r.change, r.record))
+	return engine.Undone(undone), explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
 }
 
 // recalled is what is needed to look at a change or to take it back.
@@ -108,19 +120,26 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	if err != nil {
 		return recalled{}, err
 	}
-	change, err := changeOf(t, i, nil, id, c.store)
+	change, err := c.change(t, i, nil, id)
 	if err != nil {
 		return recalled{}, err
 	}
-	if record.Target.Key() != change.Ref.Key() {
-		return recalled{}, fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
-			"the before-image is of another object, %s", record.Target)
+	if err := sameTarget(record, change); err != nil {
+		return recalled{}, err
 	}
 	change.Recreated = recreated(t, i, change.Ref)
-	change.OwnerThere = c.ownerThere(id, change.Ref.Namespace)
+	change.Kin = c.kinOf(t, i, id)
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return recalled{id: id, change: change, strategy: strategy, record: record}, err
+}
+
+func sameTarget(record snapshot.Record, change mutate.Change) error {
+	if record.Target.Key() == change.Ref.Key() {
+		return nil
+	}
+	return fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
+		"the before-image is of another object, %s", record.Target)
 }
 
 // recreated reports whether a later item deleted the target of item i and has been
@@ -133,31 +152,6 @@ func recreated(t *api.Transaction, i int, ref target.Ref) bool {
 		}
 	}
 	return false
-}
-
-// ownerThere looks for owners as the ServiceAccount. One that it may not see, or
-// whose kind is not served, is taken to be there: it cannot be told.
-func (c *Changes) ownerThere(id *target.Identity, namespace string) func(context.Context, metav1.OwnerReference) (bool, error) {
-	return func(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
-		ref, err := c.resolver.ResolveOwner(owner, namespace)
-		if fault.Is(err, fault.KindNotFound) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		live, err := id.Resource(ref).Get(ctx, owner.Name, metav1.GetOptions{})
-		switch {
-		case fault.Is(err, fault.NotFound):
-			return false, nil
-		case fault.Is(err, fault.AccessDenied):
-			return true, nil
-		case err != nil:
-			return false, fault.Wrap(err, "read the owner", ref.String(), false)
-		default:
-			return live.GetUID() == owner.UID, nil
-		}
-	}
 }
 
 func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) {
@@ -187,6 +181,7 @@ type images struct {
 type imagesOf struct {
 	objects int
 	reader  *snapshot.Reader
+	owners  map[int]map[types.UID]bool // of items that have been asked about
 }
 
 func newImages() *images { return &images{readers: map[types.UID]imagesOf{}} }
@@ -198,7 +193,7 @@ func (m *images) reader(store *snapshot.Store, t *api.Transaction) *snapshot.Rea
 	if known, ok := m.readers[t.UID]; ok && known.objects == n {
 		return known.reader
 	}
-	fresh := imagesOf{objects: n, reader: store.Open(ownerOf(t), *t.Status.RollbackRef)}
+	fresh := imagesOf{objects: n, reader: store.Open(ownerOf(t), *t.Status.RollbackRef), owners: map[int]map[types.UID]bool{}}
 	m.readers[t.UID] = fresh
 	return fresh.reader
 }

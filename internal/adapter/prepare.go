@@ -4,11 +4,10 @@ import (
 	"context"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -20,6 +19,7 @@ type Planner struct {
 	clients  *target.Clients
 	store    *snapshot.Store
 	images   *images
+	types    *openapi.Types
 	parallel int
 }
 
@@ -34,9 +34,10 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) 
 		return engine.Prepared{}, err
 	}
 	records := make([]snapshot.Record, len(items))
+	prepared := make([]engine.PreparedItem, len(items))
 	problems := make([]error, len(items))
 	sideBySide(p.parallel, len(items), func(n int) {
-		records[n], problems[n] = p.captureItem(ctx, t, items[n], id)
+		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id)
 	})
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
@@ -45,7 +46,10 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) 
 	if err != nil {
 		return engine.Prepared{}, err
 	}
-	return engine.Prepared{Account: string(id.UID), Ref: &saved.Ref, Images: saved.Images}, nil
+	for n := range prepared {
+		prepared[n].Image = saved.Images[n]
+	}
+	return engine.Prepared{Account: string(id.UID), Ref: &saved.Ref, Items: prepared}, nil
 }
 
 // samePerson refuses to go forward as a ServiceAccount that was re-created.
@@ -62,41 +66,34 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 	return snapshot.Owner{Namespace: t.Namespace, Name: t.Name, UID: t.UID}
 }
 
-func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (snapshot.Record, error) {
+// captureItem reads the target of an item and tries its change.
+func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (snapshot.Record, engine.PreparedItem, error) {
 	spec := t.Spec.Changes[i]
 	content, err := contentOf(spec)
 	if err != nil {
-		return snapshot.Record{}, err
+		return snapshot.Record{}, engine.PreparedItem{}, err
 	}
-	change, err := changeOf(t, i, content, id, p.store)
+	change, err := changeOf(t, i, content, id, p.store, p.types)
 	if err != nil {
-		return snapshot.Record{}, err
+		return snapshot.Record{}, engine.PreparedItem{}, err
 	}
-	strategy, ok := mutate.For(spec.Type)
-	if !ok {
-		return snapshot.Record{}, fault.New(fault.Terminal, fault.Invalid, "prepare", change.Ref.String(), "unknown type of change %q", spec.Type)
+	change = asked(change, t, i)
+	strategy, err := strategyFor(spec.Type, change)
+	if err != nil {
+		return snapshot.Record{}, engine.PreparedItem{}, err
 	}
 	before, err := mutate.Read(ctx, change)
 	if err != nil {
-		return snapshot.Record{}, explainDenied(ctx, id, change, []string{"get"}, err)
+		return snapshot.Record{}, engine.PreparedItem{}, explainDenied(ctx, id, change, []string{"get"}, err)
 	}
-	after, err := try(ctx, strategy, change, before)
+	forecast, err := mutate.Foresee(ctx, strategy, change, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
-		return snapshot.Record{}, explainDenied(ctx, id, change, verbs, err)
+		return snapshot.Record{}, engine.PreparedItem{}, explainDenied(ctx, id, change, verbs, err)
 	}
-	return snapshot.Record{Item: i, Type: string(spec.Type), Target: change.Ref, Before: before, After: after}, nil
-}
-
-func try(ctx context.Context, s mutate.Strategy, c mutate.Change, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := s.Admit(c, before); err != nil {
-		return nil, err
-	}
-	after, err := s.Try(ctx, c, mutate.BaselineOf(before))
-	if err != nil || after == nil {
-		return nil, err
-	}
-	return snapshot.Strip(after), nil
+	share := engine.ShareOf(len(t.Status.Items))
+	known := engine.PreparedItem{Taken: takenBy(change, forecast.Taken, share), Warnings: warningsFor(forecast.Warnings, share)}
+	return snapshot.Record{Item: i, Type: string(spec.Type), Target: change.Ref, Before: before, After: forecast.After}, known, nil
 }
 
 // Discard drops the before-images of a Transaction, or lets them live as long as

@@ -137,6 +137,10 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	if err != nil {
 		return item, err
 	}
+	if change.Type == api.Delete && ref.GVK.GroupKind() == target.NamespaceKind && ref.Name == v.namespace {
+		return item, fault.New(fault.Terminal, fault.Irreversible, "validate", ref.String(),
+			"it holds the Transaction itself, which would be deleted with it").WithHint("delete it from a Transaction in another namespace, or outside of one")
+	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	if change.Type == api.Create {
 		v.remember(ref.GVK.GroupKind(), ref.Name, content)

@@ -79,6 +79,19 @@ type Error struct {
 	RetryAfter time.Duration
 	// Err is the cause. For a sensitive object it carries no content of it.
 	Err error
+	// Fields are those that the error is about, where it is about fields.
+	Fields []Field
+}
+
+// Field is a field that somebody has written.
+type Field struct {
+	// Path is the field, such as .spec.replicas.
+	Path string
+	// Managers own it now.
+	Managers []string
+	// Now is its value, and Before the one that it had, as JSON; empty when there
+	// is none, and for a sensitive object.
+	Now, Before string
 }
 
 func (e *Error) Error() string {
@@ -107,6 +120,15 @@ func New(class Class, reason, op, target, format string, args ...any) *Error {
 func (e *Error) WithHint(hint string) *Error {
 	e.Hint = hint
 	return e
+}
+
+// FieldsOf gives the fields that err is about.
+func FieldsOf(err error) []Field {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Fields
+	}
+	return nil
 }
 
 // ClassOf gives the class of err.

@@ -55,7 +55,7 @@ func redactStatus(s metav1.Status, reason string) error {
 	if s.Details != nil {
 		for _, c := range s.Details.Causes {
 			if c.Field != "" {
-				fields = append(fields, fmt.Sprintf("%s (%s)", fieldOnly(c.Field), c.Type))
+				fields = append(fields, fmt.Sprintf("%s (%s)", FieldOnly(c.Field), c.Type))
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func redactStatus(s metav1.Status, reason string) error {
 	return errors.New(text + " (its message is withheld because it may quote the object)")
 }
 
-// fieldOnly cuts a field path where an apply conflict would quote a list value.
-func fieldOnly(path string) string {
+// FieldOnly cuts a field path where it would quote a value of a list.
+func FieldOnly(path string) string {
 	if i := strings.IndexByte(path, '['); i >= 0 && strings.Contains(path, "=") {
 		return path[:i]
 	}
@@ -99,10 +99,15 @@ func Printable(text string) string {
 			return r
 		}
 	}, text)
-	if len(text) <= MaxMessage {
+	return Cut(text, MaxMessage)
+}
+
+// Cut shortens text to at most so many bytes, between characters.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	cut := MaxMessage - len("…")
+	cut := limit - len("…")
 	for cut > 0 && !utf8.RuneStart(text[cut]) {
 		cut--
 	}

@@ -36,7 +36,7 @@ func (a *acting) Do(ctx context.Context, in engine.Intent) error {
 	return a.Changes.Do(ctx, in)
 }
 
-func (a *acting) Undo(ctx context.Context, in engine.Intent) error {
+func (a *acting) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
 	if a.around.Undo != nil {
 		a.around.Undo(in.Transaction().Name, in.Index())
 	}

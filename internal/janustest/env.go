@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -27,6 +28,7 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/lockmgr"
@@ -220,6 +222,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
 			Namespace: SystemNamespace, Observe: metrics.LockOperation,
 		}),
+		Types: openapi.New(kube.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
 	})
 	if s.journal != nil {
 		ports.Journal = s.journal(ports.Journal)

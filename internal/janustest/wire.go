@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/transport"
+
+	"janus.io/janus/mutate"
 )
 
 // Fault is what becomes of one attempt to write.
@@ -40,11 +42,13 @@ type Write struct {
 	User string
 	// DryRun is set for a request that was to change nothing, wherever it says so.
 	DryRun bool
-	Code   int
+	// HandOver is set for a request that gave fields to other owners after a commit.
+	HandOver bool
+	Code     int
 }
 
-// Effective reports whether the request has changed something.
-func (w Write) Effective() bool { return w.Code/100 == 2 && !w.DryRun }
+// Effective reports whether the request has changed a value.
+func (w Write) Effective() bool { return w.Code/100 == 2 && !w.DryRun && !w.HandOver }
 
 // Wire is between Janus and the API server, below client-go's retries. It numbers
 // the attempts to write, from 0, over all processes, and lets one of them fail.
@@ -189,7 +193,7 @@ func (t *wireTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // send sends the request, and when it is to be forgotten waits for the answer all
 // the same: the API server has then done what it will do.
 func (t *wireTransport) send(req *http.Request) (*http.Response, error) {
-	w := Write{Method: req.Method, Path: req.URL.Path, User: req.Header.Get("Impersonate-User"), DryRun: req.URL.Query().Has("dryRun")}
+	w := Write{Method: req.Method, Path: req.URL.Path, User: req.Header.Get("Impersonate-User"), DryRun: req.URL.Query().Has("dryRun"), HandOver: req.URL.Query().Get("fieldManager") == mutate.Heir}
 	if req.Body != nil {
 		content, err := io.ReadAll(req.Body)
 		if err != nil {

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// Reasons of items whose change came to a good end, with something to be said.
+const (
+	reasonOverwritten = "Overwritten"
+	reasonReclaimed   = "Reclaimed"
+	reasonRestored    = "Restored"
+	// reasonManagerStays is that of an item whose change is in effect, and whose
+	// field manager is still on the target.
+	reasonManagerStays = "ManagerStays"
+)
+
+// reportBytes bounds what the items of one Transaction say together about fields:
+// the status of a large Transaction must be storable to the end.
+const reportBytes = 200_000
+
+// ShareOf is how many bytes of that one of n items may use.
+func ShareOf(n int) int { return min(2000, reportBytes/max(n, 1)) }
+
+// maxListed is how many fields or managers are listed at one place.
+const maxListed = 16
+
+// conflictsOf lists fields as an item does, as far as its share goes; one is always
+// listed.
+func conflictsOf(fields []fault.Field, share int) []api.FieldConflict {
+	var out []api.FieldConflict
+	for i, f := range fields {
+		c := api.FieldConflict{Field: fault.Cut(f.Path, 512), Now: f.Now, Before: f.Before}
+		for _, manager := range f.Managers[:min(len(f.Managers), maxListed)] {
+			c.Managers = append(c.Managers, fault.Cut(manager, 128))
+			share -= len(manager)
+		}
+		share -= len(c.Field) + len(c.Now) + len(c.Before) + 60
+		if i == maxListed || i > 0 && share < 0 {
+			break
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// ownedOf lists fields by who owns them.
+func ownedOf(fields []fault.Field, share int) []api.OwnedFields {
+	var out []api.OwnedFields
+	index := map[string]int{}
+	for _, f := range fields {
+		for _, manager := range f.Managers {
+			i, known := index[manager]
+			if !known {
+				if len(out) == maxListed {
+					continue
+				}
+				i = len(out)
+				index[manager] = i
+				out = append(out, api.OwnedFields{Manager: fault.Cut(manager, 128), Fields: []string{}})
+			}
+			path := fault.Cut(f.Path, 256)
+			if share -= len(path) + 8; share < 0 && len(out[i].Fields) > 0 || len(out[i].Fields) == maxListed {
+				out[i].More++
+				continue
+			}
+			out[i].Fields = append(out[i].Fields, path)
+		}
+	}
+	return out
+}
+
+// report records what there is to say about an item that was taken back.
+func report(item *api.Item, undone Undone, share int) {
+	item.Reclaimed = ownedOf(undone.Reclaimed, share)
+	if len(undone.Overwritten) > 0 {
+		item.Conflicts = conflictsOf(undone.Overwritten, share)
+	}
+	var said []string
+	say := func(reason, text string) { item.Reason, said = reason, append(said, text) }
+	for _, note := range undone.Notes {
+		say(reasonRestored, note)
+	}
+	if len(item.Reclaimed) > 0 {
+		say(reasonReclaimed, "left as they are, because their former owners have taken them again: "+described(undone.Reclaimed))
+	}
+	if len(item.Conflicts) > 0 {
+		say(reasonOverwritten, "restored over what others had written since, because conflictPolicy is Force (see conflicts)")
+	}
+	if len(said) > 0 {
+		item.Message = fault.Cut(fault.Printable("taken back; "+strings.Join(said, "; ")), max(share, 200))
+	}
+}
+
+// lighten takes off the status what is there for readers alone, because otherwise
+// it cannot be stored. It reports whether there was any of it.
+func lighten(status *api.TransactionStatus) bool {
+	lighter := false
+	for i := range status.Items {
+		item := &status.Items[i]
+		message := fault.Cut(item.Message, 128)
+		lighter = lighter || message != item.Message || len(item.Taken)+len(item.Reclaimed)+len(item.Conflicts)+len(item.Warnings) > 0
+		item.Message, item.Taken, item.Reclaimed, item.Warnings = message, nil, nil, nil
+		if len(item.Conflicts) > 0 {
+			item.Conflicts = []api.FieldConflict{{Field: fault.Cut(item.Conflicts[0].Field, 64)}}
+		}
+	}
+	return lighter
+}
+
+func described(fields []fault.Field) string {
+	var out []string
+	for _, f := range fields[:min(len(fields), 5)] {
+		text := f.Path + " of " + strings.Join(f.Managers, ", ")
+		if f.Now != "" {
+			text += ", now " + f.Now
+		}
+		out = append(out, text)
+	}
+	if more := len(fields) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, "; ")
+}

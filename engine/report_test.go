@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+func manyFields(n int) []fault.Field {
+	var out []fault.Field
+	for i := range n {
+		out = append(out, fault.Field{Path: ".spec.f" + strconv.Itoa(i), Managers: []string{"m" + strconv.Itoa(i%20)}, Now: `"now"`, Before: `"was"`})
+	}
+	return out
+}
+
+func TestAReportStaysWithinItsShare(t *testing.T) {
+	long := strings.Repeat("é", 3000)
+	fields := append(manyFields(100), fault.Field{Path: long, Managers: []string{long}})
+	for _, n := range []int{1, 100, 1000} {
+		item := api.Item{State: api.ItemRolledBack}
+		report(&item, Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
+		text, err := json.Marshal(item)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(text), 4*ShareOf(n)+1500, "of %d items", n)
+		assert.NotEmpty(t, item.Conflicts)
+		assert.LessOrEqual(t, len(item.Conflicts), maxListed)
+		assert.NotEmpty(t, item.Reclaimed)
+		assert.LessOrEqual(t, len(item.Reclaimed), maxListed)
+	}
+}
+
+func TestAReportSaysWhatWasLeftAndWhatWasOverwritten(t *testing.T) {
+	item := api.Item{State: api.ItemRolledBack, Reason: "kept", Message: "kept"}
+	report(&item, Undone{}, 2000)
+	assert.Equal(t, "kept", item.Message, "nothing to say")
+	report(&item, Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []fault.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
+	assert.Equal(t, "taken back; its owner has another uid; left as they are, because their former owners have taken them again: .spec.replicas of hpa, now 7", item.Message)
+	assert.Equal(t, "Reclaimed", item.Reason)
+	assert.Equal(t, []api.OwnedFields{{Manager: "hpa", Fields: []string{".spec.replicas"}}}, item.Reclaimed)
+}
+
+func TestFieldsThatAreNotListedAreCounted(t *testing.T) {
+	fields := make([]fault.Field, 40)
+	for i := range fields {
+		fields[i] = fault.Field{Path: ".f" + strconv.Itoa(i), Managers: []string{"hpa"}}
+	}
+	owned := ownedOf(fields, 2000)
+	require.Len(t, owned, 1)
+	assert.Len(t, owned[0].Fields, maxListed)
+	assert.Equal(t, int64(40-maxListed), owned[0].More)
+}
+
+// A status that is too large to be stored loses what is there for readers alone,
+// and nothing that the rollback works from.
+func TestAStatusThatIsTooLargeIsMadeLighter(t *testing.T) {
+	status := api.TransactionStatus{Items: []api.Item{{
+		Name: "a", State: api.ItemUnresolved, Reason: fault.FieldConflict, Message: strings.Repeat("x", 900),
+		Before: &api.BeforeImage{Key: "k", Digest: "d"}, Conflicts: conflictsOf(manyFields(20), 2000), Warnings: []string{"w"},
+	}}}
+	require.True(t, lighten(&status))
+	item := status.Items[0]
+	assert.Len(t, item.Message, 128)
+	assert.Equal(t, []api.FieldConflict{{Field: ".spec.f0"}}, item.Conflicts, "that there was a conflict stays on record")
+	assert.Equal(t, &api.BeforeImage{Key: "k", Digest: "d"}, item.Before)
+	assert.Empty(t, item.Warnings)
+	assert.False(t, lighten(&api.TransactionStatus{Items: []api.Item{{Name: "a"}}}))
+}

@@ -1,0 +1,97 @@
+package adapter
+
+import (
+	"context"
+	"sync"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// HandOver leaves the fields of a committed Transaction to those who are to own
+// them. Several targets are worked on at once.
+func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]string, error) {
+	id, err := c.clients.As(ctx, accountOf(t))
+	if err != nil {
+		return nil, err
+	}
+	chains, err := chainsOf(t)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	problems := map[int]string{}
+	var pending error
+	sideBySide(c.parallel, len(chains), func(n int) {
+		err := c.handOver(ctx, t, chains[n], id)
+		if err == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if class := fault.ClassOf(err); class != fault.Terminal && class != fault.Conflict {
+			pending = err
+			return
+		}
+		problems[chains[n].last] = "the change is in effect, but its field manager stays on the target: " + fault.Message(err)
+	})
+	return problems, pending
+}
+
+// chain is the run of items that have written one object, from the first after it
+// was made or deleted.
+type chain struct {
+	first, last int
+	made        bool // by the first
+}
+
+// chainsOf gives one chain for each target that exists after the commit.
+func chainsOf(t *api.Transaction) ([]chain, error) {
+	byTarget := map[target.Key]chain{}
+	var order []target.Key
+	for i := range t.Status.Items {
+		ref, err := refOf(t.Status.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		known, ok := byTarget[ref.Key()]
+		switch kind := t.Spec.Changes[i].Type; {
+		case kind == api.Delete:
+			delete(byTarget, ref.Key())
+		case !ok || kind == api.Create:
+			byTarget[ref.Key()] = chain{first: i, last: i, made: kind == api.Create}
+			order = append(order, ref.Key())
+		default:
+			known.last = i
+			byTarget[ref.Key()] = known
+		}
+	}
+	var out []chain
+	for _, key := range order {
+		if c, ok := byTarget[key]; ok {
+			out = append(out, c)
+			delete(byTarget, key)
+		}
+	}
+	return out, nil
+}
+
+func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id *target.Identity) error {
+	change, err := c.change(t, of.last, nil, id)
+	if err != nil {
+		return err
+	}
+	var before mutate.Baseline
+	if !of.made {
+		before = c.baseline(t, of.first)
+	}
+	err = mutate.HandOver(ctx, change, before)
+	if of.made && fault.Is(err, fault.AccessDenied) {
+		// To create an object takes no right to patch it. Nobody owned any of it before,
+		// and it is created once: the manager of its item may stay.
+		return nil
+	}
+	return explainDenied(ctx, id, change, []string{"get", "patch"}, err)
+}

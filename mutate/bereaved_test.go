@@ -1,0 +1,91 @@
+package mutate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
+)
+
+// What an owner owns goes with it.
+func TestDeleteOfWhatWentWithItsOwnerIsDone(t *testing.T) {
+	e := newEnv(t)
+	owner := e.create(ownerMap)
+	e.child("owner")
+	s := e.saga()
+	s.then(api.Delete, ownerMap)
+	child := s.then(api.Delete, settings)
+	s.do(0)
+	e.within("the garbage collector has taken it", func() bool { return child.now() == nil })
+	s.do(1)
+	child.finds(mutate.Applied)
+	s.rollBack()
+	s.items[0].restored()
+	child.descends(owner)
+}
+
+func TestDeleteOfWhatSomebodyElseDeletedIsAConflictThoughItHadAnOwner(t *testing.T) {
+	e := newEnv(t)
+	e.create(ownerMap)
+	e.child("owner")
+	s := e.saga()
+	child := s.then(api.Delete, settings)
+	e.remove(child.object)
+	fails(t, child.do(), fault.Conflict, fault.Drifted, "deleted it")
+}
+
+func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
+	e := newEnv(t)
+	e.create(ownerMap)
+	e.child("owner")
+	e.merge("test", parse(t, settings), `{"metadata":{"finalizers":["example.com/held"]}}`)
+	s := e.saga()
+	s.then(api.Delete, ownerMap)
+	child := s.then(api.Delete, settings)
+	s.do(0)
+	e.within("the garbage collector has asked", func() bool { return child.now().GetDeletionTimestamp() != nil })
+	fails(t, child.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	e.merge("test", child.object, `{"metadata":{"finalizers":null}}`)
+	child.landed()
+}
+
+// Orphaned by an earlier change, it has lost the reference, and nothing else.
+func TestDeleteOfWhatAnEarlierChangeOrphanedIsDone(t *testing.T) {
+	e := newEnv(t)
+	owner := e.create(ownerMap)
+	e.child("owner")
+	s := e.saga()
+	first := s.plan(0, api.Delete, ownerMap)
+	first.change.Kin, first.change.Propagation = member{s, 0}, metav1.DeletePropagationOrphan
+	require.NoError(t, first.tryPrepare())
+	s.items = append(s.items, first)
+	child := s.then(api.Delete, settings)
+	s.do(0)
+	require.Empty(t, child.now().GetOwnerReferences())
+	s.do(1)
+	s.rollBack()
+	first.restored()
+	child.descends(owner)
+	child.survives()
+}
+
+func TestDeleteOfWhatAnEarlierChangeOrphanedAndSomebodyWroteIsAConflict(t *testing.T) {
+	e := newEnv(t)
+	e.create(ownerMap)
+	e.child("owner")
+	s := e.saga()
+	first := s.plan(0, api.Delete, ownerMap)
+	first.change.Propagation = metav1.DeletePropagationOrphan
+	require.NoError(t, first.tryPrepare())
+	s.items = append(s.items, first)
+	child := s.then(api.Delete, settings)
+	s.do(0)
+	e.merge("somebody", child.object, `{"data":{"size":"large"}}`)
+	fails(t, child.do(), fault.Conflict, fault.Drifted, ".data.size")
+	assert.NotNil(t, child.now())
+}

@@ -1,0 +1,84 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Forecast is what is known of a change before it is made.
+type Forecast struct {
+	// After is what the change makes of the target; nil for a Delete, and where that
+	// cannot be known.
+	After *unstructured.Unstructured
+	// Taken is what it takes from other managers.
+	Taken []snapshot.OwnedFields
+	// Warnings say what is hard to take back about it.
+	Warnings []string
+}
+
+// Foresee finds out, without effect, what a change would do to the target as it is.
+// An error means that the change is refused, or could not be taken back.
+func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Unstructured) (Forecast, error) {
+	warnings, err := s.Admit(ctx, c, before)
+	if err != nil {
+		return Forecast{}, err
+	}
+	after, err := s.Try(ctx, c, BaselineOf(before))
+	if err != nil {
+		return Forecast{}, err
+	}
+	if after == nil {
+		return Forecast{Warnings: warnings}, nil
+	}
+	more, err := c.admitPivot(before, after)
+	if err != nil {
+		return Forecast{}, err
+	}
+	taken, err := c.takes(before, after)
+	if err != nil {
+		return Forecast{}, err
+	}
+	warnings = append(append(warnings, more...), c.removes(taken)...)
+	return Forecast{After: snapshot.Outcome(before, after), Taken: taken, Warnings: warnings}, nil
+}
+
+// removes warns of what others have written and the change removes, as an Update
+// does whose content was made without looking at the target.
+func (c Change) removes(taken []snapshot.OwnedFields) []string {
+	var out []string
+	for _, t := range taken {
+		if len(t.Removed) == 0 {
+			continue
+		}
+		text := "it removes what " + fault.Printable(t.Manager) + " has written: " + c.path(t.Removed[0])
+		if more := len(t.Removed) - 1; more > 0 {
+			text += fmt.Sprintf(", and %d more", more)
+		}
+		out = append(out, c.warn(text)...)
+	}
+	return out
+}
+
+// path is a path as it may be shown.
+func (c Change) path(path string) string {
+	if c.Sensitive {
+		path = fault.FieldOnly(path)
+	}
+	return fault.Printable(path)
+}
+
+// takes lists what the step from before to after takes from others. What is taken
+// from other items of the Transaction, or from what earlier ones have left, does
+// not count.
+func (c Change) takes(before, after *unstructured.Unstructured) ([]snapshot.OwnedFields, error) {
+	taken, err := snapshot.Images{Before: before, After: after, Ours: family}.Taken()
+	if err != nil {
+		return nil, c.fail(fault.Terminal, fault.Invalid, "prepare", "its field owners cannot be read: %w", err)
+	}
+	return taken, nil
+}

@@ -1,0 +1,44 @@
+package mutate
+
+import (
+	"context"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Heir is the field manager that keeps, after a commit, what no one owned before.
+// It is the same for every Transaction, so that they leave no pile of managers.
+const Heir = "janus"
+
+// HandOver leaves the fields of a committed change to those who are to own them.
+// It does so for every item of the Transaction at once; before is the target as it
+// was before the first of them, absent if the Transaction made it. A target that is
+// gone, is another object by now, or bears no manager of the Transaction has nothing
+// to hand over, and its before-image is not asked for.
+func HandOver(ctx context.Context, c Change, before Baseline) error {
+	for range attempts {
+		live, err := Read(ctx, c)
+		if err != nil || live == nil || !before.Absent() && !sameObject(live, before.UID) || !snapshot.Owned(live, c.sibling) {
+			return err
+		}
+		images := snapshot.Images{Live: live, Ours: c.sibling}
+		if !before.Absent() {
+			if images.Before, err = before.Image(ctx); err != nil {
+				return err
+			}
+		}
+		entries, changed, err := images.HandOver(Heir)
+		if err != nil {
+			return c.fail(fault.Terminal, fault.Invalid, "hand over the fields of", "their owners cannot be read: %w", err)
+		}
+		if !changed {
+			return nil
+		}
+		c.Manager = Heir // whoever reads the audit log can tell it from the change
+		if err := c.setOwners(ctx, entries, live); !stale(err) {
+			return c.wrap(err, "hand over the fields of")
+		}
+	}
+	return c.fail(fault.Retryable, fault.StaleVersion, "hand over the fields of", "it changes faster than it can be written")
+}

@@ -1,0 +1,88 @@
+package mutate
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// images puts together what a comparison of the target works with.
+func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (snapshot.Images, error) {
+	images := snapshot.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
+	_, writesStatus := c.Content["status"]
+	images.Status = writesStatus && snapshot.Custom(c.Ref.GVK.GroupKind())
+	if c.Type == nil {
+		return images, nil
+	}
+	var err error
+	images.Type, err = c.Type(ctx)
+	return images, c.wrap(err, "find the schema of")
+}
+
+// maxValue is how many bytes of a value are shown.
+const maxValue = 200
+
+// fields makes fields fit to be shown: values as JSON, cut, and none of a
+// sensitive object.
+func (c Change) fields(found []snapshot.FieldConflict) []fault.Field {
+	var out []fault.Field
+	for _, f := range found {
+		field := fault.Field{Path: c.path(f.Path), Managers: printable(f.Managers)}
+		if !c.Sensitive {
+			field.Now, field.Before = shown(f.Now), shown(f.Before)
+		}
+		out = append(out, field)
+	}
+	return out
+}
+
+func printable(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, fault.Printable(name))
+	}
+	return out
+}
+
+// shown is a value as JSON; empty for none.
+func shown(v any) string {
+	if v == nil {
+		return ""
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return fault.Cut(fault.Printable(string(text)), maxValue)
+}
+
+// listed names fields in a message: each with its managers, its value and the one
+// that it had.
+func listed(fields []fault.Field) string {
+	var out []string
+	for i, f := range fields {
+		if i == 5 {
+			out = append(out, "and more")
+			break
+		}
+		text := f.Path
+		if len(f.Managers) > 0 {
+			text += " of " + strings.Join(f.Managers, ", ")
+		}
+		switch {
+		case f.Now != "" && f.Before != "":
+			text += ", now " + f.Now + ", was " + f.Before
+		case f.Now != "":
+			text += ", now " + f.Now
+		case f.Before != "":
+			text += ", removed, was " + f.Before
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}

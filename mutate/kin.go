@@ -1,0 +1,134 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Kin knows the owners of the target, and the other Deletes of its Transaction. An
+// object that is re-created has another uid, and what named the old one has to
+// follow.
+type Kin interface {
+	// Owner gives the uid of the object that has the name in an owner reference now,
+	// empty when there is none. known is false when it cannot be told: the
+	// ServiceAccount may not read it, or its kind is not served.
+	Owner(ctx context.Context, reference metav1.OwnerReference) (uid types.UID, known bool, err error)
+	// Deleted reports whether an earlier change of the Transaction has deleted the
+	// object with that uid, and has not been taken back.
+	Deleted(uid types.UID) bool
+	// Dependents gives the later Deletes whose targets named that uid as an owner,
+	// and that have been taken back as far as it went.
+	Dependents(ctx context.Context, uid types.UID) ([]Dependent, error)
+}
+
+// Dependent is a Delete of an object that another one owned.
+type Dependent struct {
+	Change
+	// Before is the object as it was.
+	Before *unstructured.Unstructured
+}
+
+// lineage is what has become of the owners of an object.
+type lineage struct {
+	// wanted is the object with the owners that it can have now.
+	wanted *unstructured.Unstructured
+	// pending are owners that this rollback re-creates later, gone those that nobody
+	// will.
+	pending, gone []metav1.OwnerReference
+	notes         []string
+}
+
+// lineage looks the owners of a before-image up by their names. One that was
+// re-created, be it by this rollback or by anybody, has another uid.
+func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) (lineage, error) {
+	l := lineage{wanted: before}
+	references := before.GetOwnerReferences()
+	if c.Kin == nil || len(references) == 0 {
+		return l, nil
+	}
+	now := map[types.UID]types.UID{}
+	for _, owner := range references {
+		uid, known, err := c.Kin.Owner(ctx, owner)
+		switch {
+		case err != nil:
+			return l, err
+		case !known || uid == owner.UID:
+			now[owner.UID] = owner.UID
+		case uid != "":
+			now[owner.UID] = uid
+			l.notes = append(l.notes, fmt.Sprintf("its owner %s %s has uid %s now, and had %s", owner.Kind, owner.Name, uid, owner.UID))
+		case c.Kin.Deleted(owner.UID):
+			l.pending = append(l.pending, owner)
+			l.notes = append(l.notes, fmt.Sprintf("the reference to its owner %s %s is put back when that is re-created", owner.Kind, owner.Name))
+		default:
+			l.gone = append(l.gone, owner)
+		}
+	}
+	var err error
+	l.wanted, err = snapshot.Reown(before, func(old types.UID) types.UID { return now[old] })
+	if err != nil {
+		return l, c.unreadableOwners(err)
+	}
+	return l, nil
+}
+
+func (c Change) unreadableOwners(err error) error {
+	return c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
+}
+
+// orphaned is the error of an object that was re-created without some of its owners.
+func (c Change) orphaned(gone []metav1.OwnerReference) error {
+	var names []string
+	for _, owner := range gone {
+		names = append(names, fmt.Sprintf("%s %s (uid %s)", owner.Kind, owner.Name, owner.UID))
+	}
+	return c.fail(fault.Terminal, fault.OwnerGone, "re-create",
+		"it was re-created without the reference to its owner %s, which is gone: with it the garbage collector would delete the object at once", strings.Join(names, ", ")).
+		WithHint("re-create the owner and add the reference by hand, or delete the object")
+}
+
+// reunite gives the dependents of an object, re-created before it, their references
+// to it back. It may be called again after any outcome.
+func (c Change) reunite(ctx context.Context, uid types.UID) error {
+	if c.Kin == nil {
+		return nil
+	}
+	dependents, err := c.Kin.Dependents(ctx, uid)
+	if err != nil {
+		return err
+	}
+	for _, d := range dependents {
+		if err := d.rejoin(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejoin completes a dependent that still bears the mark of its re-creation. One
+// that does not has all that it can have, or is somebody else's.
+func (d Dependent) rejoin(ctx context.Context) error {
+	for range attempts {
+		live, err := Read(ctx, d.Change)
+		if err != nil || live == nil || live.GetDeletionTimestamp() != nil || !d.owns(live) {
+			return err
+		}
+		l, err := d.lineage(ctx, d.Before)
+		if err != nil {
+			return err
+		}
+		_, err = d.complete(ctx, live, l)
+		if !stale(err) {
+			return d.wrap(err, "put the owner reference back into")
+		}
+	}
+	return d.fail(fault.Retryable, fault.StaleVersion, "put the owner reference back into", "it changes faster than it can be written")
+}

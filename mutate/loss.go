@@ -1,0 +1,128 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+)
+
+// loss is what a before-image does not hold of a kind: in advance, and once the
+// object has been re-created.
+type loss struct{ ahead, after string }
+
+// irreversible are the kinds whose deletion cannot be wholly taken back.
+var irreversible = map[schema.GroupKind]loss{
+	target.NamespaceKind: {"everything in it would be lost", "re-created empty: what was in it is lost"},
+	target.CRDKind:       {"every object of its kind would be lost", "re-created: the objects of its kind are lost"},
+	{Kind: "Node"}:       {"its Pods would be lost, and it registers itself anew", "re-created: its Pods and what its kubelet reported are lost"},
+	{Group: "batch", Kind: "Job"}: {
+		"its Pods would be lost, and re-created it would run again", "re-created: it runs again from the start"},
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {
+		"its approval and its certificate would be lost", "re-created: its approval and its certificate are lost"},
+}
+
+var (
+	accountKind = schema.GroupKind{Kind: "ServiceAccount"}
+	podKind     = schema.GroupKind{Kind: "Pod"}
+)
+
+// admitLoss refuses a deletion that could not be wholly taken back, unless the
+// change accepts the loss; then it warns. A Namespace, and the like, is refused
+// whether it exists or not, so that the answer does not depend on the moment.
+func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
+	lost, warning, err := c.losses(ctx, before)
+	switch {
+	case err != nil:
+		return nil, err
+	case lost != "" && !c.AcceptLoss:
+		return nil, c.irreversible("delete", "the deletion of a "+c.Ref.GVK.Kind+" cannot be taken back: "+lost)
+	case lost != "":
+		return c.warn("a rollback cannot take its deletion back: " + lost), nil
+	case warning != "":
+		return c.warn(warning), nil
+	default:
+		return nil, nil
+	}
+}
+
+func (c Change) irreversible(op, why string) error {
+	return c.fail(fault.Terminal, fault.Irreversible, op, "%s", why).
+		WithHint("set acceptLoss: true on the change to make it all the same")
+}
+
+func (c Change) warn(text string) []string { return []string{c.Ref.String() + ": " + text} }
+
+// losses says what would be lost with the target, and what is worth a warning.
+func (c Change) losses(ctx context.Context, before *unstructured.Unstructured) (lost, warning string, err error) {
+	kind := c.Ref.GVK.GroupKind()
+	if known, ok := irreversible[kind]; ok {
+		return known.ahead, "", nil
+	}
+	switch {
+	case kind == accountKind && c.Ref.Name == "default":
+		return "the control plane makes it anew at once, and that one would be in the way", "", nil
+	case before == nil:
+		return "", "", nil
+	case kind == accountKind:
+		return c.tokenLoss(ctx, before)
+	case c.takesClaims(before):
+		return "its PersistentVolumeClaims would be deleted with it (spec.persistentVolumeClaimRetentionPolicy)", "", nil
+	default:
+		return c.volumeLoss(ctx, before)
+	}
+}
+
+// takesClaims reports whether a StatefulSet takes its claims, and so its data, along.
+func (c Change) takesClaims(before *unstructured.Unstructured) bool {
+	when, _, _ := unstructured.NestedString(before.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	return c.Ref.GVK.GroupKind() == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && when == "Delete" &&
+		c.propagation() != metav1.DeletePropagationOrphan
+}
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// tokenLoss looks for the token Secrets of a ServiceAccount, which the control plane
+// deletes with it.
+func (c Change) tokenLoss(ctx context.Context, account *unstructured.Unstructured) (lost, warning string, err error) {
+	const invalid = "tokens issued to it, those of running Pods too, are invalid once it is deleted, and stay so"
+	if c.Cluster == nil {
+		return "", invalid, nil
+	}
+	list, err := c.Cluster.Resource(secrets).Namespace(account.GetNamespace()).List(ctx,
+		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
+	if fault.Is(err, fault.AccessDenied) {
+		return "", invalid + "; whether it has token Secrets, which would be lost, cannot be told: the ServiceAccount may not list secrets", nil
+	}
+	if err != nil {
+		return "", "", fault.Wrap(err, "list", "the token Secrets of "+c.Ref.String(), true)
+	}
+	for _, secret := range list.Items {
+		if secret.GetAnnotations()[corev1.ServiceAccountNameKey] == account.GetName() {
+			return fmt.Sprintf("the control plane would delete its token Secret %s with it", secret.GetName()), "", nil
+		}
+	}
+	return "", invalid, nil
+}
+
+// lost says what a re-created object lacks.
+func (c Change) lost(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
+	kind := c.Ref.GVK.GroupKind()
+	if known, ok := irreversible[kind]; ok {
+		return []string{known.after}, nil
+	}
+	switch {
+	case kind == accountKind:
+		return []string{"tokens issued to it before are invalid"}, nil
+	case kind == podKind && metav1.GetControllerOf(before) == nil:
+		return []string{"it is a new Pod, and begins anew"}, nil
+	default:
+		return c.lostVolume(ctx, before)
+	}
+}

@@ -1,0 +1,212 @@
+package mutate
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
+	if record.Before == nil {
+		return Undone{}, nil
+	}
+	for range attempts {
+		undone, err := c.remake(ctx, record.Before)
+		if !stale(err) {
+			return undone, c.wrap(err, "re-create")
+		}
+	}
+	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it changes faster than it can be written")
+}
+
+// remake makes the object anew, or goes on where an earlier attempt got to: until
+// its fields have their owners, and it its, the item's manager is on the object.
+func (c Change) remake(ctx context.Context, before *unstructured.Unstructured) (Undone, error) {
+	live, err := Read(ctx, c)
+	if err != nil {
+		return Undone{}, err
+	}
+	if sameObject(live, before.GetUID()) {
+		if live.GetDeletionTimestamp() == nil {
+			return Undone{}, nil
+		}
+		return Undone{}, c.awaitGone(live)
+	}
+	l, err := c.lineage(ctx, before)
+	if err != nil {
+		return Undone{}, err
+	}
+	switch {
+	case live == nil:
+		live, err = c.recreate(ctx, l.wanted)
+	case !c.owns(live) && !restored(live, l.wanted) && !c.blank(live, l.wanted):
+		err = c.occupied(ctx, before)
+	case live.GetDeletionTimestamp() != nil:
+		err = c.awaitGone(live)
+	}
+	if err != nil {
+		return Undone{}, err
+	}
+	notes, err := c.complete(ctx, live, l)
+	if err != nil {
+		return Undone{}, err
+	}
+	if err := c.reunite(ctx, before.GetUID()); err != nil {
+		return Undone{}, err
+	}
+	if len(l.gone) > 0 {
+		return Undone{}, c.orphaned(l.gone)
+	}
+	lost, err := c.lost(ctx, before)
+	return Undone{Notes: append(append(l.notes, notes...), lost...)}, err
+}
+
+// occupied is the conflict with an object that somebody else has made in place of
+// the deleted one. What that one owned belongs to it, as if it had been there before.
+func (c Change) occupied(ctx context.Context, before *unstructured.Unstructured) error {
+	if err := c.reunite(ctx, before.GetUID()); err != nil {
+		return err
+	}
+	return c.fail(fault.Conflict, fault.AlreadyExists, "re-create", "somebody else has created it since it was deleted").
+		WithHint("theirs is kept; compare it with the before-image")
+}
+
+func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := c.admitToken(ctx, wanted); err != nil {
+		return nil, err
+	}
+	if err := c.freeVolume(ctx, wanted); err != nil {
+		return nil, err
+	}
+	live, err := c.Resource.Create(ctx, snapshot.ForCreate(wanted), metav1.CreateOptions{FieldManager: c.Manager})
+	if fault.Is(err, fault.AlreadyExists) {
+		return nil, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it did not exist a moment ago and does now")
+	}
+	return live, c.wrap(err, "re-create")
+}
+
+// complete gives a re-created object what a creation cannot: references to owners
+// that have come back since, its status, and the owners of its fields. Each step is
+// a write of its own under the resourceVersion of the one before; the last one takes
+// the item's manager off, unless something is still to come.
+func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l lineage) (notes []string, err error) {
+	ours := c.owns(live) || c.blank(live, l.wanted)
+	live, joined, err := c.join(ctx, live, l.wanted)
+	if err != nil || !ours && !joined && len(l.pending) == 0 {
+		return nil, err
+	}
+	status := statusKept
+	var denied error
+	if ours {
+		live, status, err = c.restoreStatus(ctx, live, l.wanted)
+		if denied = err; err != nil && !fault.Is(err, fault.AccessDenied) {
+			return nil, err
+		}
+	}
+	entries, err := c.ownersOf(live, l.wanted, status)
+	if err != nil {
+		return nil, err
+	}
+	if denied != nil || len(l.pending) > 0 {
+		entries = append(entries, c.unfinished(live))
+	}
+	if err := c.setOwners(ctx, entries, live); err != nil {
+		return nil, err
+	}
+	if status == statusTheirs {
+		notes = []string{"its status is what others have written since it was re-created"}
+	}
+	return notes, denied
+}
+
+// join adds the references to owners that live lacks.
+func (c Change) join(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
+	has := map[types.UID]bool{}
+	for _, owner := range live.GetOwnerReferences() {
+		has[owner.UID] = true
+	}
+	missing := false
+	for _, owner := range wanted.GetOwnerReferences() {
+		missing = missing || !has[owner.UID]
+		delete(has, owner.UID)
+	}
+	if !missing {
+		return live, false, nil
+	}
+	list, _, _ := unstructured.NestedSlice(wanted.Object, "metadata", "ownerReferences")
+	present, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")
+	for _, reference := range present {
+		owner, _ := reference.(map[string]any)
+		if uid, _ := owner["uid"].(string); has[types.UID(uid)] {
+			list = append(list, reference)
+		}
+	}
+	body, err := conditional(map[string]any{"metadata": map[string]any{"ownerReferences": list}}, live)
+	if err != nil {
+		return nil, false, err
+	}
+	live, err = c.mergePatch(ctx, body)
+	return live, true, err
+}
+
+// ownersOf gives the entries of managedFields that a re-created object is to have:
+// those of the before-image, and what others have written since stays theirs.
+func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusState) ([]metav1.ManagedFieldsEntry, error) {
+	var entries []metav1.ManagedFieldsEntry
+	if c.writtenSince(live) {
+		nothing := &unstructured.Unstructured{Object: map[string]any{}}
+		all, _, err := snapshot.Images{Before: wanted, After: nothing, Live: live, Ours: c.ours}.RestoreOwners()
+		if err != nil {
+			return nil, c.unreadableOwners(err)
+		}
+		entries = exceptStatus(all)
+	} else {
+		entries = exceptStatus(wanted.GetManagedFields())
+	}
+	from := live
+	if status == statusRestored {
+		from = wanted
+	}
+	for _, e := range from.GetManagedFields() {
+		if e.Subresource == "status" && !c.ours(e.Manager) {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// writtenSince reports whether anybody but this item owns fields, status aside.
+func (c Change) writtenSince(live *unstructured.Unstructured) bool {
+	for _, e := range exceptStatus(live.GetManagedFields()) {
+		if !c.ours(e.Manager) {
+			return true
+		}
+	}
+	return false
+}
+
+func exceptStatus(list []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var out []metav1.ManagedFieldsEntry
+	for _, e := range list {
+		if e.Subresource != "status" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// unfinished is an entry by which a later attempt knows the object as one that this
+// item has re-created and not completed. It outlives whatever others write.
+func (c Change) unfinished(live *unstructured.Unstructured) metav1.ManagedFieldsEntry {
+	e := metav1.ManagedFieldsEntry{
+		Manager: c.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: live.GetAPIVersion(),
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{},
+	}
+	e.FieldsV1.SetRawBytes([]byte(`{"f:metadata":{"f:annotations":{"f:` + MarkerAnnotation + `":{}}}}`))
+	return e
+}

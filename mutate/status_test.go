@@ -1,0 +1,149 @@
+package mutate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// restoredStatus asserts that status and the owners of its fields are as they were.
+func (i *item) restoredStatus() {
+	i.t.Helper()
+	assert.Equal(i.t, value(i.t, i.record.Before, "status"), value(i.t, i.now(), "status"))
+	assert.Equal(i.t, statusEntries(i.record.Before), statusEntries(i.now()))
+}
+
+func statusEntries(obj *unstructured.Unstructured) []entry {
+	var out []entry
+	for _, e := range obj.GetManagedFields() {
+		if e.Subresource == "status" {
+			out = append(out, entry{Manager: e.Manager, Operation: string(e.Operation), Time: e.Time.UTC().String(), Fields: fields(e)})
+		}
+	}
+	return out
+}
+
+func (e *env) readyWidget() {
+	e.t.Helper()
+	e.widgets()
+	obj := e.create(widget)
+	e.merge("controller", obj, widgetStatus, "status")
+	e.age(obj)
+}
+
+func TestK11StatusOfACustomResourceIsPutBackWithItsOwners(t *testing.T) {
+	e := newEnv(t)
+	e.readyWidget()
+	i := e.prepare(0, api.Delete, widget).done()
+	i.wire.requests()
+	i.undone()
+	i.sent("GET POST PATCH PATCH")
+	i.restored()
+	i.restoredStatus()
+	i.undone()
+	i.sent("GET")
+}
+
+func TestK11UndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	e := newEnv(t)
+	e.readyWidget()
+	for n := range 4 {
+		for _, lose := range []bool{false, true} {
+			i := e.prepare(0, api.Delete, widget).done()
+			interrupt := i.wire.refuseNth
+			if lose {
+				interrupt = i.wire.loseNth
+			}
+			interrupt(n)
+			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			i.wire.requests()
+			i.undone()
+			i.restored()
+			i.restoredStatus()
+		}
+	}
+}
+
+// A controller is faster: what it says is true of the new object.
+func TestK11StatusThatAControllerWroteMeanwhileIsTheirs(t *testing.T) {
+	for _, at := range []int{2, 3} {
+		e := newEnv(t)
+		e.readyWidget()
+		i := e.prepare(0, api.Delete, widget).done()
+		i.wire.requests()
+		i.wire.set(func(n int) {
+			if n == at {
+				e.merge("controller", i.object, `{"status":{"phase":"Pending"}}`, "status")
+			}
+		})
+		i.undone()
+		i.restored()
+		assert.Equal(t, "Pending", value(t, i.now(), "status", "phase"))
+		assert.Len(t, statusEntries(i.now()), 1)
+		assert.NotEqual(t, statusEntries(i.record.Before), statusEntries(i.now()))
+		assert.Contains(t, i.report.Notes, "its status is what others have written since it was re-created")
+	}
+}
+
+// Where status is no subresource it is a field like any other.
+func TestK11StatusThatIsNoSubresourceComesBackWithTheObject(t *testing.T) {
+	const record = "{apiVersion: example.com/v1, kind: Record, metadata: {name: r}, spec: {size: 1}, status: {phase: Ready}}"
+	e := newEnv(t)
+	e.crd("Record", "records")
+	e.create(record)
+	i := e.prepare(0, api.Delete, record).done()
+	i.wire.requests()
+	i.undone()
+	i.sent("GET POST PATCH")
+	i.restored()
+	assert.Equal(t, "Ready", value(t, i.now(), "status", "phase"))
+}
+
+// crd installs a kind without subresources, until the test ends.
+func (e *env) crd(kind, plural string) *unstructured.Unstructured {
+	e.t.Helper()
+	obj := e.create(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ` + plural + `.example.com}
+spec:
+  group: example.com
+  names: {kind: ` + kind + `, plural: ` + plural + `}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`)
+	e.served(kind)
+	return obj
+}
+
+func (e *env) served(kind string) {
+	e.t.Helper()
+	e.within(kind+" is served", func() bool {
+		client, err := e.For(parse(e.t, "{apiVersion: example.com/v1, kind: "+kind+", metadata: {name: x}}").GroupVersionKind(), e.namespace)
+		if err != nil {
+			return false
+		}
+		_, err = client.List(e.t.Context(), metav1.ListOptions{Limit: 1})
+		return err == nil
+	})
+}
+
+// The status of the kinds of Kubernetes is what its controllers observe.
+func TestK19StatusOfABuiltInKindIsLeftToItsControllers(t *testing.T) {
+	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: example.com/a}]}}"
+	e := newEnv(t)
+	obj := e.create(pod)
+	e.merge("kubelet", obj, `{"status":{"phase":"Running","podIP":"10.1.2.3"}}`, "status")
+	i := e.prepare(0, api.Delete, pod)
+	i.landed()
+	i.undone()
+	assert.Equal(t, "Pending", value(t, i.now(), "status", "phase"))
+	assert.Equal(t, []string{"it is a new Pod, and begins anew"}, i.report.Notes)
+	assert.Equal(t, entries(i.record.Before), entries(i.now()))
+}

@@ -1,0 +1,132 @@
+package mutate
+
+import (
+	"context"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Undo deletes the object, if it is still what this change made. An object that
+// others have written, or that has an owner by now, is theirs as well.
+func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
+	var undone Undone
+	for range attempts {
+		live, err := Read(ctx, c)
+		switch {
+		case err != nil:
+			return Undone{}, err
+		case live == nil || !c.made(live):
+			return undone, nil
+		case live.GetDeletionTimestamp() != nil:
+			return Undone{}, c.awaitGone(live)
+		}
+		found, err := c.writtenByOthers(ctx, record, live)
+		if err != nil {
+			return Undone{}, err
+		}
+		if len(found) > 0 && !c.Overwrite {
+			return Undone{}, c.shared(found)
+		}
+		if err := c.admitEmpty(ctx, live); err != nil {
+			return Undone{}, err
+		}
+		if err := c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false); err != nil && !stale(err) {
+			return Undone{}, c.wrap(err, "delete")
+		}
+		undone.Overwritten = c.fields(found)
+	}
+	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "delete", "it changes faster than it can be deleted")
+}
+
+// writtenByOthers lists what makes an object that this change made somebody else's
+// too: fields that others own, the control plane and writers of the status aside,
+// and owners that it did not have. Where the field owners were reset, values tell.
+func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]snapshot.FieldConflict, error) {
+	found, err := snapshot.Foreign(live, func(manager string) bool {
+		return c.ours(manager) || c.sibling(manager) || snapshot.ControlPlane(manager)
+	})
+	if err != nil {
+		return nil, c.unreadableOwners(err)
+	}
+	found = together(found, snapshot.NewOwners(live, record.After, c.ours))
+	if c.owns(live) {
+		return found, nil
+	}
+	if record.After == nil {
+		return together(found, []snapshot.FieldConflict{{Path: ".metadata.managedFields"}}), nil
+	}
+	images, err := c.images(ctx, record.After, nil, live)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range images.Drift() {
+		if !f.ByControllers() {
+			found = together(found, []snapshot.FieldConflict{f})
+		}
+	}
+	return found, nil
+}
+
+// together joins lists of fields; one that is in both is named once.
+func together(list, more []snapshot.FieldConflict) []snapshot.FieldConflict {
+	known := map[string]bool{}
+	for _, f := range list {
+		known[f.Path] = true
+	}
+	for _, f := range more {
+		if !known[f.Path] {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (c Change) shared(found []snapshot.FieldConflict) error {
+	fields := c.fields(found)
+	err := c.fail(fault.Conflict, fault.FieldConflict, "delete", "others have written it since it was created: %s", listed(fields)).
+		WithHint("it is kept; delete it by hand if it is not wanted")
+	err.Fields = fields
+	return err
+}
+
+// admitEmpty refuses to delete a Namespace or a CRD that this change made and that
+// others have put objects into. What this Transaction put there is taken back
+// before. Nothing can keep somebody from adding an object after the look.
+func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured) error {
+	if c.Contents == nil {
+		return nil
+	}
+	found, err := c.Contents(ctx, live)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", strings.Join(found, ", ")).
+		WithHint("it is kept; delete it by hand if they are not wanted")
+}
+
+// remove deletes exactly the object that was seen. A Namespace that is gone, or the
+// one that the object was in, is to be found out by another look, as any other object
+// is.
+func (c Change) remove(ctx context.Context, seen Version, propagation metav1.DeletionPropagation, dry bool) error {
+	err := c.Resource.Delete(ctx, c.Ref.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion},
+		PropagationPolicy: &propagation, DryRun: dryRun(dry),
+	})
+	if fault.Is(err, fault.NamespaceNotFound) {
+		return c.fail(fault.Terminal, fault.NotFound, "delete", "it does not exist")
+	}
+	return err
+}
+
+// awaitGone is the wait for the finalizers of an object that is being deleted.
+func (c Change) awaitGone(live *unstructured.Unstructured) error {
+	return c.fail(fault.Retryable, fault.Terminating, "delete", "it is being deleted%s", waitsFor(live))
+}

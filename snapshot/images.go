@@ -1,0 +1,62 @@
+package snapshot
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
+)
+
+// Images are the states of one object that taking a change back, or looking
+// whether it is in effect, works with. What the server sets by itself is left out of
+// every comparison.
+type Images struct {
+	// Type is how the kind of the object merges. Without one, every list is
+	// compared as a whole.
+	Type typed.ParseableType
+	// Before is the before-image, After what the change made of it, as a dry run
+	// gave it, and Live what is there now.
+	Before, After, Live *unstructured.Unstructured
+	// Ours tells the field managers of the change.
+	Ours func(manager string) bool
+	// Force restores the fields too that others have written since.
+	Force bool
+	// Status is set when the status counts: it is a field like any other of a custom
+	// kind without a status subresource, and the change writes it. Where After has
+	// one, it counts as well.
+	Status bool
+}
+
+// content is what of an object is compared.
+func (i Images) content(obj *unstructured.Unstructured) map[string]any {
+	out := Strip(obj).Object
+	if status := obj.Object["status"]; status != nil && i.statusCounts() {
+		out["status"] = runtime.DeepCopyJSONValue(status)
+	}
+	return out
+}
+
+func (i Images) statusCounts() bool {
+	if i.Status || i.After == nil {
+		return i.Status
+	}
+	_, there := i.After.Object["status"]
+	return there
+}
+
+// Outcome gives what is kept of an object that a dry run has made from before: Strip
+// of it, and the status where the change altered that. A status that it removed is
+// kept as null.
+func Outcome(before, after *unstructured.Unstructured) *unstructured.Unstructured {
+	out := Strip(after)
+	var was any
+	if before != nil {
+		was = before.Object["status"]
+	}
+	is := after.Object["status"]
+	if Custom(after.GroupVersionKind().GroupKind()) && !reflect.DeepEqual(was, is) {
+		out.Object["status"] = runtime.DeepCopyJSONValue(is)
+	}
+	return out
+}

@@ -83,6 +83,15 @@ test: bin/janus-cluster bin/janus-kwok vet lint ## Test everything, as CI does: 
 	done
 	@$(MAKE) verify
 
+FUZZ_TIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZ_TIME (1m), one after the other
+	@for target in $$(go test ./snapshot -list '^Fuzz' | grep '^Fuzz'); do \
+	  echo "==> fuzzing $$target for $(FUZZ_TIME)"; \
+	  go test ./snapshot -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME); \
+	done
+
 .PHONY: vet
 vet: ## Run go vet in every module
 	@for module in . $(MODULES); do echo "==> vetting $$module"; go vet -C $$module ./...; done

@@ -8,13 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,16 +24,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
-	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 // wire counts the requests of the strategies, and can break one.
@@ -280,223 +273,4 @@ func (e *env) remove(obj *unstructured.Unstructured) {
 func (e *env) askToRemove(obj *unstructured.Unstructured) {
 	e.t.Helper()
 	require.NoError(e.t, e.resource(obj).Delete(e.t.Context(), obj.GetName(), metav1.DeleteOptions{}))
-}
-
-// item is a change that has been prepared.
-type item struct {
-	*env
-	strategy mutate.Strategy
-	change   mutate.Change
-	object   *unstructured.Unstructured // names the target
-	record   snapshot.Record
-	baseline mutate.Baseline
-	warnings []string      // of the preparation
-	report   mutate.Undone // of the last undo
-}
-
-// plan makes the n-th change of a Transaction; content names the target, and a
-// Delete needs no more of it.
-func (e *env) plan(n int, kind api.ChangeType, content string) *item {
-	e.t.Helper()
-	obj := parse(e.t, content)
-	ref, err := e.resolver.Resolve(target.Spec{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
-	require.NoError(e.t, err)
-	strategy, ok := mutate.For(kind)
-	require.True(e.t, ok)
-	id := target.Identity{Dynamic: e.dynamic}
-	i := &item{env: e, strategy: strategy, object: obj}
-	i.record = snapshot.Record{Item: n, Type: string(kind), Target: ref}
-	i.change = mutate.Change{
-		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
-		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
-		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
-		Cluster: e.dynamic,
-	}
-	if kind != api.Delete {
-		i.change.Content = obj.Object
-	}
-	return i
-}
-
-// tryPrepare does what the planner does: read, admit, try, and keep a record.
-func (i *item) tryPrepare() error {
-	i.t.Helper()
-	ctx := i.t.Context()
-	before, err := mutate.Read(ctx, i.change)
-	if err != nil {
-		return err
-	}
-	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, before)
-	if err != nil {
-		return err
-	}
-	i.warnings, i.record.Before, i.record.After = forecast.Warnings, before, forecast.After
-	// The record that a rollback works from has been stored and read.
-	stored, err := snapshot.Encode(i.record)
-	require.NoError(i.t, err)
-	i.record, err = snapshot.Decode(stored)
-	require.NoError(i.t, err)
-	i.baseline = mutate.BaselineOf(i.record.Before)
-	i.wire.requests()
-	return nil
-}
-
-func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
-	e.t.Helper()
-	i := e.plan(n, kind, content)
-	require.NoError(e.t, i.tryPrepare())
-	return i
-}
-
-func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.baseline) }
-
-// undo takes the change back as a rollback does: without the content.
-func (i *item) undo() error {
-	c := i.change
-	c.Content = nil
-	var err error
-	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)
-	return err
-}
-
-func (i *item) done() *item {
-	i.t.Helper()
-	require.NoError(i.t, patiently(i.do))
-	return i
-}
-
-func (i *item) undone() {
-	i.t.Helper()
-	require.NoError(i.t, patiently(i.undo))
-}
-
-// patiently tries again what controllers were too busy for, as the engine does.
-func patiently(try func() error) error {
-	for n := 0; ; n++ {
-		err := try()
-		if !fault.Is(err, fault.StaleVersion) || n == 20 {
-			return err
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-func (i *item) finds(want mutate.Finding) {
-	i.t.Helper()
-	c := i.change
-	c.Content = nil
-	got, err := i.strategy.Observe(i.t.Context(), c, i.record)
-	require.NoError(i.t, err)
-	assert.Equal(i.t, want, got, "what observe finds (0 not applied, 1 applied, 2 applying, 3 diverged)")
-}
-
-func (i *item) now() *unstructured.Unstructured { return i.live(i.object) }
-
-// restored asserts that the target is what it was: every field but what the server
-// sets, and the owners of the fields with their times.
-func (i *item) restored() {
-	i.t.Helper()
-	assertSame(i.t, i.record.Before, i.now())
-}
-
-func assertSame(t *testing.T, before, now *unstructured.Unstructured) {
-	t.Helper()
-	if before == nil {
-		assert.Nil(t, now, "it exists")
-		return
-	}
-	if !assert.NotNil(t, now, "it is gone") {
-		return
-	}
-	assert.Equal(t, settled(before).Object, settled(now).Object)
-	assert.Equal(t, entries(before), entries(now), "field owners")
-}
-
-// settled is an object without what the server and its controllers set.
-func settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	out := snapshot.Strip(obj)
-	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
-	if len(out.GetAnnotations()) == 0 {
-		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
-	}
-	return out
-}
-
-// entry is an entry of managedFields that can be read.
-type entry struct {
-	Manager     string   `json:"manager"`
-	Operation   string   `json:"operation"`
-	APIVersion  string   `json:"apiVersion"`
-	Subresource string   `json:"subresource,omitempty"`
-	Time        string   `json:"time,omitempty"`
-	Fields      []string `json:"fields"`
-}
-
-// entries gives managedFields without those of the status.
-func entries(obj *unstructured.Unstructured) []entry {
-	var out []entry
-	for _, e := range obj.GetManagedFields() {
-		if e.Subresource == "status" {
-			continue
-		}
-		got := entry{Manager: e.Manager, Operation: string(e.Operation), APIVersion: e.APIVersion, Subresource: e.Subresource, Fields: fields(e)}
-		if e.Time != nil {
-			got.Time = e.Time.UTC().Format(time.RFC3339)
-		}
-		out = append(out, got)
-	}
-	return out
-}
-
-// managers lists who has an entry, as "manager operation" with the subresource.
-func managers(obj *unstructured.Unstructured) []string {
-	var out []string
-	for _, e := range entries(obj) {
-		out = append(out, strings.TrimSpace(e.Manager+" "+e.Operation+" "+e.Subresource))
-	}
-	return out
-}
-
-// owns tells whether a manager owns a field.
-func owns(obj *unstructured.Unstructured, manager, path string) bool {
-	for _, e := range entries(obj) {
-		if e.Manager == manager && slices.Contains(e.Fields, path) {
-			return true
-		}
-	}
-	return false
-}
-
-func value(t *testing.T, obj *unstructured.Unstructured, path ...string) any {
-	t.Helper()
-	require.NotNil(t, obj, "it is gone")
-	v, ok, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
-	require.NoError(t, err)
-	if !ok {
-		return "<absent>"
-	}
-	return v
-}
-
-// fails asserts class and reason of an error, and words in its text.
-func fails(t *testing.T, err error, class fault.Class, reason string, words ...string) {
-	t.Helper()
-	require.Error(t, err)
-	assert.Equal(t, class.String(), fault.ClassOf(err).String(), "class of: %v", err)
-	assert.Equal(t, reason, fault.ReasonOf(err), "reason of: %v", err)
-	var own *fault.Error
-	require.ErrorAs(t, err, &own)
-	for _, word := range words {
-		assert.Contains(t, err.Error(), word)
-	}
-}
-
-func (i *item) sent(want string) {
-	i.t.Helper()
-	assert.Equal(i.t, want, i.wire.requests(), "requests")
-}
-
-func quoted(text string) string {
-	out, _ := json.Marshal(text)
-	return string(out)
 }

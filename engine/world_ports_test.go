@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// journal is the durable Transaction.
+type journal struct{ *world }
+
+func (j journal) Checkpoint(_ context.Context, t *api.Transaction) (out *api.Transaction, err error) {
+	return out, j.call("checkpoint", func() (string, error) {
+		if err := j.current(t); err != nil {
+			return "", err
+		}
+		if err := legalStatus(j.stored, t); err != nil {
+			j.t.Errorf("%v; the transcript:\n%s", err, j.transcript())
+		}
+		j.stored.Status = *t.Status.DeepCopy()
+		j.bump()
+		out = j.stored.DeepCopy()
+		j.reached = append(j.reached, out)
+		return describe(out), nil
+	})
+}
+
+func (j journal) current(t *api.Transaction) error {
+	if j.stored == nil {
+		return fault.New(fault.Terminal, fault.NotFound, "write", "Transaction", "not found")
+	}
+	if t.ResourceVersion != j.stored.ResourceVersion {
+		return fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "somebody has written it")
+	}
+	return nil
+}
+
+func (j journal) AddFinalizer(_ context.Context, t *api.Transaction) (out *api.Transaction, err error) {
+	return out, j.call("add the finalizer", func() (string, error) {
+		if err := j.current(t); err != nil {
+			return "", err
+		}
+		j.stored.Finalizers = append(j.stored.Finalizers, api.Finalizer)
+		j.bump()
+		out = j.stored.DeepCopy()
+		return "add the finalizer", nil
+	})
+}
+
+func (j journal) RemoveFinalizer(_ context.Context, t *api.Transaction) (out *api.Transaction, err error) {
+	return out, j.call("remove the finalizer", func() (string, error) {
+		if j.stored == nil {
+			out = t
+			return "remove the finalizer (the Transaction is gone)", nil
+		}
+		if err := j.current(t); err != nil {
+			return "", err
+		}
+		j.stored.Finalizers = slices.DeleteFunc(j.stored.Finalizers, func(f string) bool { return f == api.Finalizer })
+		j.bump()
+		out = j.stored.DeepCopy()
+		if j.stored.DeletionTimestamp != nil && len(j.stored.Finalizers) == 0 {
+			j.gone, j.stored = j.stored, nil
+		}
+		return "remove the finalizer", nil
+	})
+}
+
+// describe writes a checkpoint on one line.
+func describe(t *api.Transaction) string {
+	var items []string
+	for _, item := range t.Status.Items {
+		text := item.Name + " " + string(item.State)
+		if item.Reason != "" {
+			text += "(" + item.Reason + ")"
+		}
+		items = append(items, text)
+	}
+	line := fmt.Sprintf("checkpoint %d %s: %s", t.Status.Version, t.Status.Phase, strings.Join(items, ", "))
+	if waiting := waitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
+		line += " [waits: " + waiting + "]"
+	}
+	if reason, _ := causeOnRecord(&t.Status); reason != "" {
+		line += " [because: " + reason + "]"
+	}
+	return line
+}
+
+// locks are all or nothing.
+type locks struct{ *world }
+
+func (l locks) Acquire(_ context.Context, t *api.Transaction) (leases []string, err error) {
+	return leases, l.call("lock", func() (string, error) {
+		leases = nil
+		for _, item := range t.Status.Items {
+			name := item.Target.Name
+			if holder := l.locks[name]; holder != "" && holder != ours {
+				return "", fault.New(fault.Retryable, fault.LockHeld, "lock", Describe(item.Target),
+					"Lease shop/lock-%s is held by %s; waiting until it is released or expires", name, holder)
+			}
+			leases = append(leases, "shop/lock-"+name)
+		}
+		for _, item := range t.Status.Items {
+			l.locks[item.Target.Name] = ours
+		}
+		return "lock", nil
+	})
+}
+
+func (l locks) Keep(_ context.Context, t *api.Transaction) error {
+	return l.call("keep the locks", func() (string, error) {
+		for _, item := range t.Status.Items {
+			switch holder := l.locks[item.Target.Name]; holder {
+			case ours:
+			case "":
+				l.locks[item.Target.Name] = ours
+			default:
+				return "", fault.New(fault.Conflict, fault.LockLost, "keep the lock of", Describe(item.Target), "it has passed to %s", holder)
+			}
+		}
+		return "keep the locks", nil
+	})
+}
+
+func (l locks) Release(_ context.Context, t *api.Transaction) error {
+	return l.call("release the locks", func() (string, error) {
+		for _, item := range t.Status.Items {
+			if l.locks[item.Target.Name] == ours {
+				delete(l.locks, item.Target.Name)
+			}
+		}
+		return "release the locks", nil
+	})
+}
+
+// planner accepts everything that is not to be refused.
+type planner struct{ *world }
+
+func (p planner) Validate(_ context.Context, t *api.Transaction) (items []api.Item, err error) {
+	return items, p.call("validate", func() (string, error) {
+		items = nil
+		for _, c := range t.Spec.Changes {
+			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps"}
+			SetItemState(&item, api.ItemPending)
+			items = append(items, item)
+		}
+		return "validate", nil
+	})
+}
+
+func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int) (out Prepared, err error) {
+	return out, p.call("save", func() (string, error) {
+		out = Prepared{Account: "acc0", Ref: &api.RollbackRef{Name: "deploy-rollback", Objects: []string{"ConfigMap/deploy-rollback"}}}
+		var names []string
+		for _, i := range items {
+			item := t.Status.Items[i]
+			p.images[item.Name] = p.targets[item.Target.Name]
+			image := api.BeforeImage{Key: item.Name, Digest: "d", UID: types.UID("uid-" + item.Target.Name), ResourceVersion: "1"}
+			out.Items = append(out.Items, PreparedItem{Image: image})
+			names = append(names, item.Name)
+		}
+		return "save " + strings.Join(names, ", "), nil
+	})
+}
+
+func (p planner) Discard(_ context.Context, _ *api.Transaction, keep bool) error {
+	who := "discard the before-images"
+	if keep {
+		who = "keep the before-images"
+	}
+	return p.call(who, func() (string, error) {
+		if !keep {
+			clear(p.images)
+		}
+		return who, nil
+	})
+}
+
+// changes leave a target as "item wrote it".
+type changes struct{ *world }
+
+func wrote(item string) string { return item + " wrote it" }
+
+func (c changes) Do(_ context.Context, in Intent) error {
+	name, target := c.itemOf(in)
+	return c.call("do "+name, func() (string, error) {
+		if c.targets[target] != c.images[name] {
+			return "", fault.New(fault.Conflict, fault.Drifted, "patch", Describe(in.Item().Target), "somebody has written it")
+		}
+		c.targets[target] = wrote(name)
+		c.dos[name]++
+		return "do " + name, nil
+	})
+}
+
+func (c changes) Observe(_ context.Context, in Intent) (finding Finding, err error) {
+	name, target := c.itemOf(in)
+	return finding, c.call("observe "+name, func() (string, error) {
+		switch c.targets[target] {
+		case wrote(name):
+			finding = Applied
+		case c.images[name]:
+			finding = NotApplied
+		case "going":
+			finding = Applying
+		default:
+			finding = Diverged
+		}
+		return "observe " + name + ": " + finding.String(), nil
+	})
+}
+
+func (c changes) HandOver(context.Context, *api.Transaction) (map[int]string, error) {
+	return nil, c.call("hand over", func() (string, error) { return "hand over", nil })
+}
+
+func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
+	name, target := c.itemOf(in)
+	return Undone{}, c.call("undo "+name, func() (string, error) {
+		switch c.targets[target] {
+		case wrote(name), "going":
+			c.targets[target] = c.images[name]
+			c.undos[name]++
+			return "undo " + name, nil
+		case c.images[name]:
+			return "undo " + name + " (it is undone)", nil
+		}
+		return "", fault.New(fault.Conflict, fault.Drifted, "restore", Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
+	})
+}
+
+// witness checks that it hears of what is durable, in order.
+type witness struct{ *world }
+
+func (v witness) Checkpointed(before, after *api.Transaction) {
+	if after.Status.Version != before.Status.Version+1 {
+		v.t.Errorf("the witness saw version %d after %d", after.Status.Version, before.Status.Version)
+	}
+}
+
+func (v witness) Abandoned(*api.Transaction) { v.say("-- abandoned") }

@@ -1,0 +1,135 @@
+package mutate_test
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+	"janus.io/janus/snapshot"
+)
+
+// item is a change that has been prepared.
+type item struct {
+	*env
+	strategy mutate.Strategy
+	change   mutate.Change
+	object   *unstructured.Unstructured // names the target
+	record   snapshot.Record
+	baseline mutate.Baseline
+	warnings []string      // of the preparation
+	report   mutate.Undone // of the last undo
+}
+
+// plan makes the n-th change of a Transaction; content names the target, and a
+// Delete needs no more of it.
+func (e *env) plan(n int, kind api.ChangeType, content string) *item {
+	e.t.Helper()
+	obj := parse(e.t, content)
+	ref, err := e.resolver.Resolve(target.Spec{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
+	require.NoError(e.t, err)
+	strategy, ok := mutate.For(kind)
+	require.True(e.t, ok)
+	id := target.Identity{Dynamic: e.dynamic}
+	i := &item{env: e, strategy: strategy, object: obj}
+	i.record = snapshot.Record{Item: n, Type: string(kind), Target: ref}
+	i.change = mutate.Change{
+		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
+		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
+		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
+		Cluster: e.dynamic,
+	}
+	if kind != api.Delete {
+		i.change.Content = obj.Object
+	}
+	return i
+}
+
+// tryPrepare does what the planner does: read, admit, try, and keep a record.
+func (i *item) tryPrepare() error {
+	i.t.Helper()
+	ctx := i.t.Context()
+	before, err := mutate.Read(ctx, i.change)
+	if err != nil {
+		return err
+	}
+	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, before)
+	if err != nil {
+		return err
+	}
+	i.warnings, i.record.Before, i.record.After = forecast.Warnings, before, forecast.After
+	// The record that a rollback works from has been stored and read.
+	stored, err := snapshot.Encode(i.record)
+	require.NoError(i.t, err)
+	i.record, err = snapshot.Decode(stored)
+	require.NoError(i.t, err)
+	i.baseline = mutate.BaselineOf(i.record.Before)
+	i.wire.requests()
+	return nil
+}
+
+func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
+	e.t.Helper()
+	i := e.plan(n, kind, content)
+	require.NoError(e.t, i.tryPrepare())
+	return i
+}
+
+func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.baseline) }
+
+// undo takes the change back as a rollback does: without the content.
+func (i *item) undo() error {
+	c := i.change
+	c.Content = nil
+	var err error
+	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)
+	return err
+}
+
+func (i *item) done() *item {
+	i.t.Helper()
+	require.NoError(i.t, patiently(i.do))
+	return i
+}
+
+func (i *item) undone() {
+	i.t.Helper()
+	require.NoError(i.t, patiently(i.undo))
+}
+
+// patiently tries again what controllers were too busy for, as the engine does.
+func patiently(try func() error) error {
+	for n := 0; ; n++ {
+		err := try()
+		if !fault.Is(err, fault.StaleVersion) || n == 20 {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (i *item) finds(want mutate.Finding) {
+	i.t.Helper()
+	c := i.change
+	c.Content = nil
+	got, err := i.strategy.Observe(i.t.Context(), c, i.record)
+	require.NoError(i.t, err)
+	assert.Equal(i.t, want, got, "what observe finds (0 not applied, 1 applied, 2 applying, 3 diverged)")
+}
+
+func (i *item) now() *unstructured.Unstructured { return i.live(i.object) }
+
+// restored asserts that the target is what it was: every field but what the server
+// sets, and the owners of the fields with their times.
+func (i *item) restored() {
+	i.t.Helper()
+	assertSame(i.t, i.record.Before, i.now())
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -50,17 +51,16 @@ func conflictsOf(fields []fault.Field, share int) []api.FieldConflict {
 // ownedOf lists fields by who owns them.
 func ownedOf(fields []fault.Field, share int) []api.OwnedFields {
 	var out []api.OwnedFields
-	index := map[string]int{}
 	for _, f := range fields {
 		for _, manager := range f.Managers {
-			i, known := index[manager]
-			if !known {
+			owner := api.OwnedFields{Manager: fault.Cut(manager, 128), Subresource: f.Subresource}
+			i := slices.IndexFunc(out, func(o api.OwnedFields) bool { return o.Manager == owner.Manager && o.Subresource == owner.Subresource })
+			if i < 0 {
 				if len(out) == maxListed {
 					continue
 				}
 				i = len(out)
-				index[manager] = i
-				out = append(out, api.OwnedFields{Manager: fault.Cut(manager, 128), Fields: []string{}})
+				out = append(out, owner)
 			}
 			path := fault.Cut(f.Path, 256)
 			if share -= len(path) + 8; share < 0 && len(out[i].Fields) > 0 || len(out[i].Fields) == maxListed {

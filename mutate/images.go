@@ -32,7 +32,7 @@ const maxValue = 200
 func (c Change) fields(found []snapshot.FieldConflict) []fault.Field {
 	var out []fault.Field
 	for _, f := range found {
-		field := fault.Field{Path: c.path(f.Path), Managers: printable(f.Managers)}
+		field := fault.Field{Path: c.path(f.Path), Managers: printable(f.Managers), Subresource: f.Subresource}
 		if !c.Sensitive {
 			field.Now, field.Before = shown(f.Now), shown(f.Before)
 		}

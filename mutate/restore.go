@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -135,7 +134,7 @@ func (c Change) conflicting(found []snapshot.FieldConflict) error {
 // patchValues writes the difference between live and what is wanted, if there is
 // one, and gives the object as it is then.
 func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	patch := mergeDiff(live.Object, wanted.Object)
+	patch := snapshot.MergePatch(live.Object, wanted.Object)
 	if len(patch) == 0 {
 		return live, nil
 	}
@@ -209,35 +208,4 @@ func conditional(patch map[string]any, meets *unstructured.Unstructured) ([]byte
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
 	return body, nil
-}
-
-// mergeDiff is the JSON merge patch (RFC 7386) from one object to another. Lists
-// are replaced as a whole.
-func mergeDiff(from, to map[string]any) map[string]any {
-	patch := map[string]any{}
-	for name, old := range from {
-		next, ok := to[name]
-		switch {
-		case !ok:
-			patch[name] = nil
-		case reflect.DeepEqual(old, next):
-		default:
-			patch[name] = mergeValue(old, next)
-		}
-	}
-	for name, next := range to {
-		if _, ok := from[name]; !ok {
-			patch[name] = next
-		}
-	}
-	return patch
-}
-
-func mergeValue(old, next any) any {
-	oldMap, ok1 := old.(map[string]any)
-	nextMap, ok2 := next.(map[string]any)
-	if ok1 && ok2 {
-		return mergeDiff(oldMap, nextMap)
-	}
-	return next
 }

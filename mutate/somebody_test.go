@@ -128,7 +128,7 @@ func TestSomebodyTheAutoscalerMovedOnAndReclaimsItsReplicas(t *testing.T) {
 	i.undone()
 	now := i.now()
 	assert.Equal(t, int64(7), value(t, now, "spec", "replicas"))
-	assert.Equal(t, []fault.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Now: "7", Before: "5"}}, i.report.Reclaimed)
+	assert.Equal(t, []fault.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Subresource: "scale", Now: "7", Before: "5"}}, i.report.Reclaimed)
 	webAsBefore(t, now)
 }
 
@@ -142,7 +142,7 @@ func TestSomebodyTheAutoscalerReclaimsReplicasThatNobodyOwned(t *testing.T) {
 	i.merge("autoscaler", i.object, `{"spec":{"replicas":7}}`, "scale")
 	i.undone()
 	assert.Equal(t, int64(7), value(t, i.now(), "spec", "replicas"))
-	assert.Equal(t, []fault.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Now: "7", Before: "5"}}, i.report.Reclaimed)
+	assert.Equal(t, []fault.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Subresource: "scale", Now: "7", Before: "5"}}, i.report.Reclaimed)
 }
 
 func TestSomebodySetOurImageToAnother(t *testing.T) {

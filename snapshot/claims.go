@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +40,9 @@ func (i Images) claimed() *fieldpath.Set {
 		}
 		had := previous.find(e.owner).set
 		e.set.Iterate(func(p fieldpath.Path) {
-			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || change.takes(all, p)) {
+			// The API server may leave an owner a field that is not there any more, such as
+			// one that has no meaning for another type of Service. That asserts nothing.
+			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || change.takes(all, p)) && exists(i.Live.Object, p) {
 				out.Insert(p.Copy())
 			}
 		})
@@ -54,21 +57,33 @@ func isStatus(path fieldpath.Path) bool {
 // ownersBelow names the managers, ours aside, that own path or anything below it,
 // or something atomic that path is part of.
 func ownersBelow(obj *unstructured.Unstructured, path fieldpath.Path, ours func(string) bool) []string {
+	names, _ := ownersVia(obj, path, ours)
+	return names
+}
+
+// ownersVia is ownersBelow, and the subresource through which all of them own it, if
+// it is one and the same.
+func ownersVia(obj *unstructured.Unstructured, path fieldpath.Path, ours func(string) bool) (names []string, subresource string) {
 	list, err := entriesOf(obj)
-	if err != nil {
-		return nil
+	if err != nil || !exists(obj.Object, path) {
+		return nil, ""
 	}
 	all := list.union()
-	seen := map[string]bool{}
-	var out []string
 	for _, e := range list {
-		if e.holds(all, path) && !ours(e.Manager) && !seen[e.Manager] {
-			seen[e.Manager] = true
-			out = append(out, e.Manager)
+		if !e.holds(all, path) || ours(e.Manager) {
+			continue
+		}
+		if len(names) == 0 {
+			subresource = e.Subresource
+		} else if subresource != e.Subresource {
+			subresource = ""
+		}
+		if !slices.Contains(names, e.Manager) {
+			names = append(names, e.Manager)
 		}
 	}
-	sort.Strings(out)
-	return out
+	sort.Strings(names)
+	return names, subresource
 }
 
 // holds reports whether an entry has path or anything below it, or something

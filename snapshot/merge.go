@@ -16,6 +16,9 @@ type FieldConflict struct {
 	Path string
 	// Managers are those that own the field now, or something below it.
 	Managers []string
+	// Subresource is the one through which all of them own it; empty for the object
+	// itself.
+	Subresource string
 	// Now is its value, and Before the one it had: nil when there is none.
 	Now, Before any
 
@@ -180,8 +183,8 @@ func (m *merger) parts(parts []child, before, live any) any {
 
 // dispute decides about a value that is neither as before nor untouched since.
 func (m *merger) dispute(n node, before, live any) any {
-	owners := ownersBelow(m.Live, n.path, m.Ours)
-	found := FieldConflict{Path: n.path.String(), Managers: owners, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
+	owners, via := ownersVia(m.Live, n.path, m.Ours)
+	found := FieldConflict{Path: n.path.String(), Managers: owners, Subresource: via, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
 	switch {
 	case len(owners) == 0 && live != (absent{}) && m.whole(n, live) && Owned(m.Live, m.Ours):
 		// Whoever writes a value owns it. Nobody else does: it is what the server has

@@ -2,11 +2,11 @@ package snapshot
 
 import "reflect"
 
-// diff gives a JSON merge patch (RFC 7386) from one object to another. A merge
+// MergePatch gives a JSON merge patch (RFC 7386) from one object to another. A merge
 // patch cannot set an explicit null, so that the caller has to see whether the
-// patch does what it should. It is computed on the decoded objects because a
-// detour over float64 would damage large integers.
-func diff(from, to map[string]any) map[string]any {
+// patch does what it should. Lists are replaced as a whole. It is computed on the
+// decoded objects because a detour over float64 would damage large integers.
+func MergePatch(from, to map[string]any) map[string]any {
 	patch := map[string]any{}
 	for key := range from {
 		if _, there := to[key]; !there {
@@ -21,7 +21,7 @@ func diff(from, to map[string]any) map[string]any {
 		beforeMap, isMap := before.(map[string]any)
 		valueMap, staysMap := value.(map[string]any)
 		if isMap && staysMap {
-			patch[key] = diff(beforeMap, valueMap)
+			patch[key] = MergePatch(beforeMap, valueMap)
 			continue
 		}
 		patch[key] = value

@@ -93,7 +93,7 @@ func (d *document) setAfter(after map[string]any) error {
 	if d.Before == nil {
 		return nil
 	}
-	patch := diff(d.Before, after)
+	patch := MergePatch(d.Before, after)
 	again, err := json.Marshal(patched(d.Before, patch))
 	if err != nil {
 		return fmt.Errorf("encode the predicted object: %w", err)

@@ -87,8 +87,9 @@ type Error struct {
 type Field struct {
 	// Path is the field, such as .spec.replicas.
 	Path string
-	// Managers own it now.
-	Managers []string
+	// Managers own it now, through a subresource of the object if one is named.
+	Managers    []string
+	Subresource string
 	// Now is its value, and Before the one that it had, as JSON; empty when there
 	// is none, and for a sensitive object.
 	Now, Before string

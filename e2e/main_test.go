@@ -11,5 +11,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Audit: true}))
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Audit: true, CRDs: "../deploy/crd"}))
 }

@@ -99,7 +99,7 @@ func setUpNamed(t *testing.T, transaction string) *fixture {
 		return f.wire
 	})
 	f.store = NewStore(kubernetes.NewForConfigOrDie(config), []schema.GroupKind{{Group: "example.com", Kind: "Credential"}})
-	f.installCRD()
+	f.awaitCRD()
 	f.owner = Owner{Namespace: testcluster.Namespace(t), Name: transaction}
 	f.owner.UID = f.createTransaction()
 	// What a test leaves behind must not keep its namespace from ending.
@@ -109,14 +109,10 @@ func setUpNamed(t *testing.T, transaction string) *fixture {
 
 var crdOnce sync.Once
 
-func (f *fixture) installCRD() {
+// awaitCRD waits until the kind that the cluster was started with is served.
+func (f *fixture) awaitCRD() {
 	f.t.Helper()
 	crdOnce.Do(func() {
-		crd := readObject(f.t, "../deploy/crd/backup.janus.io_transactions.yaml")
-		crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-		if _, err := f.dynamic.Resource(crds).Create(f.t.Context(), crd, metav1.CreateOptions{}); err != nil {
-			f.t.Fatal(err)
-		}
 		f.within(func(ctx context.Context) error {
 			_, err := f.dynamic.Resource(v1alpha1.Resource).Namespace("default").List(ctx, metav1.ListOptions{})
 			return err

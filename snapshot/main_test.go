@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	status := testcluster.Main(m, testcluster.Options{ControllerManager: true})
+	status := testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../deploy/crd"})
 	if status == 0 {
 		// The connections that client-go keeps for later are no leak.
 		if err := goleak.Find(

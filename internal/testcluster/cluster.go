@@ -26,6 +26,9 @@ type Options struct {
 	// ControllerManager runs the controllers. Without them no namespace
 	// finishes terminating, nothing is garbage collected and Pods are refused.
 	ControllerManager bool
+	// CRDs is a directory of CustomResourceDefinitions that are installed before the
+	// controllers start, so that those know their kinds at once. Empty means none.
+	CRDs string
 	// Nodes is the number of simulated Nodes, on which Pods become Ready at
 	// once. It implies ControllerManager and runs the scheduler.
 	Nodes int
@@ -86,6 +89,9 @@ func (c *Cluster) arguments() ([]string, error) {
 		"--stop-on-stdin-eof",
 		fmt.Sprintf("--controller-manager=%t", c.options.ControllerManager),
 		fmt.Sprintf("--restart-killed=%t", c.options.RestartKilled),
+	}
+	if c.options.CRDs != "" {
+		args = append(args, "--crds="+c.options.CRDs)
 	}
 	if c.options.Audit {
 		args = append(args, "--audit-log="+c.auditLog())

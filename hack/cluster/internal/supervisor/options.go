@@ -26,6 +26,9 @@ type Options struct {
 	// ever finishes terminating and Pods are refused for want of a
 	// ServiceAccount.
 	ControllerManager bool
+	// CRDs is a directory of CustomResourceDefinitions to create before the
+	// controllers start. Empty means none.
+	CRDs string
 	// Scheduler runs kube-scheduler. It is implied by Nodes.
 	Scheduler bool
 	// Nodes is the number of Nodes whose kubelet kwok simulates.
@@ -73,6 +76,7 @@ func ParseFlags(args []string, out io.Writer) (Options, error) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "`path` of the administrator's kubeconfig, written when the cluster is ready (default admin.kubeconfig in the data directory)")
 	fs.StringVar(&o.AuditLog, "audit-log", "", "`path` of an audit log: JSON lines, metadata level, completed requests only")
 	fs.BoolVar(&o.ControllerManager, "controller-manager", true, "run kube-controller-manager")
+	fs.StringVar(&o.CRDs, "crds", "", "`directory` of CustomResourceDefinitions, one in a file *.yaml, to create before the controllers start")
 	fs.BoolVar(&o.Scheduler, "scheduler", false, "run kube-scheduler")
 	fs.IntVar(&o.Nodes, "nodes", 0, "number of Nodes simulated by kwok; needs --kwok-binary and implies --scheduler")
 	fs.StringVar(&o.KwokBinary, "kwok-binary", "", "`path` of the janus-kwok binary")
@@ -108,7 +112,7 @@ func (o Options) validate() error {
 // absolute returns the options with every path made absolute, because the
 // components are started in the data directory.
 func (o Options) absolute() (Options, error) {
-	for _, p := range []*string{&o.Dir, &o.Kubeconfig, &o.AuditLog, &o.KwokBinary, &o.LogDir} {
+	for _, p := range []*string{&o.Dir, &o.Kubeconfig, &o.AuditLog, &o.KwokBinary, &o.CRDs, &o.LogDir} {
 		if *p == "" {
 			continue
 		}

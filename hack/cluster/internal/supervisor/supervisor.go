@@ -133,6 +133,11 @@ func (s *supervisor) start(ctx context.Context) error {
 // clients returns the components that need the API server, and prepares what
 // they need in it.
 func (s *supervisor) clients(ctx context.Context) ([]component, error) {
+	if s.options.CRDs != "" {
+		if err := s.access.admin.createCRDs(ctx, s.access.api.url(), s.options.CRDs); err != nil {
+			return nil, err
+		}
+	}
 	var list []component
 	nodes := s.options.Nodes
 	if s.options.ControllerManager {

@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/testcluster"
+)
+
+// The same few cases are run every time. More are had with -rapid.checks, and others
+// with -rapid.seed.
+func init() {
+	for name, value := range map[string]string{"rapid.seed": "26", "rapid.checks": "60", "rapid.nofailfile": "true", "rapid.shrinktime": "20s"} {
+		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
+			_ = f.Value.Set(value)
+		}
+	}
+}
+
+// refusal refuses, in one namespace, to make ConfigMaps named refused-…, unless it
+// is a dry run.
+const refusal = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
+  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec:
+  policyName: NAMESPACE
+  validationActions: [Deny]
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
+`
+
+// applyRefusal makes the policy and waits until it is in force.
+func applyRefusal(t *testing.T, e *janustest.Env) {
+	t.Helper()
+	e.Apply(strings.ReplaceAll(refusal, "NAMESPACE", e.Namespace))
+	t.Cleanup(func() {
+		admission := e.Kube.AdmissionregistrationV1()
+		_ = admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{})
+		_ = admission.ValidatingAdmissionPolicies().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{})
+	})
+	e.Until("the policy is in force", func() bool {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-probe"}}
+		_, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).Create(t.Context(), probe, metav1.CreateOptions{})
+		return apierrors.IsForbidden(err)
+	})
+}
+
+// current makes what fails in an Env fail the case at hand, which is then made
+// smaller. The log of Janus is left out.
+type current struct {
+	testing.TB
+	now *rapid.T
+}
+
+func (c *current) Helper()             {}
+func (c *current) Logf(string, ...any) {}
+
+func (c *current) Errorf(format string, args ...any) {
+	if c.now == nil {
+		c.TB.Errorf(format, args...)
+		return
+	}
+	c.now.Errorf(format, args...)
+}
+
+func (c *current) FailNow() {
+	if c.now == nil {
+		c.TB.FailNow()
+		return
+	}
+	c.now.FailNow()
+}
+
+// world is where random cases are run: in one namespace with Janus, and in another
+// without.
+type world struct {
+	*janustest.Env
+	t     *current
+	twin  *janustest.Env
+	cases int
+	now   *run
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	crd, err := os.ReadFile(filepath.Join(janustest.Root(), "testdata", "crds", "widgets.yaml"))
+	require.NoError(t, err)
+	w := &world{t: &current{TB: t}}
+	w.Env = janustest.New(w.t)
+	w.Apply(string(crd))
+	w.Served("example.com/v1 Widget")
+	applyRefusal(t, w.Env)
+	w.twin = w.In(testcluster.Namespace(t))
+	w.Start(janustest.Acting(janustest.Around{
+		Do:   func(_ string, item int) { w.now.beforeDo(t.Context(), item) },
+		Undo: func(_ string, item int) { w.now.beforeUndo(t.Context(), item) },
+	}))
+	return w
+}
+
+func TestWhateverTheTransactionItIsMadeWhollyOrNotAtAll(t *testing.T) {
+	w := newWorld(t)
+	phases := map[string]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		w.t.now = r
+		w.cases++
+		c := drawCase(r, w.cases)
+		r.Logf("case %d\n%s", w.cases, c.describe())
+		w.carryOut(t.Context(), c)
+		r.Logf("%s", w.now.describeEnd())
+		w.now.check(t.Context(), r, w.twin)
+		phases[w.now.what()]++
+	})
+	t.Logf("%d cases: %v", w.cases, phases)
+}
+
+// carryOut runs the Transaction of a case, with everybody else.
+func (w *world) carryOut(ctx context.Context, c *randomCase) {
+	name := fmt.Sprint("txn-", w.cases)
+	w.now = newRun(c, w.Env)
+	for _, write := range c.before {
+		if _, err := write.in(ctx, w.Env, c); err != nil {
+			w.t.now.Fatal(err)
+		}
+	}
+	for i := range c.objects {
+		w.now.start[i] = w.Object(c.objects[i].ref())
+	}
+	w.now.txn = w.Run(name, c.spec("refused-"+name))
+	w.now.mu.Lock()
+	defer w.now.mu.Unlock()
+	if w.now.failed != nil {
+		w.t.now.Fatal(w.now.failed)
+	}
+}

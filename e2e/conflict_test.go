@@ -18,7 +18,7 @@ func disturbed(t *testing.T, policy string) (*janustest.Env, *api.Transaction) {
 	t.Helper()
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's", "more": "person's"}}`)
 	})}))
@@ -57,7 +57,7 @@ func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
 func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	recorded := false
 	e.Start(
 		janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
@@ -102,4 +102,47 @@ changes:
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Message)
 	assert.Len(t, e.ItemManagers("ConfigMap/made"), 1)
+}
+
+// What a rollback leaves to its former owner is listed beside a conflict too.
+func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
+	e := janustest.New(t)
+	e.Apply(ab)
+	e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's"}}`)
+	applyRefusal(t, e)
+	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+		if item == 0 {
+			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
+			e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's again"}}`)
+		}
+	}}))
+	txn := e.Run("txn", `
+changes:
+  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2", other: "2"}}}`+refusedAtCommit)
+	item := txn.Status.Items[0]
+	assert.Equal(t, fault.FieldConflict, item.Reason, janustest.Describe(txn))
+	require.Len(t, item.Conflicts, 1)
+	assert.Equal(t, ".data.version", item.Conflicts[0].Field)
+	assert.Equal(t, []api.OwnedFields{{Manager: "former", Fields: []string{".data.other"}}}, item.Reclaimed)
+}
+
+// An object that the rollback has re-created is known by its uid when an earlier
+// change of it is taken back, whatever somebody has written meanwhile.
+func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
+	e := janustest.New(t)
+	e.Apply(ab)
+	applyRefusal(t, e)
+	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+		if item == 0 {
+			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
+		}
+	}}))
+	txn := e.Run("txn", `
+changes:
+  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Update, content: {data: {version: "2"}}}
+  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}`+refusedAtCommit)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, fault.FieldConflict, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, e.Object("ConfigMap/a").GetUID(), txn.Status.Items[1].RecreatedUID)
+	assert.Equal(t, "1", e.Value("ConfigMap/a", "data", "other"), "the other field is taken back")
 }

@@ -38,8 +38,8 @@ func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
 func (w workload) runStopped(t *testing.T, n int32) bool {
 	e := janustest.New(t)
 	e.Apply(w.objects)
-	if w.quota != "" {
-		e.ApplyQuota(w.quota)
+	if w.refuses {
+		applyRefusal(t, e)
 	}
 	before := map[string]*unstructured.Unstructured{}
 	for _, target := range w.targets {

@@ -29,7 +29,7 @@ func orElse(s, other string) string {
 type workload struct {
 	name    string
 	objects string
-	quota   string
+	refuses bool
 	spec    string
 	// targets are all targets, as Object and as resource/name.
 	targets []watched
@@ -95,12 +95,12 @@ var workloads = []workload{
 		},
 	},
 	{
-		name: "rollback", objects: fourObjects, spec: fourChanges + refusedAtCommit, quota: oneService, phase: api.PhaseRolledBack,
-		targets: append([]watched{{"Service/a", "services", "a"}, {"Service/b", "services", "b"}}, fourTargets...),
+		name: "rollback", objects: fourObjects, spec: fourChanges + refusedAtCommit, refuses: true, phase: api.PhaseRolledBack,
+		targets: append([]watched{{"Service/a", "services", "a"}, {"ConfigMap/refused-b", "configmaps", "refused-b"}}, fourTargets...),
 	},
 	{
-		name: "chain", objects: fourObjects, quota: oneService, phase: api.PhaseRolledBack,
-		targets: append([]watched{{"Service/a", "services", "a"}, {"Service/b", "services", "b"}}, fourTargets[:1]...),
+		name: "chain", objects: fourObjects, refuses: true, phase: api.PhaseRolledBack,
+		targets: append([]watched{{"Service/a", "services", "a"}, {"ConfigMap/refused-b", "configmaps", "refused-b"}}, fourTargets[:1]...),
 		spec: `
 lockTimeout: 1m
 changes:
@@ -172,8 +172,8 @@ func (w workload) cases(attempts int) (cases []faultCase, names []string) {
 func (w workload) run(t *testing.T, at int, fault janustest.Fault) *janustest.Wire {
 	e := janustest.New(t)
 	e.Apply(w.objects)
-	if w.quota != "" {
-		e.ApplyQuota(w.quota)
+	if w.refuses {
+		applyRefusal(t, e)
 	}
 	before := map[string]*unstructured.Unstructured{}
 	for _, target := range w.targets {

@@ -92,7 +92,7 @@ func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.
 	e.Apply(fourObjects)
 	spec := "onDelete: " + string(policy) + "\n" + fourChanges
 	if d.refused {
-		e.ApplyQuota(oneService)
+		applyRefusal(t, e)
 		spec += refusedAtCommit
 	}
 	before := map[string]*unstructured.Unstructured{}

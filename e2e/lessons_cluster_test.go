@@ -46,7 +46,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 func TestAControllerThatBumpsTheResourceVersionIsNoConflict(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(before)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	deployment := "apps/v1 Deployment/web-server"
 	observed := func() bool {
 		obj := e.Object(deployment)
@@ -80,7 +80,7 @@ changes:
 func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	e.Start(janustest.Recording(janustest.Journaling{Before: once(committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	})}))
@@ -119,7 +119,7 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
 		image := e.Object("ConfigMap/txn-rollback")
 		data := map[string]any{}
@@ -147,7 +147,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 
 func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 	e := janustest.New(t)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	var spec strings.Builder
 	spec.WriteString("changes:\n")
 	for i := range 12 {

@@ -46,7 +46,7 @@ func onB(f janustest.Fault) *janustest.Wire { return janustest.NewWireOn("/confi
 func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	wire := onB(janustest.CrashAfter)
 	first := e.Start(wire.Process())
@@ -68,7 +68,7 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 func TestReplyToBLostWithoutACrash(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	wire := onB(janustest.LostReply)
 	e.Start(wire.Process())
@@ -158,7 +158,7 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"other": "person's", "more": "person's"}}`)
 	})}))

@@ -21,21 +21,10 @@ func owned(e *janustest.Env) {
 	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: " + uid + "}]}, data: {a: b}}")
 }
 
-const refusedAtCommit = `
-  - target: {apiVersion: v1, kind: Service, name: a}
-    type: Create
-    content: {spec: {ports: [{port: 80}]}}
-  - target: {apiVersion: v1, kind: Service, name: b}
-    type: Create
-    content: {spec: {ports: [{port: 80}]}}
-`
-
-const oneService = `{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`
-
 func TestADeletedObjectWhoseOwnerIsThereIsRecreated(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	e.Start()
 	before := e.Object("ConfigMap/owned")
 
@@ -58,7 +47,7 @@ func TestADeletedObjectWhoseOwnerWasRecreatedBelongsToTheNewOne(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
 			owned(e)
-			e.ApplyQuota(oneService)
+			applyRefusal(t, e)
 			e.Start()
 			owner, child := e.Object("ConfigMap/owner"), e.Object("ConfigMap/owned")
 
@@ -87,7 +76,7 @@ changes:
 func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
-	e.ApplyQuota(oneService)
+	applyRefusal(t, e)
 	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))

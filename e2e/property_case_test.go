@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,7 +70,7 @@ func drawCase(t *rapid.T, n int) *randomCase {
 			c.during[i] = c.drawForeign(t, &fresh)
 		}
 		if c.refused && rapid.Bool().Draw(t, "after") {
-			c.after[i] = c.knowable(c.drawForeign(t, &fresh))
+			c.after[i] = c.drawForeign(t, &fresh)
 		}
 	}
 	return c
@@ -179,15 +178,6 @@ func (c *randomCase) changes(object int) int {
 		}
 	}
 	return n
-}
-
-// knowable leaves out writes to an object that is deleted, and so made anew by the
-// rollback: where earlier changes of the object are still to be taken back, Janus
-// knows the new object by what is on it, and takes it for somebody else's.
-func (c *randomCase) knowable(writes []foreignWrite) []foreignWrite {
-	return slices.DeleteFunc(writes, func(w foreignWrite) bool {
-		return slices.ContainsFunc(c.items, func(i randomItem) bool { return i.object == w.object && i.kind == api.Delete })
-	})
 }
 
 // content is an object, or what an apply sets of it.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -43,7 +42,7 @@ func (r *run) target(item int) *unstructured.Unstructured {
 	return r.Object(r.objects[r.items[item].object].ref())
 }
 
-func (r *run) beforeDo(ctx context.Context, item int) {
+func (r *run) beforeDo(item int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.begun[item] {
@@ -56,12 +55,12 @@ func (r *run) beforeDo(ctx context.Context, item int) {
 	if item == len(r.items) {
 		return
 	}
-	r.write(ctx, r.during[item])
+	r.write(r.during[item])
 	r.pre[item] = r.target(item)
 	r.log = append(r.log, event{do: item, undo: -1})
 }
 
-func (r *run) beforeUndo(ctx context.Context, item int) {
+func (r *run) beforeUndo(item int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended[item] || item == len(r.items) {
@@ -71,13 +70,13 @@ func (r *run) beforeUndo(ctx context.Context, item int) {
 	if r.post[item] == nil {
 		r.post[item] = r.target(item)
 	}
-	r.write(ctx, r.after[item])
+	r.write(r.after[item])
 	r.log = append(r.log, event{do: -1, undo: item})
 }
 
-func (r *run) write(ctx context.Context, writes []foreignWrite) {
+func (r *run) write(writes []foreignWrite) {
 	for _, w := range writes {
-		made, err := w.in(ctx, r.Env, r.randomCase)
+		made, err := w.in(r.Env, r.randomCase)
 		if err != nil {
 			r.failed = err
 		}

@@ -1,18 +1,13 @@
 package e2e
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"janus.io/janus/internal/janustest"
@@ -27,43 +22,6 @@ func init() {
 			_ = f.Value.Set(value)
 		}
 	}
-}
-
-// refusal refuses, in one namespace, to make ConfigMaps named refused-…, unless it
-// is a dry run.
-const refusal = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
-  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
-  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec:
-  policyName: NAMESPACE
-  validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
-`
-
-// applyRefusal makes the policy and waits until it is in force.
-func applyRefusal(t *testing.T, e *janustest.Env) {
-	t.Helper()
-	e.Apply(strings.ReplaceAll(refusal, "NAMESPACE", e.Namespace))
-	t.Cleanup(func() {
-		admission := e.Kube.AdmissionregistrationV1()
-		_ = admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{})
-		_ = admission.ValidatingAdmissionPolicies().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{})
-	})
-	e.Until("the policy is in force", func() bool {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-probe"}}
-		_, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).Create(t.Context(), probe, metav1.CreateOptions{})
-		return apierrors.IsForbidden(err)
-	})
 }
 
 // current makes what fails in an Env fail the case at hand, which is then made
@@ -113,8 +71,8 @@ func newWorld(t *testing.T) *world {
 	applyRefusal(t, w.Env)
 	w.twin = w.In(testcluster.Namespace(t))
 	w.Start(janustest.Acting(janustest.Around{
-		Do:   func(_ string, item int) { w.now.beforeDo(t.Context(), item) },
-		Undo: func(_ string, item int) { w.now.beforeUndo(t.Context(), item) },
+		Do:   func(_ string, item int) { w.now.beforeDo(item) },
+		Undo: func(_ string, item int) { w.now.beforeUndo(item) },
 	}))
 	return w
 }
@@ -127,20 +85,20 @@ func TestWhateverTheTransactionItIsMadeWhollyOrNotAtAll(t *testing.T) {
 		w.cases++
 		c := drawCase(r, w.cases)
 		r.Logf("case %d\n%s", w.cases, c.describe())
-		w.carryOut(t.Context(), c)
+		w.carryOut(c)
 		r.Logf("%s", w.now.describeEnd())
-		w.now.check(t.Context(), r, w.twin)
+		w.now.check(r, w.twin)
 		phases[w.now.what()]++
 	})
 	t.Logf("%d cases: %v", w.cases, phases)
 }
 
 // carryOut runs the Transaction of a case, with everybody else.
-func (w *world) carryOut(ctx context.Context, c *randomCase) {
+func (w *world) carryOut(c *randomCase) {
 	name := fmt.Sprint("txn-", w.cases)
 	w.now = newRun(c, w.Env)
 	for _, write := range c.before {
-		if _, err := write.in(ctx, w.Env, c); err != nil {
+		if _, err := write.in(w.Env, c); err != nil {
 			w.t.now.Fatal(err)
 		}
 	}

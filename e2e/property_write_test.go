@@ -16,7 +16,8 @@ import (
 )
 
 // in makes the write in a namespace. It reports false if the object is not there.
-func (w foreignWrite) in(ctx context.Context, e *janustest.Env, c *randomCase) (bool, error) {
+func (w foreignWrite) in(e *janustest.Env, c *randomCase) (bool, error) {
+	ctx := e.Context()
 	o := c.objects[w.object]
 	client, err := e.For(schema.FromAPIVersionAndKind(o.apiVersion, o.kind.name), e.Namespace)
 	if err != nil {
@@ -39,7 +40,7 @@ func (w foreignWrite) in(ctx context.Context, e *janustest.Env, c *randomCase) (
 		_, err = client.Apply(ctx, o.name, o.object(o.content(w.values, first)), metav1.ApplyOptions{FieldManager: w.manager, Force: true})
 	default:
 		idle := false
-		err = janustest.Poll(ctx, func(ctx context.Context) (bool, error) {
+		err = janustest.Poll(e.Context(), func(ctx context.Context) (bool, error) {
 			live, err := client.Get(ctx, o.name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
@@ -79,7 +80,8 @@ func (w foreignWrite) edit(o randomObject, live *unstructured.Unstructured) bool
 }
 
 // plainly makes the change of an item as a client without Janus would.
-func (c *randomCase) plainly(ctx context.Context, e *janustest.Env, n int) error {
+func (c *randomCase) plainly(e *janustest.Env, n int) error {
+	ctx := e.Context()
 	item := c.items[n]
 	o := c.objects[item.object]
 	client, err := e.For(schema.FromAPIVersionAndKind(o.apiVersion, o.kind.name), e.Namespace)
@@ -94,7 +96,7 @@ func (c *randomCase) plainly(ctx context.Context, e *janustest.Env, n int) error
 	case api.Patch:
 		_, err = client.Apply(ctx, o.name, obj, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	case api.Update:
-		err = janustest.Poll(ctx, func(ctx context.Context) (bool, error) {
+		err = janustest.Poll(e.Context(), func(ctx context.Context) (bool, error) {
 			live, err := client.Get(ctx, o.name, metav1.GetOptions{})
 			if err != nil {
 				return false, err

@@ -77,7 +77,7 @@ func TestTheWalkThroughIsAsItsPageTells(t *testing.T) {
 	e := janustest.New(t)
 	w := &walk{t: t, Env: e}
 	e.Autoscale()
-	e.ApplyQuota(oneService)
+	e.ApplyQuota(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
 	gitops := newOutsider(t, e, "gitops")
 	sync := func(annotations string) {
 		_, err := gitops.apply(gitopsFile(annotations), false)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 )
@@ -86,6 +88,8 @@ type Undone struct {
 	Overwritten []fault.Field
 	// Notes say what else is not just as it was.
 	Notes []string
+	// Recreated is the uid of the object that was made in place of a deleted one.
+	Recreated types.UID
 }
 
 // Changes makes changes and takes them back.

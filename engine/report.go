@@ -73,9 +73,18 @@ func ownedOf(fields []fault.Field, share int) []api.OwnedFields {
 	return out
 }
 
+// beside records what there is to say about an item whether it was taken back or
+// not.
+func beside(item *api.Item, undone Undone, share int) {
+	item.Reclaimed = ownedOf(undone.Reclaimed, share)
+	if undone.Recreated != "" {
+		item.RecreatedUID = undone.Recreated
+	}
+}
+
 // report records what there is to say about an item that was taken back.
 func report(item *api.Item, undone Undone, share int) {
-	item.Reclaimed = ownedOf(undone.Reclaimed, share)
+	beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {
 		item.Conflicts = conflictsOf(undone.Overwritten, share)
 	}

@@ -89,7 +89,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 		})
 	}
 	if err != nil {
-		return s.unresolvedOr(ctx, i, err)
+		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { beside(item, undone, s.share()) })
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
@@ -128,25 +128,28 @@ func openNextUndo(status *api.TransactionStatus, before int) error {
 
 // unresolvedOr gives up on item i on an error that will not heal, or once the
 // rollback has had its time, and waits on any other.
-func (s *saga) unresolvedOr(ctx context.Context, i int, err error) error {
+func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
 	if definite(err) {
-		return s.unresolved(ctx, i, err)
+		return s.unresolved(ctx, i, err, also...)
 	}
 	start := s.txn.Status.RollbackStartTime
 	if start != nil && s.clock.Now().After(start.Add(Timeout(s.txn))) {
 		return s.unresolved(ctx, i, fault.New(fault.Terminal, fault.DeadlineExceeded, "roll back",
-			Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err))
+			Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err), also...)
 	}
 	return err
 }
 
 // unresolved records that item i cannot be taken back and goes on to the next.
-func (s *saga) unresolved(ctx context.Context, i int, err error) error {
+func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
 	cause := itemCause(s.txn, i, err)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		item.Reason, item.Message = cause.Reason, cause.Message
 		item.Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
+		for _, record := range also {
+			record(item)
+		}
 		if err := moveItem(item, api.ItemUnresolved); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
@@ -42,9 +43,9 @@ type Change struct {
 	// Kin tells of owners and of what else the Transaction deletes; nil when nothing
 	// is known of them.
 	Kin Kin
-	// Recreated is set when a later change of the Transaction deleted the target, and
-	// taking that back has made it anew, under another uid.
-	Recreated bool
+	// Recreated is the uid of the object that taking back a later change of the
+	// Transaction, which had deleted the target, has made in its place.
+	Recreated types.UID
 	// Type tells how the fields of the target's kind merge.
 	Type func(ctx context.Context) (typed.ParseableType, error)
 	// Unforced makes a Patch fail where it would take a field from another manager.
@@ -100,6 +101,7 @@ type Strategy interface {
 	// Observe looks whether the change is in effect.
 	Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error)
 	// Undo takes the change back. When it returns no error nothing is left of it.
+	// There may be something to say beside an error too.
 	Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error)
 	// Verbs lists what the ServiceAccount must be allowed to do to the target, for
 	// the change and for its compensation.
@@ -115,6 +117,8 @@ type Undone struct {
 	Overwritten []fault.Field
 	// Notes say what else is not just as it was, and need not be.
 	Notes []string
+	// Recreated is the uid of the object that was made in place of a deleted one.
+	Recreated types.UID
 }
 
 // For gives the strategy of a type of change.

@@ -52,18 +52,20 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured) (
 	if err != nil {
 		return Undone{}, err
 	}
+	undone := Undone{Recreated: live.GetUID()}
 	notes, err := c.complete(ctx, live, l)
 	if err != nil {
-		return Undone{}, err
+		return undone, err
 	}
 	if err := c.reunite(ctx, before.GetUID()); err != nil {
-		return Undone{}, err
+		return undone, err
 	}
 	if len(l.gone) > 0 {
-		return Undone{}, c.orphaned(l.gone)
+		return undone, c.orphaned(l.gone)
 	}
 	lost, err := c.lost(ctx, before)
-	return Undone{Notes: append(append(l.notes, notes...), lost...)}, err
+	undone.Notes = append(append(l.notes, notes...), lost...)
+	return undone, err
 }
 
 // occupied is the conflict with an object that somebody else has made in place of

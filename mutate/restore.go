@@ -90,7 +90,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (Undone
 		return Undone{}, err
 	}
 	if len(wanted.Conflicts) > 0 && !c.Overwrite {
-		return Undone{}, c.conflicting(wanted.Conflicts)
+		return Undone{Reclaimed: c.fields(wanted.Reclaimed)}, c.conflicting(wanted.Conflicts)
 	}
 	return Undone{Reclaimed: c.fields(wanted.Reclaimed), Overwritten: c.fields(wanted.Conflicts)}, nil
 }
@@ -103,15 +103,9 @@ func (c Change) incomplete(record snapshot.Record) error {
 }
 
 // sameOrRecreated reports whether live is the object that was changed, or the one
-// that this Transaction made in its place when it took a later Delete back. That one
-// bears this item's manager until its owners are restored too, or, where no field is
-// tracked, just what the change had left.
+// that this Transaction made in its place when it took a later Delete back.
 func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot.Record) bool {
-	if sameObject(live, record.Before.GetUID()) {
-		return true
-	}
-	return c.Recreated && live != nil && (c.owns(live) || restored(live, record.Before) ||
-		len(snapshot.Images{Before: snapshot.ForCreate(record.After), Live: snapshot.ForCreate(live)}.Drift()) == 0)
+	return sameObject(live, record.Before.GetUID()) || c.Recreated != "" && sameObject(live, c.Recreated)
 }
 
 func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {

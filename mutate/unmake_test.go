@@ -171,8 +171,10 @@ func TestChainsOfChangesOfOneObjectAreTakenBackInReverse(t *testing.T) {
 			}
 			for n := len(c.changes) - 1; n >= 0; n-- {
 				i := s.items[n]
-				for m := n; m < len(c.changes); m++ {
-					i.change.Recreated = i.change.Recreated || m > n && c.changes[m].kind == api.Delete
+				for m := len(c.changes) - 1; m > n; m-- {
+					if c.changes[m].kind == api.Delete {
+						i.change.Recreated = s.items[m].report.Recreated
+					}
 				}
 				s.undo(n)
 				if n == 0 {

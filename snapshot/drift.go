@@ -31,8 +31,15 @@ func (d *drifter) value(n node, before, live any) {
 		for _, p := range parts {
 			d.value(p.node, p.values[0], p.values[1])
 		}
+		if isList(live) && reordered(parts, 0, 1) {
+			d.add(n, before, live)
+		}
 		return
 	}
+	d.add(n, before, live)
+}
+
+func (d *drifter) add(n node, before, live any) {
 	d.found = append(d.found, FieldConflict{
 		Path: n.path.String(), Managers: ownersBelow(d.Live, n.path, nobodys), Now: orNil(live), Before: orNil(before), path: n.path.Copy(),
 	})

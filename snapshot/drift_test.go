@@ -45,3 +45,21 @@ func TestThereIsDriftIffTheFieldsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// A change may alter nothing but the order of a list, and so may somebody else.
+func TestDriftAndStandSeeTheOrderOfAList(t *testing.T) {
+	one := thingOf(t, `{"spec":{"tags":["x","y"]}}`)
+	other := thingOf(t, `{"spec":{"tags":["y","x","z"]}}`)
+	for want, live := range map[Standing]string{
+		AtBefore: `{"spec":{"tags":["x","w","y"]}}`, AtAfter: `{"spec":{"tags":["y","x","z"]}}`, Mixed: `{"spec":{"tags":["x","y","z"]}}`,
+	} {
+		i := Images{Type: thingType, Before: one, After: other, Live: thingOf(t, live), Ours: nobody}
+		if got := i.Stand(); got != want {
+			t.Errorf("%s stands at %d, want %d", live, got, want)
+		}
+	}
+	i := Images{Type: thingType, Before: one, Live: thingOf(t, `{"spec":{"tags":["y","x"]}}`), Ours: nobody}
+	if found := i.Drift(); len(found) != 1 || found[0].Path != ".spec.tags" {
+		t.Errorf("drift %v", found)
+	}
+}

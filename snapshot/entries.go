@@ -44,9 +44,31 @@ func entriesOf(obj *unstructured.Unstructured) (entries, error) {
 				return nil, fmt.Errorf("managedFields of %s: %w", e.Manager, err)
 			}
 		}
-		out = append(out, entry{ManagedFieldsEntry: e, owner: ownerOf(e), set: set})
+		one := entry{ManagedFieldsEntry: e, owner: ownerOf(e), set: set}
+		if err := out.add(one); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
+}
+
+// add adds an entry. A second one of the same owner, which the API server makes of a
+// write through a subresource that changes nothing, joins the first: it would keep
+// one of the two alone with the next write.
+func (l *entries) add(e entry) error {
+	for i, known := range *l {
+		if known.owner != e.owner || known.APIVersion != e.APIVersion {
+			continue
+		}
+		joined, err := known.with(known.set.Union(e.set))
+		if joined.Time == nil {
+			joined.Time = e.Time
+		}
+		(*l)[i] = joined
+		return err
+	}
+	*l = append(*l, e)
+	return nil
 }
 
 // find gives the entry of an owner, with no fields if there is none.

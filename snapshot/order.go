@@ -16,9 +16,9 @@ func isList(v any) bool {
 // others have changed the order since, theirs stays, and what is put back comes
 // after what it followed.
 func inOrder(items []child) []any {
-	was, made, is := ranked(items, 0), ranked(items, 1), ranked(items, 2)
+	was, is := ranked(items, 0), ranked(items, 2)
 	base, rest := was, is
-	if !slices.Equal(common(is, made), common(made, is)) {
+	if reordered(items, 1, 2) {
 		base, rest = is, was
 	}
 	out := make([]any, 0, len(items))
@@ -26,6 +26,13 @@ func inOrder(items []child) []any {
 		out = append(out, items[i].values[3])
 	}
 	return out
+}
+
+// reordered reports whether two lists have the items that both have in another
+// order.
+func reordered(items []child, one, other int) bool {
+	a, b := ranked(items, one), ranked(items, other)
+	return !slices.Equal(common(a, b), common(b, a))
 }
 
 // ranked gives the items that one of the lists has, in its order.

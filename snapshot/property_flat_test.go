@@ -92,29 +92,6 @@ func lists(object map[string]any) map[string][]string {
 	return out
 }
 
-// inAnyOrder is a value with each list whose items have an identity made an object.
-func inAnyOrder(name string, v any) any {
-	out := map[string]any{}
-	switch v := v.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			out[key] = inAnyOrder(key, inner)
-		}
-	case []any:
-		for _, item := range v {
-			id := identityIn(name, item)
-			if id == "" {
-				return v
-			}
-			out[id] = inAnyOrder("", item)
-		}
-		return []any{out}
-	default:
-		return v
-	}
-	return out
-}
-
 // both leaves in a list what the other has too.
 func both(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return !slices.Contains(other, s) })

@@ -213,14 +213,10 @@ func TestWhateverTheThreeObjectsAre(t *testing.T) {
 }
 
 // checkStanding: there is drift where objects differ, and the change stands where
-// it left the object, or has not begun. Neither sees the order of a list whose items
-// have an identity.
+// it left the object, or has not begun.
 func checkStanding(r *rapid.T, before, after, live *unstructured.Unstructured, shown string) {
 	images := Images{Type: thingType, Before: before, After: after, Live: live, Ours: nobody}
-	same := func(a, b *unstructured.Unstructured) bool {
-		return reflect.DeepEqual(inAnyOrder("", a.Object), inAnyOrder("", b.Object))
-	}
-	if found := images.Drift(); (len(found) == 0) != same(before, live) {
+	if found := images.Drift(); (len(found) == 0) != reflect.DeepEqual(before, live) {
 		r.Fatalf("drift %v%s", found, shown)
 	}
 	images.Live = after
@@ -228,7 +224,7 @@ func checkStanding(r *rapid.T, before, after, live *unstructured.Unstructured, s
 		r.Fatalf("what the change made stands at %d%s", got, shown)
 	}
 	images.Live = before
-	if got := images.Stand(); got != AtBefore && !same(before, after) {
+	if got := images.Stand(); got != AtBefore && !reflect.DeepEqual(before, after) {
 		r.Fatalf("what was before stands at %d%s", got, shown)
 	}
 }

@@ -45,6 +45,9 @@ func (s *stander) value(n node, before, after, live any) {
 		for _, p := range parts {
 			s.value(p.node, p.values[0], p.values[1], p.values[2])
 		}
+		if isList(live) && reordered(parts, 0, 1) {
+			s.order(parts)
+		}
 		return
 	}
 	switch {
@@ -53,6 +56,19 @@ func (s *stander) value(n node, before, after, live any) {
 	case reflect.DeepEqual(live, after):
 		s.new = true
 	default:
+		s.other = true
+	}
+}
+
+// order looks where a list stands of which the change altered the order.
+func (s *stander) order(items []child) {
+	asBefore, asAfter := !reordered(items, 0, 2), !reordered(items, 1, 2)
+	switch {
+	case asBefore && !asAfter:
+		s.old = true
+	case asAfter && !asBefore:
+		s.new = true
+	case !asBefore && !asAfter:
 		s.other = true
 	}
 }

@@ -210,6 +210,14 @@ type Item struct {
 	// +optional
 	Before *BeforeImage `json:"before,omitempty"`
 
+	// recreatedUID is the uid of the object that a rollback has made in place of the
+	// one that the change deleted.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	RecreatedUID types.UID `json:"recreatedUID,omitempty"`
+
 	// taken lists the fields that the change takes from other field managers. A
 	// commit gives them back to those managers, with the new value; so does a
 	// rollback, with the old one.

@@ -142,16 +142,16 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 		"the before-image is of another object, %s", record.Target)
 }
 
-// recreated reports whether a later item deleted the target of item i and has been
-// taken back.
-func recreated(t *api.Transaction, i int, ref target.Ref) bool {
+// recreated gives the uid of the object that was made in place of the target of item
+// i when the Delete that followed it was taken back; empty if none was.
+func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {
 		later, err := refOf(t.Status.Items[j])
-		if err == nil && later.Key() == ref.Key() && t.Spec.Changes[j].Type == api.Delete && t.Status.Items[j].State == api.ItemRolledBack {
-			return true
+		if err == nil && later.Key() == ref.Key() && t.Spec.Changes[j].Type == api.Delete {
+			return t.Status.Items[j].RecreatedUID
 		}
 	}
-	return false
+	return ""
 }
 
 func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) {

@@ -89,6 +89,9 @@ func install(t testing.TB, c *Client) {
 	})
 }
 
+// Context ends with the test.
+func (e *Env) Context() context.Context { return e.t.Context() }
+
 // Root is the top of the repository.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)

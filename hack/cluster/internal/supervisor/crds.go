@@ -40,7 +40,10 @@ func (c apiClient) createCRDs(ctx context.Context, server, dir string) error {
 		}
 		err = c.post(ctx, server+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.RawMessage(body))
 		var status *statusError
-		if err != nil && !(errors.As(err, &status) && status.code == http.StatusConflict) {
+		if errors.As(err, &status) && status.code == http.StatusConflict {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("create the CustomResourceDefinition of %s: %w", file, err)
 		}
 	}

@@ -93,8 +93,12 @@ func TestTheSimpleWaysAreWrong(t *testing.T) {
 		unrelated(t, e)
 		image := before.DeepCopy()
 		image.SetManagedFields(nil)
-		image.SetResourceVersion(e.Object(webRef).GetResourceVersion())
-		now, err := forcer.put(image)
+		var now *unstructured.Unstructured
+		e.Until("the update meets no write of the controller", func() bool {
+			image.SetResourceVersion(e.Object(webRef).GetResourceVersion())
+			now, err = forcer.put(image)
+			return codeOf(err) != http.StatusConflict
+		})
 		require.NoError(t, err)
 		assert.Equal(t, map[string]bool{"annotation": false, "label": false, "sidecar": false}, unrelatedKept(now), "reverted in silence")
 		for _, manager := range []string{"autoscaler", "annotator", "person"} {

@@ -48,7 +48,7 @@ func TestANodePortThatSomebodyChoseSinceIsAConflict(t *testing.T) {
 	e.create(frontend)
 	i := e.prepare(0, api.Patch, frontendOut).done()
 	e.edit(i.object, `[{"op":"replace","path":"/spec/ports/1/nodePort","value":31987}]`)
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, `.spec.ports[port=81,protocol="TCP"] of somebody`)
+	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.ports[port=81,protocol="TCP"] of somebody`)
 }
 
 // K19: between prepare and commit the control plane may write what a Patch does

@@ -148,7 +148,7 @@ func TestSomebodyTheAutoscalerReclaimsReplicasThatNobodyOwned(t *testing.T) {
 func TestSomebodySetOurImageToAnother(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
-	err := i.undo()
+	err := patiently(i.undo)
 	fails(t, err, fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:3", was "example.com/web:1"`)
 	now := i.now()
 	_, all := containers(t, now)
@@ -161,7 +161,7 @@ func TestSomebodySetOurImageToAnother(t *testing.T) {
 func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
-	require.Error(t, i.undo())
+	require.Error(t, patiently(i.undo))
 	i.change.Overwrite = true
 	i.undone()
 	i.restored()
@@ -190,7 +190,7 @@ func TestSomebodyDeletedTheContainerThatWeAdded(t *testing.T) {
 func TestSomebodySetAValueInsideTheContainerThatWeAdded(t *testing.T) {
 	i := shopItem(t)
 	i.apply("somebody", deploymentPatch("{name: proxy, env: [{name: PORT, value: '8080'}]}"))
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="proxy"] of somebody`)
+	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="proxy"] of somebody`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, "PORT=8080", variables(all["proxy"]))
 	webAsBefore(t, i.now())
@@ -199,7 +199,7 @@ func TestSomebodySetAValueInsideTheContainerThatWeAdded(t *testing.T) {
 func TestSomebodyDeletedTheValueThatWeChanged(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"test","path":"/spec/template/spec/containers/0/env/0/name","value":"A"},{"op":"remove","path":"/spec/template/spec/containers/0/env/0"}]`)
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].env[name="A"].value, removed, was "a"`)
+	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].env[name="A"].value, removed, was "a"`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, "B=b", variables(all["web"]))
 }
@@ -207,7 +207,7 @@ func TestSomebodyDeletedTheValueThatWeChanged(t *testing.T) {
 func TestSomebodyAppendedToAnAtomicListThatWeSet(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"add","path":"/spec/template/spec/containers/0/command/-","value":"--loud"}]`)
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].command of somebody, now ["serve","--loud"], was ["serve","--quiet"]`)
+	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].command of somebody, now ["serve","--loud"], was ["serve","--quiet"]`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, []any{"serve", "--loud"}, all["web"]["command"])
 	assert.Equal(t, "example.com/web:1", all["web"]["image"])
@@ -216,7 +216,7 @@ func TestSomebodyAppendedToAnAtomicListThatWeSet(t *testing.T) {
 func TestSomebodyAppliesTheSameImageAsWeSet(t *testing.T) {
 	i := shopItem(t)
 	i.apply("somebody", deploymentPatch("{name: web, image: 'example.com/web:2'}"))
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:2", was "example.com/web:1"`)
+	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:2", was "example.com/web:1"`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, "example.com/web:2", all["web"]["image"])
 }
@@ -270,7 +270,7 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 	e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: old}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: new}}").done()
 	e.merge("somebody", i.object, `{"stringData":{"a":"theirs"}}`)
-	err := i.undo()
+	err := patiently(i.undo)
 	fails(t, err, fault.Conflict, fault.FieldConflict, ".data.a of somebody")
 	assert.Equal(t, []fault.Field{{Path: ".data.a", Managers: []string{"somebody"}}}, fault.FieldsOf(err))
 }

@@ -80,6 +80,24 @@ var scenarios = []struct {
 			w.bump()
 		}
 	}, api.PhaseRolledBack},
+	{"the fields cannot be handed over", []string{"a", "b"}, func(w *world) { w.refuse["hand over"] = errRefused }, api.PhaseCommitted},
+	{"the fields are handed over at the second attempt", []string{"a"}, func(w *world) {
+		w.replies["hand over"] = []reply{{err: errBusy}, {err: errLost, lost: true}}
+	}, api.PhaseCommitted},
+	{"the fields cannot be handed over in time", []string{"a"}, func(w *world) {
+		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
+		w.refuse["hand over"] = errBusy
+		w.after["hand over: fails"] = func() { w.clock.Step(6 * time.Second) }
+	}, api.PhaseCommitted},
+	{"somebody has written a field and it is kept", []string{"a", "b", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.replies["undo b"] = []reply{{err: errWritten}}
+	}, api.PhaseFailed},
+	{"somebody has written a field and it is overwritten once that is on record", []string{"a", "b", "c"}, func(w *world) {
+		w.stored.Spec.ConflictPolicy = api.ConflictForce
+		w.refuse["do c"] = errRefused
+		w.replies["undo b"] = []reply{{err: errWritten}, {err: errLost, lost: true}}
+	}, api.PhaseRolledBack},
 	{"it is deleted before it is seen", []string{"a"}, func(w *world) {
 		w.stored.Finalizers = []string{"somebody.else/finalizer"}
 		w.delete()

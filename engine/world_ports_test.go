@@ -80,6 +80,9 @@ func describe(t *api.Transaction) string {
 		if item.Reason != "" {
 			text += "(" + item.Reason + ")"
 		}
+		for _, c := range item.Conflicts {
+			text += "(conflict " + c.Field + ")"
+		}
 		items = append(items, text)
 	}
 	line := fmt.Sprintf("checkpoint %d %s: %s", t.Status.Version, t.Status.Phase, strings.Join(items, ", "))

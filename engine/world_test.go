@@ -71,7 +71,12 @@ type crashed struct{}
 var (
 	errLost    = fault.New(fault.Unknown, fault.ServerUnavailable, "send", "", "the connection was reset")
 	errRefused = fault.New(fault.Terminal, fault.Rejected, "patch", "ConfigMap shop/x", "denied by admission policy").WithHint("change it")
-	errBusy    = fault.New(fault.Retryable, fault.TooManyRequests, "send", "", "too many requests")
+	errWritten = func() error {
+		err := fault.New(fault.Conflict, fault.FieldConflict, "restore", "ConfigMap shop/x", "somebody has written it")
+		err.Fields = []fault.Field{{Path: ".data.version", Managers: []string{"person"}, Now: `"3"`, Before: `"1"`}}
+		return err
+	}()
+	errBusy = fault.New(fault.Retryable, fault.TooManyRequests, "send", "", "too many requests")
 )
 
 // newWorld has a Transaction with an item for each name; "a" changes target a, and

@@ -1,9 +1,7 @@
 package snapshot
 
 import (
-	"fmt"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -23,13 +21,6 @@ type FieldConflict struct {
 	Now, Before any
 
 	path fieldpath.Path
-}
-
-func (c FieldConflict) String() string {
-	if len(c.Managers) == 0 {
-		return c.Path
-	}
-	return fmt.Sprintf("%s (now of %s)", c.Path, strings.Join(c.Managers, ", "))
 }
 
 // Restoration is the answer to: what should the live object be, so that a change

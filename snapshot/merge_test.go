@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -201,4 +203,12 @@ func stand(before, after, live *unstructured.Unstructured) Standing {
 
 func drift(before, live *unstructured.Unstructured) []FieldConflict {
 	return Images{Before: before, Live: live}.Drift()
+}
+
+// String is a conflict as tests show it.
+func (c FieldConflict) String() string {
+	if len(c.Managers) == 0 {
+		return c.Path
+	}
+	return fmt.Sprintf("%s (now of %s)", c.Path, strings.Join(c.Managers, ", "))
 }

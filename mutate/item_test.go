@@ -26,7 +26,7 @@ type item struct {
 	record   snapshot.Record
 	baseline mutate.Baseline
 	warnings []string      // of the preparation
-	report   mutate.Undone // of the last undo
+	report   mutate.Undone // of the last undo; what was overwritten by an earlier one stays
 }
 
 // plan makes the n-th change of a Transaction; content names the target, and a
@@ -89,8 +89,12 @@ func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.base
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil
+	before := i.report.Overwritten
 	var err error
 	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)
+	if len(i.report.Overwritten) == 0 {
+		i.report.Overwritten = before
+	}
 	return err
 }
 

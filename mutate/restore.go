@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,13 +58,27 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 	if record.Before == nil || record.After == nil {
 		return Undone{}, c.incomplete(record)
 	}
+	var overwritten []fault.Field
 	for range attempts {
 		undone, err := c.restoreOnce(ctx, record)
+		overwritten = joined(overwritten, undone.Overwritten)
+		undone.Overwritten = overwritten
 		if !stale(err) {
 			return undone, c.wrap(err, "restore")
 		}
 	}
-	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "restore", "it changes faster than it can be written")
+	return Undone{Overwritten: overwritten}, c.fail(fault.Retryable, fault.StaleVersion, "restore", "it changes faster than it can be written")
+}
+
+// joined adds to a list the fields that it does not name yet. What was overwritten
+// cannot be seen again by the attempt that follows.
+func joined(list, more []fault.Field) []fault.Field {
+	for _, f := range more {
+		if !slices.ContainsFunc(list, func(known fault.Field) bool { return known.Path == f.Path }) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (Undone, error) {
@@ -86,13 +101,18 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (Undone
 	if err != nil {
 		return Undone{}, err
 	}
+	var undone Undone
+	if c.Overwrite {
+		undone.Overwritten = c.fields(wanted.Conflicts)
+	}
 	if err := c.patchOwners(ctx, images); err != nil {
-		return Undone{}, err
+		return undone, err
 	}
+	undone.Reclaimed = c.fields(wanted.Reclaimed)
 	if len(wanted.Conflicts) > 0 && !c.Overwrite {
-		return Undone{Reclaimed: c.fields(wanted.Reclaimed)}, c.conflicting(wanted.Conflicts)
+		return undone, c.conflicting(wanted.Conflicts)
 	}
-	return Undone{Reclaimed: c.fields(wanted.Reclaimed), Overwritten: c.fields(wanted.Conflicts)}, nil
+	return undone, nil
 }
 
 // incomplete refuses a record that lacks an image. None is made of an Update or a

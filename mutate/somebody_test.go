@@ -170,6 +170,26 @@ func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
 	}}, i.report.Overwritten)
 }
 
+// A controller writes between the values and the owners, so that the restore begins
+// again: what it has overwritten by then is not forgotten.
+func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Patch, settingsChanged).done()
+	i.merge("somebody", i.object, `{"data":{"color":"green"}}`)
+	i.change.Overwrite = true
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 2 {
+			e.merge("controller", i.object, `{"metadata":{"annotations":{"seen":"yes"}}}`)
+		}
+	})
+	require.NoError(t, i.undo())
+	i.sent("GET PATCH PATCH GET PATCH")
+	assert.Equal(t, []fault.Field{{Path: ".data.color", Managers: []string{"somebody"}, Now: `"green"`, Before: `"blue"`}}, i.report.Overwritten)
+	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
+}
+
 func TestSomebodySetTheImageBack(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:1"}]`)

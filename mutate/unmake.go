@@ -35,10 +35,13 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 		if err := c.admitEmpty(ctx, live); err != nil {
 			return Undone{}, err
 		}
-		if err := c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false); err != nil && !stale(err) {
+		err = c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false)
+		switch {
+		case err == nil:
+			undone.Overwritten = c.fields(found)
+		case !stale(err):
 			return Undone{}, c.wrap(err, "delete")
 		}
-		undone.Overwritten = c.fields(found)
 	}
 	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "delete", "it changes faster than it can be deleted")
 }

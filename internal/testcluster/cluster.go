@@ -34,8 +34,8 @@ type Options struct {
 	Nodes int
 	// Audit records every request, see Cluster.Audit.
 	Audit bool
-	// RestartKilled starts a component again after Cluster.Signal killed it.
-	// Otherwise the whole cluster ends with the component.
+	// RestartKilled starts a component again after Cluster.Signal killed it, or
+	// made it end in order. Otherwise the whole cluster ends with the component.
 	RestartKilled bool
 }
 

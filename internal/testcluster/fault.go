@@ -37,7 +37,7 @@ func (c *Cluster) PID(component string) (int, error) {
 }
 
 // Signal sends a signal to a component: SIGSTOP and SIGCONT make it hang and
-// go on, SIGKILL makes it die, see Options.RestartKilled.
+// go on, SIGKILL makes it die and SIGTERM end, see Options.RestartKilled.
 func (c *Cluster) Signal(component string, signal syscall.Signal) error {
 	pid, err := c.PID(component)
 	if err != nil {

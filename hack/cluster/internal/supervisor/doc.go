@@ -35,10 +35,11 @@
 //	audit-policy.yaml, kwok-stages.yaml
 //
 // A test may read pids.json and signal a component: SIGSTOP and SIGCONT to
-// make it hang, SIGKILL to make it die. With Options.RestartKilled a component
-// that was ended by a signal is started again, on the same address and with
-// the same data, and pids.json is replaced; without it, and for any component
-// that exits by itself, the whole cluster stops and Run returns a *ExitError.
+// make it hang, SIGKILL to make it die, SIGTERM to make it end in order. With
+// Options.RestartKilled a component that was ended by a signal is started
+// again, on the same address and with the same data, and pids.json is replaced;
+// without it, and for any component that exits by itself, the whole cluster
+// stops and Run returns a *ExitError.
 //
 // # What it does not do
 //

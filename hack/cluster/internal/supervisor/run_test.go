@@ -213,13 +213,20 @@ func TestComponentThatDoesNotStartIsReported(t *testing.T) {
 }
 
 func TestKilledComponentIsStartedAgain(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) { endedComponentIsStartedAgain(t, signal) })
+	}
+}
+
+func endedComponentIsStartedAgain(t *testing.T, signal syscall.Signal) {
+	t.Helper()
 	r := launchRun(t, "--restart-killed")
 	r.awaitReady(t)
 	c, server := administrator(t, filepath.Join(r.dir, "admin.kubeconfig"))
 	path := createConfigMap(t, c, server, "survivor")
 	before := r.pids(t)
 	for _, name := range []string{etcd, apiServer} {
-		if err := syscall.Kill(before[name], syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(before[name], signal); err != nil {
 			t.Fatal(err)
 		}
 		within(t, time.Minute, func(ctx context.Context) error {

@@ -15,11 +15,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
@@ -28,7 +26,6 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/lockmgr"
@@ -108,6 +105,7 @@ type settings struct {
 	clock   clock.WithTicker
 	changes func(engine.Changes) engine.Changes
 	journal func(engine.Journal) engine.Journal
+	schemas *Schemas
 }
 
 // WithTransport puts a transport under every client of Janus, own and
@@ -148,23 +146,13 @@ func (j *Janus) Stop() { j.stop() }
 // Start runs Janus for the Transactions of the namespace until the test ends.
 func (e *Env) Start(options ...Option) *Janus {
 	e.t.Helper()
-	s := settings{policy: FastPolicy, workers: 4, clock: clock.RealClock{}}
-	for _, o := range options {
-		o(&s)
-	}
-	config := e.cluster.Config()
-	config.UserAgent = UserAgent
-	if s.wrap != nil {
-		config.Wrap(s.wrap)
-	}
-	config.Wrap(target.SingleAttempt)
-	j, err := run(e.t, config, e.Namespace, s)
+	j, err := Launch(e.cluster.Config(), e.Namespace, zaptest.NewLogger(e.t), options...)
 	require.NoError(e.t, err)
 	e.t.Cleanup(j.Stop)
 	return j
 }
 
-func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janus, error) {
+func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*Janus, error) {
 	watcher, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -189,7 +177,6 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 		return nil, err
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
-	log := zaptest.NewLogger(t)
 	ports := s.ports(config, own, kube, metrics)
 	ports.Witness = controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
 	ctl, err := controller.New(engine.New(ports, s.clock, s.policy), adapter.NewJournal(own), watcher, log,
@@ -217,15 +204,18 @@ func run(t testing.TB, config *rest.Config, namespace string, s settings) (*Janu
 
 // ports puts the parts together as janusd does, with what the test puts around them.
 func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kubernetes.Interface, metrics *controller.Metrics) engine.Ports {
+	if s.schemas == nil {
+		s.schemas = NewSchemas(kube)
+	}
 	ports := adapter.Ports(adapter.Parts{
 		Own:      own,
-		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
+		Resolver: s.schemas.resolver,
 		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
 		Store:    snapshot.NewStore(kube, nil),
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
-			Namespace: SystemNamespace, Observe: metrics.LockOperation,
+			Namespace: SystemNamespace, Observe: metrics.LockOperation, Clock: s.clock,
 		}),
-		Types: openapi.New(kube.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
+		Types: s.schemas.types, Lateness: s.policy.Lateness,
 	})
 	if s.journal != nil {
 		ports.Journal = s.journal(ports.Journal)

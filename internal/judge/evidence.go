@@ -1,0 +1,81 @@
+package judge
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
+)
+
+// Ref names an object by its resource, without the version: configmaps, or
+// deployments.apps.
+type Ref struct {
+	Resource        string
+	Namespace, Name string
+}
+
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Resource + "/" + r.Name
+	}
+	return r.Namespace + "/" + r.Resource + "/" + r.Name
+}
+
+// Version is an object as it was stored at some time.
+type Version struct {
+	Ref Ref
+	// Revision is the resourceVersion as a number: one order over all objects.
+	Revision int64
+	// Object is what was stored; with Deleted it is the last that was known.
+	Object  *unstructured.Unstructured
+	Deleted bool
+}
+
+// History is what an independent watch has seen, in order of Revision.
+type History []Version
+
+// Evidence is all there is to say about a run.
+type Evidence struct {
+	// History has every version, from before the first Transaction was created until
+	// after Janus has come to rest, of all Transactions, targets, Leases, ConfigMaps,
+	// Secrets and Events of the namespaces of the run.
+	History History
+	// Calls are all requests of all processes of Janus.
+	Calls []chaos.Call
+	// Runs are the Transactions of the run.
+	Runs []Run
+	// Actors are the field managers and names of those who have written beside Janus;
+	// whatever Janus has not sent itself is theirs.
+	Texts map[string]string // what Janus has said elsewhere, by name: its log, its metrics
+	// Canary is a value that only Secrets may hold; empty means none.
+	Canary string
+	// CallsSinceFault is how many calls Janus has made after the last fault until the
+	// last Transaction ended.
+	CallsSinceFault int
+	// ClocksTurned is set when somebody has turned the clock of a process: what it
+	// has written about times then proves nothing.
+	ClocksTurned bool
+	// ListKeys says of lists, by the name of their field, which fields of an item are
+	// its identity; none for a list that is a set. It is for kinds of the test's own:
+	// those of Kubernetes are known, and any other list is one value.
+	ListKeys map[string][]string
+}
+
+// Run is one Transaction of a run.
+type Run struct {
+	Namespace, Name string
+	UID             types.UID
+	// Spec is what was asked for.
+	Spec api.TransactionSpec
+	// Items are the targets of spec.changes, in that order.
+	Items []Ref
+}
+
+// Breach is a guarantee that does not hold.
+type Breach struct {
+	// Guarantee is its name, one of those in Guarantees.
+	Guarantee string
+	// Message says what happened, to which object, and at which revision or call.
+	Message string
+}

@@ -1,0 +1,108 @@
+package judge
+
+import (
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// MaxRecoveries is how often a failed rollback may be taken up again.
+const MaxRecoveries = 3
+
+// The legal moves, written down apart from those of the engine.
+var (
+	phaseMoves = map[api.Phase][]api.Phase{
+		"":                   {api.PhasePending, api.PhasePreparing, api.PhaseFailed},
+		api.PhasePending:     {api.PhasePreparing, api.PhaseFailed},
+		api.PhasePreparing:   {api.PhasePrepared, api.PhaseFailed},
+		api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
+		api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
+		api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},
+		api.PhaseFailed:      {api.PhaseRollingBack},
+	}
+	itemMoves = map[api.ItemState][]api.ItemState{
+		// An item that is prepared between two others is opened in the same checkpoint.
+		api.ItemPending:     {api.ItemPrepared, api.ItemCommitting},
+		api.ItemPrepared:    {api.ItemCommitting},
+		api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
+		api.ItemCommitted:   {api.ItemRollingBack},
+		api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
+		api.ItemUnresolved:  {api.ItemRollingBack},
+	}
+	// endings are the states that items can have in a final phase.
+	endings = map[api.Phase][]api.ItemState{
+		api.PhaseCommitted:  {api.ItemCommitted},
+		api.PhaseRolledBack: {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending},
+		api.PhaseFailed:     {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemUnresolved},
+	}
+)
+
+// judgePhases: a Transaction and its items go from one state to the next and never
+// back, and its version counts the checkpoints. What somebody else has written into
+// the status is not judged.
+func (c *trial) judgePhases(r *run) {
+	var was *state
+	for _, is := range r.states {
+		if was != nil && is.by != nil {
+			c.judgeMoves(r, was, is)
+		}
+		if is.by != nil {
+			c.judgeConsistent(r, is)
+		}
+		was = is
+	}
+}
+
+func (c *trial) judgeMoves(r *run, was, is *state) {
+	step := 0
+	if is.by.Subresource == "status" {
+		step = 1
+	}
+	if is.count != was.count+int64(step) {
+		c.breach(Phases, "%s: status.version went from %d (@%d) to %d (@%d by %s)", r, was.count, was.Revision, is.count, is.Revision, is.by.At)
+	}
+	if was.phase != is.phase && !slices.Contains(phaseMoves[api.Phase(was.phase)], api.Phase(is.phase)) {
+		c.breach(Phases, "%s went from %q (@%d) to %q (@%d by %s)", r, was.phase, was.Revision, is.phase, is.Revision, is.by.At)
+	}
+	recovered := int64(0)
+	if was.phase == string(api.PhaseFailed) && is.phase == string(api.PhaseRollingBack) {
+		recovered = 1
+	}
+	if is.recoveries != was.recoveries+recovered || is.recoveries > MaxRecoveries {
+		c.breach(Phases, "%s: status.recoveries went from %d (@%d) to %d (@%d by %s)", r, was.recoveries, was.Revision, is.recoveries, is.Revision, is.by.At)
+	}
+	if len(was.items) == 0 {
+		return
+	}
+	if len(is.items) != len(was.items) {
+		c.breach(Phases, "%s: it had %d items (@%d) and has %d (@%d by %s)", r, len(was.items), was.Revision, len(is.items), is.Revision, is.by.At)
+		return
+	}
+	for i := range is.items {
+		from, to := api.ItemState(was.items[i].state), api.ItemState(is.items[i].state)
+		if from != to && !slices.Contains(itemMoves[from], to) {
+			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
+		}
+	}
+}
+
+// judgeConsistent: what a status says at one time goes together.
+func (c *trial) judgeConsistent(r *run, s *state) {
+	allowed, final := endings[api.Phase(s.phase)]
+	if s.completed != final {
+		c.breach(Phases, "%s: it is %q (@%d), and that it has a completionTime is %t", r, s.phase, s.Revision, s.completed)
+	}
+	if len(s.items) > 0 && len(s.items) != len(r.Spec.Changes) {
+		c.breach(Phases, "%s: it has %d changes and %d items (@%d)", r, len(r.Spec.Changes), len(s.items), s.Revision)
+	}
+	for i := range s.items {
+		item := &s.items[i]
+		if final && !item.in(allowed...) {
+			c.breach(Phases, "%s is %s (@%d) with item %d %s", r, s.phase, s.Revision, i, item.state)
+		}
+		committed := item.in(api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved)
+		if item.prepared == item.in(api.ItemPending) || item.committed != committed || item.rolledBack != item.in(api.ItemRolledBack) {
+			c.breach(Phases, "%s item %d is %s (@%d), with prepared=%t committed=%t rolledBack=%t", r, i, item.state, s.Revision, item.prepared, item.committed, item.rolledBack)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// role is what a write to a target is for.
+type role int
+
+const (
+	stray role = iota // nothing that the protocol has
+	do
+	undo
+	handOver
+)
+
+func (r role) String() string { return [...]string{"stray write", "do", "undo", "hand-over"}[r] }
+
+// heir is the field manager of hand-overs.
+const heir = "janus"
+
+// roleIn says what a request of this form is for an item, whatever the item's state:
+// the form alone tells a change from its compensation.
+func (w *write) roleIn(change api.ChangeType) role {
+	applies := w.Method == "PATCH" && w.sent.kind != ""
+	switch {
+	case change == api.Create && w.Method == "POST",
+		change == api.Update && w.Method == "PUT",
+		change == api.Patch && applies,
+		change == api.Delete && w.Method == "DELETE":
+		return do
+	case change == api.Create && w.Method == "DELETE",
+		change == api.Delete && (w.Method == "POST" || w.Method == "PATCH" && !applies),
+		(change == api.Update || change == api.Patch) && w.Method == "PATCH" && !applies:
+		return undo
+	default:
+		return stray
+	}
+}
+
+// assign finds out whose a write to a target is, and what for.
+func (c *trial) assign(w *write) {
+	candidates := c.targets[w.ref]
+	if len(candidates) == 0 {
+		return
+	}
+	best := -1
+	consider := func(r *run, i int, as role) {
+		if fit := c.fit(w, r, i, as); fit > best {
+			best, w.run, w.item, w.role = fit, r, i, as
+		}
+	}
+	for _, r := range candidates {
+		if w.FieldManager == heir && w.Method == "PATCH" {
+			consider(r, -1, handOver)
+			continue
+		}
+		if i, ok := r.isItem(w.FieldManager); ok && r.Items[i] == w.ref {
+			consider(r, i, w.roleIn(r.Spec.Changes[i].Type))
+		}
+		if w.Method != "DELETE" {
+			continue
+		}
+		for i := range r.Items {
+			if r.Items[i] == w.ref && i < len(r.Spec.Changes) {
+				consider(r, i, w.roleIn(r.Spec.Changes[i].Type))
+			}
+		}
+	}
+	if w.run != nil {
+		w.run.enter(w)
+	}
+}
+
+// fit says how well a write goes with a place: a deletion bears no manager, so that
+// the states of Transactions and the identity tell whose it is.
+func (c *trial) fit(w *write, r *run, i int, as role) int {
+	fit := 0
+	if w.User == r.user {
+		fit++
+	}
+	if as == stray {
+		return fit
+	}
+	fit += 2
+	if w.made == nil {
+		return fit
+	}
+	if s := r.before(w.made.Revision); s != nil && allows(s, i, as, r) {
+		fit += 4
+	}
+	return fit
+}
+
+// enter keeps the writes in the order of what they have made.
+func (r *run) enter(w *write) {
+	r.writes = append(r.writes, w)
+	slices.SortStableFunc(r.writes, func(a, b *write) int { return cmp.Compare(a.place(), b.place()) })
+}
+
+func (w *write) place() int64 {
+	if w.made == nil {
+		return 1 << 62
+	}
+	return w.made.Revision
+}
+
+// allows reports whether a stored Transaction allows a write.
+func allows(s *state, i int, as role, r *run) bool {
+	switch {
+	case as == handOver:
+		return s.allIn(api.ItemCommitted)
+	case i >= len(s.items):
+		return false
+	case as == do:
+		return s.items[i].in(api.ItemCommitting)
+	case as == undo && s.items[i].in(api.ItemRollingBack):
+		return true
+	case as == undo && r.Spec.Changes[i].Type == api.Delete && s.items[i].in(api.ItemRolledBack, api.ItemUnresolved):
+		// What was re-created gets its owner back when that is re-created.
+		for j := range i {
+			if r.Spec.Changes[j].Type == api.Delete && s.items[j].in(api.ItemRollingBack) {
+				return true
+			}
+		}
+	}
+	return false
+}

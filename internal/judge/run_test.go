@@ -1,0 +1,231 @@
+package judge_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/judge"
+	"janus.io/janus/internal/testcluster"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../../deploy/crd"}))
+}
+
+// scene is a run on a real API server.
+type scene struct {
+	*janustest.Env
+	t       *testing.T
+	watcher *janustest.Watcher
+	line    *chaos.Line
+}
+
+func newScene(t *testing.T, injections ...chaos.Injection) *scene {
+	e := janustest.New(t)
+	e.Apply(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, labels: {app: shop}}
+data: {color: red, size: small}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+stringData: {password: correct-horse-battery}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gone, finalizers: []}
+data: {left: over}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "web:1", env: [{name: A, value: "1"}]}]}
+`)
+	s := &scene{Env: e, t: t, watcher: janustest.NewWatcher(t, e.Client), line: chaos.NewLine(injections...)}
+	return s
+}
+
+// processes runs one process after the other, each until it crashes.
+func (s *scene) processes() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	start := func() (*janustest.Janus, *chaos.Process) {
+		p := s.line.Process()
+		return s.Start(janustest.WithTransport(p.Wrap)), p
+	}
+	j, p := start()
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-p.Crashed():
+				j.Stop()
+				j, p = start()
+			}
+		}
+	}()
+	s.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// the changes of every scene: one of each type, and two of one target.
+const changes = `
+changes:
+- {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {color: blue}}}
+- {target: {apiVersion: v1, kind: Secret, name: s}, type: Patch, content: {stringData: {password: battery-staple-horse}}}
+- {target: {apiVersion: v1, kind: ConfigMap, name: made}, type: Create, content: {data: {x: "1"}}}
+- {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Update, content: {data: {color: green}}}
+- {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: {template: {spec: {containers: [{name: web, image: "web:2"}]}}}}}
+- {target: {apiVersion: v1, kind: ConfigMap, name: gone}, type: Delete}
+`
+
+const refused = `
+- {target: {apiVersion: v1, kind: Service, name: svc}, type: Create, content: {spec: {ports: [{port: 80}]}}}
+- {target: {apiVersion: v1, kind: ConfigMap, name: refused-b}, type: Create, content: {data: {a: b}}}
+`
+
+const refusal = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
+  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec:
+  policyName: NAMESPACE
+  validationActions: [Deny]
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
+`
+
+// refuse makes the last change fail, but not its dry run.
+func (s *scene) refuse() {
+	s.Apply(strings.ReplaceAll(refusal, "NAMESPACE", s.Namespace))
+	s.t.Cleanup(func() {
+		admission := s.Kube.AdmissionregistrationV1()
+		_ = admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), s.Namespace, metav1.DeleteOptions{})
+		_ = admission.ValidatingAdmissionPolicies().Delete(context.Background(), s.Namespace, metav1.DeleteOptions{})
+	})
+	s.Until("the policy is in force", func() bool {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-probe"}}
+		_, err := s.Kube.CoreV1().ConfigMaps(s.Namespace).Create(s.t.Context(), probe, metav1.CreateOptions{})
+		return apierrors.IsForbidden(err)
+	})
+	err := s.Kube.CoreV1().ConfigMaps(s.Namespace).Delete(s.t.Context(), "refused-probe", metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		require.NoError(s.t, err)
+	}
+}
+
+// evidence collects what there is of a run that has ended.
+func (s *scene) evidence(txn *api.Transaction) judge.Evidence {
+	run := judge.Run{Namespace: s.Namespace, Name: txn.Name, UID: txn.UID, Spec: txn.Spec}
+	for _, item := range txn.Status.Items {
+		ref := judge.Ref{Resource: item.Resource, Namespace: item.Target.Namespace, Name: item.Target.Name}
+		if group, _, ok := strings.Cut(item.Target.APIVersion, "/"); ok {
+			ref.Resource += "." + group
+		}
+		run.Items = append(run.Items, ref)
+	}
+	s.line.Settle()
+	return judge.Evidence{
+		History: s.watcher.History(s.Namespace), Calls: s.line.Calls(), Runs: []judge.Run{run},
+		Canary: "correct-horse-battery", CallsSinceFault: s.line.Count(),
+	}
+}
+
+func (s *scene) judged(want api.Phase) {
+	txn := s.Ended("txn")
+	require.Equal(s.t, want, txn.Status.Phase, janustest.Describe(txn))
+	e := s.evidence(txn)
+	assert.Empty(s.t, judge.Judge(e))
+	begin := time.Now()
+	for range 100 {
+		judge.Judge(e)
+	}
+	s.t.Logf("%d versions, %d calls, %d items: %s", len(e.History), len(e.Calls), len(e.Runs[0].Items), time.Since(begin)/100)
+}
+
+func TestACommitIsClean(t *testing.T) {
+	s := newScene(t)
+	s.processes()
+	s.Submit("txn", changes)
+	s.judged(api.PhaseCommitted)
+}
+
+func TestARollbackIsClean(t *testing.T) {
+	s := newScene(t)
+	s.refuse()
+	s.processes()
+	s.Submit("txn", changes+refused)
+	s.judged(api.PhaseRolledBack)
+}
+
+func TestACrashIsClean(t *testing.T) {
+	for _, key := range []string{"PATCH configmaps/a", "POST configmaps/made", "DELETE configmaps/gone", "PUT transactions/txn/status"} {
+		t.Run(key, func(t *testing.T) {
+			s := newScene(t, chaos.Injection{At: chaos.At{Key: key, Nth: 0}, Fault: chaos.CrashAfter})
+			s.refuse()
+			s.processes()
+			s.Submit("txn", changes+refused)
+			s.judged(api.PhaseRolledBack)
+			assert.Empty(t, s.line.Missed())
+		})
+	}
+}
+
+func TestAForeignWriteIsClean(t *testing.T) {
+	var s *scene
+	write := func(patch string) func(context.Context) {
+		return func(ctx context.Context) {
+			_, err := s.Kube.CoreV1().ConfigMaps(s.Namespace).Patch(ctx, "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
+			assert.NoError(t, err)
+		}
+	}
+	for _, c := range []struct {
+		patch string
+		want  api.Phase
+	}{
+		{`{"metadata":{"annotations":{"note":"mine"}}}`, api.PhaseRolledBack},
+		{`{"data":{"color":"yellow"}}`, api.PhaseFailed},
+		{`{"data":{"color":"red"}}`, api.PhaseFailed},
+		{`{"data":{"color":null}}`, api.PhaseFailed},
+	} {
+		t.Run(c.patch, func(t *testing.T) {
+			s = newScene(t, chaos.Injection{At: chaos.At{Key: "POST services/svc"}, Act: write(c.patch)})
+			s.refuse()
+			s.processes()
+			s.Submit("txn", changes+refused)
+			s.judged(c.want)
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package judge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
+)
+
+// yellow is what somebody else makes of the field that the Patch sets.
+func yellow(w *world) {
+	w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
+}
+
+func failedEnd(w *world) {
+	w.checkpoint(func(s tree) { s["phase"], s["completionTime"] = "Failed", "2026-01-01T00:00:10Z" })
+}
+
+func TestWhatOthersDoIsNoBreach(t *testing.T) {
+	for what, told := range map[string]*world{
+		"another field is written between": rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }}),
+		"another field is removed between": rollBack(hooks{"open0": func(w *world) {
+			w.foreign(mapA, "somebody", func(o tree) { delete(o["data"].(tree), "size") })
+		}}),
+		"another container is added between": rollBack(hooks{"open2": func(w *world) {
+			w.foreign(webD, "somebody", func(o tree) {
+				pod := o["spec"].(tree)["template"].(tree)["spec"].(tree)
+				pod["containers"] = append(pod["containers"].([]any), tree{"name": "sidecar", "image": "s:1"})
+			})
+		}, "-undo2": func(w *world) {
+			w.send("PATCH", webD, asItem(2), "", func(o tree) {
+				o["spec"].(tree)["template"].(tree)["spec"].(tree)["containers"].([]any)[0].(tree)["image"] = "web:1"
+			})
+		}}),
+		"a controller writes the status": rollBack(hooks{"do2": func(w *world) {
+			w.foreign(webD, "kube-controller-manager", func(o tree) {
+				o["status"] = tree{"replicas": int64(1)}
+				o["metadata"].(tree)["annotations"] = tree{"deployment.kubernetes.io/revision": "2"}
+			})
+		}}),
+		"a controller completes what was made": rollBack(hooks{"open1": func(w *world) { w.foreign(mapB, "kube-controller-manager", note) }}),
+		"somebody deletes what was made":       rollBack(hooks{"open1": func(w *world) { w.foreignDelete(mapB) }, "-undo1": nothing}),
+		"somebody deletes and makes it again": rollBack(hooks{"open1": func(w *world) {
+			w.foreignDelete(mapB)
+			w.foreign(mapB, "somebody", func(o tree) { o["data"] = tree{"theirs": "2"} })
+		}, "-undo1": nothing}),
+		"somebody deletes what was changed": rollBack(hooks{"open0": func(w *world) { w.foreignDelete(mapA) },
+			"-undo0": nothing, "-undone0": unresolved("Drifted", "somebody has deleted ConfigMap a"), "-end": failedEnd}),
+		"a conflict that is kept and named": rollBack(hooks{"open0": yellow, "-undo0": nothing,
+			"-undone0": unresolved("FieldConflict", "ConfigMap a", ".data.color"), "-end": failedEnd}),
+		"Force, with the conflict on record": forced(rollBack(hooks{"open0": yellow, "undo0": func(w *world) {
+			w.checkpoint(func(s tree) {
+				s["items"].([]any)[0].(tree)["conflicts"] = []any{tree{"field": ".data.color", "managers": []any{"somebody"}, "now": "\"yellow\""}}
+			})
+		}})),
+		"the old value is set again by somebody": rollBack(hooks{"open0": func(w *world) {
+			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "red" })
+		}, "-undo0": nothing}),
+		"the new value is there before the change is sent": commit(hooks{"do0": func(w *world) {
+			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "blue" })
+		}, "-do0": nothing}),
+		"the change is written over after the commit": commit(hooks{"after": yellow}),
+		"all is deleted with the namespace": rollBack(hooks{"after": func(w *world) {
+			for ref := range w.live {
+				w.end(ref)
+			}
+		}}),
+		"the Transaction is deleted in the middle": commit(hooks{
+			"-do1": nothing, "-record1": nothing, "-do2": nothing, "-record2": nothing, "-do3": nothing, "-record3": nothing, "-handover": nothing,
+			"release": func(w *world) {
+				w.foreign(txn, "tester", func(o tree) { o["metadata"].(tree)["deletionTimestamp"] = "2026-01-01T00:00:00Z" })
+			},
+			"-finalizer": func(w *world) {
+				o := copyOf(w.live[txn])
+				body := tree{"metadata": condition(o)}
+				body["metadata"].(tree)["finalizers"] = []any{}
+				w.end(txn)
+				w.request(chaos.Call{Method: "PATCH", FieldManager: "janusd"}, txn, body, o)
+			},
+			"-end": nothing,
+		}),
+	} {
+		t.Run(what, func(t *testing.T) { assert.Empty(t, told.breaches(), lines(told.breaches())) })
+	}
+}
+
+func TestWhatJanusMayDoIsNoBreach(t *testing.T) {
+	const other = "cccccccc-0000-4000-8000-000000000009"
+	for what, told := range map[string]*world{
+		"a Patch that changes nothing": commit(hooks{"begin": func(w *world) {
+			w.foreign(mapA, "tester", func(o tree) { o["data"].(tree)["color"] = "blue" })
+		}, "-do0": func(w *world) {
+			c := asItem(0)
+			c.Method = "PATCH"
+			w.request(c, mapA, tree{"kind": "ConfigMap", "metadata": condition(w.live[mapA])}, w.live[mapA])
+		}}),
+		"a request whose answer nobody has": commit(hooks{"-do0": func(w *world) {
+			c := w.do(0)
+			c.Code, c.Answer = 0, nil
+		}}),
+		"a deletion that waits for a finalizer": rollBackAll(hooks{"-do3": func(w *world) {
+			met := condition(w.live[mapC])
+			c := w.send("DELETE", mapC, chaos.Call{User: account}, "DeleteOptions", func(o tree) {
+				o["metadata"].(tree)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+			})
+			c.Body = encodedAs(tree{"kind": "DeleteOptions", "preconditions": met})
+			w.foreign(mapC, "somebody", func(o tree) { delete(o["metadata"].(tree), "finalizers") })
+			w.end(mapC)
+		}}),
+		"a deletion that answers with the object": commit(hooks{"-do3": func(w *world) {
+			was := w.live[mapC]
+			w.remove(mapC, account).Answer = encodedAs(was)
+		}}),
+		"a change that lands when somebody has taken the lock in time": commit(hooks{"do0": func(w *world) {
+			w.lock(mapA, other, time.Hour)
+			w.remove(lockOf(mapA), "")
+		}}),
+		"a lock that somebody else has deleted": commit(hooks{"do0": func(w *world) { w.foreignDelete(lockOf(mapA)) }}),
+		"clocks that were turned": func() *world {
+			w := commit(hooks{"handover": func(w *world) { w.lock(mapA, other, time.Minute); w.remove(lockOf(mapA), "") }})
+			w.evidence.ClocksTurned = true
+			return w
+		}(),
+		"a recovery": rollBack(hooks{
+			"-undo0": nothing, "-owners0": nothing, "-undone0": unresolved("Terminating", "ConfigMap a"), "-end": failedEnd,
+			"after": func(w *world) {
+				w.checkpoint(func(s tree) {
+					s["phase"], s["recoveries"] = "RollingBack", int64(1)
+					delete(s, "completionTime")
+					move(s, 0, api.ItemRollingBack)
+				})
+				w.undo(0)
+				w.owners(0)
+				w.checkpoint(func(s tree) {
+					s["phase"], s["completionTime"] = "RolledBack", "2026-01-01T00:00:20Z"
+					move(s, 0, api.ItemRolledBack)
+				})
+			}}),
+		"a change that is done again after somebody has undone it": commit(hooks{"record0": func(w *world) {
+			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "red"; own(o, manager(0), false) })
+			w.do(0)
+		}}),
+		"its own ServiceAccount": commit(hooks{"after": func(w *world) {
+			w.request(chaos.Call{Method: "GET"}, Ref{"serviceaccounts", ns, "deployer"}, nil, nil)
+		}}),
+		"a secret in a Secret, and in what was asked for": func() *world {
+			w := commit(hooks{"begin": func(w *world) {
+				w.foreign(Ref{"secrets", ns, "s"}, "tester", func(o tree) { o["data"] = tree{"p": "correct-horse"} })
+			}, "do0": func(w *world) {
+				w.foreign(txn, "tester", func(o tree) { o["spec"] = tree{"changes": "correct-horse"} })
+				w.checkpoint(func(tree) {})
+			}})
+			w.evidence.Canary = "correct-horse"
+			return w
+		}(),
+	} {
+		t.Run(what, func(t *testing.T) { assert.Empty(t, told.breaches(), lines(told.breaches())) })
+	}
+}

@@ -115,6 +115,16 @@ func (c *Controller) synced() []cache.InformerSynced {
 	return out
 }
 
+// watched reports whether a Transaction exists, as far as the watch has told.
+func (c *Controller) watched(name types.NamespacedName) bool {
+	for _, informer := range c.informers {
+		if _, exists, err := informer.GetStore().GetByKey(name.String()); err == nil && exists {
+			return true
+		}
+	}
+	return false
+}
+
 // next runs one Transaction from the queue; false when the queue has shut down.
 func (c *Controller) next(ctx context.Context) bool {
 	name, shutdown := c.queue.Get()
@@ -127,6 +137,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	}
 	result := c.run(ctx, name)
 	switch {
+	case result.Err != nil && ctx.Err() != nil:
+		c.tidy(context.WithoutCancel(ctx), name)
 	case result.Err != nil:
 		c.queue.AddRateLimited(name)
 	case result.After > 0:
@@ -138,6 +150,18 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
+// tidy takes the place of another attempt when there will be none: the last one may have
+// failed because another process has ended the Transaction.
+func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
+	t, err := c.reader.Read(ctx, name)
+	if err == nil && t != nil {
+		err = c.engine.Tidy(ctx, t)
+	}
+	if err != nil {
+		c.log.Warn("letting go of a Transaction failed", zap.String("namespace", name.Namespace), zap.String("name", name.Name), zap.Error(err))
+	}
+}
+
 func (c *Controller) run(ctx context.Context, name types.NamespacedName) engine.Result {
 	log := c.log.With(zap.String("namespace", name.Namespace), zap.String("name", name.Name))
 	t, err := c.reader.Read(ctx, name)
@@ -146,6 +170,10 @@ func (c *Controller) run(ctx context.Context, name types.NamespacedName) engine.
 		return engine.Result{Err: err}
 	}
 	if t == nil {
+		if c.watched(name) {
+			// A read and the watch contradict each other: whichever is behind will catch up.
+			return engine.Result{Err: fmt.Errorf("the API server has no Transaction %s, and has not told of its deletion", name)}
+		}
 		return engine.Result{}
 	}
 	log = log.With(zap.String("uid", string(t.UID)))

@@ -144,6 +144,17 @@ func TestATransactionThatCannotBeReadIsTriedAgain(t *testing.T) {
 	assert.Equal(t, 4, r.readsOf("deploy"))
 }
 
+// An API server in trouble may deny an object for a moment. The watch knows better.
+func TestATransactionThatAReadDeniesIsTriedAgain(t *testing.T) {
+	var reads atomic.Int32
+	r := newRig(t, janustest.New(t), parts{denied: func(types.NamespacedName) bool { return reads.Add(1) < 3 }}).start()
+	r.Submit("txn", three)
+	r.Ended("txn")
+	assert.GreaterOrEqual(t, reads.Load(), int32(3))
+	r.Delete("txn", metav1.DeletePropagationBackground)
+	r.Gone("txn")
+}
+
 func TestEventsOfATransaction(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)

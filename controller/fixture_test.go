@@ -43,6 +43,7 @@ type rig struct {
 type parts struct {
 	do      func(ctx context.Context, in engine.Intent) error
 	read    func(name types.NamespacedName) error
+	denied  func(name types.NamespacedName) bool // what a read says does not exist
 	workers int
 }
 
@@ -65,6 +66,9 @@ func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
 			if err := p.read(name); err != nil {
 				return nil, err
 			}
+		}
+		if p.denied != nil && p.denied(name) {
+			return nil, nil
 		}
 		return journal.Read(ctx, name)
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -22,7 +23,11 @@ func trim(obj any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the phase of Transaction %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 	}
-	small := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": phase}}}
+	status := map[string]any{"phase": phase}
+	if completion, found, _ := unstructured.NestedString(u.Object, "status", "completionTime"); found {
+		status["completionTime"] = completion
+	}
+	small := &unstructured.Unstructured{Object: map[string]any{"status": status}}
 	small.SetGroupVersionKind(u.GroupVersionKind())
 	small.SetName(u.GetName())
 	small.SetNamespace(u.GetNamespace())
@@ -64,10 +69,23 @@ func (c *Controller) enqueue(obj any) {
 	if err != nil {
 		return
 	}
-	if phase := phaseOf(obj); m.GetDeletionTimestamp() == nil && (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) {
+	if phase := phaseOf(obj); m.GetDeletionTimestamp() == nil && (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) && !c.engine.EndedLately(completionOf(obj)) {
 		return
 	}
 	c.queue.Add(types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+}
+
+func completionOf(obj any) *metav1.Time {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	text, _, _ := unstructured.NestedString(u.Object, "status", "completionTime")
+	var completion metav1.Time
+	if completion.UnmarshalQueryParameter(text) != nil || completion.IsZero() {
+		return nil
+	}
+	return &completion
 }
 
 func phaseOf(obj any) api.Phase {

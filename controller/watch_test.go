@@ -67,6 +67,17 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	assert.Equal(t, small, again, "what is trimmed stays as it is")
 }
 
+func TestTrimKeepsWhenItEnded(t *testing.T) {
+	trimmed, err := trim(seen(func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "2030-01-02T03:04:05Z", "status", "completionTime")
+	}))
+	require.NoError(t, err)
+	if ended := completionOf(trimmed); assert.NotNil(t, ended) {
+		assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), ended.UTC())
+	}
+	assert.Nil(t, completionOf(seen(nil)))
+}
+
 func TestTrimLeavesATombstoneAlone(t *testing.T) {
 	tombstone := cache.DeletedFinalStateUnknown{Key: "shop/deploy"}
 	got, err := trim(tombstone)

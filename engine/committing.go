@@ -41,21 +41,22 @@ func (s *saga) record(ctx context.Context, next int, change func(*api.Transactio
 	if err != nil {
 		return err
 	}
-	s.fresh, s.sure = opened, opened
+	s.fresh = opened
 	return nil
 }
 
 // capture takes the before-image of an item whose target an earlier item has
 // changed by now.
 func (s *saga) capture(ctx context.Context, i int) error {
-	if err := s.Locks.Keep(ctx, s.txn); err != nil {
+	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, i, err)
 	}
 	s.setLoose(true)
 	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i})
-	if err != nil {
+	if s.doubting(err) != nil {
 		return s.turnOr(ctx, i, err)
 	}
+	s.know(func(m *memory) { m.images = saved.Ref })
 	err = s.record(ctx, i, func(status *api.TransactionStatus) error {
 		return recordImages(status, []int{i}, saved)
 	})
@@ -65,9 +66,18 @@ func (s *saga) capture(ctx context.Context, i int) error {
 	return err
 }
 
+// keep keeps the locks. What is late is not to take locks again that another process
+// has given back: nobody would give them back once more.
+func (s *saga) keep(ctx context.Context) error {
+	if err := s.confirm(ctx, false); err != nil {
+		return err
+	}
+	return s.doubting(s.Locks.Keep(ctx, s.txn))
+}
+
 // do makes a change whose intent this run has just recorded.
 func (s *saga) do(ctx context.Context, i int) error {
-	if err := s.Locks.Keep(ctx, s.txn); err != nil {
+	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, i, err)
 	}
 	return s.send(ctx, i)
@@ -76,7 +86,7 @@ func (s *saga) do(ctx context.Context, i int) error {
 // resolve goes on with an intent that this run found open, or whose outcome it
 // does not know: the target says whether the change is in effect.
 func (s *saga) resolve(ctx context.Context, i int) error {
-	if err := s.Locks.Keep(ctx, s.txn); err != nil {
+	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, i, err)
 	}
 	in, err := intentOf(s.txn, i, api.ItemCommitting)
@@ -93,6 +103,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	case Diverged:
 		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
 	case Applying:
+		s.unsure()
 		return s.send(ctx, i)
 	}
 	if err := s.takeOver(ctx); err != nil {
@@ -114,7 +125,7 @@ func (s *saga) takeOver(ctx context.Context) error {
 // no earlier request for it can still land, it is known not to be in effect;
 // otherwise the refusal proves nothing, and the target tells.
 func (s *saga) send(ctx context.Context, i int) error {
-	in, err := intentOf(s.txn, i, api.ItemCommitting)
+	in, err := s.intent(i, api.ItemCommitting)
 	if err != nil {
 		return err
 	}
@@ -123,12 +134,14 @@ func (s *saga) send(ctx context.Context, i int) error {
 	switch {
 	case err == nil:
 		return s.committed(ctx, i)
+	case isJournal(err):
+		return err
 	case definite(err) && s.sure == i:
 		return s.reject(ctx, i, err)
 	case definite(err):
 		return s.refused(ctx, in, err)
-	case fault.ClassOf(err) == fault.Unknown:
-		s.sure = -1
+	case fault.ClassOf(err) == fault.Unknown, fault.Is(err, fault.Terminating):
+		s.unsure()
 	}
 	return err
 }
@@ -168,7 +181,7 @@ func (s *saga) reject(ctx context.Context, i int, err error) error {
 // turnOr turns round because of item i on an error that will not heal, and waits
 // on any other.
 func (s *saga) turnOr(ctx context.Context, i int, err error) error {
-	if definite(err) {
+	if definite(err) && !isJournal(err) {
 		return s.turn(ctx, itemCause(s.txn, i, err))
 	}
 	return err

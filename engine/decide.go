@@ -62,6 +62,23 @@ type Policy struct {
 	// SettleTime is how long a request may take to land after its sender has
 	// given up on it. An intent is not written off before that.
 	SettleTime time.Duration
+	// Lateness is after how long a run no longer takes for granted that the Transaction
+	// is as it knows it; zero means DefaultLateness. Whoever runs goes from one
+	// checkpoint to the next in much less. Who hung meanwhile, or waited long for an
+	// answer, may have been replaced: another process may have made the change and taken
+	// it back, so that the target is again as a request expects it.
+	Lateness time.Duration
+}
+
+// DefaultLateness is far more than a request takes, and far less than it takes to
+// replace a process.
+const DefaultLateness = time.Second
+
+func (p Policy) lateness() time.Duration {
+	if p.Lateness <= 0 {
+		return DefaultLateness
+	}
+	return p.Lateness
 }
 
 // DefaultPolicy takes a failed rollback up three times, after half a minute, two
@@ -209,6 +226,10 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
 			"the spec was changed after it was accepted (generation %d, accepted %d); create another Transaction instead",
 			t.Generation, t.Status.ObservedGeneration)}, true
+	}
+	if items, changes := len(t.Status.Items), len(t.Spec.Changes); accepted && items != changes {
+		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
+			"status.items does not fit spec.changes (%d and %d): one of them was edited; create another Transaction instead", items, changes)}, true
 	}
 	if t.Status.StartTime != nil && now.After(t.Status.StartTime.Add(Timeout(t))) {
 		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))

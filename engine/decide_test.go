@@ -22,6 +22,9 @@ func with(phase api.Phase, states ...api.ItemState) *api.Transaction {
 		SetItemState(&item, state)
 		t.Status.Items = append(t.Status.Items, item)
 	}
+	if len(states) > 0 {
+		t.Spec.Changes = t.Spec.Changes[:len(states)]
+	}
 	if phase.Terminal() {
 		t.Finalizers, t.Status.CompletionTime = nil, ptr(metav1.NewTime(start))
 	}
@@ -36,6 +39,12 @@ func deleted(policy api.DeletePolicy, t *api.Transaction) *api.Transaction {
 
 func changed(t *api.Transaction) *api.Transaction {
 	t.Generation++
+	return t
+}
+
+// edited has an item less, or more, than the spec has changes.
+func edited(changes int, t *api.Transaction) *api.Transaction {
+	t.Spec.Changes = transaction("a", "b", "c", "d").Spec.Changes[:changes]
 	return t
 }
 
@@ -132,6 +141,8 @@ func TestDecide(t *testing.T) {
 		{"a spec that changes while Preparing is refused", changed(with(api.PhasePreparing, pending)), none, 0, Fail, 0, fault.SpecChanged},
 		{"a spec that changes when Prepared is refused", changed(with(api.PhasePrepared, prepared)), none, 0, Fail, 0, fault.SpecChanged},
 		{"a spec that changes while Committing makes it turn", changed(with(api.PhaseCommitting, committed, committing)), 1, 0, Turn, 0, fault.SpecChanged},
+		{"items that are edited away are refused", edited(3, with(api.PhasePreparing, pending, pending)), none, 0, Fail, 0, fault.SpecChanged},
+		{"items that are edited in make it turn", edited(1, with(api.PhaseCommitting, committed, committing)), none, 0, Turn, 0, fault.SpecChanged},
 		{"a spec that changes while RollingBack does not matter", changed(with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
 		{"a spec that changes afterwards does not matter", changed(with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
 

@@ -80,6 +80,11 @@ func (s *saga) fail(ctx context.Context, cause Cause) error {
 // when its finalizer does, so its status is written before.
 func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.TransactionStatus) error) error {
 	deleting := s.txn.DeletionTimestamp != nil
+	if deleting {
+		if err := s.mayGo(); err != nil {
+			return err
+		}
+	}
 	if err := s.letGo(ctx, keepImages && !deleting); err != nil {
 		return err
 	}
@@ -101,7 +106,9 @@ func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.Transac
 			return err
 		}
 	}
-	s.gone = deleting
+	if s.gone = deleting; deleting {
+		s.forget()
+	}
 	return nil
 }
 
@@ -122,28 +129,7 @@ func (s *saga) letGo(ctx context.Context, keepImages bool) error {
 	return nil
 }
 
-// tidy lets go of what this run's process made for a Transaction that another
-// process has ended meanwhile: one that was late with its preparation may have
-// taken locks and saved before-images after the other had cleared up.
-func (s *saga) tidy(ctx context.Context) error {
-	s.mu.Lock()
-	loose := s.loose[s.txn.UID]
-	s.mu.Unlock()
-	if !loose {
-		return nil
-	}
-	return s.letGo(ctx, s.txn.Status.Phase != api.PhaseCommitted && s.txn.DeletionTimestamp == nil)
-}
-
-func (s *saga) setLoose(loose bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if loose {
-		s.loose[s.txn.UID] = true
-	} else {
-		delete(s.loose, s.txn.UID)
-	}
-}
+func (s *saga) setLoose(loose bool) { s.know(func(m *memory) { m.loose = loose }) }
 
 func (s *saga) removeFinalizer(ctx context.Context) error {
 	if !hasFinalizer(s.txn) {
@@ -160,6 +146,9 @@ func (s *saga) removeFinalizer(ctx context.Context) error {
 // abandon lets a Transaction go that is being deleted and does not ask for its
 // changes to be taken back.
 func (s *saga) abandon(ctx context.Context) error {
+	if err := s.mayGo(); err != nil {
+		return err
+	}
 	if err := s.letGo(ctx, false); err != nil {
 		return err
 	}
@@ -168,5 +157,6 @@ func (s *saga) abandon(ctx context.Context) error {
 	}
 	s.Witness.Abandoned(s.txn)
 	s.gone = true
+	s.forget()
 	return nil
 }

@@ -20,9 +20,9 @@ type Engine struct {
 	clock  clock.WithTicker
 	policy Policy
 
-	mu    sync.Mutex
-	waits map[types.UID]time.Time // since when a Transaction waits for a request to land or not
-	loose map[types.UID]bool      // for which locks or before-images may be there that no checkpoint of this process covers
+	mu       sync.Mutex
+	memories map[types.UID]*memory // of Transactions that have not ended, or may have left something
+	known    clearedUp
 }
 
 // Ports are the engine's ways to the world.
@@ -36,7 +36,7 @@ type Ports struct {
 
 // New makes an Engine.
 func New(ports Ports, c clock.WithTicker, policy Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy, waits: map[types.UID]time.Time{}, loose: map[types.UID]bool{}}
+	return &Engine{Ports: ports, clock: c, policy: policy, memories: map[types.UID]*memory{}, known: clearedUp{since: map[types.UID]time.Time{}}}
 }
 
 // Result says when a Transaction wants to be looked at again.
@@ -57,12 +57,13 @@ const pollInterval = time.Second
 // until it ends, has to wait, or ctx is done. A step in hand is finished even
 // when ctx is done.
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
-	s := &saga{Engine: e, txn: t, fresh: -1, sure: -1}
+	s := &saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}
+	s.meet()
 	for ctx.Err() == nil {
 		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
 		switch action.Verb {
 		case Nothing:
-			return Result{Err: s.tidy(context.WithoutCancel(ctx))}
+			return s.lookBack(context.WithoutCancel(ctx))
 		case Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
 		}
@@ -81,7 +82,8 @@ type saga struct {
 	*Engine
 	txn   *api.Transaction // as the API server last stored it
 	fresh int              // the item whose intent this run recorded and has not acted on
-	sure  int              // the item of which no request can be under way that this run has not seen answered
+	sure  int              // as in memory
+	heard time.Time        // when the API server last had what this run goes on from, or a little before
 	gone  bool             // the Transaction has been let go
 }
 
@@ -138,6 +140,7 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 // store writes the status as the next version.
 func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++
+	sent := s.clock.Now()
 	stored, err := s.Journal.Checkpoint(ctx, next)
 	if fault.Is(err, fault.TooLarge) && lighten(&next.Status) {
 		stored, err = s.Journal.Checkpoint(ctx, next)
@@ -145,14 +148,45 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	if err != nil {
 		return &journalError{err}
 	}
+	s.heard = sent
 	s.acknowledged(stored)
 	return nil
+}
+
+// confirm makes sure that no other process has gone on from what this run knows: it
+// writes the Transaction as it is, which is refused if it is not. That is done only if
+// this run may be late, or anyway.
+func (s *saga) confirm(ctx context.Context, anyway bool) error {
+	if !anyway && s.clock.Since(s.heard) < s.policy.lateness() {
+		return nil
+	}
+	return s.takeOver(ctx)
+}
+
+// intent gives the Intent of an item from what this run goes on from.
+func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
+	in, err := intentOf(s.txn, i, state)
+	in.confirm, in.mayCreate = s.confirm, func() error { return s.mayCreate(i) }
+	return in, err
+}
+
+// isJournal reports an error of a write to the Transaction itself.
+func isJournal(err error) bool {
+	var journal *journalError
+	return errors.As(err, &journal)
 }
 
 // acknowledged goes on with what the API server stored.
 func (s *saga) acknowledged(stored *api.Transaction) {
 	s.Witness.Checkpointed(s.txn, stored)
+	s.opened(&s.txn.Status, &stored.Status)
 	s.txn = stored
+	s.know(func(m *memory) {
+		m.sure, m.version = s.sure, stored.ResourceVersion
+		if stored.Status.RollbackRef != nil {
+			m.images = stored.Status.RollbackRef
+		}
+	})
 }
 
 // journalError marks an error of a write to the Transaction itself: what is in

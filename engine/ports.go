@@ -135,8 +135,11 @@ func (f Finding) String() string {
 // Intent is the durable record that an item is about to be changed or taken
 // back. Only a stored Transaction gives one.
 type Intent struct {
-	txn  *api.Transaction
-	item int
+	txn     *api.Transaction
+	item    int
+	confirm func(ctx context.Context, anyway bool) error
+	// mayCreate is MayCreate.
+	mayCreate func() error
 }
 
 // intentOf makes the Intent of an item from a Transaction that the API server
@@ -149,6 +152,27 @@ func intentOf(stored *api.Transaction, item int, states ...api.ItemState) (Inten
 		}
 	}
 	return Intent{}, fmt.Errorf("item %d is %s: no intent of it is on record", item, got)
+}
+
+// Confirm makes sure that no other process has gone on from the record, before a
+// request that would take effect although it comes too late. It asks only if a while
+// has passed since the record was written, such as in a process that hung, or if it is
+// to do so anyway. Its error says nothing about the target.
+func (in Intent) Confirm(ctx context.Context, anyway bool) error {
+	if in.confirm == nil {
+		return nil
+	}
+	return in.confirm(ctx, anyway)
+}
+
+// MayCreate makes sure that no creation sent before is still under way, before the
+// object is created: nothing in the cluster would refuse the late one, once the object
+// is gone again. Its error says nothing about the target, and is worth another try.
+func (in Intent) MayCreate() error {
+	if in.mayCreate == nil {
+		return nil
+	}
+	return in.mayCreate()
 }
 
 // Transaction is the Transaction as stored; not to be changed.

@@ -49,8 +49,11 @@ func (s *saga) accept(status *api.TransactionStatus) {
 func (s *saga) prepare(ctx context.Context) error {
 	s.setLoose(true)
 	leases, err := s.Locks.Acquire(ctx, s.txn)
-	if err != nil {
+	if s.doubting(err) != nil {
 		return s.failOr(ctx, err)
+	}
+	if err := s.confirm(ctx, false); err != nil {
+		return err
 	}
 	items := early(s.txn.Status.Items)
 	var saved Prepared
@@ -58,9 +61,10 @@ func (s *saga) prepare(ctx context.Context) error {
 		saved, err = s.Planner.Prepare(ctx, s.txn, items)
 		return err
 	})
-	if err != nil {
+	if s.doubting(err) != nil {
 		return s.failOr(ctx, err)
 	}
+	s.know(func(m *memory) { m.images = saved.Ref })
 	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
@@ -132,7 +136,9 @@ func identity(t api.Target) api.Target {
 func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 	ctx, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	ticker := s.clock.NewTicker(LockTimeout(s.txn) / 4)
+	period := LockTimeout(s.txn) / 4
+	ticker := s.clock.NewTicker(period)
+	last := s.clock.Now()
 	done.Go(func() {
 		defer ticker.Stop()
 		for {
@@ -140,7 +146,11 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 			case <-ctx.Done():
 				return
 			case <-ticker.C():
-				_ = s.Locks.Keep(ctx, s.txn)
+				if s.clock.Since(last) > period+s.policy.lateness() {
+					return // It hung: whoever has replaced it may have given them back.
+				}
+				_ = s.doubting(s.Locks.Keep(ctx, s.txn))
+				last = s.clock.Now()
 			}
 		}
 	})

@@ -2,14 +2,10 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 )
-
-// settling is the reason of the wait for a request to land or not.
-const settling = "Settling"
 
 // settle finds out what became of an intent that was open when the rollback
 // began. A request that its sender has given up on may still land, and a change
@@ -35,32 +31,12 @@ func (s *saga) settle(ctx context.Context, i int) error {
 		return s.unresolved(ctx, i, diverged(s.txn, i))
 	}
 	if wait := s.settleTime(); wait > 0 {
-		return fault.New(fault.Retryable, settling, "settle", Describe(s.txn.Status.Items[i].Target),
-			"waiting until a request sent before cannot take effect any more")
+		return unsettled(Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled()
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		return moveItem(&status.Items[i], api.ItemRejected)
 	})
-}
-
-// settleTime is how much longer to wait, counted from when this process first
-// asked: another machine's clock proves nothing.
-func (s *saga) settleTime() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	since, ok := s.waits[s.txn.UID]
-	if !ok {
-		since = s.clock.Now()
-		s.waits[s.txn.UID] = since
-	}
-	return s.policy.SettleTime - s.clock.Since(since)
-}
-
-func (s *saga) settled() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.waits, s.txn.UID)
 }
 
 // openUndo records that item i is about to be taken back.
@@ -74,14 +50,24 @@ func (s *saga) openUndo(ctx context.Context, i int) error {
 // not to: every write carries a precondition, and waiting for a lock while
 // holding others could be part of a cycle.
 func (s *saga) undo(ctx context.Context, i int) error {
-	if err := s.Locks.Keep(ctx, s.txn); err != nil && !fault.Is(err, fault.LockLost) && !definite(err) {
+	err := s.keep(ctx)
+	if isJournal(err) {
+		return err
+	}
+	if err != nil && !fault.Is(err, fault.LockLost) && !definite(err) {
 		return s.unresolvedOr(ctx, i, err)
 	}
-	in, err := intentOf(s.txn, i, api.ItemRollingBack)
+	in, err := s.intent(i, api.ItemRollingBack)
 	if err != nil {
 		return err
 	}
 	undone, err := s.Changes.Undo(ctx, in)
+	if isJournal(err) {
+		return err
+	}
+	if err != nil && fault.ClassOf(err) == fault.Unknown {
+		s.unsure()
+	}
 	if s.mayOverwrite(i, err) {
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].Conflicts = conflictsOf(fault.FieldsOf(err), s.share())

@@ -123,7 +123,7 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	w.engine = New(ports, w.clock, testPolicy)
 	txn := with(api.PhasePreparing, api.ItemPending)
 	txn.Spec, txn.ResourceVersion = w.stored.Spec, w.stored.ResourceVersion
-	s := &saga{Engine: w.engine, txn: txn, fresh: -1, sure: -1}
+	s := &saga{Engine: w.engine, txn: txn, fresh: -1, sure: -1, heard: w.clock.Now()}
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
 	require.NoError(t, s.prepare(t.Context()))
 	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)
@@ -144,7 +144,7 @@ func TestTheSettleTimeIsCountedFromTheFirstLook(t *testing.T) {
 	}
 	// One when the rollback begins, and one for each second of the settle time.
 	assert.Equal(t, 1+int(testPolicy.SettleTime/pollInterval), looks, w.transcript())
-	assert.Empty(t, w.engine.waits, "nothing is remembered of what has ended")
+	assert.Empty(t, w.engine.memories, "nothing is remembered of what has ended")
 }
 
 func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {

@@ -104,6 +104,11 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 // create creates the Lease and remembers it. If the answer is lost the Lease
 // may exist, and the memory says so until somebody has looked.
 func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.NamespacedName) error {
+	if h.Confirm != nil {
+		if err := h.Confirm(ctx); err != nil {
+			return fmt.Errorf("create Lease %s: %w", place, err)
+		}
+	}
 	sent := m.clock.Now()
 	m.memory.doubt(h.Identity, place)
 	lease, err := m.client.Leases(place.Namespace).Create(ctx, newLease(h, key, place, sent), metav1.CreateOptions{})

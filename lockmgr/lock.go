@@ -1,6 +1,7 @@
 package lockmgr
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -28,6 +29,10 @@ type Holder struct {
 	// TTL is how long a lock lasts without being renewed. A Lease counts whole
 	// seconds: it is rounded up, and one second at least.
 	TTL time.Duration
+	// Confirm is asked before a Lease is made, if it is not nil. Its error ends the
+	// attempt: whoever may have hung since it decided to take the lock is not to take it
+	// when it is wanted no more, for it would not be released.
+	Confirm func(ctx context.Context) error
 }
 
 // errNoIdentity is a mistake of the caller: an empty identity would take every

@@ -71,6 +71,10 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 		if lease == nil {
 			var err error
 			if lease, err = m.get(ctx, lock.place()); apierrors.IsNotFound(err) {
+				// One answer may be wrong, and nobody would look for the Lease again.
+				lease, err = m.get(ctx, lock.place())
+			}
+			if apierrors.IsNotFound(err) {
 				return true, nil
 			} else if err != nil {
 				return false, err

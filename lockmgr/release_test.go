@@ -30,7 +30,9 @@ func TestReleaseFindsLocksThatNobodyRecorded(t *testing.T) {
 	w.acquire(first, holder("a"), append(keys, absent)...)
 	second, tap := w.process()
 	require.NoError(t, second.Release(t.Context(), holder("a"), append(keys, absent)))
-	require.Equal(t, map[string]int{"GET": 9, "DELETE": 5}, tap.counted())
+	// Four of the five locks are not where the lock of an absent namespace is, which is
+	// looked at twice.
+	require.Equal(t, map[string]int{"GET": 13, "DELETE": 5}, tap.counted())
 	w.noLeases(w.namespace)
 	w.noLeases(w.own)
 }

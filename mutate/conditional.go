@@ -87,6 +87,11 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 	if fields := c.disturbing(images.Drift()); len(fields) > 0 {
 		return Version{}, c.drifted(op, fields)
 	}
+	if c.applies && c.owns(live) && !c.owns(image) {
+		// An apply takes away what its manager owns and does not set any more.
+		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "somebody has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
+			WithHint("create the Transaction again: its items have other managers")
+	}
 	return VersionOf(live), nil
 }
 
@@ -123,7 +128,12 @@ func (c Change) write(ctx context.Context, before Baseline, op string, send func
 		return c.fail(fault.Terminal, fault.NotFound, op, "it did not exist when it was prepared").WithHint("make it with a Create")
 	}
 	meets := before.Version
-	for range attempts {
+	for n := range attempts {
+		// The version that was read after a refusal may be that of an object that was
+		// changed and restored meanwhile. That is asked after it was read.
+		if err := c.confirm(ctx, n > 0); err != nil {
+			return err
+		}
 		err := send(meets)
 		if err == nil {
 			return nil
@@ -141,6 +151,24 @@ func (c Change) write(ctx context.Context, before Baseline, op string, send func
 		meets = now
 	}
 	return c.fail(fault.Retryable, fault.StaleVersion, op, "its status changes faster than it can be written")
+}
+
+// confirm asks whether a write may still be made.
+func (c Change) confirm(ctx context.Context, anyway bool) error {
+	if c.Confirm == nil {
+		return nil
+	}
+	return c.Confirm(ctx, anyway)
+}
+
+// mayCreate asks whether the target may be created now.
+func (c Change) mayCreate(ctx context.Context) error {
+	if c.MayCreate != nil {
+		if err := c.MayCreate(); err != nil {
+			return err
+		}
+	}
+	return c.confirm(ctx, false)
 }
 
 // stale reports an error that means: the target is not the one that was expected.

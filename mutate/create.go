@@ -38,6 +38,9 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 }
 
 func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
+	if err := c.mayCreate(ctx); err != nil {
+		return err
+	}
 	_, err := c.post(ctx, false)
 	switch {
 	case err == nil:

@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/mutate"
 )
 
-func TestCreateIsDoneInOneRequestAndUndoneInThree(t *testing.T) {
+func TestCreateIsDoneInOneRequestAndUndoneInFour(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	i.finds(mutate.NotApplied)
@@ -25,10 +25,10 @@ func TestCreateIsDoneInOneRequestAndUndoneInThree(t *testing.T) {
 	i.finds(mutate.Applied)
 	i.sent("GET")
 	i.undone()
-	i.sent("GET DELETE GET")
+	i.sent("GET DELETE GET GET")
 	i.restored()
 	i.undone()
-	i.sent("GET")
+	i.sent("GET GET")
 	i.finds(mutate.NotApplied)
 }
 
@@ -136,7 +136,7 @@ func TestUndoOfACreateMeetsAWriter(t *testing.T) {
 		}
 	})
 	i.undone()
-	i.sent("GET DELETE GET DELETE GET")
+	i.sent("GET DELETE GET DELETE GET GET")
 	i.restored()
 
 	i = e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}").done()
@@ -195,7 +195,7 @@ func TestUndoOfACreateWaitsForFinalizers(t *testing.T) {
 func TestUndoOfACreateGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
-	for n := range 3 {
+	for n := range 4 {
 		for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
 			i.done()
 			interrupt(n)

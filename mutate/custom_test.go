@@ -153,3 +153,21 @@ func TestRecreatedDeploymentHasItsPodsMadeAnew(t *testing.T) {
 		return len(now) == 1 && now[0] != old
 	})
 }
+
+// A custom resource that nobody owned any field of has no owners afterwards either.
+func TestACustomResourceWithoutOwnersHasNoneAfterwards(t *testing.T) {
+	for _, kind := range writes {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.widgets()
+			obj := e.create(gadget)
+			e.merge("somebody", obj, `{"metadata":{"managedFields":[{}]}}`)
+			require.Empty(t, e.live(obj).GetManagedFields())
+			i := e.prepare(0, kind, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: gadget}, spec: {nickname: gizmo}}").done()
+			i.undone()
+			i.restored()
+			assert.Empty(t, i.now().GetManagedFields())
+		})
+	}
+}

@@ -73,7 +73,16 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	if err != nil {
 		return err
 	}
-	return c.confirmGone(ctx, before)
+	return c.accepted(c.confirmGone(ctx, before))
+}
+
+// accepted is an error met after the API server has accepted the deletion. Whatever it
+// says, it does not say that the target is as it was.
+func (c Change) accepted(err error) error {
+	if class := fault.ClassOf(err); err == nil || class != fault.Terminal && class != fault.Conflict {
+		return err
+	}
+	return c.fail(fault.Unknown, fault.ReasonOf(err), "delete", "its deletion was accepted, but what became of it is not known: %w", err)
 }
 
 // bereaved tells a target that went, or lost a reference, because an earlier change of
@@ -113,6 +122,9 @@ func (c Change) bereaved(ctx context.Context, before Baseline, drift error) erro
 	}
 	if len(images.Drift()) > 0 {
 		return drift
+	}
+	if err := c.confirm(ctx, true); err != nil {
+		return err
 	}
 	return c.wrap(c.remove(ctx, VersionOf(live), c.propagation(), false), "delete")
 }

@@ -14,19 +14,19 @@ import (
 	"janus.io/janus/mutate"
 )
 
-func TestDeleteIsDoneInThreeRequestsAndUndoneInThree(t *testing.T) {
+func TestDeleteIsDoneInFourRequestsAndUndoneInFour(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)
 	i.finds(mutate.NotApplied)
 	i.wire.requests()
 	i.done()
-	i.sent("GET DELETE GET")
+	i.sent("GET DELETE GET GET")
 	assert.Nil(t, i.now())
 	i.finds(mutate.Applied)
 	i.wire.requests()
 	i.undone()
-	i.sent("GET POST PATCH")
+	i.sent("GET GET POST PATCH")
 	i.restored()
 	i.undone()
 	i.sent("GET")
@@ -48,7 +48,7 @@ func TestUndoOfADeleteRestoresOwnersOfWhatIsNotTracked(t *testing.T) {
 	const empty = "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: empty}, rules: []}"
 	e := newEnv(t)
 	e.create(empty)
-	for n := range 3 {
+	for n := range 4 {
 		for _, lose := range []bool{false, true} {
 			i := e.prepare(0, api.Delete, empty).done()
 			require.NotEmpty(t, entries(i.record.Before))
@@ -80,7 +80,7 @@ func TestDeleteOfWhatDoesNotExistIsDone(t *testing.T) {
 	i.finds(mutate.Applied)
 	i.wire.requests()
 	i.done()
-	i.sent("GET")
+	i.sent("GET GET")
 	i.undone()
 	theirs := e.create(settings)
 	i.finds(mutate.NotApplied)
@@ -96,7 +96,7 @@ func TestDeleteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
 	i := e.prepare(0, api.Delete, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}")
 	e.merge("controller", obj, `{"status":{"phase":"Ready"}}`, "status")
 	i.done()
-	i.sent("GET DELETE GET DELETE GET")
+	i.sent("GET DELETE GET DELETE GET GET")
 	i.undone()
 	i.restored()
 }
@@ -168,19 +168,19 @@ func TestK18UndoOfADeleteMeetsSomebodyWhoCreatesIt(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings).done()
 	i.wire.requests()
 	i.wire.set(func(n int) {
-		if n == 1 {
+		if n == 2 {
 			e.apply("somebody", settingsChanged)
 		}
 	})
 	fails(t, i.undo(), fault.Conflict, fault.AlreadyExists)
-	i.sent("GET POST GET")
+	i.sent("GET GET POST GET")
 	assert.Equal(t, "red", value(t, i.now(), "data", "color"))
 }
 
 func TestUndoOfADeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)
-	for n := range 3 {
+	for n := range 4 {
 		for _, lose := range []bool{false, true} {
 			i := e.prepare(0, api.Delete, settings).done()
 			interrupt := i.wire.refuseNth
@@ -204,12 +204,12 @@ func TestUndoOfADeleteMeetsAWriterBetweenCreationAndOwners(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings).done()
 	i.wire.requests()
 	i.wire.set(func(n int) {
-		if n == 2 {
+		if n == 3 {
 			e.merge("somebody", i.object, `{"data":{"size":"large"},"metadata":{"labels":{"a":"b"}}}`)
 		}
 	})
 	i.undone()
-	i.sent("GET POST PATCH GET PATCH")
+	i.sent("GET GET POST PATCH GET PATCH")
 	now := i.now()
 	assert.Equal(t, map[string]any{"color": "blue", "size": "large"}, value(t, now, "data"))
 	assert.True(t, owns(now, "somebody", ".data.size"), "%v", entries(now))
@@ -327,4 +327,17 @@ func (e *env) terminate() {
 		_, _ = e.resource(held).Patch(context.Background(), "held", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	})
 	require.NoError(e.t, e.Kube.CoreV1().Namespaces().Delete(e.t.Context(), e.namespace, metav1.DeleteOptions{}))
+}
+
+// The right to look at the target is taken away when its deletion has been accepted.
+// That refusal is no proof that it is still there.
+func TestARefusalAfterTheDeletionWasAcceptedProvesNothing(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings)
+	i.wire.forbidFrom(2)
+	fails(t, i.do(), fault.Unknown, fault.AccessDenied, "its deletion was accepted", "the right was taken away")
+	i.sent("GET DELETE GET")
+	assert.Nil(t, i.now())
+	i.finds(mutate.Applied)
 }

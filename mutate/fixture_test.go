@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -41,6 +42,9 @@ type wire struct {
 	before, after func(n int, r *http.Request) bool
 	// aside is done before a request is sent, by its number.
 	aside func(n int)
+	// forbidden is the number of the request that is answered by 403, and of all after
+	// it; 0 for none.
+	forbidden int
 }
 
 var errLost = errors.New("lost by the test")
@@ -49,13 +53,19 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	n := len(w.log)
 	w.log = append(w.log, r.Method)
-	before, after, aside := w.before, w.after, w.aside
+	before, after, aside, forbidden := w.before, w.after, w.aside, w.forbidden
 	w.mu.Unlock()
 	if aside != nil {
 		aside(n)
 	}
 	if before != nil && before(n, r) {
 		return nil, errLost
+	}
+	if forbidden > 0 && n >= forbidden {
+		return &http.Response{
+			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"the right was taken away"}`)),
+		}, nil
 	}
 	answer, err := w.next.RoundTrip(r)
 	if err == nil && after != nil && after(n, r) {
@@ -70,7 +80,7 @@ func (w *wire) requests() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := strings.Join(w.log, " ")
-	w.log, w.before, w.after, w.aside = nil, nil, nil, nil
+	w.log, w.before, w.after, w.aside, w.forbidden = nil, nil, nil, nil, 0
 	return out
 }
 
@@ -95,6 +105,14 @@ func (w *wire) loseNth(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.after = func(i int, _ *http.Request) bool { return i == n }
+}
+
+// forbidFrom answers the n-th request from now on, and all after it, by 403.
+func (w *wire) forbidFrom(n int) {
+	w.requests()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forbidden = n
 }
 
 // env is a namespace in which changes are made and taken back.

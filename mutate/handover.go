@@ -17,10 +17,18 @@ const Heir = "janus"
 // gone, is another object by now, or bears no manager of the Transaction has nothing
 // to hand over, and its before-image is not asked for.
 func HandOver(ctx context.Context, c Change, before Baseline) error {
+	looked := false
 	for range attempts {
 		live, err := Read(ctx, c)
-		if err != nil || live == nil || !before.Absent() && !sameObject(live, before.UID) || !snapshot.Owned(live, c.sibling) {
+		if err != nil || live == nil || !before.Absent() && !sameObject(live, before.UID) {
 			return err
+		}
+		if !snapshot.Owned(live, c.sibling) {
+			if looked {
+				return nil
+			}
+			looked = true // One answer may be of before the change.
+			continue
 		}
 		images := snapshot.Images{Live: live, Ours: c.sibling}
 		if !before.Absent() {

@@ -35,7 +35,7 @@ func TestFieldsGoBackToWhoOwnedThem(t *testing.T) {
 		assert.Equal(i.t, "red", value(i.t, now, "data", "color"))
 		assert.Equal(i.t, entries(i.record.Before), entries(now), "owners and their times are as they were")
 		i.handedOver()
-		i.sent("GET")
+		i.sent("GET GET")
 	})
 }
 

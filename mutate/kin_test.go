@@ -117,7 +117,7 @@ func TestK4OwnerGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
-	for n := range 7 {
+	for n := range 8 {
 		for _, lose := range []bool{false, true} {
 			s := e.saga()
 			s.then(api.Delete, ownerMap)
@@ -146,7 +146,7 @@ func TestK4OwnerGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	s.undo(1)
 	s.wire.requests()
 	s.undo(0)
-	s.items[0].sent("GET POST PATCH GET GET PATCH PATCH")
+	s.items[0].sent("GET GET POST PATCH GET GET PATCH PATCH")
 }
 
 func TestK4ChildWhoseOwnerSomebodyRecreatedBelongsToThatOne(t *testing.T) {
@@ -192,7 +192,7 @@ func TestK4UndoOfAnOwnedDeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
-	for n := range 4 {
+	for n := range 5 {
 		for _, lose := range []bool{false, true} {
 			s := e.saga()
 			child := s.then(api.Delete, settings)
@@ -235,7 +235,7 @@ func TestK4ChildOfTwoOwnersThatComeBackLaterGetsBoth(t *testing.T) {
 
 // Somebody writes the child at any moment while its reference is put back.
 func TestK4ChildMeetsAWriterWhileItsReferenceIsPutBack(t *testing.T) {
-	for at := 3; at < 7; at++ {
+	for at := 4; at < 8; at++ {
 		e := newEnv(t)
 		owner := e.create(ownerMap)
 		e.child("owner")

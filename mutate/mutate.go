@@ -63,6 +63,18 @@ type Change struct {
 	// for a kind that holds nothing.
 	Contents func(ctx context.Context, live *unstructured.Unstructured) ([]string, error)
 
+	// Confirm makes sure that nobody else works on the Transaction by now, if this may
+	// come late, or anyway. It is asked before a write that nothing in the target would
+	// refuse for being late: the object may be as it was because another process has
+	// made the change and taken it back. Its error is passed on as it is. It is nil where
+	// nothing is written for good.
+	Confirm func(ctx context.Context, anyway bool) error
+
+	// MayCreate makes sure that no creation of the target sent before is still under way.
+	// It is asked before the target is created, and its error is passed on as it is. It is
+	// nil where nothing is written for good.
+	MayCreate func() error
+
 	// applies is set by Patch: nothing but the fields of Content is written.
 	applies bool
 }
@@ -137,9 +149,11 @@ func For(t api.ChangeType) (Strategy, bool) {
 	}
 }
 
-// Read gets the target, nil if it does not exist.
+// Read gets the target, nil if it does not exist, which is confirmed.
 func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
-	live, err := c.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+	live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+	})
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) {
 		return nil, nil
 	}
@@ -187,6 +201,9 @@ func (c Change) body(meets Version) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	if c.Content != nil {
 		obj = (&unstructured.Unstructured{Object: c.Content}).DeepCopy()
+	}
+	if obj.Object["metadata"] == nil {
+		delete(obj.Object, "metadata") // Into null, neither name nor condition could be written.
 	}
 	obj.SetGroupVersionKind(c.Ref.GVK)
 	obj.SetName(c.Ref.Name)

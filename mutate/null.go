@@ -63,17 +63,20 @@ type operation struct {
 // object which others have changed: like a merge patch it then gets as far as its
 // resourceVersion, and is stale. (A test operation would give 422 instead.)
 func (c Change) replaceValues(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(valueOperations(live, wanted))
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch: %w", err)
+	}
+	return c.Resource.Patch(ctx, c.Ref.Name, types.JSONPatchType, body, c.patchOptions())
+}
+
+func valueOperations(live, wanted *unstructured.Unstructured) []operation {
 	liveMeta, _ := live.Object["metadata"].(map[string]any)
 	wantedMeta, _ := wanted.Object["metadata"].(map[string]any)
 	patch := append(operations("/metadata/", liveMeta, wantedMeta),
 		operation{"add", "/metadata/uid", string(live.GetUID())},
 		operation{"add", "/metadata/resourceVersion", live.GetResourceVersion()})
-	patch = append(patch, operations("/", without(live.Object, "metadata"), without(wanted.Object, "metadata"))...)
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return nil, fmt.Errorf("encode the patch: %w", err)
-	}
-	return c.Resource.Patch(ctx, c.Ref.Name, types.JSONPatchType, body, c.patchOptions())
+	return append(patch, operations("/", without(live.Object, "metadata"), without(wanted.Object, "metadata"))...)
 }
 
 // operations set and remove fields whether they are there or not.

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,9 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	}
 	for range attempts {
 		undone, err := c.remake(ctx, record.Before)
+		if late := (*lateError)(nil); errors.As(err, &late) {
+			return undone, late.error
+		}
 		if !stale(err) {
 			return undone, c.wrap(err, "re-create")
 		}
@@ -24,10 +28,19 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it changes faster than it can be written")
 }
 
+// lateError says that somebody else works on the Transaction by now. That is no reason
+// to look at the object again.
+type lateError struct{ error }
+
+func (e *lateError) Unwrap() error { return e.error }
+
 // remake makes the object anew, or goes on where an earlier attempt got to: until
 // its fields have their owners, and it its, the item's manager is on the object.
 func (c Change) remake(ctx context.Context, before *unstructured.Unstructured) (Undone, error) {
 	live, err := Read(ctx, c)
+	if err == nil && sameObject(live, before.GetUID()) && live.GetDeletionTimestamp() == nil {
+		live, err = Read(ctx, c) // One answer may be of before the deletion.
+	}
 	if err != nil {
 		return Undone{}, err
 	}
@@ -84,6 +97,9 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	}
 	if err := c.freeVolume(ctx, wanted); err != nil {
 		return nil, err
+	}
+	if err := c.mayCreate(ctx); err != nil {
+		return nil, &lateError{err}
 	}
 	live, err := c.Resource.Create(ctx, snapshot.ForCreate(wanted), metav1.CreateOptions{FieldManager: c.Manager})
 	if fault.Is(err, fault.AlreadyExists) {

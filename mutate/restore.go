@@ -59,11 +59,18 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 		return Undone{}, c.incomplete(record)
 	}
 	var overwritten []fault.Field
+	looked := false
 	for range attempts {
-		undone, err := c.restoreOnce(ctx, record)
+		undone, wrote, err := c.restoreOnce(ctx, record)
 		overwritten = joined(overwritten, undone.Overwritten)
 		undone.Overwritten = overwritten
-		if !stale(err) {
+		switch {
+		case stale(err):
+		case !wrote && !looked && (err == nil || fault.Is(err, fault.FieldConflict)):
+			// Nothing was written that would have failed if what was read is not so any
+			// more. One answer may be of before the change.
+			looked = true
+		default:
 			return undone, c.wrap(err, "restore")
 		}
 	}
@@ -81,38 +88,40 @@ func joined(list, more []fault.Field) []fault.Field {
 	return list
 }
 
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (Undone, error) {
+// restoreOnce looks and restores once. It tells whether it has written anything.
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (undone Undone, wrote bool, err error) {
 	live, err := Read(ctx, c)
 	if err != nil {
-		return Undone{}, err
+		return Undone{}, false, err
 	}
 	if !c.sameOrRecreated(live, record) {
-		return Undone{}, c.cannotRestore(live, record)
+		return Undone{}, false, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Undone{}, c.fail(fault.Conflict, fault.Drifted, "restore", "somebody has deleted it since it was changed%s", waitsFor(live))
+		return Undone{}, false, c.fail(fault.Conflict, fault.Drifted, "restore", "somebody has deleted it since it was changed%s", waitsFor(live))
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {
-		return Undone{}, err
+		return Undone{}, false, err
 	}
 	wanted := images.Restore()
 	images.Live, err = c.patchValues(ctx, live, wanted.Desired)
 	if err != nil {
-		return Undone{}, err
+		return Undone{}, false, err
 	}
-	var undone Undone
 	if c.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)
 	}
-	if err := c.patchOwners(ctx, images); err != nil {
-		return undone, err
+	owned, err := c.patchOwners(ctx, images)
+	wrote = owned || images.Live != live
+	if err != nil {
+		return undone, wrote, err
 	}
 	undone.Reclaimed = c.fields(wanted.Reclaimed)
 	if len(wanted.Conflicts) > 0 && !c.Overwrite {
-		return undone, c.conflicting(wanted.Conflicts)
+		return undone, wrote, c.conflicting(wanted.Conflicts)
 	}
-	return undone, nil
+	return undone, wrote, nil
 }
 
 // incomplete refuses a record that lacks an image. None is made of an Update or a
@@ -162,23 +171,27 @@ func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unst
 	return c.mergePatch(ctx, body)
 }
 
-// patchOwners gives the fields back to the managers that owned them.
-func (c Change) patchOwners(ctx context.Context, images snapshot.Images) error {
+// patchOwners gives the fields back to the managers that owned them, and tells
+// whether there was anything to give.
+func (c Change) patchOwners(ctx context.Context, images snapshot.Images) (bool, error) {
 	entries, changed, err := images.RestoreOwners()
 	if err != nil {
-		return c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
+		return false, c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
 	}
 	if !changed {
-		return nil
+		return false, nil
 	}
-	return c.setOwners(ctx, entries, images.Live)
+	return true, c.setOwners(ctx, entries, images.Live)
 }
 
 func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) error {
-	if entries == nil {
-		entries = []metav1.ManagedFieldsEntry{}
+	var list any = entries
+	if len(entries) == 0 {
+		// An empty list empties that of a built-in kind and means nothing to a custom one;
+		// a list of one empty entry empties both.
+		list = []any{map[string]any{}}
 	}
-	body, err := conditional(map[string]any{"metadata": map[string]any{"managedFields": entries}}, live)
+	body, err := conditional(map[string]any{"metadata": map[string]any{"managedFields": list}}, live)
 	if err != nil {
 		return err
 	}

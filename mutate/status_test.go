@@ -42,7 +42,7 @@ func TestK11StatusOfACustomResourceIsPutBackWithItsOwners(t *testing.T) {
 	i := e.prepare(0, api.Delete, widget).done()
 	i.wire.requests()
 	i.undone()
-	i.sent("GET POST PATCH PATCH")
+	i.sent("GET GET POST PATCH PATCH")
 	i.restored()
 	i.restoredStatus()
 	i.undone()
@@ -52,7 +52,7 @@ func TestK11StatusOfACustomResourceIsPutBackWithItsOwners(t *testing.T) {
 func TestK11UndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	e.readyWidget()
-	for n := range 4 {
+	for n := range 5 {
 		for _, lose := range []bool{false, true} {
 			i := e.prepare(0, api.Delete, widget).done()
 			interrupt := i.wire.refuseNth
@@ -71,7 +71,7 @@ func TestK11UndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 
 // A controller is faster: what it says is true of the new object.
 func TestK11StatusThatAControllerWroteMeanwhileIsTheirs(t *testing.T) {
-	for _, at := range []int{2, 3} {
+	for _, at := range []int{3, 4} {
 		e := newEnv(t)
 		e.readyWidget()
 		i := e.prepare(0, api.Delete, widget).done()
@@ -99,7 +99,7 @@ func TestK11StatusThatIsNoSubresourceComesBackWithTheObject(t *testing.T) {
 	i := e.prepare(0, api.Delete, record).done()
 	i.wire.requests()
 	i.undone()
-	i.sent("GET POST PATCH")
+	i.sent("GET GET POST PATCH")
 	i.restored()
 	assert.Equal(t, "Ready", value(t, i.now(), "status", "phase"))
 }

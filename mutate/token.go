@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
 )
 
 var accounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
@@ -21,7 +22,9 @@ func (c Change) admitToken(ctx context.Context, secret *unstructured.Unstructure
 		return nil
 	}
 	name, uid := secret.GetAnnotations()[corev1.ServiceAccountNameKey], secret.GetAnnotations()[corev1.ServiceAccountUIDKey]
-	account, err := c.Cluster.Resource(accounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	account, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.Cluster.Resource(accounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	})
 	switch {
 	case fault.Is(err, fault.AccessDenied):
 		return nil

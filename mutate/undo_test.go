@@ -48,7 +48,7 @@ func TestUndoKeepsTheirValueOfOurFieldAndRestoresTheOthers(t *testing.T) {
 			// And again: the answer stays the same, and nothing more is written.
 			i.wire.requests()
 			fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".data.color", "somebody")
-			i.sent("GET")
+			i.sent("GET GET")
 			assert.Equal(t, now, i.now())
 		})
 	}
@@ -96,7 +96,7 @@ func TestUndoTwiceWritesNothingTheSecondTime(t *testing.T) {
 		restored := i.now()
 		i.wire.requests()
 		i.undone()
-		i.sent("GET")
+		i.sent("GET GET")
 		assert.Equal(i.t, restored, i.now())
 		// Even when others have written in between.
 		e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
@@ -104,7 +104,7 @@ func TestUndoTwiceWritesNothingTheSecondTime(t *testing.T) {
 		theirs := i.now()
 		i.wire.requests()
 		i.undone()
-		i.sent("GET")
+		i.sent("GET GET")
 		assert.Equal(i.t, theirs, i.now())
 	})
 }
@@ -161,7 +161,7 @@ func TestUndoMeetsAWriterBetweenValuesAndOwners(t *testing.T) {
 func TestUndoOfWhatNeverHappenedWritesNothing(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		i.undone()
-		i.sent("GET")
+		i.sent("GET GET")
 		e.merge("somebody", i.object, `{"data":{"size":"large"},"metadata":{"labels":{"a":"b"}}}`)
 		theirs := i.now()
 		i.undone()

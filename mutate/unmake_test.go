@@ -106,7 +106,7 @@ func TestUndoOfACreateByForceGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	i.change.Overwrite = true
-	for n := range 3 {
+	for n := range 4 {
 		for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
 			i.done()
 			e.merge("somebody", i.object, `{"data":{"size":"large"}}`)

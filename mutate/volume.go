@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
 )
 
 var (
@@ -32,7 +33,9 @@ func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unst
 	if c.Cluster == nil {
 		return nil, c.fail(fault.Terminal, fault.AccessDenied, "read", "its volume %s cannot be read", name)
 	}
-	volume, err := c.Cluster.Resource(volumes).Get(ctx, name, metav1.GetOptions{})
+	volume, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.Cluster.Resource(volumes).Get(ctx, name, metav1.GetOptions{})
+	})
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}

@@ -75,7 +75,7 @@ func TestClaimOfARetainedVolumeIsBoundAgain(t *testing.T) {
 func TestClaimOfARetainedVolumeGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	e := newEnv(t)
 	volume := e.bound("Retain")
-	for n := range 5 { // GET, GET and PATCH of the volume, POST, PATCH
+	for n := range 6 { // GET twice, GET and PATCH of the volume, POST, PATCH
 		for _, lose := range []bool{false, true} {
 			i := e.plan(0, api.Delete, claim)
 			require.NoError(t, i.tryPrepare())
@@ -101,7 +101,7 @@ func TestClaimMeetsAWriterOfItsVolume(t *testing.T) {
 	i.landed()
 	i.wire.requests()
 	i.wire.set(func(n int) {
-		if n == 2 {
+		if n == 3 {
 			e.merge("somebody", volume, `{"metadata":{"labels":{"a":"b"}}}`)
 		}
 	})

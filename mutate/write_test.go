@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -74,6 +75,43 @@ func TestWriteIsObserved(t *testing.T) {
 		e.create(settings)
 		i.finds(mutate.Diverged)
 	})
+}
+
+// An apply takes away what its manager owns and does not set any more.
+func TestAnItemsManagerThatSomebodyHasMadeOwnFieldsIsDrift(t *testing.T) {
+	e := newEnv(t)
+	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}")
+	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+	entries := e.live(obj).GetManagedFields()
+	entries[0].Manager, entries[0].Operation = i.change.Manager, metav1.ManagedFieldsOperationApply
+	e.setManagedFields(obj, entries)
+
+	fails(t, i.do(), fault.Conflict, fault.Drifted, "the field manager of this item", i.change.Manager)
+	assert.Equal(t, map[string]any{"color": "red", "size": "huge"}, value(t, i.now(), "data"))
+}
+
+// Null is what is left out: what is sent has a name and a condition all the same.
+func TestContentWhoseMetadataIsNull(t *testing.T) {
+	for _, kind := range []api.ChangeType{api.Create, api.Update, api.Patch} {
+		t.Run(string(kind), func(t *testing.T) {
+			e := newEnv(t)
+			if kind != api.Create {
+				e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}")
+			}
+			i := e.plan(0, kind, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+			i.change.Content = map[string]any{"metadata": nil, "data": map[string]any{"color": "blue"}}
+			require.NoError(t, i.tryPrepare())
+			if kind != api.Create {
+				e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
+				fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color")
+				return
+			}
+			i.done()
+			assert.Equal(t, map[string]any{"color": "blue"}, value(t, i.now(), "data"))
+			i.undone()
+			assert.Nil(t, i.now())
+		})
+	}
 }
 
 func TestWriteDoneTwiceMeetsItself(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
 )
 
 // maxPuts bounds how often one name is tried: once, and again when what a gone
@@ -100,7 +101,7 @@ func equal(there object, b batch, c *chunk) bool {
 // read reads the object at a place, if it exists.
 func (s *Store) read(ctx context.Context, o Owner, p place) (object, bool, error) {
 	name := objectName(o.Name, p.number)
-	there, err := s.objects.get(ctx, o.Namespace, p.kind, name)
+	there, err := target.Confirmed(func() (object, error) { return s.objects.get(ctx, o.Namespace, p.kind, name) })
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return object{}, false, nil

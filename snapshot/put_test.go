@@ -52,7 +52,7 @@ func TestForeignObjectIsNotTouched(t *testing.T) {
 			for name, end := range map[string]func() error{
 				"Drop":  func() error { return f.store.Drop(t.Context(), f.owner, ref) },
 				"Keep":  func() error { return f.store.Keep(t.Context(), f.owner, ref) },
-				"Sweep": func() error { return f.store.Sweep(t.Context(), f.owner) },
+				"Sweep": func() error { return f.store.Sweep(t.Context(), f.owner, 1) },
 			} {
 				if err := end(); err != nil {
 					t.Errorf("%s: %v", name, err)
@@ -148,7 +148,7 @@ func TestControllerOfAReplacedTransactionTouchesNothing(t *testing.T) {
 	if err := f.store.Drop(t.Context(), asleep, saved.Ref); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Sweep(t.Context(), asleep); err != nil {
+	if err := f.store.Sweep(t.Context(), asleep, 1); err != nil {
 		t.Fatal(err)
 	}
 	f.wantLoad(saved.Ref, saved.Images, []Record{record(0, 10)})
@@ -246,7 +246,7 @@ func TestCrashAtAnyRequestLeavesNothingThatASweepMisses(t *testing.T) {
 				saved := f.save(nil, again...)
 				f.wantLoad(saved.Ref, saved.Images, again)
 			}
-			if err := f.store.Sweep(t.Context(), f.owner); err != nil {
+			if err := f.store.Sweep(t.Context(), f.owner, 1); err != nil {
 				t.Fatal(err)
 			}
 			f.wantStored()

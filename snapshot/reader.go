@@ -3,9 +3,9 @@ package snapshot
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -16,7 +16,7 @@ import (
 // It may be used concurrently, and it lives no longer than one run of a
 // Transaction: what it has read it never looks at again.
 type Reader struct {
-	mu     sync.Mutex
+	turn   chan struct{} // has room for one: whoever reads or looks at the cache
 	store  *Store
 	owner  Owner
 	places []place
@@ -25,7 +25,7 @@ type Reader struct {
 
 // Open gives a Reader for the before-images that ref names.
 func (s *Store) Open(o Owner, ref v1alpha1.RollbackRef) *Reader {
-	return &Reader{store: s, owner: o, places: listed(o.Name, &ref), cache: map[place]map[string]string{}}
+	return &Reader{turn: make(chan struct{}, 1), store: s, owner: o, places: listed(o.Name, &ref), cache: map[place]map[string]string{}}
 }
 
 // Load loads one record; whoever needs several opens a Reader.
@@ -38,8 +38,12 @@ func (s *Store) Load(ctx context.Context, o Owner, ref v1alpha1.RollbackRef, ima
 // BeforeImageTampered where it is not what was saved. Who owns the object does not
 // matter, since the digest says more: a person may have put a lost one back.
 func (r *Reader) Load(ctx context.Context, image v1alpha1.BeforeImage) (Record, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return Record{}, fmt.Errorf("wait for another to read before-images: %w", ctx.Err())
+	}
 	var missing, wrong *place
 	for _, p := range r.order(image.Key) {
 		data, err := r.object(ctx, p)

@@ -198,27 +198,6 @@ func TestKeyIsLegalUniqueAndLeavesRoom(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
-	for _, r := range recordCases() {
-		f.Add(encode(f, r))
-	}
-	f.Add([]byte(`{"format":1,"before":{"a":1e400}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Decode(data)
-		if err != nil {
-			return
-		}
-		first, err := Encode(r)
-		if err != nil {
-			t.Fatalf("what was decoded cannot be encoded: %v", err)
-		}
-		again, err := Encode(decode(t, first))
-		if err != nil || !bytes.Equal(first, again) {
-			t.Fatalf("not canonical (%v):\n%s\n%s", err, first, again)
-		}
-	})
-}
-
 // FuzzAfter checks that whatever After is, it comes back.
 func FuzzAfter(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":1,"c":null}}`), []byte(`{"a":{"b":null}}`))

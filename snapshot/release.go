@@ -10,6 +10,7 @@ import (
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
 )
 
 // Drop deletes the before-images that ref names, as is done on commit. It may be
@@ -86,13 +87,13 @@ func (s *Store) letGo(ctx context.Context, o Owner, p place) (meta metav1.Object
 // that was let go before.
 func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1.ObjectMeta, there bool, err error) {
 	name := objectName(o.Name, p.number)
-	meta, err = s.objects.metadata(ctx, o.Namespace, p.kind, name)
+	meta, err = target.Confirmed(func() (metav1.ObjectMeta, error) { return s.objects.metadata(ctx, o.Namespace, p.kind, name) })
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return meta, false, nil
 	case err != nil:
 		return meta, false, wrap(err, "get", o.Namespace, p.kind, name, false)
-	case !ownedBy(meta, o):
+	case !ownedBy(meta, o) && !orphaned(meta, o):
 		return meta, false, nil
 	case !slices.Contains(meta.Finalizers, Finalizer):
 		return meta, true, nil
@@ -103,6 +104,17 @@ func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1
 		"metadata": map[string]any{"uid": meta.UID, "resourceVersion": meta.ResourceVersion, "finalizers": others},
 	})
 	return s.released(o, p, meta, err)
+}
+
+// orphaned reports whether an object is a before-image of the Transaction's name
+// that belongs to no Transaction: a deletion with propagation Orphan, or somebody, has
+// taken its owner off, or somebody has put a lost one back without. It has the name of
+// a before-image of ours, and either our finalizer, which nobody else would ever take
+// off, or still says whose it was.
+func orphaned(meta metav1.ObjectMeta, o Owner) bool {
+	_, owned := transactionOf(meta)
+	marked := meta.Annotations[annotationBatch] != "" && meta.Annotations[labelTransaction] == o.Name
+	return !owned && (slices.Contains(meta.Finalizers, Finalizer) || marked)
 }
 
 // released judges the answer to the patch that took the finalizer off.

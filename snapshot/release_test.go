@@ -115,6 +115,42 @@ func TestFinalizersOfOthersAreKept(t *testing.T) {
 	}
 }
 
+// Somebody has taken the owner off, or has put the object back from a backup without
+// one. Nobody else would ever take our finalizer off.
+func TestABeforeImageThatHasLostItsOwnerIsLetGo(t *testing.T) {
+	f := setUp(t)
+	saved := f.save(nil, record(0, 10))
+	configMaps := f.client.CoreV1().ConfigMaps(f.owner.Namespace)
+	patch := func(owners string) {
+		t.Helper()
+		body := []byte(`{"metadata":{"finalizers":["backup.janus.io/before-image"],"ownerReferences":` + owners + `}}`)
+		if _, err := configMaps.Patch(t.Context(), "release-rollback", "application/merge-patch+json", body, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finalizers := func() int {
+		t.Helper()
+		cm, err := configMaps.Get(t.Context(), "release-rollback", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(cm.Finalizers)
+	}
+	patch("null")
+	if err := f.store.Keep(t.Context(), f.owner, saved.Ref); err != nil || finalizers() > 0 {
+		t.Errorf("%v, and %d finalizers are left", err, finalizers())
+	}
+	patch(`[{"apiVersion":"backup.janus.io/v1alpha1","kind":"Transaction","name":"other","uid":"other","controller":true}]`)
+	if err := f.store.Drop(t.Context(), f.owner, saved.Ref); err != nil || finalizers() == 0 {
+		t.Errorf("%v, and that of another Transaction is let go", err)
+	}
+	patch("null")
+	if err := f.store.Drop(t.Context(), f.owner, saved.Ref); err != nil {
+		t.Error(err)
+	}
+	f.wantStored()
+}
+
 func TestDropGoesOnWhereItFailed(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		for i := 0; ; i++ {
@@ -151,12 +187,13 @@ func TestDropGoesOnWhereItFailed(t *testing.T) {
 	}
 }
 
-func TestSweepWithNothingToDoTakesTwoRequests(t *testing.T) {
+// What the status does not name nobody looks for again: so it is looked for twice.
+func TestSweepWithNothingToDoTakesTwoRequestsForEachKind(t *testing.T) {
 	f := setUp(t)
-	if err := f.store.Sweep(t.Context(), f.owner); err != nil {
+	if err := f.store.Sweep(t.Context(), f.owner, 1); err != nil {
 		t.Fatal(err)
 	}
-	f.wantRequests("GET release-rollback", "GET release-rollback")
+	f.wantRequests("GET release-rollback", "GET release-rollback", "GET release-rollback", "GET release-rollback")
 	saved := f.save(nil, record(0, 10), secretRecord(1, 10))
 	f.wire.requests()
 	for range 2 {

@@ -18,7 +18,10 @@ func Reown(obj *unstructured.Unstructured, to func(old types.UID) types.UID) (*u
 	references, _, _ := unstructured.NestedSlice(out.Object, "metadata", "ownerReferences")
 	var kept []any
 	for _, r := range references {
-		reference, _ := r.(map[string]any)
+		reference, ok := r.(map[string]any)
+		if !ok {
+			continue
+		}
 		old, _ := reference["uid"].(string)
 		if uid := to(types.UID(old)); uid != "" {
 			reference["uid"] = string(uid)

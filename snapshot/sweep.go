@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -14,8 +15,12 @@ import (
 // Transaction that ends before a checkpoint recorded what was saved, or whose
 // controller died at that point. Where the status names some, SweepUnlisted is to
 // be called instead.
-func (s *Store) Sweep(ctx context.Context, o Owner) error {
-	return s.SweepUnlisted(ctx, o, nil)
+//
+// A request that was given up on may have left an object although those before it
+// are gone. So numbers up to saves, which is how often before-images may have been
+// saved, are looked at in any case.
+func (s *Store) Sweep(ctx context.Context, o Owner, saves int) error {
+	return s.sweep(ctx, o, nil, saves)
 }
 
 // SweepUnlisted deletes what earlier attempts have saved and ref does not name.
@@ -27,11 +32,15 @@ func (s *Store) Sweep(ctx context.Context, o Owner) error {
 // request for ConfigMaps and one for Secrets. It may be called before or after
 // Drop or Keep.
 func (s *Store) SweepUnlisted(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef) error {
+	return s.sweep(ctx, o, ref, 1)
+}
+
+func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, saves int) error {
 	known := listed(o.Name, ref)
 	var group errgroup.Group
 	for _, k := range kinds {
 		group.Go(func() error {
-			found, err := s.unlisted(ctx, o, k, known)
+			found, err := s.unlisted(ctx, o, k, known, saves)
 			if err != nil {
 				return err
 			}
@@ -49,7 +58,7 @@ func (s *Store) SweepUnlisted(ctx context.Context, o Owner, ref *v1alpha1.Rollba
 
 // unlisted walks over the numbers, from batch to batch. What is known is taken to
 // exist: it may have been dropped already.
-func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place) ([]place, error) {
+func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place, saves int) ([]place, error) {
 	var found []place
 	for n := 1; n <= maxObjects; n++ {
 		p := place{k, n}
@@ -57,18 +66,25 @@ func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place) ([
 			continue
 		}
 		name := objectName(o.Name, n)
-		meta, err := s.objects.metadata(ctx, o.Namespace, k, name)
-		if fault.Is(err, fault.NotFound) {
-			return found, nil
+		look := func() (metav1.ObjectMeta, error) { return s.objects.metadata(ctx, o.Namespace, k, name) }
+		meta, err := look()
+		if fault.Is(err, fault.NotFound) && len(known) == 0 {
+			// What the status does not name nobody will look for again.
+			meta, err = look()
 		}
-		if err != nil {
+		switch {
+		case fault.Is(err, fault.NotFound) && n < saves:
+			continue
+		case fault.Is(err, fault.NotFound):
+			return found, nil
+		case err != nil:
 			return nil, wrap(err, "get", o.Namespace, k, name, false)
 		}
 		end := n
-		if _, ours := transactionOf(meta); ours {
+		if _, ours := transactionOf(meta); ours || orphaned(meta, o) {
 			end = lastOf(meta.Annotations[annotationBatch], n)
 		}
-		if ownedBy(meta, o) {
+		if ownedBy(meta, o) || orphaned(meta, o) {
 			// The others of a batch may be missing, if its writer died.
 			for ; n <= end; n++ {
 				if p := (place{k, n}); !slices.Contains(known, p) {

@@ -1,7 +1,10 @@
 package adapter
 
 import (
+	"time"
+
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/openapi"
@@ -23,6 +26,10 @@ type Parts struct {
 	// Parallel is how many targets of one Transaction are read and tried at once;
 	// zero means 8.
 	Parallel int
+	// Clock tells how long a call takes; nil means the real one.
+	Clock clock.PassiveClock
+	// Lateness is as in engine.Policy.
+	Lateness time.Duration
 }
 
 // Ports puts the parts together for the engine.
@@ -30,11 +37,20 @@ func Ports(p Parts) engine.Ports {
 	if p.Parallel <= 0 {
 		p.Parallel = 8
 	}
+	if p.Clock == nil {
+		p.Clock = clock.RealClock{}
+	}
+	if p.Lateness <= 0 {
+		p.Lateness = engine.DefaultLateness
+	}
 	shared := newImages()
+	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
-		Locks:   NewLocks(p.Locks),
-		Planner: &Planner{resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},
+		Locks:   &Locks{manager: p.Locks, late: late},
+		Planner: &Planner{
+			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
+		},
 		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},
 	}
 }

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -75,6 +76,8 @@ func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
 	return c
 }
 
+var errNotAnObject = errors.New("content is not an object, or has a number that is out of range")
+
 // contentOf decodes the content of a change; integers stay integers.
 func contentOf(change api.Change) (map[string]any, error) {
 	if change.Content == nil || len(change.Content.Raw) == 0 {
@@ -82,7 +85,7 @@ func contentOf(change api.Change) (map[string]any, error) {
 	}
 	var content map[string]any
 	if err := utiljson.Unmarshal(change.Content.Raw, &content); err != nil {
-		return nil, fmt.Errorf("content is not an object: %w", err)
+		return nil, errNotAnObject // The cause speaks of Go, and may quote the content.
 	}
 	return content, nil
 }

@@ -51,6 +51,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	change = asked(change, t, i)
 	change.Kin = c.kinOf(t, i, id)
+	change.Confirm, change.MayCreate = in.Confirm, in.MayCreate
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
@@ -63,6 +64,9 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 // something else.
 func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 	before := t.Status.Items[i].Before
+	if before == nil {
+		before = &api.BeforeImage{} // A target that did not exist: nothing is written that did.
+	}
 	return mutate.Baseline{
 		Version: mutate.Version{UID: before.UID, ResourceVersion: before.ResourceVersion},
 		Image: func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -93,6 +97,10 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 	}
 	t := in.Transaction()
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && t.Generation == t.Status.ObservedGeneration && len(in.Item().Conflicts) > 0
+	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
+	if err := in.Confirm(ctx, false); err != nil {
+		return engine.Undone{}, err
+	}
 	undone, err := r.strategy.Undo(ctx, r.change, r.record)
 	_, verbs := r.strategy.Verbs()
 	return engine.Undone(undone), explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
@@ -165,10 +173,13 @@ func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) 
 func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapshot.Record, error) {
 	before, ref := t.Status.Items[i].Before, t.Status.RollbackRef
 	if before == nil || ref == nil {
-		return snapshot.Record{}, fault.New(fault.Terminal, fault.BeforeImageLost, "read the before-image of",
-			engine.Describe(t.Status.Items[i].Target), "the status names none")
+		return snapshot.Record{}, imageLost(t, i)
 	}
 	return c.images.reader(c.store, t).Load(ctx, *before)
+}
+
+func imageLost(t *api.Transaction, i int) error {
+	return fault.New(fault.Terminal, fault.BeforeImageLost, "read the before-image of", engine.Describe(t.Status.Items[i].Target), "the status names none")
 }
 
 // images keeps a reader of before-images for each Transaction that needs them, so

@@ -51,7 +51,7 @@ type chain struct {
 func chainsOf(t *api.Transaction) ([]chain, error) {
 	byTarget := map[target.Key]chain{}
 	var order []target.Key
-	for i := range t.Status.Items {
+	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
 		ref, err := refOf(t.Status.Items[i])
 		if err != nil {
 			return nil, err
@@ -85,6 +85,9 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 	}
 	var before mutate.Baseline
 	if !of.made {
+		if t.Status.Items[of.first].Before == nil {
+			return imageLost(t, of.first)
+		}
 		before = c.baseline(t, of.first)
 	}
 	err = mutate.HandOver(ctx, change, before)

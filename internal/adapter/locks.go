@@ -17,10 +17,15 @@ import (
 // Locks are the Leases of a Transaction's targets.
 type Locks struct {
 	manager *lockmgr.Manager
+	late    latecomers
 }
 
-// NewLocks makes Locks.
-func NewLocks(m *lockmgr.Manager) *Locks { return &Locks{manager: m} }
+// taker is the holder as which locks are taken.
+func (l *Locks) taker(t *api.Transaction) lockmgr.Holder {
+	h := holderOf(t)
+	h.Confirm = l.late.begin(t)
+	return h
+}
 
 // Acquire takes the locks of all targets.
 func (l *Locks) Acquire(ctx context.Context, t *api.Transaction) ([]string, error) {
@@ -28,7 +33,7 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	locks, err := l.manager.Acquire(ctx, holderOf(t), keys)
+	locks, err := l.manager.Acquire(ctx, l.taker(t), keys)
 	if err != nil {
 		return nil, explainLock(err)
 	}
@@ -65,10 +70,10 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction) error {
 		locks = append(locks, lock)
 	}
 	if len(locks) == 0 {
-		_, err := l.manager.Acquire(ctx, holderOf(t), keys)
+		_, err := l.manager.Acquire(ctx, l.taker(t), keys)
 		return explainLock(err)
 	}
-	return explainLock(l.manager.Keep(ctx, holderOf(t), locks))
+	return explainLock(l.manager.Keep(ctx, l.taker(t), locks))
 }
 
 // Release gives back every lock, recorded or not.
@@ -122,14 +127,22 @@ func explainLock(err error) error {
 		return nil
 	case errors.As(err, &held):
 		return fault.New(fault.Retryable, fault.LockHeld, "lock", held.Key.String(),
-			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, held.Holder)
+			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
 	case errors.As(err, &lost):
 		return fault.New(fault.Conflict, fault.LockLost, "keep the lock of", lost.Key.String(),
-			"Lease %s has passed to %s", lost.Lock, lost.Holder).WithHint("raise spec.lockTimeout if janusd is often away for longer")
+			"Lease %s has passed to %s", lost.Lock, nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
 	case errors.As(err, &terminating):
 		return fault.New(fault.Terminal, fault.Terminating, "lock", terminating.Key.String(),
 			"namespace %s is being deleted", terminating.Namespace).WithHint("wait until it is gone and re-created, then create the Transaction again")
 	default:
 		return fault.Wrap(err, "lock", "", false)
 	}
+}
+
+// nameOfHolder names a holder. A Lease that is being deleted is in the way without one.
+func nameOfHolder(identity string) string {
+	if identity == "" {
+		return "nobody that it names"
+	}
+	return identity
 }

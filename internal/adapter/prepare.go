@@ -21,11 +21,13 @@ type Planner struct {
 	images   *images
 	types    *openapi.Types
 	parallel int
+	late     latecomers
 }
 
 // Prepare reads the targets, dry-runs their changes and saves the before-images. Several targets are worked on at once;
 // all that is wrong is reported together.
 func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) (engine.Prepared, error) {
+	confirm := p.late.begin(t)
 	id, err := p.clients.As(ctx, accountOf(t))
 	if err != nil {
 		return engine.Prepared{}, err
@@ -41,6 +43,9 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) 
 	})
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
+	}
+	if err := confirm(ctx); err != nil {
+		return engine.Prepared{}, err
 	}
 	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, records)
 	if err != nil {
@@ -103,7 +108,7 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) er
 	p.images.forget(t.UID)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
 	if ref == nil {
-		return p.store.Sweep(ctx, owner)
+		return p.store.Sweep(ctx, owner, saves(t))
 	}
 	if err := p.store.SweepUnlisted(ctx, owner, ref); err != nil {
 		return err
@@ -112,6 +117,22 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) er
 		return p.store.Keep(ctx, owner, *ref)
 	}
 	return p.store.Drop(ctx, owner, *ref)
+}
+
+// saves is how often before-images of a Transaction may have been saved: once for all
+// items, once more for each whose target an earlier item changes, and once more by a
+// process that was late.
+func saves(t *api.Transaction) int {
+	targets := map[target.Key]bool{}
+	n := 2
+	for _, item := range t.Status.Items {
+		ref, err := refOf(item)
+		if err != nil || targets[ref.Key()] {
+			n++
+		}
+		targets[ref.Key()] = true
+	}
+	return n
 }
 
 func notNil(errs []error) []error {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	legal "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,7 +26,7 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item,
 	if err != nil {
 		return nil, err
 	}
-	v := validation{planner: p, namespaces: map[string]bool{}, names: map[string]bool{}, namespace: t.Namespace}
+	v := validation{planner: p, namespaces: map[string]bool{}, names: map[string]bool{}, txn: t}
 	items := make([]api.Item, len(t.Spec.Changes))
 	var problems []error
 	for i, change := range t.Spec.Changes {
@@ -114,7 +115,7 @@ func accountOf(t *api.Transaction) types.NamespacedName {
 // make: kinds, namespaces and names.
 type validation struct {
 	planner    *Planner
-	namespace  string
+	txn        *api.Transaction
 	planned    []target.PlannedKind
 	namespaces map[string]bool
 	names      map[string]bool
@@ -128,7 +129,11 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
 	}
 	v.names[item.Name] = true
-	ref, err := v.planner.resolver.Resolve(target.Spec(change.Target), v.namespace, v.planned)
+	if wrong := legal.IsPathSegmentName(change.Target.Name); change.Target.Name == "" || len(wrong) > 0 {
+		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
+			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
+	}
+	ref, err := v.planner.resolver.Resolve(target.Spec(change.Target), v.txn.Namespace, v.planned)
 	if err != nil {
 		return item, err
 	}
@@ -137,15 +142,34 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	if err != nil {
 		return item, err
 	}
-	if change.Type == api.Delete && ref.GVK.GroupKind() == target.NamespaceKind && ref.Name == v.namespace {
-		return item, fault.New(fault.Terminal, fault.Irreversible, "validate", ref.String(),
-			"it holds the Transaction itself, which would be deleted with it").WithHint("delete it from a Transaction in another namespace, or outside of one")
+	if change.Type == api.Delete {
+		if err := v.outlived(ref); err != nil {
+			return item, err
+		}
 	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	if change.Type == api.Create {
 		v.remember(ref.GVK.GroupKind(), ref.Name, content)
 	}
 	return item, nil
+}
+
+// outlived refuses to delete what the Transaction itself would go with: who would
+// take it back?
+func (v *validation) outlived(ref target.Ref) error {
+	refuse := func(why, hint string) error {
+		return fault.New(fault.Terminal, fault.Irreversible, "validate", ref.String(), "%s", why).WithHint(hint)
+	}
+	const holds = "it holds the Transaction itself, which would be deleted with it"
+	switch {
+	case ref.GVK.GroupKind() == target.NamespaceKind && ref.Name == v.txn.Namespace:
+		return refuse(holds, "delete it from a Transaction in another namespace, or outside of one")
+	case ref.GVK.GroupKind() == target.CRDKind && ref.Name == api.Resource.GroupResource().String():
+		return refuse(holds, "delete it outside of a Transaction")
+	case ref.GVK.GroupKind() == api.Kind.GroupKind() && ref.Namespace == v.txn.Namespace && ref.Name == v.txn.Name:
+		return refuse("it is the Transaction itself", "delete it outside of a Transaction; it can be deleted at any time")
+	}
+	return nil
 }
 
 func (v *validation) remember(kind schema.GroupKind, name string, content map[string]any) {

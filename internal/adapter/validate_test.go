@@ -83,6 +83,8 @@ func TestValidate(t *testing.T) {
 		{name: "content of another object", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {kind: Secret}}]", reason: fault.Invalid, says: `content.kind is "Secret"`},
 		{name: "content in another namespace", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {metadata: {namespace: kube-system}}}]", reason: fault.Invalid, says: `content.metadata.namespace is "kube-system"`},
 		{name: "the namespace of the Transaction itself", spec: "changes: [{target: {apiVersion: v1, kind: Namespace, name: " + namespace + "}, type: Delete, acceptLoss: true}]", reason: fault.Irreversible, says: "it holds the Transaction itself"},
+		{name: "the kind of Transactions", spec: "changes: [{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: transactions.backup.janus.io}, type: Delete, acceptLoss: true}]", reason: fault.Irreversible, says: "it holds the Transaction itself"},
+		{name: "a name that is part of a path", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: ..}, type: Delete}]", reason: fault.Invalid, says: `no object can have the name "..": may not be '..'`},
 		{name: "a ServiceAccount that does not exist", spec: "{serviceAccountName: nobody, changes: [" + patchMap + "]}", reason: fault.ServiceAccountGone, says: "it does not exist"},
 		{name: "a ServiceAccount that may not", spec: "{serviceAccountName: reader, changes: [" + patchMap + "]}", reason: fault.AccessDenied, says: "ServiceAccount " + namespace + "/reader may not"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,7 +56,9 @@ func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identi
 		return nil, fault.New(fault.Terminal, fault.AccessDenied, "act as", "ServiceAccount "+account.String(),
 			"it is the identity of Janus itself").WithHint("name a ServiceAccount that may do just what the Transaction needs")
 	}
-	found, err := c.accounts.ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
+	found, err := Confirmed(func() (*corev1.ServiceAccount, error) {
+		return c.accounts.ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		c.evict(account)

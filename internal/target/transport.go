@@ -7,16 +7,19 @@ import "net/http"
 // 5xx carries Retry-After; a repeated write whose first attempt took effect looks
 // like somebody else's. Without the header client-go gives the answer to the
 // caller, who looks at the target before it decides. Reads keep the header.
-func SingleAttempt(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		resp, err := next.RoundTrip(req)
-		if err == nil && req.Method != http.MethodGet {
-			resp.Header.Del("Retry-After")
-		}
-		return resp, err
-	})
+func SingleAttempt(next http.RoundTripper) http.RoundTripper { return &singleAttempt{next} }
+
+type singleAttempt struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t *singleAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err == nil && req.Method != http.MethodGet {
+		resp.Header.Del("Retry-After")
+	}
+	return resp, err
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+// WrappedRoundTripper lets client-go find the transport below, for instance to
+// cancel a request that takes too long.
+func (t *singleAttempt) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -78,4 +79,16 @@ func TestAWriteIsSentOnceAndAReadIsRepeated(t *testing.T) {
 			})
 		}
 	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// client-go cancels a request that takes too long by the transport at the bottom.
+func TestTheTransportBelowCanBeFound(t *testing.T) {
+	below := &http.Transport{}
+	wrapper, ok := SingleAttempt(below).(utilnet.RoundTripperWrapper)
+	require.True(t, ok)
+	assert.Same(t, below, wrapper.WrappedRoundTripper())
 }

@@ -1,0 +1,50 @@
+package adapter
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// latecomers asks on behalf of calls that take long.
+type latecomers struct {
+	journal *Journal
+	clock   clock.PassiveClock
+	// lateness is after how long a call no longer takes for granted that nobody else has
+	// gone on with the Transaction. A process that hung may have been replaced, and the
+	// Transaction may have ended: nobody would remove what is made for it then.
+	lateness time.Duration
+}
+
+// begin is called when a call begins, with the Transaction that it is about. What it
+// gives is asked before the call makes something that the end of the Transaction has to
+// remove. It reads the Transaction if that was not done, or the call begun, within the
+// lateness, and fails if it is not as the call knows it.
+func (l latecomers) begin(t *api.Transaction) func(ctx context.Context) error {
+	var mu sync.Mutex
+	heard := l.clock.Now()
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		asked := l.clock.Now()
+		if asked.Sub(heard) < l.lateness {
+			return nil
+		}
+		now, err := l.journal.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+		if err != nil {
+			return err
+		}
+		if now == nil || now.UID != t.UID || now.ResourceVersion != t.ResourceVersion {
+			return fault.New(fault.Retryable, fault.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
+				"it has been written since this process read it")
+		}
+		heard = asked
+		return nil
+	}
+}

@@ -1,0 +1,68 @@
+package adapter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+const lateness = time.Second
+
+// The fake serves reads alone here.
+func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
+	stored := func(uid types.UID, version string) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+		obj.SetGroupVersionKind(api.Kind)
+		obj.SetNamespace("shop")
+		obj.SetName("deploy")
+		obj.SetUID(uid)
+		obj.SetResourceVersion(version)
+		return obj
+	}
+	known := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "uid-1", ResourceVersion: "7"}}
+	for name, row := range map[string]struct {
+		live  *unstructured.Unstructured
+		after time.Duration
+		late  bool
+	}{
+		"at once, nothing is asked":          {live: nil, after: lateness - time.Millisecond},
+		"later, and it is as it was":         {live: stored("uid-1", "7"), after: lateness},
+		"later, and it has been written":     {live: stored("uid-1", "8"), after: lateness, late: true},
+		"later, and it is gone":              {live: nil, after: lateness, late: true},
+		"later, and another has taken place": {live: stored("uid-2", "7"), after: lateness, late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var objects []runtime.Object
+			if row.live != nil {
+				objects = append(objects, row.live)
+			}
+			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+				map[schema.GroupVersionResource]string{api.Resource: "TransactionList"}, objects...)
+			clock := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
+			confirm := latecomers{journal: NewJournal(client), clock: clock, lateness: lateness}.begin(known)
+			clock.SetTime(clock.Now().Add(row.after))
+			err := confirm(t.Context())
+			if row.late {
+				require.Error(t, err)
+				assert.Equal(t, fault.Retryable, fault.ClassOf(err), "the Transaction is not to fail of it: %v", err)
+				return
+			}
+			require.NoError(t, err)
+			asked := len(client.Actions())
+			require.NoError(t, confirm(t.Context()))
+			assert.Len(t, client.Actions(), asked, "it was asked a moment ago")
+		})
+	}
+}

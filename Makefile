@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 # Packages that are tested at the same time. Each one may start a cluster of its
 # own, and two of those keep two cores busy.
 TEST_PARALLEL ?= 2
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 40m
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -87,10 +87,25 @@ FUZZ_TIME ?= 1m
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZ_TIME (1m), one after the other
-	@for target in $$(go test ./snapshot -list '^Fuzz' | grep '^Fuzz'); do \
-	  echo "==> fuzzing $$target for $(FUZZ_TIME)"; \
-	  go test ./snapshot -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME); \
+	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(go test "$$package" -list '^Fuzz' | grep '^Fuzz'); do \
+	    echo "==> fuzzing $$target of $$package for $(FUZZ_TIME)"; \
+	    go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 5s; \
+	  done; \
 	done
+
+FAULTS_SEED ?= 1
+FAULTS_SHARD ?= 0/1
+FAULTS_PAIRS ?= 1000
+FAULTS_TABLE ?= $(CURDIR)/dist/faults.md
+
+.PHONY: faults
+faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHARD=i/n runs a share), and FAULTS_PAIRS pairs of faults
+	@mkdir -p dist
+	@echo "==> every plan of share $(FAULTS_SHARD); the table goes to $(FAULTS_TABLE)"
+	go test ./e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE)
+	@echo "==> $(FAULTS_PAIRS) pairs of faults, seed $(FAULTS_SEED)"
+	go test ./e2e/faults -run 'TestPairs$$' -timeout 24h -v -pairs=$(FAULTS_PAIRS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-pairs.md)
 
 .PHONY: vet
 vet: ## Run go vet in every module

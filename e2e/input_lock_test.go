@@ -120,10 +120,10 @@ func TestATimeoutEndsTheWaitForALock(t *testing.T) {
 	name := leaseOfApp(t, e, "alice@example.com", 3600)
 	e.Start()
 
-	txn := e.Run("hurried", "timeout: 1s\n"+oneChange("Patch", `{data: {version: "2.0"}}`))
+	txn := e.Run("hurried", "timeout: 3s\n"+oneChange("Patch", `{data: {version: "2.0"}}`))
 
 	ending{reason: "DeadlineExceeded", says: []string{
-		"not done within spec.timeout (1s)", "configmaps " + e.Namespace + "/app", "is held by alice@example.com", "released or expires"}}.check(t, e, txn)
+		"not done within spec.timeout (3s)", "configmaps " + e.Namespace + "/app", "is held by alice@example.com", "released or expires"}}.check(t, e, txn)
 	e.Same(app, "ConfigMap/app")
 	e.NothingLeft("hurried")
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(context.Background(), name, metav1.GetOptions{})

@@ -1,0 +1,92 @@
+// Package defects seeds defects into Janus, one at a time, and looks whether the
+// tests of faults find them: a test that no defect can fail proves nothing.
+package defects
+
+import (
+	"encoding/json"
+	"go/format"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// defect is a mistake to seed: texts that occur once each, and what takes their
+// place.
+type defect struct {
+	Name string `json:"name"`
+	// Because says where the mistake was made, or warned of, before.
+	Because string `json:"because"`
+	Edits   []edit `json:"edits"`
+}
+
+type edit struct {
+	File string `json:"file"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
+const root = "../.."
+
+func load(t *testing.T) []defect {
+	t.Helper()
+	content, err := os.ReadFile("testdata/defects.yaml")
+	require.NoError(t, err)
+	var out []defect
+	require.NoError(t, yaml.UnmarshalStrict(content, &out))
+	return out
+}
+
+// seeded gives the sources that a defect changes, by file.
+func (d defect) seeded(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, e := range d.Edits {
+		source, ok := out[e.File]
+		if !ok {
+			var err error
+			source, err = os.ReadFile(filepath.Join(root, e.File))
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1, strings.Count(string(source), e.Old), "%s: this is to occur once in %s:\n%s", d.Name, e.File, e.Old)
+		out[e.File] = []byte(strings.Replace(string(source), e.Old, e.New, 1))
+	}
+	return out
+}
+
+// overlay writes what go test -overlay takes, and gives its path.
+func (d defect) overlay(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for file, source := range d.seeded(t) {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		require.NoError(t, err)
+		replace[original] = filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		require.NoError(t, os.WriteFile(replace[original], source, 0o600))
+	}
+	content, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	path := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	return path
+}
+
+// A defect that can no longer be seeded would silently count for nothing.
+func TestEveryDefectCanBeSeeded(t *testing.T) {
+	names := map[string]bool{}
+	for _, d := range load(t) {
+		assert.False(t, names[d.Name], "%s is there twice", d.Name)
+		names[d.Name] = true
+		assert.NotEmpty(t, d.Because, d.Name)
+		for file, source := range d.seeded(t) {
+			_, err := format.Source(source)
+			require.NoError(t, err, "%s: %s is no Go any more", d.Name, file)
+		}
+	}
+	assert.GreaterOrEqual(t, len(names), 40)
+}

@@ -1,0 +1,164 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPlans runs a sample of the plans that is spread evenly over workloads and
+// faults, or with -all every plan of the share.
+func TestPlans(t *testing.T) {
+	w := newWorld(t)
+	all := w.enumerate(t)
+	t.Logf("%d plans in all", len(all))
+	chosen := share(t, matching(t, all))
+	if !*allFlag {
+		chosen = sample(chosen, *sampleOf)
+	}
+	w.runAll(t, chosen)
+}
+
+// TestPlan runs the plan that -plan names, and without it those of
+// testdata/regressions, each of which has failed once.
+func TestPlan(t *testing.T) {
+	names := []string{*planFlag}
+	if *planFlag == "" {
+		content, err := testdata.ReadFile("testdata/regressions")
+		require.NoError(t, err)
+		names = nil
+		for line := range strings.Lines(string(content)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				names = append(names, line)
+			}
+		}
+	}
+	w := newWorld(t)
+	var chosen []plan
+	for _, name := range names {
+		p, err := parsePlan(name)
+		require.NoError(t, err)
+		chosen = append(chosen, p)
+	}
+	w.runAll(t, chosen)
+}
+
+// enumerate learns every workload and lists every plan, in an order that does not
+// change.
+func (w *world) enumerate(t *testing.T) []plan {
+	t.Helper()
+	some, err := regexp.Compile(*onWork)
+	require.NoError(t, err)
+	list := slices.DeleteFunc(workloads(t), func(of workload) bool { return !some.MatchString(of.Name) })
+	found := make([][]plan, len(list))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, *atOnce)
+	for i, of := range list {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			found[i] = w.plans(of)
+		})
+	}
+	wait.Wait()
+	for _, of := range list {
+		learned := w.learned(of)
+		for _, failure := range learned.failures {
+			t.Errorf("%s: %s", of.Name, failure)
+		}
+	}
+	for i, of := range list {
+		t.Logf("%5d plans of %s", len(found[i]), of.Name)
+	}
+	return slices.Concat(found...)
+}
+
+func matching(t *testing.T, all []plan) []plan {
+	t.Helper()
+	only, err := regexp.Compile(*onlyFlag)
+	require.NoError(t, err)
+	return slices.DeleteFunc(slices.Clone(all), func(p plan) bool { return !only.MatchString(p.String()) })
+}
+
+// share takes every n-th plan.
+func share(t *testing.T, all []plan) []plan {
+	t.Helper()
+	text, of, _ := strings.Cut(*shardFlag, "/")
+	i, err1 := strconv.Atoi(text)
+	n, err2 := strconv.Atoi(of)
+	require.True(t, err1 == nil && err2 == nil && 0 <= i && i < n, "want -shard=i/n, got %q", *shardFlag)
+	var out []plan
+	for k, p := range all {
+		if k%n == i {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// sample takes so many plans: one after the other of each pair of workload and
+// class, in an order that the seed says.
+func sample(all []plan, size int) []plan {
+	groups := map[string][]plan{}
+	var names []string
+	for _, p := range all {
+		name := p.workload + "/" + p.class()
+		if groups[name] == nil {
+			names = append(names, name)
+		}
+		groups[name] = append(groups[name], p)
+	}
+	salt := func(s string) uint64 { return plan{workload: fmt.Sprint(s, *seedFlag)}.number() }
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(salt(a), salt(b)) })
+	for _, name := range names {
+		slices.SortFunc(groups[name], func(a, b plan) int { return cmp.Compare(salt(a.String()), salt(b.String())) })
+	}
+	var out []plan
+	for round := 0; len(out) < min(size, len(all)); round++ {
+		for _, name := range names {
+			if round < len(groups[name]) && len(out) < size {
+				out = append(out, groups[name][round])
+			}
+		}
+	}
+	return out
+}
+
+// runAll runs plans side by side and reports them.
+func (w *world) runAll(t *testing.T, chosen []plan) {
+	t.Helper()
+	byName := map[string]workload{}
+	for _, of := range workloads(t) {
+		byName[of.Name] = of
+	}
+	report := newReport(t, len(chosen))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, *atOnce)
+	for _, p := range chosen {
+		of, ok := byName[p.workload]
+		require.True(t, ok, "there is no workload %q", p.workload)
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			out := w.do(of, p)
+			if len(out.missed) > 0 && len(out.failures) == 0 {
+				report.again()
+				out = w.do(of, p) // a run that had to wait makes other calls
+			}
+			report.add(out)
+		})
+	}
+	wait.Wait()
+	report.end()
+	if *table != "" {
+		require.NoError(t, os.WriteFile(*table, []byte(report.markdown()), 0o600))
+	}
+}

@@ -1,0 +1,34 @@
+// Package faults proves the guarantees by enumeration: each workload is run once for
+// every fault at every request that it makes, and for every act of somebody else
+// before every request that matters, on a real API server. A plan names one such run,
+// and one line replays it:
+//
+//	go test ./e2e/faults -run 'TestPlan$' -plan='chain/PUT transactions/txn/status#3/crash-after'
+package faults
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"janus.io/janus/internal/testcluster"
+)
+
+var (
+	planFlag  = flag.String("plan", "", "the name of the one plan that TestPlan runs, or two joined by ' + '")
+	allFlag   = flag.Bool("all", false, "run every plan, not the sample")
+	sampleOf  = flag.Int("sample", 240, "how many plans TestPlans runs without -all")
+	pairsFlag = flag.Int("pairs", 24, "how many pairs of faults TestPairs runs")
+	seedFlag  = flag.Int64("seed", 1, "the seed of the sample and of the pairs")
+	shardFlag = flag.String("shard", "0/1", "which share of the plans is run, as i/n with i from 0")
+	onWork    = flag.String("workloads", "", "a regular expression; workloads whose names do not match are left out")
+	onlyFlag  = flag.String("only", "", "a regular expression; plans whose names do not match are left out")
+	table     = flag.String("table", "", "the file to which the table of results is written, as Markdown")
+	atOnce    = flag.Int("at-once", 12, "how many plans are run at the same time")
+	answersOf = flag.String("answers", "", "with -calls, show what was sent and answered where this is part of the call's name")
+	verbose   = flag.Bool("calls", false, "show the calls of every plan that is run by name")
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../../deploy/crd"}))
+}

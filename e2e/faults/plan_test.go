@@ -1,0 +1,107 @@
+package faults
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"janus.io/janus/internal/chaos"
+)
+
+// plan is one run of a workload in which something happens at one call, or at two.
+type plan struct {
+	workload string
+	events   []event
+}
+
+// event is what happens at one call: a fault of the chaos package, or an act of
+// somebody else just before it.
+type event struct {
+	at   chaos.At
+	what string
+}
+
+// String is the name by which the plan is replayed.
+func (p plan) String() string {
+	var parts []string
+	for _, e := range p.events {
+		parts = append(parts, fmt.Sprintf("%s/%s/%s", p.workload, e.at, e.what))
+	}
+	if len(parts) == 0 {
+		return p.workload
+	}
+	return strings.Join(parts, joint)
+}
+
+// joint is between the two faults of a pair.
+const joint = " + "
+
+// parsePlan reads the name of a plan.
+func parsePlan(name string) (plan, error) {
+	var p plan
+	for _, part := range strings.Split(name, joint) {
+		workload, rest, ok := strings.Cut(part, "/")
+		p.workload = workload
+		if !ok {
+			continue
+		}
+		slash := strings.LastIndex(rest, "/")
+		hash := strings.LastIndex(rest, "#")
+		if slash < 0 || hash < 0 || hash > slash {
+			return plan{}, fmt.Errorf("want workload/CALL#n/what, got %q", part)
+		}
+		nth, err := strconv.Atoi(rest[hash+1 : slash])
+		if err != nil {
+			return plan{}, fmt.Errorf("want workload/CALL#n/what, got %q: %w", part, err)
+		}
+		p.events = append(p.events, event{chaos.At{Key: rest[:hash], Nth: nth}, rest[slash+1:]})
+	}
+	return p, nil
+}
+
+// number is stable: it depends on the name alone.
+func (p plan) number() uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p.String()))
+	return h.Sum64()
+}
+
+// class sorts plans for the table.
+func (p plan) class() string {
+	switch len(p.events) {
+	case 0:
+		return "no fault"
+	case 1:
+		return classOf(p.events[0].what)
+	default:
+		return "pairs"
+	}
+}
+
+func classOf(what string) string {
+	fault := chaos.Fault(what)
+	switch {
+	case isAct(what):
+		return actClass(what)
+	case fault == chaos.CrashBefore || fault == chaos.CrashAfter:
+		return "crashes"
+	case fault == chaos.Late || fault == chaos.LateAfterRestart:
+		return "late requests"
+	case contains(chaos.Watches, fault) && !contains(chaos.Reads, fault) && !contains(chaos.Writes, fault):
+		return "watches"
+	case contains(chaos.Reads, fault) && !contains(chaos.Writes, fault):
+		return "reads"
+	default:
+		return "answers of writes"
+	}
+}
+
+func contains(list []chaos.Fault, f chaos.Fault) bool {
+	for _, known := range list {
+		if known == f {
+			return true
+		}
+	}
+	return false
+}

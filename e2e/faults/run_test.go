@@ -1,0 +1,251 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/judge"
+)
+
+// bound is how long a Transaction that does something may take to end. The judge
+// bounds how much it does.
+const bound = 3 * time.Minute
+
+// run is one run of a workload.
+type run struct {
+	*world
+	workload
+	plan    plan
+	at      place
+	line    *chaos.Line
+	clock   *janustest.Clock
+	config  *rest.Config
+	targets []target
+	since   int64 // the resourceVersion from which on the history is this run's
+
+	ctx     context.Context //nolint:containedctx // It is the lifetime of the run.
+	mu      sync.Mutex
+	running []*janustest.Janus
+	stopped bool
+	all     sync.WaitGroup
+	log     logText
+	acted   []string // what acts say about themselves
+	txn     *unstructured.Unstructured
+}
+
+// result is what became of a run.
+type result struct {
+	plan     plan
+	ended    *api.Transaction
+	end      string // the phase in which it ended; gone if it was deleted
+	final    map[string]string
+	calls    []chaos.Call
+	history  judge.History
+	missed   []chaos.At
+	failures []string
+	log      string
+	took     time.Duration
+}
+
+// logText keeps what is logged, for failures and for the judge.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// Sync implements zapcore.WriteSyncer.
+func (l *logText) Sync() error { return nil }
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+var (
+	lockName = regexp.MustCompile(`^(janus-lock-.*)-[0-9a-z]{10}$`)
+	anyUID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// names makes the names in requests the same in every run.
+func (at place) names(name string) string {
+	name = strings.NewReplacer(at.namespace, "NEAR", at.other, "AWAY", at.run, "RUN").Replace(name)
+	if m := lockName.FindStringSubmatch(name); m != nil {
+		name = m[1]
+	}
+	return anyUID.ReplaceAllString(name, "UID")
+}
+
+// do runs a plan of a workload in a place of its own.
+func (w *world) do(of workload, p plan) (out result) {
+	begin := time.Now()
+	out.plan = p
+	defer func() { out.took = time.Since(begin) }()
+	at, err := w.take(of.Rights)
+	if err != nil {
+		out.failures = []string{"make a place: " + err.Error()}
+		return out
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	r := &run{world: w, workload: of, plan: p, at: at, ctx: ctx, line: chaos.NewLine(), clock: &janustest.Clock{}, config: w.Config}
+	r.line.Names = at.names
+	defer func() {
+		cancel()
+		r.leave(&out)
+		out.history = nil
+	}()
+	if err := r.setUp(); err != nil {
+		out.failures = []string{"set up: " + err.Error()}
+		return out
+	}
+	for _, e := range p.events {
+		r.line.Inject(r.injection(e))
+	}
+	r.start()
+	if r.txn, err = w.Dynamic.Resource(api.Resource).Namespace(at.namespace).Create(ctx, r.txn, metav1.CreateOptions{FieldManager: janustest.Manager}); err != nil {
+		out.failures = []string{"submit: " + err.Error()}
+		r.stop()
+		return out
+	}
+	if r.since == 0 {
+		if r.since, err = revision(r.txn.GetResourceVersion()); err != nil {
+			out.failures = []string{err.Error()}
+		}
+	}
+	if r.Finalizes {
+		go r.finalize(ctx)
+	}
+	r.finish(&out)
+	return out
+}
+
+// finish waits for the end and holds what is there against what must be.
+func (r *run) finish(out *result) {
+	ended, err := r.hub.ended(r.ctx, r.at.namespace, r.txn.GetUID(), bound)
+	r.line.Settle()
+	if err == nil {
+		err = r.restored()
+	}
+	if err == nil {
+		// What faults and acts have held back may still have been to do.
+		ended, err = r.hub.ended(r.ctx, r.at.namespace, r.txn.GetUID(), bound)
+	}
+	out.ended = ended
+	if err == nil && r.plan.has("second-janus") {
+		err = r.rest(out)
+	}
+	r.stop()
+	out.calls, out.missed, out.log = r.line.Calls(), r.line.Missed(), r.log.String()
+	if err == nil {
+		out.history, err = r.history()
+	}
+	if err != nil {
+		out.failures = append(out.failures, err.Error())
+		return
+	}
+	out.end = "gone"
+	if ended != nil {
+		out.end = string(ended.Status.Phase)
+	}
+	if out.final, err = r.finals(); err != nil {
+		out.failures = append(out.failures, err.Error())
+		return
+	}
+	out.failures = append(out.failures, r.judge(out)...)
+}
+
+// start runs a process of Janus, and another when it crashes.
+func (r *run) start() {
+	p := r.line.Process()
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
+	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(1)}
+	if !r.Discovery {
+		options = append(options, janustest.WithSchemas(r.schemas))
+	}
+	j, err := janustest.Launch(r.config, r.at.namespace, zap.New(core), options...)
+	if err != nil {
+		r.say("start Janus: %v", err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		j.Stop()
+		return
+	}
+	r.running = append(r.running, j)
+	r.all.Go(func() {
+		select {
+		case <-p.Crashed():
+			j.Stop()
+			r.mu.Lock()
+			stopped := r.stopped
+			r.mu.Unlock()
+			if !stopped {
+				r.start()
+			}
+		case <-r.ctx.Done():
+		}
+	})
+}
+
+// stop ends every process, each after the step in hand.
+func (r *run) stop() {
+	r.mu.Lock()
+	r.stopped = true
+	running := r.running
+	r.mu.Unlock()
+	for _, j := range running {
+		j.Stop()
+	}
+}
+
+func (r *run) say(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acted = append(r.acted, fmt.Sprintf(format, args...))
+}
+
+// finalize takes the finalizers off targets that are being deleted, as their
+// controller would.
+func (r *run) finalize(ctx context.Context) {
+	for {
+		for _, t := range r.targets {
+			client, err := r.For(t.kind, t.Namespace)
+			if err != nil {
+				continue
+			}
+			live, err := client.Get(ctx, t.Name, metav1.GetOptions{})
+			if err == nil && live.GetDeletionTimestamp() != nil && len(live.GetFinalizers()) > 0 {
+				live.SetFinalizers(nil)
+				_, _ = client.Update(ctx, live, metav1.UpdateOptions{FieldManager: "finalizer"})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package processes
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authnv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/testcluster"
+)
+
+// patience is how long anything may take once the faults are over. It covers the
+// time for which Janus waits for an unanswered request, and is far above what is
+// needed on an idle machine.
+const patience = 5 * time.Minute
+
+// system is janusd's own namespace.
+const system = "janus-system"
+
+// accounts are the ServiceAccounts that Transactions name, in turn.
+var accounts = []string{"deployer", "releaser"}
+
+// world is a namespace in which Transactions run under faults.
+type world struct {
+	*janustest.Client
+	t          *testing.T
+	cluster    *testcluster.Cluster
+	namespace  string
+	kubeconfig string // of janusd
+	counts     counts
+	history    *history
+	load       *load
+	foreign    *foreign
+	restarted  bool // whether the control plane was
+
+	mu        sync.Mutex
+	processes []*janusd
+	scraped   []string
+}
+
+// newWorld makes the namespace and begins to watch it.
+func newWorld(t *testing.T, cluster *testcluster.Cluster) *world {
+	t.Helper()
+	client, err := janustest.NewClient(cluster.Config())
+	require.NoError(t, err)
+	w := &world{Client: client, t: t, cluster: cluster, namespace: cluster.Namespace(t)}
+	w.install()
+	require.NoError(t, w.ApplyYAML(t.Context(), w.namespace, strings.ReplaceAll(fixture, "NAMESPACE", w.namespace)))
+	w.kubeconfig = w.credentials()
+	w.awaitRefusal()
+	w.history = w.watch()
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, j := range w.processes {
+			_ = j.cmd.Process.Kill()
+			<-j.ended
+		}
+		t.Logf("seed %d%s", *seed, w.counts.table())
+	})
+	return w
+}
+
+// random is a source for one part of a test.
+func (w *world) random(part string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(w.t.Name() + "/" + part))
+	return rand.New(rand.NewPCG(*seed, h.Sum64())) //nolint:gosec // G404: nothing secret is made of it.
+}
+
+var installed sync.Map // *testcluster.Cluster → *sync.Once
+
+// install gives the cluster janusd's namespace, rights and policies, as deploy/ has
+// them.
+func (w *world) install() {
+	w.t.Helper()
+	once, _ := installed.LoadOrStore(w.cluster, &sync.Once{})
+	once.(*sync.Once).Do(func() {
+		deploy := filepath.Join(janustest.Root(), "deploy")
+		for _, args := range [][]string{
+			{"apply", "-f", filepath.Join(deploy, "namespace.yaml")},
+			{"apply", "-k", filepath.Join(deploy, "rbac")},
+			{"apply", "-k", filepath.Join(deploy, "policies")},
+			{"wait", "--for=condition=Established", "crd/transactions.backup.janus.io", "--timeout=60s"},
+		} {
+			_, err := w.cluster.Kubectl(w.t.Context(), "", args...)
+			require.NoError(w.t, err)
+		}
+	})
+}
+
+// fixture is what the Transactions of a namespace need, and a policy that refuses to
+// make ConfigMaps named refused-… unless it is a dry run: those Transactions are
+// prepared, and refused while they commit.
+const fixture = `
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: releaser}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: deployers}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects:
+  - {kind: ServiceAccount, name: deployer, namespace: NAMESPACE}
+  - {kind: ServiceAccount, name: releaser, namespace: NAMESPACE}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
+  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec:
+  policyName: NAMESPACE
+  validationActions: [Deny]
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
+`
+
+// awaitRefusal waits until the policy is in force.
+func (w *world) awaitRefusal() {
+	w.t.Helper()
+	configMaps := w.Kube.CoreV1().ConfigMaps(w.namespace)
+	w.until("the policy is in force", func(ctx context.Context) bool {
+		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-probe"}}, metav1.CreateOptions{})
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			_ = configMaps.Delete(ctx, "refused-probe", metav1.DeleteOptions{})
+		}
+		return apierrors.IsForbidden(err)
+	})
+}
+
+// credentials writes a kubeconfig with a token of janusd's ServiceAccount.
+func (w *world) credentials() string {
+	w.t.Helper()
+	token, err := w.Kube.CoreV1().ServiceAccounts(system).CreateToken(w.t.Context(), "janusd",
+		&authnv1.TokenRequest{Spec: authnv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 3600)}}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	config := w.cluster.Config()
+	require.NoError(w.t, rest.LoadTLSFiles(config))
+	path := filepath.Join(w.t.TempDir(), "kubeconfig")
+	require.NoError(w.t, clientcmd.WriteToFile(clientcmdapi.Config{
+		CurrentContext: "x",
+		Clusters:       map[string]*clientcmdapi.Cluster{"x": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "x", AuthInfo: "x"}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"x": {Token: token.Status.Token}},
+	}, path))
+	return path
+}
+
+func (w *world) add(j *janusd) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.processes = append(w.processes, j)
+}
+
+// all gives every janusd that was ever started.
+func (w *world) all() []*janusd {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*janusd{}, w.processes...)
+}
+
+// scrape keeps the metrics that a janusd serves.
+func (w *world) scrape(j *janusd) {
+	if text := j.metrics(); text != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.scraped = append(w.scraped, text)
+	}
+}
+
+// until waits until something is so.
+func (w *world) until(what string, so func(ctx context.Context) bool) {
+	w.t.Helper()
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) { return so(ctx), nil })
+	require.NoError(w.t, err, "it never was so that %s", what)
+}
+
+// pause waits for a time between two bounds.
+func pause(r *rand.Rand, least, most time.Duration) {
+	time.Sleep(least + time.Duration(r.Int64N(int64(most-least)+1)))
+}

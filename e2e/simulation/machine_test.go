@@ -1,0 +1,151 @@
+package simulation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/chaos"
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/lockmgr"
+	"janus.io/janus/snapshot"
+)
+
+// machine is one process of Janus: the real engine and all that it works with, on
+// the modelled API server.
+type machine struct {
+	number  int
+	process *chaos.Process
+	clock   *janustest.Clock
+	engine  *engine.Engine
+	journal *adapter.Journal
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	rest map[types.NamespacedName]string // of what resourceVersion a Transaction was when nothing was left to do for it
+}
+
+const (
+	requestTimeout = 15 * time.Second // as cmd/janusd has it
+	firstRetry     = 100 * time.Millisecond
+	lastRetry      = 30 * time.Second
+)
+
+// newMachine puts a process together as janusd does.
+func newMachine(w *world) (*machine, error) {
+	m := &machine{number: len(w.machines), process: w.line.Process(), clock: &janustest.Clock{}, rest: map[types.NamespacedName]string{}}
+	config := &rest.Config{
+		Host: "http://model", UserAgent: "janusd", QPS: -1, Timeout: requestTimeout,
+		Transport: w.server,
+	}
+	config.Wrap(m.process.Wrap)
+	config.Wrap(w.scheduler.wrap(m.number))
+	config.Wrap(target.SingleAttempt)
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	own, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	known := schemas()
+	ports := adapter.Ports(adapter.Parts{
+		Own:      own,
+		Resolver: known.resolver,
+		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+systemNamespace+":janusd"),
+		Store:    snapshot.NewStore(kube, nil),
+		Locks:    lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
+		Types:    known.types,
+	})
+	ports.Witness = silent{}
+	m.engine = engine.New(ports, m.clock, engine.DefaultPolicy)
+	m.journal = adapter.NewJournal(own)
+	return m, nil
+}
+
+// silent is a witness that says nothing: events are no part of the simulation.
+type silent struct{}
+
+func (silent) Checkpointed(_, _ *api.Transaction) {}
+func (silent) Abandoned(*api.Transaction)         {}
+
+// start carries the Transactions out until the machine is stopped or crashes. It
+// looks at each again and again, where the controller is woken by its watch.
+func (m *machine) start(ctx context.Context, names []types.NamespacedName) {
+	ctx, m.cancel = context.WithCancel(ctx)
+	for _, name := range names {
+		m.running.Go(func() {
+			retry := firstRetry
+			for !m.ended(ctx) {
+				result := m.look(ctx, name)
+				wait := 5 * time.Second
+				switch {
+				case result.Err != nil:
+					wait, retry = retry, min(2*retry, lastRetry)
+				case result.After > 0:
+					wait, retry = result.After, firstRetry
+				default:
+					retry = firstRetry
+				}
+				select {
+				case <-ctx.Done():
+				case <-m.process.Crashed():
+				case <-time.After(wait):
+				}
+			}
+		})
+	}
+}
+
+func (m *machine) ended(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	case <-m.process.Crashed():
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *machine) look(ctx context.Context, name types.NamespacedName) engine.Result {
+	t, err := m.journal.Read(ctx, name)
+	if err != nil {
+		return engine.Result{Err: err}
+	}
+	if t == nil {
+		m.rests(name, gone)
+		return engine.Result{}
+	}
+	result := m.engine.Run(ctx, t)
+	if result == (engine.Result{}) && (t.Status.Phase.Terminal()) {
+		m.rests(name, t.ResourceVersion)
+	}
+	return result
+}
+
+// gone stands for the resourceVersion of what does not exist.
+const gone = "gone"
+
+func (m *machine) rests(name types.NamespacedName, version string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rest[name] = version
+}
+
+func (m *machine) atRest(name types.NamespacedName, version string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rest[name] == version
+}

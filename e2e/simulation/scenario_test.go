@@ -1,0 +1,192 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// widget is a custom kind with a status.
+var widget = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+
+// canary is a value that only Secrets may hold.
+const canary = "canary-7f3a91"
+
+// keys are the keys of data that are written, by Janus and others.
+var keys = []string{"a", "b", "c"}
+
+// scenario is what is there at first, and the Transactions.
+type scenario struct {
+	name         string
+	objects      []*unstructured.Unstructured
+	transactions []api.TransactionSpec
+}
+
+func (s scenario) targets() []api.Target {
+	var out []api.Target
+	for _, t := range s.transactions {
+		for _, c := range t.Changes {
+			out = append(out, c.Target)
+		}
+	}
+	return out
+}
+
+// thing is an object of the pool from which scenarios are made.
+type thing struct {
+	gvk  schema.GroupVersionKind
+	name string
+}
+
+var (
+	configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	secret    = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	pool      = []thing{
+		{configMap, "alpha"}, {configMap, "beta"}, {configMap, "gamma"},
+		{secret, "delta"}, {widget, "epsilon"},
+	}
+)
+
+func (t thing) target() api.Target {
+	return api.Target{APIVersion: t.gvk.GroupVersion().String(), Kind: t.gvk.Kind, Name: t.name}
+}
+
+// with is the thing with values at keys.
+func (t thing) with(values map[string]string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetGroupVersionKind(t.gvk)
+	obj.SetName(t.name)
+	obj.Object["data"] = t.data(values)
+	return obj
+}
+
+func (t thing) data(values map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range values {
+		out[key] = value
+		if t.gvk == secret {
+			out[key] = encode(canary + value)
+		}
+	}
+	return out
+}
+
+func (t thing) change(kind api.ChangeType, values map[string]string) api.Change {
+	c := api.Change{Target: t.target(), Type: kind}
+	if kind != api.Delete {
+		c.Content = raw(map[string]any{"data": t.data(values)})
+	}
+	return c
+}
+
+func raw(content map[string]any) *runtime.RawExtension {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		panic(err) // maps of text
+	}
+	return &runtime.RawExtension{Raw: encoded}
+}
+
+var old = map[string]string{"a": "old-a", "b": "old-b"}
+
+// draw makes a scenario: mostly one Transaction, of up to four changes.
+func draw(random *rand.Rand) scenario {
+	s := scenario{name: "random"}
+	exists := map[thing]bool{}
+	for _, t := range pool {
+		if exists[t] = random.IntN(4) > 0; exists[t] {
+			obj := t.with(old)
+			if random.IntN(12) == 0 {
+				obj.SetFinalizers([]string{"example.com/slow"})
+			}
+			s.objects = append(s.objects, obj)
+		}
+	}
+	for range 1 + max(0, random.IntN(5)-2) {
+		s.transactions = append(s.transactions, drawTransaction(random, exists))
+	}
+	return s
+}
+
+func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSpec {
+	spec := api.TransactionSpec{ServiceAccountName: "deployer"}
+	there := map[thing]bool{}
+	for t, is := range exists {
+		there[t] = is
+	}
+	for n := range 1 + random.IntN(3) {
+		t := pool[random.IntN(len(pool))]
+		spec.Changes = append(spec.Changes, drawChange(random, t, there, n))
+	}
+	if random.IntN(5) < 2 {
+		at := random.IntN(len(spec.Changes) + 1)
+		refused := thing{configMap, "refused"}.change(api.Create, old)
+		spec.Changes = append(spec.Changes[:at], append([]api.Change{refused}, spec.Changes[at:]...)...)
+	}
+	if random.IntN(4) == 0 {
+		spec.ConflictPolicy = api.ConflictForce
+	}
+	if random.IntN(2) == 0 {
+		spec.OnDelete = api.DeleteRollback
+	}
+	lockTimeout := api.Duration(fmt.Sprintf("%ds", 10+random.IntN(50)))
+	timeout := api.Duration(fmt.Sprintf("%ds", 60+random.IntN(240)))
+	spec.LockTimeout, spec.Timeout = &lockTimeout, &timeout
+	return spec
+}
+
+func drawChange(random *rand.Rand, t thing, there map[thing]bool, n int) api.Change {
+	value := func() string { return fmt.Sprintf("new-%d", n) }
+	values := map[string]string{}
+	for _, key := range keys {
+		if random.IntN(2) == 0 {
+			values[key] = value()
+		}
+	}
+	kind := api.Create
+	if there[t] || random.IntN(20) == 0 {
+		kind = []api.ChangeType{api.Patch, api.Patch, api.Update, api.Delete}[random.IntN(4)]
+	}
+	there[t] = kind != api.Delete
+	c := t.change(kind, values)
+	if kind == api.Patch && random.IntN(8) == 0 {
+		no := false
+		c.Force = &no
+	}
+	return c
+}
+
+// small are the workloads of which every plan is run.
+func small() []scenario {
+	alpha, beta, delta, epsilon := pool[0], pool[1], pool[3], pool[4]
+	refused := thing{configMap, "refused"}.change(api.Create, old)
+	news := map[string]string{"a": "new", "c": "new"}
+	one := func(name string, objects []thing, changes ...api.Change) scenario {
+		s := scenario{name: name, transactions: []api.TransactionSpec{{ServiceAccountName: "deployer", Changes: changes}}}
+		for _, t := range objects {
+			s.objects = append(s.objects, t.with(old))
+		}
+		return s
+	}
+	return []scenario{
+		one("patch", []thing{alpha}, alpha.change(api.Patch, news)),
+		one("update", []thing{alpha}, alpha.change(api.Update, news)),
+		one("create", nil, alpha.change(api.Create, news)),
+		one("create-empty", nil, alpha.change(api.Create, nil)),
+		one("delete", []thing{alpha}, alpha.change(api.Delete, nil)),
+		one("patch-back", []thing{alpha}, alpha.change(api.Patch, news), refused),
+		one("update-back", []thing{alpha}, alpha.change(api.Update, news), refused),
+		one("create-back", nil, alpha.change(api.Create, news), refused),
+		one("delete-back", []thing{alpha}, alpha.change(api.Delete, nil), refused),
+		one("widget-delete-back", []thing{epsilon}, epsilon.change(api.Delete, nil), refused),
+		one("secret-back", []thing{delta}, delta.change(api.Patch, news), refused),
+		one("chain-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"}), refused),
+		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
+	}
+}

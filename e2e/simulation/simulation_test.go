@@ -1,0 +1,192 @@
+// Package simulation runs the real engine, with all that works for it, on a model
+// of the API server, in virtual time: one seed, one order of events. What takes too
+// long on a real API server is tried here: every pair of faults, two processes in
+// every order, and random Transactions among random faults and writers by the
+// hundred thousand. The model is held against the real one by its own tests.
+package simulation
+
+import (
+	"flag"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"janus.io/janus/internal/chaos"
+)
+
+var (
+	seeds  = flag.Int("seeds", 150, "how many seeds to run")
+	first  = flag.Uint64("seed", 1, "the first seed")
+	every  = flag.Int("every", 16, "run every so many-th of the single faults, and of the orders of two processes")
+	deep   = flag.Bool("deep", false, "run the pairs of faults too")
+	replay = flag.String("plan", "", "the one plan of a small workload to run, as a failure names it")
+)
+
+// TestSeeds runs random Transactions among random faults and writers. A seed that
+// fails is run again, with what happened, by
+//
+//	go test ./e2e/simulation -run TestSeeds -seeds=1 -seed=SEED -v
+func TestSeeds(t *testing.T) {
+	began := time.Now()
+	var next, calls, failed atomic.Int64
+	var mu sync.Mutex
+	ends := map[string]int{}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), *seeds) {
+		workers.Go(func() {
+			for n := next.Add(1) - 1; n < int64(*seeds) && failed.Load() < 20; n = next.Add(1) - 1 {
+				p := seeded(*first + uint64(n)) //nolint:gosec // a count of seeds
+				p.keepTrace = *seeds == 1
+				o := simulate(t, p)
+				calls.Add(int64(len(o.calls)))
+				mu.Lock()
+				for _, phase := range o.phases {
+					ends[phase]++
+				}
+				mu.Unlock()
+				if *seeds == 1 {
+					t.Log(strings.Join(o.trace, "\n"))
+				}
+				if len(o.breaches) > 0 {
+					failed.Add(1)
+					t.Errorf("seed %d: %s", p.seed, o)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d seeds from %d, %d calls, in %s; Transactions by end: %v", *seeds, *first, calls.Load(), time.Since(began).Round(time.Second), ends)
+}
+
+// What a seed has shown once it must show again, or nobody could look into it.
+func TestOneSeedGivesOneTrace(t *testing.T) {
+	for seed := range uint64(20) {
+		p := seeded(seed)
+		p.keepTrace = true
+		once, again := simulate(t, p), simulate(t, p)
+		require.NotEmpty(t, once.trace)
+		for i, line := range once.trace {
+			require.Equal(t, line, again.trace[min(i, len(again.trace)-1)], "seed %d", seed)
+		}
+	}
+}
+
+// TestSmallWorkloadsMeetEveryFault runs each small workload once for every fault at
+// every request that it makes, with -every=1, and with -deep for every pair of faults
+// of which the second comes after the first.
+func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
+	for _, s := range small() {
+		t.Run(s.name, func(t *testing.T) {
+			healthy := simulate(t, plan{scenario: s, seed: 1})
+			require.Empty(t, healthy.breaches, healthy.String())
+			n, singles, pairs := 0, 0, 0
+			each(healthy.calls, -1, func(one chaos.Injection) {
+				if n++; *replay == "" && n%*every != 0 {
+					return
+				}
+				o := runOne(t, s, healthy.phases[0], one)
+				singles++
+				if !*deep || o == nil {
+					return
+				}
+				each(o.calls, sentOf(o.calls, one.At), func(two chaos.Injection) {
+					runOne(t, s, healthy.phases[0], one, two)
+					pairs++
+				})
+			})
+			t.Logf("%d single faults, %d pairs", singles, pairs)
+		})
+	}
+}
+
+// each calls do with every fault at every call to a resource that was sent after a
+// position.
+func each(calls []chaos.Call, after int, do func(chaos.Injection)) {
+	for _, c := range calls {
+		if c.Resource == "" || c.Sent <= after {
+			continue
+		}
+		for _, f := range c.Faults() {
+			do(chaos.Injection{At: c.At, Fault: f})
+		}
+	}
+}
+
+func sentOf(calls []chaos.Call, at chaos.At) int {
+	for _, c := range calls {
+		if c.At == at {
+			return c.Sent
+		}
+	}
+	return 0
+}
+
+// runOne runs a workload with faults. A fault may change how it ends only if it
+// denies what is there.
+func runOne(t *testing.T, s scenario, phase string, injections ...chaos.Injection) *outcome {
+	t.Helper()
+	var parts []string
+	denied := false
+	for _, in := range injections {
+		parts = append(parts, in.At.String()+"/"+string(in.Fault))
+		denied = denied || in.Fault == chaos.FalseNotFound || in.Fault == chaos.Stale
+	}
+	name := s.name + "/" + strings.Join(parts, "+")
+	if *replay != "" && *replay != name {
+		return nil
+	}
+	o := simulate(t, plan{scenario: s, seed: 1, injections: injections, keepTrace: *replay != ""})
+	if *replay != "" {
+		t.Log(strings.Join(o.trace, "\n"))
+	}
+	assert.Empty(t, o.breaches, "%s: %s", name, o)
+	if !denied {
+		assert.Equal(t, phase, o.phases[0], name)
+	}
+	return &o
+}
+
+// TestTwoProcessesInEveryOrder lets two processes work on one Transaction without
+// leader election. One runs until some step, then the other until some step, then
+// the first again: with -every=1 for every pair of steps.
+func TestTwoProcessesInEveryOrder(t *testing.T) {
+	for _, s := range small() {
+		t.Run(s.name, func(t *testing.T) {
+			healthy := simulate(t, plan{scenario: s, seed: 1})
+			runs := 0
+			for i := 0; i < healthy.steps; i += *every {
+				for j := 1; j <= healthy.steps; j += *every {
+					p := plan{scenario: s, seed: 1, machines: 2, choose: switching(i, i+j)}
+					o := simulate(t, p)
+					assert.Empty(t, o.breaches, "%s, switched at %d and %d: %s", s.name, i, i+j, o)
+					assert.Equal(t, healthy.phases, o.phases, "%s, switched at %d and %d", s.name, i, i+j)
+					runs++
+				}
+			}
+			t.Logf("%d orders", runs)
+		})
+	}
+}
+
+// switching prefers the requests of one process, from step i on those of the other,
+// and from step j on those of the first again.
+func switching(i, j int) func(*world, []*held) *held {
+	return func(w *world, ready []*held) *held {
+		preferred := 0
+		if w.step >= i && w.step < j {
+			preferred = 1
+		}
+		for _, h := range ready {
+			if h.process == preferred {
+				return h
+			}
+		}
+		return ready[0]
+	}
+}

@@ -162,7 +162,7 @@ func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
-func (c *Controller) run(ctx context.Context, name types.NamespacedName) engine.Result {
+func (c *Controller) run(ctx context.Context, name types.NamespacedName) (result engine.Result) {
 	log := c.log.With(zap.String("namespace", name.Namespace), zap.String("name", name.Name))
 	t, err := c.reader.Read(ctx, name)
 	if err != nil {
@@ -177,8 +177,17 @@ func (c *Controller) run(ctx context.Context, name types.NamespacedName) engine.
 		return engine.Result{}
 	}
 	log = log.With(zap.String("uid", string(t.UID)))
+	defer func() {
+		if p := recover(); p != nil {
+			// One Transaction must not end what others rely on. spec.timeout ends it, if
+			// nothing else does.
+			c.engine.Distrust(t)
+			log.Error("a step panicked, which is a defect of janusd; trying again", zap.Any("panic", p), zap.Stack("stack"))
+			result = engine.Result{Err: fmt.Errorf("a step of Transaction %s panicked: %v", name, p)}
+		}
+	}()
 	log.Debug("running", zap.String("phase", string(t.Status.Phase)), zap.Int64("version", t.Status.Version))
-	result := c.engine.Run(ctx, t)
+	result = c.engine.Run(ctx, t)
 	if result.Err != nil {
 		log.Warn("a step failed; trying again", zap.Error(result.Err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
 	}

@@ -155,6 +155,20 @@ func TestATransactionThatAReadDeniesIsTriedAgain(t *testing.T) {
 	r.Gone("txn")
 }
 
+// A defect that one Transaction meets is not to end those of others.
+func TestAStepThatPanicsIsTriedAgainAndEndsNothingElse(t *testing.T) {
+	var does atomic.Int32
+	r := newRig(t, janustest.New(t), parts{do: func(context.Context, engine.Intent) error {
+		if does.Add(1) == 2 {
+			panic("a defect")
+		}
+		return nil
+	}}).start()
+	r.Submit("txn", three)
+	r.Ended("txn")
+	assert.GreaterOrEqual(t, does.Load(), int32(4))
+}
+
 func TestEventsOfATransaction(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)

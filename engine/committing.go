@@ -106,6 +106,12 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		s.unsure()
 		return s.send(ctx, i)
 	}
+	if s.txn.Spec.Changes[i].Type == api.Create {
+		// It is asked again where it counts; until then there is nothing to write.
+		if err := s.mayCreate(i); err != nil {
+			return err
+		}
+	}
 	if err := s.takeOver(ctx); err != nil {
 		return err
 	}

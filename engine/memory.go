@@ -171,6 +171,14 @@ func (s *saga) lookBack(ctx context.Context) Result {
 	return Result{}
 }
 
+// Distrust drops what this process knows of a Transaction of which a step was broken
+// off: it is met again as if another process had had it.
+func (e *Engine) Distrust(t *api.Transaction) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.memories, t.UID)
+}
+
 // Tidy is for a process that is about to end, and whose last run of a Transaction was
 // overtaken by another process. It does what the next run would: it lets go of what that
 // process may have overlooked, if the Transaction has ended. If not, whoever ends it

@@ -2,7 +2,10 @@ package adapter
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -145,16 +148,26 @@ func notNil(errs []error) []error {
 	return out
 }
 
-// sideBySide runs n pieces of work, at most so many at once, and waits for all.
+// sideBySide runs n pieces of work, at most so many at once, and waits for all. If
+// one panics, so does the caller, who can say for which Transaction.
 func sideBySide(limit, n int, work func(i int)) {
 	var wg sync.WaitGroup
+	var panicked atomic.Value
 	slots := make(chan struct{}, limit)
 	for i := range n {
 		slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			defer func() {
+				if p := recover(); p != nil {
+					panicked.CompareAndSwap(nil, fmt.Sprintf("%v\n%s", p, debug.Stack()))
+				}
+				<-slots
+			}()
 			work(i)
 		})
 	}
 	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 }

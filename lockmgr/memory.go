@@ -109,6 +109,15 @@ func (m *memory) settle(identity string, place types.NamespacedName) {
 	}
 }
 
+// blur notes that a Lease is ours or not: a request to delete it may be under way.
+func (m *memory) blur(identity string, place types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.held[identity][place]; ok {
+		m.store(identity, tenure{place: place})
+	}
+}
+
 // drop notes that a Lease is not ours.
 func (m *memory) drop(identity string, place types.NamespacedName) {
 	m.mu.Lock()

@@ -52,6 +52,7 @@ func (m *Manager) releaseAt(ctx context.Context, h Holder, lock Lock, lease *coo
 	ours, err := m.deleteOurs(ctx, h, lock, lease)
 	switch {
 	case err != nil:
+		m.memory.blur(h.Identity, lock.place())
 		m.observe(OperationRelease, ResultError)
 		return fmt.Errorf("release lock of %s: %w", lock.Key, err)
 	case ours, lease == nil:

@@ -48,6 +48,19 @@ func TestReleaseFindsTheLeaseOfACreateWithALostAnswer(t *testing.T) {
 	w.remembersNothing(m)
 }
 
+// A request to delete the Lease that got no answer may have landed, or land later: who
+// wants the lock again looks, and writes the Lease, so that the late one is refused.
+func TestALockWhoseReleaseGotNoAnswerIsTakenAnew(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	w.acquire(m, holder("a"), w.key("web"))
+	tap.on(rule{method: "DELETE", lose: true})
+	require.Error(t, m.Release(t.Context(), holder("a"), []Key{w.key("web")}))
+	tap.counted()
+	w.acquire(m, holder("a"), w.key("web"))
+	require.Equal(t, 1, tap.counted()["POST"], "the Lease is there again")
+}
+
 func TestReleaseNeverDeletesASuccessorsLease(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct{ restart, recreated bool }{

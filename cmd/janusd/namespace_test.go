@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -46,6 +49,11 @@ func TestJanusdSaysThatItsNamespaceIsMissingWhereItMayNotCreateIt(t *testing.T) 
 	config.Impersonate = rest.ImpersonationConfig{UserName: reader.Name}
 	own, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
+
+	require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+		_, err := own.CoreV1().Namespaces().Get(ctx, "nowhere", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	}), "the API server takes a moment to know of the right")
 
 	_, err = (&clients{own: own}).ownNamespace(t.Context(), "nowhere")
 

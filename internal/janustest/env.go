@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+	authzv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -67,7 +69,22 @@ metadata: {name: deployer}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `}]
 `)
+	e.awaitRights()
 	return e
+}
+
+// awaitRights waits until the API server knows of the rights of deployer, which takes
+// it a moment.
+func (e *Env) awaitRights() {
+	e.t.Helper()
+	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{
+		User:               "system:serviceaccount:" + e.Namespace + ":deployer",
+		ResourceAttributes: &authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"},
+	}}
+	require.NoError(e.t, Poll(e.Context(), func(ctx context.Context) (bool, error) {
+		answer, err := e.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	}), "deployer has no rights")
 }
 
 var installOnce sync.Map // *testcluster.Cluster by kubeconfig → *sync.Once

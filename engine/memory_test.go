@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
 )
 
 // A process that starts looks once at what ended a short while ago: one that has died
@@ -41,4 +43,43 @@ func TestWhatIsKnownToBeClearedUpIsForgotten(t *testing.T) {
 		k.add(types.UID(string(rune('a'+n%26))+now.String()), now)
 	}
 	assert.Less(t, len(k.since), 200)
+}
+
+// A creation that got no answer may land when the object is gone again. So it is
+// waited out before it is sent once more, and nothing is written meanwhile.
+func TestACreationWithoutAnAnswerIsWaitedOutBeforeItIsRepeated(t *testing.T) {
+	for kind, waits := range map[api.ChangeType]bool{api.Create: true, api.Patch: false, api.Update: false, api.Delete: false} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := newWorld(t, "a")
+			w.stored.Spec.Changes[0].Type = kind
+			w.replies["do a"] = []reply{{err: errLost}}
+			w.run()
+			assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+			looks, written := 0, 0
+			for _, line := range w.lines {
+				if line == "observe a: not applied" {
+					looks++
+				}
+				if strings.HasPrefix(line, "checkpoint ") {
+					written++
+				}
+			}
+			if !waits {
+				assert.Equal(t, 1, looks, w.transcript())
+				return
+			}
+			assert.Equal(t, 1+int(testPolicy.SettleTime/pollInterval), looks, w.transcript())
+			assert.Less(t, written, 12, w.transcript())
+		})
+	}
+}
+
+// A request to save a before-image that got no answer may land after the end.
+func TestWhatALateRequestMayHaveLeftIsLookedForAfterTheEnd(t *testing.T) {
+	w := newWorld(t, "a")
+	w.replies["save"] = []reply{{err: errLost}}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
+	assert.Empty(t, w.engine.memories)
 }

@@ -246,3 +246,31 @@ func TestK13CreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
 	e.terminate()
 	fails(t, i.do(), fault.Terminal, fault.Terminating)
 }
+
+// As long as an earlier creation may still land, none is sent: neither that of a
+// created target nor that of a deleted one in its rollback.
+func TestNothingIsCreatedBeforeItMayBe(t *testing.T) {
+	wait := fault.New(fault.Retryable, "Settling", "settle", "ConfigMap settings", "waiting")
+	for kind, sent := range map[api.ChangeType]string{api.Create: "", api.Delete: "GET GET"} {
+		t.Run(string(kind), func(t *testing.T) {
+			e := newEnv(t)
+			if kind == api.Delete {
+				e.create(settings)
+			}
+			i := e.prepare(0, kind, settings)
+			try := i.do
+			if kind == api.Delete {
+				i.done()
+				try = i.undo
+			}
+			i.change.MayCreate = func() error { return wait }
+			i.wire.requests()
+			require.ErrorIs(t, try(), wait)
+			i.sent(sent)
+			assert.Nil(t, i.now())
+			i.change.MayCreate = nil
+			require.NoError(t, try())
+			assert.NotNil(t, i.now())
+		})
+	}
+}

@@ -156,11 +156,12 @@ func (s *saga) lookBack(ctx context.Context) Result {
 		wait = 0 // What is left keeps it from going.
 	}
 	if m.loose || !m.doubt.IsZero() && wait <= 0 {
-		if s.txn.Status.RollbackRef == nil && m.images != nil {
+		named := s.txn.Status.RollbackRef != nil
+		if !named && m.images != nil {
 			s.txn = s.txn.DeepCopy()
 			s.txn.Status.RollbackRef = m.images
 		}
-		if err := s.letGo(ctx, s.txn.Status.Phase != api.PhaseCommitted && s.txn.DeletionTimestamp == nil); err != nil {
+		if err := s.letGo(ctx, named && s.txn.DeletionTimestamp == nil); err != nil {
 			return Result{Err: err}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
 )
 
 // A process that starts looks once at what ended a short while ago: one that has died
@@ -82,4 +83,14 @@ func TestWhatALateRequestMayHaveLeftIsLookedForAfterTheEnd(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
 	assert.Empty(t, w.engine.memories)
+}
+
+// A Transaction that has changed nothing needs none of them.
+func TestWhatALateRequestMayHaveLeftOfAFailureIsNotKept(t *testing.T) {
+	w := newWorld(t, "a")
+	w.replies["save"] = []reply{{err: errLost}, {err: fault.New(fault.Terminal, fault.AlreadyExists, "save", "ConfigMap txn-rollback", "it is somebody else's")}}
+	w.run()
+	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase, w.transcript())
+	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
+	assert.NotContains(t, w.transcript(), "keep the before-images")
 }

@@ -36,7 +36,7 @@ func HandOver(ctx context.Context, c Change, before Baseline) error {
 				return err
 			}
 		}
-		entries, changed, err := images.HandOver(Heir)
+		entries, changed, err := images.HandOver(Heir, itemManager.MatchString)
 		if err != nil {
 			return c.fail(fault.Terminal, fault.Invalid, "hand over the fields of", "their owners cannot be read: %w", err)
 		}

@@ -205,3 +205,22 @@ func TestAHandOverOfAnObjectWithoutOwners(t *testing.T) {
 	_, err := e.resource(obj).Apply(t.Context(), obj.GetName(), parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {size: huge}}"), metav1.ApplyOptions{FieldManager: "kubectl"})
 	require.NoError(t, err)
 }
+
+// A Transaction that ended half-way and goes on later would take for its own, and
+// undo, what another has committed since.
+func TestNothingIsLeftToAnItemOfAnotherTransaction(t *testing.T) {
+	for kind, colors := range map[api.ChangeType][]string{api.Update: {"purple"}, api.Patch: {"purple", "red"}} {
+		for _, color := range colors {
+			t.Run(string(kind)+" of "+color, func(t *testing.T) {
+				t.Parallel()
+				e := newEnv(t)
+				e.create(settings)
+				e.apply("janus-0badcafe-3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: "+color+"}}")
+				i := e.prepare(0, kind, settingsChanged).done()
+				require.NoError(t, i.handOver())
+				assert.Equal(t, "red", value(t, i.now(), "data", "color"))
+				assert.True(t, owns(i.now(), mutate.Heir, ".data.color"), "%v", managers(i.now()))
+			})
+		}
+	}
+}

@@ -50,7 +50,7 @@ func FuzzOwnersGetTheirOwn(f *testing.F) {
 		if absent {
 			images.Before, previous = nil, nil
 		}
-		list, changed, err := images.HandOver("heir")
+		list, changed, err := images.HandOver("heir", isJanus)
 		if err != nil {
 			t.Fatal(err)
 		}

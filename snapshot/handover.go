@@ -13,9 +13,12 @@ import (
 // is the same for every Transaction. The second result says whether anything is to
 // be written. Before is nil for an object that the Transaction made.
 //
+// Nothing is left to a manager that is passing: one of a Transaction that has ended
+// half-way would take the value for its own when it goes on, and undo it.
+//
 // Fields of another version of the kind cannot be compared with ours: those that
 // were taken from an owner who wrote by another version stay with heir.
-func (i Images) HandOver(heir string) ([]metav1.ManagedFieldsEntry, bool, error) {
+func (i Images) HandOver(heir string, passing func(manager string) bool) ([]metav1.ManagedFieldsEntry, bool, error) {
 	previous, err := entriesOf(i.orEmpty(i.Before))
 	if err != nil {
 		return nil, false, err
@@ -36,7 +39,7 @@ func (i Images) HandOver(heir string) ([]metav1.ManagedFieldsEntry, bool, error)
 		if !i.Ours(mine.Manager) {
 			continue
 		}
-		if kept, err = mine.leaveTo(kept, previous, i.Live, i.Ours, heir); err != nil {
+		if kept, err = mine.leaveTo(kept, others(previous, passing), i.Live, passing, heir); err != nil {
 			return nil, false, err
 		}
 	}
@@ -67,10 +70,10 @@ func (i Images) orEmpty(obj *unstructured.Unstructured) *unstructured.Unstructur
 
 // leaveTo divides the fields of an entry among those who owned them before and, for
 // the rest, the heir.
-func (e entry) leaveTo(kept, previous entries, live *unstructured.Unstructured, ours func(string) bool, heir string) (entries, error) {
+func (e entry) leaveTo(kept, previous entries, live *unstructured.Unstructured, passing func(string) bool, heir string) (entries, error) {
 	rest := e.set
 	for _, had := range previous {
-		if ours(had.Manager) || had.APIVersion != e.APIVersion {
+		if had.APIVersion != e.APIVersion {
 			continue
 		}
 		back := only(had.set.Intersection(e.set), func(p fieldpath.Path) bool { return exists(live.Object, p) })
@@ -81,7 +84,7 @@ func (e entry) leaveTo(kept, previous entries, live *unstructured.Unstructured, 
 		rest = rest.Difference(back)
 	}
 	for _, other := range kept {
-		if other.APIVersion == e.APIVersion && other.Manager != heir {
+		if other.APIVersion == e.APIVersion && other.Manager != heir && !passing(other.Manager) {
 			rest = rest.Difference(other.set)
 		}
 	}

@@ -157,6 +157,20 @@ func (f *fixture) deleteTransaction(policy metav1.DeletionPropagation) {
 	}
 }
 
+// collectAgain deletes in the foreground again if the garbage collector has been
+// there already: it had then not heard yet of what the Transaction owns, and does not
+// come back by itself.
+func (f *fixture) collectAgain(ctx context.Context) {
+	f.t.Helper()
+	txn, err := f.transactions().Get(ctx, f.owner.Name, metav1.GetOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if !slices.Contains(txn.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+		f.deleteTransaction(metav1.DeletePropagationForeground)
+	}
+}
+
 func (f *fixture) releaseTransaction() {
 	f.t.Helper()
 	f.within(func(ctx context.Context) error {

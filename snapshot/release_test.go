@@ -74,6 +74,7 @@ func TestForegroundDeletionOfTheTransactionLeavesTheImages(t *testing.T) {
 			f.deleteTransaction(metav1.DeletePropagationForeground)
 			f.within(func(ctx context.Context) error {
 				if f.configMaps(ctx)[0].DeletionTimestamp == nil || f.secrets(ctx)[0].DeletionTimestamp == nil {
+					f.collectAgain(ctx)
 					return errors.New("the garbage collector has not come")
 				}
 				return nil

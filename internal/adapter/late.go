@@ -2,7 +2,7 @@ package adapter
 
 import (
 	"context"
-	"sync"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,11 +27,15 @@ type latecomers struct {
 // remove. It reads the Transaction if that was not done, or the call begun, within the
 // lateness, and fails if it is not as the call knows it.
 func (l latecomers) begin(t *api.Transaction) func(ctx context.Context) error {
-	var mu sync.Mutex
+	turn := make(chan struct{}, 1) // Those who wait for it can be told to stop.
 	heard := l.clock.Now()
 	return func(ctx context.Context) error {
-		mu.Lock()
-		defer mu.Unlock()
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for another to read Transaction %s/%s: %w", t.Namespace, t.Name, ctx.Err())
+		}
 		asked := l.clock.Now()
 		if asked.Sub(heard) < l.lateness {
 			return nil

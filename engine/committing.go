@@ -139,6 +139,7 @@ func (s *saga) send(ctx context.Context, i int) error {
 	err = s.Changes.Do(ctx, in)
 	switch {
 	case err == nil:
+		s.unsure() // Should the record get lost, a refusal of another attempt proves nothing.
 		return s.committed(ctx, i)
 	case isJournal(err):
 		return err

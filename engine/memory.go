@@ -65,6 +65,12 @@ func (s *saga) meet() {
 	}
 }
 
+// mine reports whether this process has written the Transaction as it is.
+func (s *saga) mine() (yes bool) {
+	s.know(func(m *memory) { yes = m.version == s.txn.ResourceVersion })
+	return yes
+}
+
 // opened notes that this process has recorded an intent and has not acted on it.
 func (s *saga) opened(before, after *api.TransactionStatus) {
 	for i := range after.Items {

@@ -94,3 +94,32 @@ func TestWhatALateRequestMayHaveLeftOfAFailureIsNotKept(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
 	assert.NotContains(t, w.transcript(), "keep the before-images")
 }
+
+// The record of a change that was made is lost, and a stale answer says that it was
+// not: that it is refused now proves nothing.
+func TestARefusalAfterAChangeWasMadeDoesNotProveThatItWasNot(t *testing.T) {
+	w := newWorld(t, "a")
+	made := ""
+	w.after["do a"] = func() {
+		made, w.targets["a"] = w.targets["a"], w.images["a"] // as a server that is behind shows it
+		w.replies["checkpoint"] = []reply{{err: errLost}}
+	}
+	w.after["observe a: not applied"] = func() { w.targets["a"] = made }
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+	assert.Equal(t, 1, w.dos["a"], w.transcript())
+}
+
+// Two processes that prepare one Transaction: the one that comes later writes it first,
+// so that the other does not go on under locks that this one gives back.
+func TestAProcessThatMeetsATransactionInPreparationTakesItOver(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.locks["b"] = "another Transaction"
+	w.after["-- looks again in 1s"] = func() {
+		w.restart()
+		delete(w.locks, "b")
+	}
+	w.run()
+	assert.Contains(t, w.transcript(), "-- looks again in 1s\ncheckpoint 3 Preparing: a Pending, b Pending [waits: lock")
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+}

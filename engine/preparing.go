@@ -47,6 +47,13 @@ func (s *saga) accept(status *api.TransactionStatus) {
 // prepare locks every target and saves every before-image that can be taken now.
 // Nothing here needs undoing, so it is one checkpoint for all items.
 func (s *saga) prepare(ctx context.Context) error {
+	if !s.mine() {
+		// Whoever has had it may still be at work. They would go on to make changes under
+		// locks that this run gives back while it waits.
+		if err := s.takeOver(ctx); err != nil {
+			return err
+		}
+	}
 	s.setLoose(true)
 	leases, err := s.Locks.Acquire(ctx, s.txn)
 	if s.doubting(err) != nil {

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,7 +93,30 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "somebody has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
 			WithHint("create the Transaction again: its items have other managers")
 	}
+	if err := c.reowned(images, op); err != nil {
+		return Version{}, err
+	}
 	return VersionOf(live), nil
+}
+
+// reowned is the conflict of a target of which somebody else has come to own fields
+// that the change writes, with the values that they had.
+func (c Change) reowned(images snapshot.Images, op string) error {
+	found, err := images.Reowned()
+	if err != nil {
+		return c.unreadableOwners(err)
+	}
+	if c.applies {
+		found = slices.DeleteFunc(found, func(f snapshot.FieldConflict) bool { return !f.SetBy(c.Content) })
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	fields := c.fields(found)
+	drift := c.fail(fault.Conflict, fault.Drifted, op, "the owners of fields have changed since it was prepared: %s", listed(fields)).
+		WithHint("create the Transaction again to work from it")
+	drift.Fields = fields
+	return drift
 }
 
 // disturbing leaves out what the control plane has written and a Patch does not

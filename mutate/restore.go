@@ -17,7 +17,7 @@ import (
 // version of the before-image proves that nothing was written; the item's field
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the
-// fields of the change tell.
+// fields of the change tell. Values that somebody else has written alike prove nothing.
 func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Finding, error) {
 	live, err := Read(ctx, c)
 	if err != nil {

@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -345,4 +346,43 @@ func TestContentThatDoesNotFitTheKindIsInvalid(t *testing.T) {
 		_, err := fresh.strategy.Try(t.Context(), fresh.change, fresh.baseline)
 		fails(t, err, fault.Terminal, fault.Invalid)
 	}
+}
+
+// A rollback would take from somebody what they have come to own since the
+// before-image, and what was restored would not be as it was when the change was made.
+func TestFieldsThatSomebodyHasComeToOwnAreDrift(t *testing.T) {
+	forWrites(t, func(e *env, i *item) {
+		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+		fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color of gitops, kubectl", "the owners of fields have changed")
+		assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
+	})
+}
+
+func TestFieldsThatSomebodyHasGivenUpAreDrift(t *testing.T) {
+	forWrites(t, func(e *env, i *item) {
+		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+		i = e.prepare(1, api.ChangeType(i.record.Type), settingsChanged)
+		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
+		fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color of kubectl", "the owners of fields have changed")
+	})
+}
+
+func TestAPatchBearsNewOwnersOfWhatItDoesNotSet(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round}}")
+	e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+	i.done()
+	i.undone()
+	assert.True(t, owns(i.now(), "gitops", ".data.color"))
+}
+
+// Values prove nothing where the change would have left its manager.
+func TestValuesThatSomebodyElseHasWrittenAlikeAreNotTakenForTheChange(t *testing.T) {
+	forWrites(t, func(e *env, i *item) {
+		data, err := json.Marshal(map[string]any{"data": parse(t, settingsChanged).Object["data"]})
+		require.NoError(t, err)
+		e.merge("somebody", i.object, string(data))
+		i.finds(mutate.Diverged)
+	})
 }

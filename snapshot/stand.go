@@ -10,6 +10,9 @@ const (
 	AtBefore Standing = iota
 	// AtAfter means that every field of the change has its new value.
 	AtAfter
+	// Alike means the same, but by the hand of somebody else: the change would have made
+	// its manager the owner of a field.
+	Alike
 	// Mixed means neither.
 	Mixed
 )
@@ -26,6 +29,8 @@ func (i Images) Stand() Standing {
 		return Mixed
 	case s.old:
 		return AtBefore
+	case s.set && tracked(i.Live) && !Owned(i.Live, i.Ours):
+		return Alike
 	default:
 		return AtAfter
 	}
@@ -35,6 +40,7 @@ type stander struct {
 	Images
 	types           typing
 	old, new, other bool
+	set             bool // a field has its new value, and is not one that the change removed
 }
 
 func (s *stander) value(n node, before, after, live any) {
@@ -55,6 +61,9 @@ func (s *stander) value(n node, before, after, live any) {
 		s.old = true
 	case reflect.DeepEqual(live, after):
 		s.new = true
+		if _, removed := after.(absent); !removed {
+			s.set = true
+		}
 	default:
 		s.other = true
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,12 +150,16 @@ func TestMessagesAreBoundedAndPrintable(t *testing.T) {
 func TestWaitingIsWrittenOnceAndNotWithEachAttempt(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.locks["b"] = "another Transaction"
-	for range 20 {
+	var waits []time.Duration
+	for range 60 {
 		result, _ := w.once()
 		require.NoError(t, result.Err)
-		assert.Equal(t, pollInterval, result.After)
+		waits = append(waits, result.After)
 		w.clock.Step(result.After)
 	}
+	assert.Equal(t, pollInterval, waits[8])
+	assert.True(t, slices.IsSorted(waits), "%v", waits)
+	assert.Equal(t, maxPollInterval, waits[59])
 	assert.Equal(t, int64(2), w.stored.Status.Version, w.transcript())
 	w.locks["b"] = "a third Transaction"
 	_, _ = w.once()

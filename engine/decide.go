@@ -193,6 +193,25 @@ func recoverable(t *api.Transaction, policy Policy) bool {
 	return false
 }
 
+// hopeful lists the items that a recovery takes up: those that may heal, and those of
+// which the change of such a one, later on the same object, may be all that was in the
+// way.
+func hopeful(items []api.Item) []int {
+	var out []int
+	healing := map[api.Target]bool{}
+	for i := len(items) - 1; i >= 0; i-- {
+		key := identity(items[i].Target)
+		switch {
+		case mayHeal(&items[i]):
+			healing[key] = true
+		case items[i].State != api.ItemUnresolved || !healing[key]:
+			continue
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
 func mayHeal(item *api.Item) bool {
 	if item.State != api.ItemUnresolved {
 		return false

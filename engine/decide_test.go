@@ -202,3 +202,17 @@ func TestDurationsThatAreMissingOrMalformedMeanTheDefault(t *testing.T) {
 		assert.Equal(t, want, Timeout(txn), "%q", text)
 	}
 }
+
+// What was in the way of a compensation may be a later change of the same object that
+// is not taken back yet.
+func TestARecoveryTakesUpWhatALaterChangeOfTheObjectStoodInTheWayOf(t *testing.T) {
+	items := transaction("a1", "b", "a2", "c").Spec.Changes
+	unresolved := func(reasons ...string) (out []api.Item) {
+		for i, reason := range reasons {
+			out = append(out, api.Item{Name: items[i].Name, Target: items[i].Target, State: api.ItemUnresolved, Reason: reason})
+		}
+		return out
+	}
+	assert.Equal(t, []int{2, 0}, hopeful(unresolved(fault.FieldConflict, fault.FieldConflict, fault.AccessDenied, fault.Drifted)))
+	assert.Equal(t, []int{1}, hopeful(unresolved(fault.FieldConflict, fault.AccessDenied, fault.FieldConflict, fault.Drifted)))
+}

@@ -49,9 +49,12 @@ type Result struct {
 	Err error
 }
 
-// pollInterval is how often a lock, a finalizer or a kind that is not served yet
-// is looked at again.
-const pollInterval = time.Second
+// A lock, a finalizer or a kind that is not served yet is looked at again every second
+// at first. Later that is done less often: what has taken a while may take another.
+const (
+	pollInterval    = time.Second
+	maxPollInterval = 10 * time.Second
+)
 
 // Run takes a Transaction, as just read from the API server, as far as it goes:
 // until it ends, has to wait, or ctx is done. A step in hand is finished even
@@ -150,6 +153,7 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	}
 	s.heard = sent
 	s.acknowledged(stored)
+	s.know(func(m *memory) { m.waiting = time.Time{} })
 	return nil
 }
 
@@ -209,7 +213,7 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 	}
 	switch {
 	case fault.Is(err, fault.LockHeld), fault.Is(err, fault.Terminating), fault.Is(err, settling):
-		return Result{After: pollInterval}
+		return Result{After: s.pollTime()}
 	case fault.RetryAfter(err) > 0:
 		return Result{After: fault.RetryAfter(err)}
 	default:

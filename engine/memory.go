@@ -33,6 +33,8 @@ type memory struct {
 	// resourceVersion; -1 if there is none.
 	sure    int
 	version string
+	// waiting is since when it waits for what somebody else holds up; zero if it does not.
+	waiting time.Time
 	// images is where before-images were last; a commit takes that off the status.
 	images *api.RollbackRef
 }
@@ -111,6 +113,20 @@ func (s *saga) settleTime() (left time.Duration) {
 		left = s.policy.SettleTime - now.Sub(m.asked)
 	})
 	return left
+}
+
+// pollTime is how long to wait before what holds the Transaction up is looked at again:
+// an eighth of the time that it has waited already. Locks that it keeps meanwhile must
+// not expire.
+func (s *saga) pollTime() (wait time.Duration) {
+	now := s.clock.Now()
+	s.know(func(m *memory) {
+		if m.waiting.IsZero() || now.Before(m.waiting) {
+			m.waiting = now
+		}
+		wait = now.Sub(m.waiting) / 8
+	})
+	return max(pollInterval, min(wait, maxPollInterval, LockTimeout(s.txn)/4))
 }
 
 func (s *saga) settled() { s.know(func(m *memory) { m.asked = time.Time{} }) }

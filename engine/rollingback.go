@@ -154,10 +154,7 @@ func (s *saga) recover(ctx context.Context) error {
 		}
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		for i := range status.Items {
-			if !mayHeal(&status.Items[i]) {
-				continue
-			}
+		for _, i := range hopeful(status.Items) {
 			if err := moveItem(&status.Items[i], api.ItemRollingBack); err != nil {
 				return err
 			}

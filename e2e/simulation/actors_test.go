@@ -31,34 +31,20 @@ type actors struct {
 }
 
 func newActors(w *world) *actors {
-	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://model", UserAgent: "somebody", QPS: -1, Transport: w.server})
+	return &actors{world: w, client: clientOf(w.server), may: true}
+}
+
+func clientOf(server *apisim.Server) dynamic.Interface {
+	client, err := apisim.NewDynamic(&rest.Config{Host: "http://model", UserAgent: "somebody", QPS: -1, Transport: server})
 	if err != nil {
 		panic(err) // the configuration is a constant
 	}
-	return &actors{world: w, client: client, may: true}
+	return client
 }
 
-// furnish makes what is there before the first Transaction: the ServiceAccount and
-// the objects of the scenario, each written by two managers.
-func (a *actors) furnish(objects []*unstructured.Unstructured) error {
-	account := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "deployer"}}}
-	if _, err := a.of(account).Create(context.Background(), account, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("make the ServiceAccount: %w", err)
-	}
-	for _, obj := range objects {
-		if err := a.make(obj); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *actors) make(obj *unstructured.Unstructured) error {
-	force := metav1.ApplyOptions{FieldManager: "kubectl", Force: true}
-	if _, err := a.of(obj).Apply(context.Background(), obj.GetName(), obj, force); err != nil {
-		return fmt.Errorf("make %s %s: %w", obj.GetKind(), obj.GetName(), err)
-	}
-	return a.annotate(obj, "annotator", "checked", "yes")
+func (a *actors) apply(obj *unstructured.Unstructured, manager string) error {
+	_, err := a.of(obj).Apply(context.Background(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return err
 }
 
 func (a *actors) annotate(obj *unstructured.Unstructured, manager, key, value string) error {
@@ -113,8 +99,7 @@ var acts = []act{
 		if live := a.world.server.Get(resourceOf(obj.GroupVersionKind()), namespace, obj.GetName()); live != nil {
 			obj.Object["data"] = live.Object["data"]
 		}
-		_, err := a.of(obj).Apply(context.Background(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "gitops", Force: true})
-		return err
+		return a.apply(obj, "gitops")
 	}},
 	{"delete", func(a *actors) error { return a.remove(a.target()) }},
 	{"replace", func(a *actors) error {
@@ -150,9 +135,10 @@ var acts = []act{
 	{"finish", func(a *actors) error {
 		return a.merge(a.target(), "controller", map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	}},
+	// Within a process time is monotonic, whatever is done to the clock of its machine. But
+	// the next one may have another clock.
 	{"turn clock", func(a *actors) error {
-		m := a.world.machines[a.world.random.IntN(len(a.world.machines))]
-		m.clock.Turn(time.Duration(a.world.random.IntN(1200)-600) * time.Second)
+		a.world.skew = time.Duration(a.world.random.IntN(1200)-600) * time.Second
 		a.world.turned = true
 		return nil
 	}},

@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/apisim"
 	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/target"
@@ -44,6 +43,7 @@ const (
 // newMachine puts a process together as janusd does.
 func newMachine(w *world) (*machine, error) {
 	m := &machine{number: len(w.machines), process: w.line.Process(), clock: &janustest.Clock{}, rest: map[types.NamespacedName]string{}}
+	m.clock.Turn(w.skew)
 	config := &rest.Config{
 		Host: "http://model", UserAgent: "janusd", QPS: -1, Timeout: requestTimeout,
 		Transport: w.server,
@@ -51,11 +51,11 @@ func newMachine(w *world) (*machine, error) {
 	config.Wrap(m.process.Wrap)
 	config.Wrap(w.scheduler.wrap(m.number))
 	config.Wrap(target.SingleAttempt)
-	kube, err := kubernetes.NewForConfig(config)
+	kube, err := apisim.NewKube(config)
 	if err != nil {
 		return nil, err
 	}
-	own, err := dynamic.NewForConfig(config)
+	own, err := apisim.NewDynamic(config)
 	if err != nil {
 		return nil, err
 	}

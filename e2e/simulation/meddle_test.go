@@ -31,10 +31,15 @@ func (w *world) meddle() {
 	w.note("somebody: %s (%v)", act.name, err)
 }
 
-// fault chooses what becomes of a request. After a false 404 the next look at the
-// same object is true: a server that always denies an object cannot be told from
-// one that lacks it.
+// honestReads is how many true answers about an object a process gets after a false
+// one: a server that is wrong about it again and again cannot be told from one that
+// has it otherwise.
+const honestReads = 3
+
+// fault chooses what becomes of a request.
 func (w *world) fault(c chaos.Call) chaos.Fault {
+	object := fmt.Sprintf("%d %s", c.Process, c.Key)
+	w.reads[object]++
 	if w.step >= w.plan.chaotic || c.Resource == "" || w.random.Float64() >= w.plan.faultRate {
 		return chaos.NoFault
 	}
@@ -43,14 +48,13 @@ func (w *world) fault(c chaos.Call) chaos.Fault {
 		return chaos.NoFault
 	}
 	fault := faults[w.random.IntN(len(faults))]
-	if w.plan.harmless && (fault == chaos.FalseNotFound || fault == chaos.Stale) {
+	if fault != chaos.FalseNotFound && fault != chaos.Stale {
+		return fault
+	}
+	if last, lied := w.lied[object]; w.plan.harmless || lied && w.reads[object]-last <= honestReads {
 		return chaos.NoFault
 	}
-	object := fmt.Sprintf("%d %s", c.Process, c.Key)
-	if fault == chaos.FalseNotFound && w.denied[object] {
-		fault = chaos.NoFault
-	}
-	w.denied[object] = fault == chaos.FalseNotFound
+	w.lied[object] = w.reads[object]
 	return fault
 }
 

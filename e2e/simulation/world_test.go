@@ -25,8 +25,10 @@ const (
 // Whatever happens, and in what order, follows from its plan.
 type world struct {
 	plan      plan
-	random    *rand.Rand      // chooses what happens next
-	denied    map[string]bool // what the last read of an object by a process was told did not exist
+	random    *rand.Rand     // chooses what happens next
+	reads     map[string]int // how often a process has asked for an object
+	lied      map[string]int // how often it had when it was last told what is not so
+	skew      time.Duration  // of the clock of the next machine
 	server    *apisim.Server
 	scheduler *scheduler
 	line      *chaos.Line
@@ -72,10 +74,11 @@ type plan struct {
 const maxSteps = 30_000
 
 func newWorld(p plan) (*world, error) {
-	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, denied: map[string]bool{}}
+	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, reads: map[string]int{}, lied: map[string]int{}}
 	w.server = apisim.New(apisim.Options{
 		Seed: p.seed, CRDs: kinds(), Namespaces: []string{namespace, systemNamespace},
 		Admit: w.admit, Observe: w.observe, Allowed: w.allowed, CollectAtOnce: true,
+		Ownerless: ownerless, Objects: furniture(p.scenario.objects),
 	})
 	w.scheduler = newScheduler()
 	w.line = chaos.NewLine(p.injections...)
@@ -85,9 +88,6 @@ func newWorld(p plan) (*world, error) {
 		w.line.Choose = w.fault
 	}
 	w.actors = newActors(w)
-	if err := w.actors.furnish(p.scenario.objects); err != nil {
-		return nil, err
-	}
 	for i, spec := range p.scenario.transactions {
 		if err := w.actors.submit(transactionName(i), spec); err != nil {
 			return nil, err

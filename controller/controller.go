@@ -174,7 +174,7 @@ func (c *Controller) run(ctx context.Context, name types.NamespacedName) (result
 			// A read and the watch contradict each other: whichever is behind will catch up.
 			return engine.Result{Err: fmt.Errorf("the API server has no Transaction %s, and has not told of its deletion", name)}
 		}
-		return engine.Result{}
+		return c.engine.Vanished(ctx, name)
 	}
 	log = log.With(zap.String("uid", string(t.UID)))
 	defer func() {

@@ -111,11 +111,12 @@ type stub struct {
 	do func(ctx context.Context, in engine.Intent) error
 }
 
-func (stub) Acquire(_ context.Context, t *api.Transaction) ([]string, error) {
+func (stub) Acquire(_ context.Context, t *api.Transaction, _ func()) ([]string, error) {
 	return make([]string, len(t.Status.Items)), nil
 }
-func (stub) Keep(context.Context, *api.Transaction) error    { return nil }
-func (stub) Release(context.Context, *api.Transaction) error { return nil }
+func (stub) Keep(context.Context, *api.Transaction, func()) error { return nil }
+func (stub) Distrust(*api.Transaction)                            {}
+func (stub) Release(context.Context, *api.Transaction) error      { return nil }
 
 func (stub) Validate(_ context.Context, t *api.Transaction) ([]api.Item, error) {
 	items := make([]api.Item, len(t.Spec.Changes))
@@ -126,7 +127,7 @@ func (stub) Validate(_ context.Context, t *api.Transaction) ([]api.Item, error) 
 	return items, nil
 }
 
-func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int) (engine.Prepared, error) {
+func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int, _ func()) (engine.Prepared, error) {
 	out := engine.Prepared{Ref: &api.RollbackRef{Name: "x"}}
 	for range items {
 		out.Items = append(out.Items, engine.PreparedItem{Image: api.BeforeImage{Key: "k", Digest: "d"}})

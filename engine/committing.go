@@ -52,8 +52,8 @@ func (s *saga) capture(ctx context.Context, i int) error {
 		return s.turnOr(ctx, i, err)
 	}
 	s.setLoose(true)
-	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i})
-	if s.doubting(err) != nil {
+	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i}, s.doubt)
+	if err != nil {
 		return s.turnOr(ctx, i, err)
 	}
 	s.know(func(m *memory) { m.images = saved.Ref })
@@ -72,7 +72,7 @@ func (s *saga) keep(ctx context.Context) error {
 	if err := s.confirm(ctx, false); err != nil {
 		return err
 	}
-	return s.doubting(s.Locks.Keep(ctx, s.txn))
+	return s.Locks.Keep(ctx, s.txn, s.doubt)
 }
 
 // do makes a change whose intent this run has just recorded.
@@ -124,7 +124,11 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 // for proof that the change is not in effect. What the status says, such as what
 // it waits for, stays.
 func (s *saga) takeOver(ctx context.Context) error {
-	return s.store(ctx, s.txn.DeepCopy())
+	next := s.txn.DeepCopy()
+	for i := range next.Status.Conditions {
+		next.Status.Conditions[i].ObservedGeneration = next.Generation
+	}
+	return s.store(ctx, next)
 }
 
 // send makes the change and records that it is in effect. When it is refused and

@@ -129,7 +129,7 @@ func (s *saga) letGo(ctx context.Context, keepImages bool) error {
 	return nil
 }
 
-func (s *saga) setLoose(loose bool) { s.know(func(m *memory) { m.loose = loose }) }
+func (s *saga) setLoose(loose bool) { s.know(func(m *memory) { m.loose, m.txn = loose, s.txn }) }
 
 func (s *saga) removeFinalizer(ctx context.Context) error {
 	if !hasFinalizer(s.txn) {

@@ -66,7 +66,7 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
 		switch action.Verb {
 		case Nothing:
-			return s.lookBack(context.WithoutCancel(ctx))
+			return s.lookBack(context.WithoutCancel(ctx), false)
 		case Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
 		}
@@ -170,6 +170,7 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 // intent gives the Intent of an item from what this run goes on from.
 func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in, err := intentOf(s.txn, i, state)
+	in.fresh = s.sure == i
 	in.confirm, in.mayCreate = s.confirm, func() error { return s.mayCreate(i) }
 	return in, err
 }

@@ -35,6 +35,8 @@ type memory struct {
 	version string
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
+	// txn is the Transaction as this process last knew it when it took something for it.
+	txn *api.Transaction
 	// images is where before-images were last; a commit takes that off the status.
 	images *api.RollbackRef
 }
@@ -45,7 +47,7 @@ func (s *saga) know(change func(m *memory)) {
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
 	if !ok {
-		m = &memory{sure: -1}
+		m = &memory{sure: -1, txn: s.txn}
 		s.memories[s.txn.UID] = m
 	}
 	change(m)
@@ -54,6 +56,9 @@ func (s *saga) know(change func(m *memory)) {
 // meet recalls what this process knows of the Transaction. One that it meets half-way
 // was in the hands of another, whose requests may be under way.
 func (s *saga) meet() {
+	if s.overtaken() {
+		s.Locks.Distrust(s.txn)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
@@ -63,8 +68,17 @@ func (s *saga) meet() {
 	case ok, phase == "", phase == api.PhasePending:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
-		s.memories[s.txn.UID] = &memory{sure: -1, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
+		s.memories[s.txn.UID] = &memory{sure: -1, txn: s.txn, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
 	}
+}
+
+// overtaken reports whether somebody has written the Transaction since this process
+// did.
+func (s *saga) overtaken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.memories[s.txn.UID]
+	return ok && m.version != "" && m.version != s.txn.ResourceVersion
 }
 
 // mine reports whether this process has written the Transaction as it is.
@@ -90,13 +104,9 @@ func (s *saga) unsure() {
 	s.know(func(m *memory) { m.sure, m.asked = -1, time.Time{} })
 }
 
-// doubting notes that a creation of a lock or a before-image may be under way if err
-// says that what became of it is not known.
-func (s *saga) doubting(err error) error {
-	if err != nil && fault.ClassOf(err) == fault.Unknown {
-		s.know(func(m *memory) { m.doubt = s.clock.Now() })
-	}
-	return err
+// doubt notes that a creation of a lock or a before-image may be under way.
+func (s *saga) doubt() {
+	s.know(func(m *memory) { m.doubt, m.txn = s.clock.Now(), s.txn })
 }
 
 // settling is the reason of the wait for a request to land or not.
@@ -166,7 +176,7 @@ func (s *saga) doubtTime() (left time.Duration) {
 // lookBack lets go of what was made for a Transaction that has ended and was not
 // there, or not known, when it did: by this process, which was late; by a request of
 // its own that was under way; or by a process that has died since.
-func (s *saga) lookBack(ctx context.Context) Result {
+func (s *saga) lookBack(ctx context.Context, gone bool) Result {
 	s.mu.Lock()
 	m, ok := s.memories[s.txn.UID]
 	s.mu.Unlock()
@@ -174,7 +184,7 @@ func (s *saga) lookBack(ctx context.Context) Result {
 		return Result{}
 	}
 	wait := s.doubtTime()
-	if s.txn.DeletionTimestamp != nil {
+	if s.txn.DeletionTimestamp != nil && !gone {
 		wait = 0 // What is left keeps it from going.
 	}
 	if m.loose || !m.doubt.IsZero() && wait <= 0 {
@@ -183,7 +193,7 @@ func (s *saga) lookBack(ctx context.Context) Result {
 			s.txn = s.txn.DeepCopy()
 			s.txn.Status.RollbackRef = m.images
 		}
-		if err := s.letGo(ctx, named && s.txn.DeletionTimestamp == nil); err != nil {
+		if err := s.letGo(ctx, named && s.txn.DeletionTimestamp == nil && !gone); err != nil {
 			return Result{Err: err}
 		}
 	}
@@ -192,6 +202,32 @@ func (s *saga) lookBack(ctx context.Context) Result {
 	}
 	s.forget()
 	return Result{}
+}
+
+// Vanished lets go of what this process has made for a Transaction of that name that is
+// gone: it was late with it, and another process has let it go.
+func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result {
+	for _, t := range e.takenFor(name) {
+		s := &saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}
+		if result := s.lookBack(context.WithoutCancel(ctx), true); result != (Result{}) {
+			return result
+		}
+	}
+	return Result{}
+}
+
+// takenFor gives the Transactions of a name for which this process may have made
+// something.
+func (e *Engine) takenFor(name types.NamespacedName) []*api.Transaction {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []*api.Transaction
+	for _, m := range e.memories {
+		if m.txn.Namespace == name.Namespace && m.txn.Name == name.Name {
+			out = append(out, m.txn)
+		}
+	}
+	return out
 }
 
 // Distrust drops what this process knows of a Transaction of which a step was broken
@@ -210,7 +246,7 @@ func (e *Engine) Tidy(ctx context.Context, t *api.Transaction) error {
 	if !t.Status.Phase.Terminal() {
 		return nil
 	}
-	return (&saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}).lookBack(ctx).Err
+	return (&saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}).lookBack(ctx, false).Err
 }
 
 // aftermath is how long after the end of a Transaction it is thought possible that a

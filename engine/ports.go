@@ -28,11 +28,15 @@ type Journal interface {
 type Locks interface {
 	// Acquire takes the locks of all targets and gives the Lease of each item, as
 	// namespace/name. It takes all or says which one it waits for; what it keeps
-	// while waiting cannot be part of a cycle.
-	Acquire(ctx context.Context, t *api.Transaction) ([]string, error)
-	// Keep renews what needs renewing. An error of reason LockLost means that
-	// another has a lock now.
-	Keep(ctx context.Context, t *api.Transaction) error
+	// while waiting cannot be part of a cycle. It calls lost, from any goroutine, when what
+	// became of a creation is not known: that may land later, whatever it returns.
+	Acquire(ctx context.Context, t *api.Transaction, lost func()) ([]string, error)
+	// Keep renews what needs renewing, and calls lost as Acquire does. An error of reason
+	// LockLost means that another has a lock now.
+	Keep(ctx context.Context, t *api.Transaction, lost func()) error
+	// Distrust makes it look at the locks of t before it takes them to be held: another
+	// process may have given them back.
+	Distrust(t *api.Transaction)
 	// Release gives back every lock of t, recorded or not, and never another's.
 	Release(ctx context.Context, t *api.Transaction) error
 }
@@ -43,8 +47,9 @@ type Planner interface {
 	// gives an item for each change, all Pending.
 	Validate(ctx context.Context, t *api.Transaction) ([]api.Item, error)
 	// Prepare reads the targets of the given items, tries their changes without
-	// effect, and saves their before-images. It returns once those are durable.
-	Prepare(ctx context.Context, t *api.Transaction, items []int) (Prepared, error)
+	// effect, and saves their before-images. It returns once those are durable. It calls
+	// lost, as Locks do.
+	Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (Prepared, error)
 	// Discard deletes the before-images, or with keep lets them live as long as
 	// the Transaction does.
 	Discard(ctx context.Context, t *api.Transaction, keep bool) error
@@ -140,6 +145,8 @@ type Intent struct {
 	confirm func(ctx context.Context, anyway bool) error
 	// mayCreate is MayCreate.
 	mayCreate func() error
+	// fresh is Fresh.
+	fresh bool
 }
 
 // intentOf makes the Intent of an item from a Transaction that the API server
@@ -174,6 +181,11 @@ func (in Intent) MayCreate() error {
 	}
 	return in.mayCreate()
 }
+
+// Fresh reports whether no request for the change that was sent before can have taken
+// effect: what has happened to the target since it was prepared is then somebody
+// else's doing.
+func (in Intent) Fresh() bool { return in.fresh }
 
 // Transaction is the Transaction as stored; not to be changed.
 func (in Intent) Transaction() *api.Transaction { return in.txn }

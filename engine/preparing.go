@@ -55,8 +55,8 @@ func (s *saga) prepare(ctx context.Context) error {
 		}
 	}
 	s.setLoose(true)
-	leases, err := s.Locks.Acquire(ctx, s.txn)
-	if s.doubting(err) != nil {
+	leases, err := s.Locks.Acquire(ctx, s.txn, s.doubt)
+	if err != nil {
 		return s.failOr(ctx, err)
 	}
 	if err := s.confirm(ctx, false); err != nil {
@@ -65,10 +65,10 @@ func (s *saga) prepare(ctx context.Context) error {
 	items := early(s.txn.Status.Items)
 	var saved Prepared
 	err = s.whileKeepingLocks(ctx, func() (err error) {
-		saved, err = s.Planner.Prepare(ctx, s.txn, items)
+		saved, err = s.Planner.Prepare(ctx, s.txn, items, s.doubt)
 		return err
 	})
-	if s.doubting(err) != nil {
+	if err != nil {
 		return s.failOr(ctx, err)
 	}
 	s.know(func(m *memory) { m.images = saved.Ref })
@@ -156,7 +156,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 				if s.clock.Since(last) > period+s.policy.lateness() {
 					return // It hung: whoever has replaced it may have given them back.
 				}
-				_ = s.doubting(s.Locks.Keep(ctx, s.txn))
+				_ = s.Locks.Keep(ctx, s.txn, s.doubt)
 				last = s.clock.Now()
 			}
 		}

@@ -50,6 +50,12 @@ func (s *saga) openUndo(ctx context.Context, i int) error {
 // not to: every write carries a precondition, and waiting for a lock while
 // holding others could be part of a cycle.
 func (s *saga) undo(ctx context.Context, i int) error {
+	if !s.mine() {
+		// Whoever recorded the intent may be about to write the item off.
+		if err := s.takeOver(ctx); err != nil {
+			return err
+		}
+	}
 	err := s.keep(ctx)
 	if isJournal(err) {
 		return err
@@ -112,10 +118,15 @@ func openNextUndo(status *api.TransactionStatus, before int) error {
 	return nil
 }
 
-// unresolvedOr gives up on item i on an error that will not heal, or once the
-// rollback has had its time, and waits on any other.
+// unresolvedOr gives up on item i on an error that will not heal, once no request for
+// it can be under way, or when the rollback has had its time. It waits on any other.
 func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
 	if definite(err) {
+		// A compensation that was sent before, by this process or another, may still land.
+		if s.sure != i && s.settleTime() > 0 {
+			return unsettled(Describe(s.txn.Status.Items[i].Target))
+		}
+		s.settled()
 		return s.unresolved(ctx, i, err, also...)
 	}
 	start := s.txn.Status.RollbackStartTime

@@ -79,8 +79,8 @@ type renewals struct {
 	kept chan struct{}
 }
 
-func (r renewals) Keep(ctx context.Context, t *api.Transaction) error {
-	err := r.Locks.Keep(ctx, t)
+func (r renewals) Keep(ctx context.Context, t *api.Transaction, lost func()) error {
+	err := r.Locks.Keep(ctx, t, lost)
 	r.kept <- struct{}{}
 	return err
 }
@@ -91,9 +91,9 @@ type slowPlanner struct {
 	work func()
 }
 
-func (p slowPlanner) Prepare(ctx context.Context, t *api.Transaction, items []int) (Prepared, error) {
+func (p slowPlanner) Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (Prepared, error) {
 	p.work()
-	return p.Planner.Prepare(ctx, t, items)
+	return p.Planner.Prepare(ctx, t, items, lost)
 }
 
 // An error that does not heal ends a rollback for good.

@@ -98,7 +98,8 @@ func describe(t *api.Transaction) string {
 // locks are all or nothing.
 type locks struct{ *world }
 
-func (l locks) Acquire(_ context.Context, t *api.Transaction) (leases []string, err error) {
+func (l locks) Acquire(_ context.Context, t *api.Transaction, lost func()) (leases []string, err error) {
+	defer func() { tellLost(err, lost) }()
 	return leases, l.call("lock", func() (string, error) {
 		leases = nil
 		for _, item := range t.Status.Items {
@@ -116,7 +117,16 @@ func (l locks) Acquire(_ context.Context, t *api.Transaction) (leases []string, 
 	})
 }
 
-func (l locks) Keep(_ context.Context, t *api.Transaction) error {
+// tellLost does what a port does when a creation got no answer.
+func tellLost(err error, lost func()) {
+	if err != nil && fault.ClassOf(err) == fault.Unknown {
+		lost()
+	}
+}
+
+func (l locks) Distrust(*api.Transaction) {}
+
+func (l locks) Keep(_ context.Context, t *api.Transaction, _ func()) error {
 	return l.call("keep the locks", func() (string, error) {
 		for _, item := range t.Status.Items {
 			switch holder := l.locks[item.Target.Name]; holder {
@@ -157,7 +167,8 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (items []api.It
 	})
 }
 
-func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int) (out Prepared, err error) {
+func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int, lost func()) (out Prepared, err error) {
+	defer func() { tellLost(err, lost) }()
 	return out, p.call("save", func() (string, error) {
 		out = Prepared{Account: "acc0", Ref: &api.RollbackRef{Name: "deploy-rollback", Objects: []string{"ConfigMap/deploy-rollback"}}}
 		var names []string

@@ -118,6 +118,8 @@ func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.Nam
 	}
 	if isRefusal(err) {
 		m.memory.drop(h.Identity, place)
+	} else if h.Lost != nil {
+		h.Lost()
 	}
 	if isNamespaceTerminating(err) {
 		return &NamespaceTerminatingError{Key: key, Namespace: place.Namespace, Err: err}

@@ -33,6 +33,9 @@ type Holder struct {
 	// attempt: whoever may have hung since it decided to take the lock is not to take it
 	// when it is wanted no more, for it would not be released.
 	Confirm func(ctx context.Context) error
+	// Lost is called, if it is not nil, when what became of the creation of a Lease is not
+	// known: it may land when nobody looks any more.
+	Lost func()
 }
 
 // errNoIdentity is a mistake of the caller: an empty identity would take every

@@ -94,6 +94,10 @@ func New(client coordinationv1client.LeasesGetter, opts Options) *Manager {
 // are not given back; they expire.
 func (m *Manager) Forget(identity string) { m.memory.forget(identity) }
 
+// Distrust notes that somebody else may have done something with a holder's locks: they
+// are looked at before they are taken to be held.
+func (m *Manager) Distrust(identity string) { m.memory.blurAll(identity) }
+
 // places are where the Lease of a target can be, its home first: the stand-in
 // comes second, if there can be one.
 func (m *Manager) places(key Key) []types.NamespacedName {

@@ -118,6 +118,15 @@ func (m *memory) blur(identity string, place types.NamespacedName) {
 	}
 }
 
+// blurAll notes that every Lease of the holder is ours or not.
+func (m *memory) blurAll(identity string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for place := range m.held[identity] {
+		m.store(identity, tenure{place: place})
+	}
+}
+
 // drop notes that a Lease is not ours.
 func (m *memory) drop(identity string, place types.NamespacedName) {
 	m.mu.Lock()

@@ -72,7 +72,7 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 		return Version{}, c.gone(live, op)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "somebody has deleted it since it was prepared%s", waitsFor(live))
+		return Version{}, c.deleted(op, live)
 	}
 	image, err := before.Image(ctx)
 	if err != nil {
@@ -133,6 +133,10 @@ func (c Change) disturbing(drift []snapshot.FieldConflict) []snapshot.FieldConfl
 		}
 	}
 	return out
+}
+
+func (c Change) deleted(op string, live *unstructured.Unstructured) error {
+	return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has deleted it since it was prepared%s", waitsFor(live))
 }
 
 func (c Change) gone(live *unstructured.Unstructured, op string) error {

@@ -61,6 +61,9 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	case before.Absent():
 		return c.fail(fault.Conflict, fault.Drifted, "delete", "somebody else has created it since it was prepared").
 			WithHint("theirs is kept; create the Transaction again to delete it")
+	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil && c.Fresh:
+		// A rollback would make anew what somebody else has wanted gone.
+		return c.deleted("delete", live)
 	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil:
 		return c.awaitGone(live)
 	}

@@ -75,6 +75,10 @@ type Change struct {
 	// nil where nothing is written for good.
 	MayCreate func() error
 
+	// Fresh is set when no request for the change that was sent before can have taken
+	// effect.
+	Fresh bool
+
 	// applies is set by Patch: nothing but the fields of Content is written.
 	applies bool
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -48,6 +49,8 @@ type batch struct {
 	keys []string
 	// mark is the same in all objects of a batch, and in no other batch.
 	mark string
+	// lost is set when what became of a creation is not known.
+	lost *atomic.Bool
 }
 
 // layout packs records, in their order, into objects numbered from first on. A

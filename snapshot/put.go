@@ -30,7 +30,11 @@ func (s *Store) put(ctx context.Context, o Owner, b batch, c *chunk) (occupied i
 		}
 		exists := fault.Is(err, fault.AlreadyExists)
 		err = wrap(err, "create", o.Namespace, c.place.kind, name, true)
-		if !exists && fault.ClassOf(err) != fault.Unknown {
+		switch {
+		case exists:
+		case fault.ClassOf(err) == fault.Unknown:
+			b.lost.Store(true)
+		default:
 			return 0, err
 		}
 		there, found, readErr := s.read(ctx, o, c.place)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +40,9 @@ type Saved struct {
 	Ref v1alpha1.RollbackRef
 	// Images are in the order of the records.
 	Images []v1alpha1.BeforeImage
+	// Lost says that what became of a creation is not known, although the object may be
+	// there: the request may land once that one is gone. It is set with an error, too.
+	Lost bool
 }
 
 // parallel is how many requests one call has under way. More gains little
@@ -85,17 +89,18 @@ func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRe
 
 	known := listed(o.Name, existing)
 	batches := make([]batch, len(kinds))
+	var lost atomic.Bool
 	var group errgroup.Group
 	for n, k := range kinds {
 		if len(encoded[k]) > 0 {
 			group.Go(func() (err error) {
-				batches[n], err = s.saveKind(ctx, o, k, last(known, k)+1, encoded[k])
+				batches[n], err = s.saveKind(ctx, o, k, last(known, k)+1, encoded[k], &lost)
 				return err
 			})
 		}
 	}
 	if err := group.Wait(); err != nil {
-		return Saved{}, err
+		return Saved{Lost: lost.Load()}, err
 	}
 	ref, err := refOf(o, existing, batches)
 	for n, k := range kinds {
@@ -103,7 +108,7 @@ func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRe
 			images[positions[k][j]].Key = key
 		}
 	}
-	return Saved{Ref: ref, Images: images}, err
+	return Saved{Ref: ref, Images: images, Lost: lost.Load()}, err
 }
 
 func (s *Store) kindFor(r Record) kind {
@@ -149,9 +154,10 @@ func tooLarge(o Owner) error {
 
 // saveKind writes the records that go into one kind of object, at the first
 // numbers that are free.
-func (s *Store) saveKind(ctx context.Context, o Owner, k kind, first int, records []stored) (batch, error) {
+func (s *Store) saveKind(ctx context.Context, o Owner, k kind, first int, records []stored, lost *atomic.Bool) (batch, error) {
 	for range maxBatches {
 		b := layout(k, first, records)
+		b.lost = lost
 		if first+len(b.chunks)-1 > maxObjects {
 			return batch{}, tooLarge(o)
 		}

@@ -125,8 +125,11 @@ func (m *machine) look(ctx context.Context, name types.NamespacedName) engine.Re
 		return engine.Result{Err: err}
 	}
 	if t == nil {
-		m.rests(name, gone)
-		return engine.Result{}
+		result := m.engine.Vanished(ctx, name)
+		if result == (engine.Result{}) {
+			m.rests(name, gone)
+		}
+		return result
 	}
 	result := m.engine.Run(ctx, t)
 	if result == (engine.Result{}) && (t.Status.Phase.Terminal()) {

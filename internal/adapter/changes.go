@@ -51,7 +51,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	change = asked(change, t, i)
 	change.Kin = c.kinOf(t, i, id)
-	change.Confirm, change.MayCreate = in.Confirm, in.MayCreate
+	change.Confirm, change.MayCreate, change.Fresh = in.Confirm, in.MayCreate, in.Fresh()
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err

@@ -21,19 +21,19 @@ type Locks struct {
 }
 
 // taker is the holder as which locks are taken.
-func (l *Locks) taker(t *api.Transaction) lockmgr.Holder {
+func (l *Locks) taker(t *api.Transaction, lost func()) lockmgr.Holder {
 	h := holderOf(t)
-	h.Confirm = l.late.begin(t)
+	h.Confirm, h.Lost = l.late.begin(t), lost
 	return h
 }
 
 // Acquire takes the locks of all targets.
-func (l *Locks) Acquire(ctx context.Context, t *api.Transaction) ([]string, error) {
+func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([]string, error) {
 	keys, err := keysOf(t)
 	if err != nil {
 		return nil, err
 	}
-	locks, err := l.manager.Acquire(ctx, l.taker(t), keys)
+	locks, err := l.manager.Acquire(ctx, l.taker(t, lost), keys)
 	if err != nil {
 		return nil, explainLock(err)
 	}
@@ -50,7 +50,7 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction) ([]string, erro
 
 // Keep renews what needs renewing. While the locks are being taken it renews
 // those that are held.
-func (l *Locks) Keep(ctx context.Context, t *api.Transaction) error {
+func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error {
 	keys, err := keysOf(t)
 	if err != nil {
 		return err
@@ -70,10 +70,10 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction) error {
 		locks = append(locks, lock)
 	}
 	if len(locks) == 0 {
-		_, err := l.manager.Acquire(ctx, l.taker(t), keys)
+		_, err := l.manager.Acquire(ctx, l.taker(t, lost), keys)
 		return explainLock(err)
 	}
-	return explainLock(l.manager.Keep(ctx, l.taker(t), locks))
+	return explainLock(l.manager.Keep(ctx, l.taker(t, lost), locks))
 }
 
 // Release gives back every lock, recorded or not.
@@ -89,6 +89,9 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	l.manager.Forget(holder.Identity)
 	return nil
 }
+
+// Distrust forgets which locks are held.
+func (l *Locks) Distrust(t *api.Transaction) { l.manager.Distrust(holderOf(t).Identity) }
 
 func keysOf(t *api.Transaction) ([]lockmgr.Key, error) {
 	keys := make([]lockmgr.Key, len(t.Status.Items))

@@ -29,7 +29,7 @@ type Planner struct {
 
 // Prepare reads the targets, dry-runs their changes and saves the before-images. Several targets are worked on at once;
 // all that is wrong is reported together.
-func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) (engine.Prepared, error) {
+func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (engine.Prepared, error) {
 	confirm := p.late.begin(t)
 	id, err := p.clients.As(ctx, accountOf(t))
 	if err != nil {
@@ -51,6 +51,9 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int) 
 		return engine.Prepared{}, err
 	}
 	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, records)
+	if saved.Lost {
+		lost()
+	}
 	if err != nil {
 		return engine.Prepared{}, err
 	}

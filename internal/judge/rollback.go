@@ -113,11 +113,17 @@ func (c *trial) standing(r *run, o *object) (standing, bool) {
 	if first == len(o.versions) {
 		return s, false
 	}
+	own := o.versions[first].Revision
+	first = c.perhapsDeleted(r, o, first)
 	s.base = o.versions[first].before
 	s.want = c.merged(s.base)
-	shared := true // with the version it comes from
-	created := ""  // the uid of an object that a change has made
+	shared := true        // with the version it comes from
+	created := ""         // the uid of an object that a change has made
+	var between *standing // what it was before others made an object in its place
 	for _, v := range o.versions[first:] {
+		if v.Revision < own {
+			continue
+		}
 		switch {
 		case v.of(r):
 			if v.by != nil && v.by.Method == "POST" && v.by.role == do {
@@ -126,12 +132,17 @@ func (c *trial) standing(r *run, o *object) (standing, bool) {
 			continue
 		case v.terminating() && v.endedBy().of(r) && !v.Deleted, v.Deleted && c.bereaved(r, v):
 			continue
+		case v.Deleted && between != nil:
+			s, between, shared = *between, nil, true
+			s.touched, s.written = true, true
 		case v.Deleted:
 			s.touched, s.written = true, true
 			if v.uid != created {
 				s.want, shared = nil, true
 			}
 		case v.before == nil:
+			was := s
+			between = &was
 			s.touched, s.written = true, true
 			s.want, shared = c.merged(v), true
 			s.base = nil
@@ -150,6 +161,32 @@ func (c *trial) standing(r *run, o *object) (standing, bool) {
 		}
 	}
 	return s, true
+}
+
+// perhapsDeleted gives where the standing of a target begins whose first write by the
+// Transaction, at a position, is that it was made anew. Somebody else deleted it after
+// it was prepared. Of a request that got no answer nobody can tell then whether that was
+// its doing.
+func (c *trial) perhapsDeleted(r *run, o *object, first int) int {
+	w := o.versions[first].by
+	if w == nil || w.role != undo || w.Method != "POST" || w.item < 0 || r.Spec.Changes[w.item].Type != api.Delete {
+		return first
+	}
+	prepared := r.reached(w.item, api.ItemPrepared)
+	for i, v := range o.versions[:first] {
+		if prepared != nil && prepared.items[w.item].before != nil && v.Deleted && v.uid == prepared.items[w.item].before.uid {
+			return endBegan(o, i)
+		}
+	}
+	return first
+}
+
+// endBegan is where the deletion of an object began that was gone at a position.
+func endBegan(o *object, at int) int {
+	for at > 0 && o.versions[at-1].terminating() {
+		at--
+	}
+	return at
 }
 
 // of reports whether a Transaction has made a version, be it that an object which it

@@ -214,5 +214,6 @@ func TestARecoveryTakesUpWhatALaterChangeOfTheObjectStoodInTheWayOf(t *testing.T
 		return out
 	}
 	assert.Equal(t, []int{2, 0}, hopeful(unresolved(fault.FieldConflict, fault.FieldConflict, fault.AccessDenied, fault.Drifted)))
+	assert.Equal(t, []int{2, 0}, hopeful(unresolved(fault.Blocked, fault.FieldConflict, fault.AccessDenied, fault.Drifted)))
 	assert.Equal(t, []int{1}, hopeful(unresolved(fault.FieldConflict, fault.AccessDenied, fault.FieldConflict, fault.Drifted)))
 }

@@ -35,6 +35,8 @@ type memory struct {
 	version string
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
+	// missed is when it was first found to be gone; zero if it was not.
+	missed time.Time
 	// txn is the Transaction as this process last knew it when it took something for it.
 	txn *api.Transaction
 	// images is where before-images were last; a commit takes that off the status.
@@ -62,6 +64,9 @@ func (s *saga) meet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
+	if ok {
+		m.missed = time.Time{}
+	}
 	switch phase := s.txn.Status.Phase; {
 	case ok && m.version == s.txn.ResourceVersion:
 		s.sure = m.sure
@@ -209,11 +214,26 @@ func (s *saga) lookBack(ctx context.Context, gone bool) Result {
 func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result {
 	for _, t := range e.takenFor(name) {
 		s := &saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}
+		if wait := s.missTime(); wait > 0 {
+			return Result{After: wait}
+		}
 		if result := s.lookBack(context.WithoutCancel(ctx), true); result != (Result{}) {
 			return result
 		}
 	}
 	return Result{}
+}
+
+// missTime is how much longer a Transaction must be found to be gone before that is
+// believed: a server that is behind may not know of it.
+func (s *saga) missTime() (left time.Duration) {
+	s.know(func(m *memory) {
+		if m.missed.IsZero() {
+			m.missed = s.clock.Now()
+		}
+		left = s.policy.SettleTime - s.clock.Since(m.missed)
+	})
+	return left
 }
 
 // takenFor gives the Transactions of a name for which this process may have made

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -122,4 +123,38 @@ func TestAProcessThatMeetsATransactionInPreparationTakesItOver(t *testing.T) {
 	w.run()
 	assert.Contains(t, w.transcript(), "-- looks again in 1s\ncheckpoint 3 Preparing: a Pending, b Pending [waits: lock")
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+}
+
+// A process is late with a Transaction that another has let go and whose deletion is
+// through: what it has made is nobody else's to find.
+func TestWhatWasMadeForATransactionThatVanishedIsLetGo(t *testing.T) {
+	w := newWorld(t, "a")
+	name := types.NamespacedName{Namespace: "shop", Name: "deploy"}
+	w.after["save a"] = func() {
+		w.say("-- another process lets it go")
+		w.gone, w.stored = w.stored, nil
+	}
+	result := w.engine.Run(t.Context(), w.stored.DeepCopy())
+	require.Error(t, result.Err)
+	assert.Equal(t, testPolicy.SettleTime, w.engine.Vanished(t.Context(), name).After, "one answer may be of a server that is behind")
+	assert.NotEmpty(t, w.locks)
+	w.clock.Step(testPolicy.SettleTime)
+	assert.Zero(t, w.engine.Vanished(t.Context(), name))
+	assert.Empty(t, w.locks)
+	assert.Empty(t, w.images)
+	assert.Empty(t, w.engine.memories)
+	assert.Zero(t, w.engine.Vanished(t.Context(), name), "there is nothing to let go of any more")
+}
+
+func TestATransactionThatIsThereAgainHasNotVanished(t *testing.T) {
+	w := newWorld(t, "a")
+	w.replies["save"] = []reply{{err: errBusy}}
+	_, _ = w.once()
+	name := types.NamespacedName{Namespace: "shop", Name: "deploy"}
+	assert.Positive(t, w.engine.Vanished(t.Context(), name).After)
+	w.replies["save"] = []reply{{err: errBusy}}
+	_, _ = w.once()
+	w.clock.Step(testPolicy.SettleTime)
+	assert.Equal(t, testPolicy.SettleTime, w.engine.Vanished(t.Context(), name).After)
+	assert.NotEmpty(t, w.locks)
 }

@@ -50,6 +50,9 @@ func (s *saga) openUndo(ctx context.Context, i int) error {
 // not to: every write carries a precondition, and waiting for a lock while
 // holding others could be part of a cycle.
 func (s *saga) undo(ctx context.Context, i int) error {
+	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
+		return s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
+	}
 	if !s.mine() {
 		// Whoever recorded the intent may be about to write the item off.
 		if err := s.takeOver(ctx); err != nil {
@@ -93,6 +96,22 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	})
 }
 
+// inTheWay gives a later change of the same object that is to be taken back before
+// item i, and could not be yet; -1 if there is none.
+func inTheWay(items []api.Item, i int) int {
+	for j := i + 1; j < len(items); j++ {
+		if mayHeal(&items[j]) && identity(items[j].Target) == identity(items[i].Target) {
+			return j
+		}
+	}
+	return -1
+}
+
+func blocked(status *api.TransactionStatus, i, later int) error {
+	return fault.New(fault.Terminal, fault.Blocked, "roll back", Describe(status.Items[i].Target),
+		"item %s, which changed it after this one, is not taken back", status.Items[later].Name)
+}
+
 // share is how much an item of this Transaction may report.
 func (s *saga) share() int { return ShareOf(len(s.txn.Status.Items)) }
 
@@ -118,23 +137,25 @@ func openNextUndo(status *api.TransactionStatus, before int) error {
 	return nil
 }
 
-// unresolvedOr gives up on item i on an error that will not heal, once no request for
-// it can be under way, or when the rollback has had its time. It waits on any other.
+// unresolvedOr gives up on item i on an error that will not heal, or when the rollback
+// has had its time, and waits on any other. A compensation that was sent before, by this
+// process or another, may still land: that is waited for first, but for a server that
+// does not answer.
 func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
+	start := s.txn.Status.RollbackStartTime
+	late := start != nil && s.clock.Now().After(start.Add(Timeout(s.txn)))
+	switch {
+	case !definite(err) && !late:
+		return err
+	case s.sure != i && fault.ClassOf(err) != fault.Unknown && s.settleTime() > 0:
+		return unsettled(Describe(s.txn.Status.Items[i].Target))
+	}
+	s.settled()
 	if definite(err) {
-		// A compensation that was sent before, by this process or another, may still land.
-		if s.sure != i && s.settleTime() > 0 {
-			return unsettled(Describe(s.txn.Status.Items[i].Target))
-		}
-		s.settled()
 		return s.unresolved(ctx, i, err, also...)
 	}
-	start := s.txn.Status.RollbackStartTime
-	if start != nil && s.clock.Now().After(start.Add(Timeout(s.txn))) {
-		return s.unresolved(ctx, i, fault.New(fault.Terminal, fault.DeadlineExceeded, "roll back",
-			Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err), also...)
-	}
-	return err
+	return s.unresolved(ctx, i, fault.New(fault.Terminal, fault.DeadlineExceeded, "roll back",
+		Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err), also...)
 }
 
 // unresolved records that item i cannot be taken back and goes on to the next.

@@ -148,6 +148,11 @@ var scenarios = []struct {
 	{"one object is changed twice and both are taken back", []string{"a1", "b", "a2", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 	}, api.PhaseRolledBack},
+	{"one object is changed twice and the later change is taken back in a recovery", []string{"a1", "a2", "b"}, func(w *world) {
+		refuseB(w)
+		forbidden := fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
+		w.replies["undo a2"] = []reply{{err: forbidden}}
+	}, api.PhaseRolledBack},
 	{"the second change of an object cannot be prepared", []string{"a1", "a2"}, func(w *world) {
 		w.after["do a1"] = func() { w.refuse["save"] = errRefused }
 	}, api.PhaseRolledBack},

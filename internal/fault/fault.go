@@ -40,6 +40,7 @@ const (
 	AlreadyExists       = "AlreadyExists"
 	BeforeImageLost     = "BeforeImageLost"
 	BeforeImageTampered = "BeforeImageTampered"
+	Blocked             = "Blocked"
 	Cancelled           = "Cancelled"
 	DeadlineExceeded    = "DeadlineExceeded"
 	Drifted             = "Drifted"

@@ -137,7 +137,11 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 		return err
 	}
 	summarize(next, s.clock.Now())
-	return s.store(ctx, next)
+	if err := s.store(ctx, next); err != nil {
+		return err
+	}
+	s.know(func(m *memory) { m.waiting = time.Time{} })
+	return nil
 }
 
 // store writes the status as the next version.
@@ -153,7 +157,6 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	}
 	s.heard = sent
 	s.acknowledged(stored)
-	s.know(func(m *memory) { m.waiting = time.Time{} })
 	return nil
 }
 

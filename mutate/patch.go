@@ -107,6 +107,7 @@ func (c Change) contended(fields []fault.Field) error {
 }
 
 func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
+	c.applies = true
 	return c.observeWrite(ctx, record)
 }
 

@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,8 +17,10 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	if record.Before == nil {
 		return Undone{}, nil
 	}
+	made := types.UID("") // of what this call has made
 	for range attempts {
-		undone, err := c.remake(ctx, record.Before)
+		undone, err := c.remake(ctx, record.Before, made)
+		made = cmp.Or(undone.Recreated, made)
 		if late := (*lateError)(nil); errors.As(err, &late) {
 			return undone, late.error
 		}
@@ -36,8 +39,12 @@ func (e *lateError) Unwrap() error { return e.error }
 
 // remake makes the object anew, or goes on where an earlier attempt got to: until
 // its fields have their owners, and it its, the item's manager is on the object.
-func (c Change) remake(ctx context.Context, before *unstructured.Unstructured) (Undone, error) {
+func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (Undone, error) {
 	live, err := Read(ctx, c)
+	if err == nil && made != "" && !sameObject(live, made) {
+		return Undone{}, c.fail(fault.Conflict, fault.Drifted, "re-create", "somebody else has deleted it since it was made anew").
+			WithHint("if it is still wanted, re-create it from its before-image")
+	}
 	if err == nil && sameObject(live, before.GetUID()) && live.GetDeletionTimestamp() == nil {
 		live, err = Read(ctx, c) // One answer may be of before the deletion.
 	}

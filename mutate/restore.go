@@ -40,10 +40,14 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 	if err != nil {
 		return Diverged, err
 	}
-	switch images.Stand() {
-	case snapshot.AtAfter:
+	switch stand := images.Stand(); {
+	case stand == snapshot.AtAfter && c.applies && snapshot.Tracked(live):
+		// The change alters nothing, and its manager would be there: it is made so that
+		// a request which was sent before, and lands late, finds all as it leaves it.
+		return NotApplied, nil
+	case stand == snapshot.AtAfter:
 		return Applied, nil
-	case snapshot.AtBefore:
+	case stand == snapshot.AtBefore:
 		return NotApplied, nil
 	default:
 		return Diverged, nil
@@ -59,9 +63,10 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 		return Undone{}, c.incomplete(record)
 	}
 	var overwritten []fault.Field
+	var restored *snapshot.Restoration // what this call has restored the values of
 	looked := false
 	for range attempts {
-		undone, wrote, err := c.restoreOnce(ctx, record)
+		undone, wrote, err := c.restoreOnce(ctx, record, &restored)
 		overwritten = joined(overwritten, undone.Overwritten)
 		undone.Overwritten = overwritten
 		switch {
@@ -88,8 +93,10 @@ func joined(list, more []fault.Field) []fault.Field {
 	return list
 }
 
-// restoreOnce looks and restores once. It tells whether it has written anything.
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (undone Undone, wrote bool, err error) {
+// restoreOnce looks and restores once. It tells whether it has written anything. Values
+// that were restored before in the same call are not restored again: what has become of
+// them since is somebody else's.
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, restored **snapshot.Restoration) (undone Undone, wrote bool, err error) {
 	live, err := Read(ctx, c)
 	if err != nil {
 		return Undone{}, false, err
@@ -105,9 +112,12 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record) (undone
 		return Undone{}, false, err
 	}
 	wanted := images.Restore()
-	images.Live, err = c.patchValues(ctx, live, wanted.Desired)
-	if err != nil {
+	if *restored != nil {
+		wanted = **restored
+	} else if images.Live, err = c.patchValues(ctx, live, wanted.Desired); err != nil {
 		return Undone{}, false, err
+	} else if images.Live != live {
+		*restored = &wanted
 	}
 	if c.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)

@@ -114,9 +114,9 @@ func Owned(obj *unstructured.Unstructured, ours func(manager string) bool) bool 
 	return false
 }
 
-// tracked reports whether managedFields tell who has written an object: somebody may
+// Tracked reports whether managedFields tell who has written an object: somebody may
 // have cleared them, and of more than ten writers the API server merges the oldest.
-func tracked(obj *unstructured.Unstructured) bool {
+func Tracked(obj *unstructured.Unstructured) bool {
 	return len(obj.GetManagedFields()) > 0 && !Owned(obj, func(manager string) bool { return manager == ancientChanges })
 }
 

@@ -167,7 +167,10 @@ func (f *fixture) collectAgain(ctx context.Context) {
 		f.t.Fatal(err)
 	}
 	if !slices.Contains(txn.GetFinalizers(), metav1.FinalizerDeleteDependents) {
-		f.deleteTransaction(metav1.DeletePropagationForeground)
+		policy := metav1.DeletePropagationForeground
+		if err := f.transactions().Delete(ctx, f.owner.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			f.t.Fatal(err)
+		}
 	}
 }
 

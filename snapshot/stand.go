@@ -29,7 +29,7 @@ func (i Images) Stand() Standing {
 		return Mixed
 	case s.old:
 		return AtBefore
-	case s.set && tracked(i.Live) && !Owned(i.Live, i.Ours):
+	case s.set && Tracked(i.Live) && !Owned(i.Live, i.Ours):
 		return Alike
 	default:
 		return AtAfter

@@ -96,7 +96,8 @@ var acts = []act{
 	}},
 	{"claim", func(a *actors) error {
 		obj := a.target()
-		if live := a.world.server.Get(resourceOf(obj.GroupVersionKind()), namespace, obj.GetName()); live != nil {
+		live := a.world.server.Get(resourceOf(obj.GroupVersionKind()), namespace, obj.GetName())
+		if live != nil && live.Object["data"] != nil { // null would make an owner of what is not there
 			obj.Object["data"] = live.Object["data"]
 		}
 		return a.apply(obj, "gitops")

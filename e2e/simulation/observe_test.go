@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"os"
 	"strings"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"janus.io/janus/internal/apisim"
+	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/judge"
 )
 
@@ -17,7 +17,7 @@ import (
 var kinds = sync.OnceValue(func() []*apisim.Definition {
 	var out []*apisim.Definition
 	for _, file := range []string{"../../deploy/crd/backup.janus.io_transactions.yaml", "testdata/widget.yaml"} {
-		text, err := os.ReadFile(file)
+		text, err := janustest.ReadSource(file)
 		if err != nil {
 			panic(err)
 		}

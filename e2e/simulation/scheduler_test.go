@@ -22,8 +22,14 @@ type scheduler struct {
 type held struct {
 	process    int
 	name, body string
-	turn       chan struct{}
-	end        string // what became of it
+	// send sends it. Who lets it go calls that, and not who waits for the answer, whose
+	// stack would have to grow for it.
+	send func() (*http.Response, error)
+	over chan struct{} // closed when it was sent
+
+	answer *http.Response
+	err    error
+	end    string // what became of it
 }
 
 func newScheduler() *scheduler { return &scheduler{arrived: make(chan struct{}, 1)} }
@@ -32,29 +38,26 @@ func newScheduler() *scheduler { return &scheduler{arrived: make(chan struct{}, 
 func (s *scheduler) wrap(process int) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			h, err := s.hold(process, req)
+			h, err := s.hold(process, req, next)
 			if err != nil {
 				return nil, err
 			}
 			select {
-			case <-h.turn:
+			case <-h.over:
 			case <-req.Context().Done():
-				s.remove(h)
-				return nil, req.Context().Err()
+				if s.remove(h) {
+					return nil, req.Context().Err()
+				}
+				<-h.over // It is being sent, and what ended the context may have come of that.
 			}
-			resp, err := next.RoundTrip(req)
-			if err != nil {
-				h.end = err.Error()
-			} else {
-				h.end = resp.Status
-			}
-			return resp, err
+			return h.answer, h.err
 		})
 	}
 }
 
-func (s *scheduler) hold(process int, req *http.Request) (*held, error) {
-	h := &held{process: process, name: req.Method + " " + req.URL.RequestURI() + " " + req.Header.Get("Impersonate-User"), turn: make(chan struct{})}
+func (s *scheduler) hold(process int, req *http.Request, next http.RoundTripper) (*held, error) {
+	h := &held{process: process, name: req.Method + " " + req.URL.RequestURI() + " " + req.Header.Get("Impersonate-User"), over: make(chan struct{})}
+	h.send = func() (*http.Response, error) { return next.RoundTrip(req) }
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -100,12 +103,25 @@ func (s *scheduler) ready(frozen func(process int) bool) []*held {
 
 // let lets a request go.
 func (s *scheduler) let(h *held) {
-	s.remove(h)
-	close(h.turn)
+	if !s.remove(h) {
+		return
+	}
+	if h.answer, h.err = h.send(); h.err != nil { //nolint:bodyclose // it is closed by whom it is for
+		h.end = h.err.Error()
+	} else {
+		h.end = h.answer.Status
+	}
+	close(h.over)
 }
 
-func (s *scheduler) remove(h *held) {
+// remove takes a request out, and reports whether it still waited.
+func (s *scheduler) remove(h *held) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting = slices.DeleteFunc(s.waiting, func(other *held) bool { return other == h })
+	i := slices.Index(s.waiting, h)
+	if i < 0 {
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	return true
 }

@@ -7,12 +7,8 @@ package simulation
 
 import (
 	"flag"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,48 +17,10 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 150, "how many seeds to run")
-	first  = flag.Uint64("seed", 1, "the first seed")
 	every  = flag.Int("every", 16, "run every so many-th of the single faults, and of the orders of two processes")
 	deep   = flag.Bool("deep", false, "run the pairs of faults too")
 	replay = flag.String("plan", "", "the one plan of a small workload to run, as a failure names it")
 )
-
-// TestSeeds runs random Transactions among random faults and writers. A seed that
-// fails is run again, with what happened, by
-//
-//	go test ./e2e/simulation -run TestSeeds -seeds=1 -seed=SEED -v
-func TestSeeds(t *testing.T) {
-	began := time.Now()
-	var next, calls, failed atomic.Int64
-	var mu sync.Mutex
-	ends := map[string]int{}
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), *seeds) {
-		workers.Go(func() {
-			for n := next.Add(1) - 1; n < int64(*seeds) && failed.Load() < 20; n = next.Add(1) - 1 {
-				p := seeded(*first + uint64(n)) //nolint:gosec // a count of seeds
-				p.keepTrace = *seeds == 1
-				o := simulate(t, p)
-				calls.Add(int64(len(o.calls)))
-				mu.Lock()
-				for _, phase := range o.phases {
-					ends[phase]++
-				}
-				mu.Unlock()
-				if *seeds == 1 {
-					t.Log(strings.Join(o.trace, "\n"))
-				}
-				if len(o.breaches) > 0 {
-					failed.Add(1)
-					t.Errorf("seed %d: %s", p.seed, o)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	t.Logf("%d seeds from %d, %d calls, in %s; Transactions by end: %v", *seeds, *first, calls.Load(), time.Since(began).Round(time.Second), ends)
-}
 
 // What a seed has shown once it must show again, or nobody could look into it.
 func TestOneSeedGivesOneTrace(t *testing.T) {

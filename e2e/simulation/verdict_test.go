@@ -53,8 +53,8 @@ func (w *world) outcome() outcome {
 		o.breaches = append(o.breaches, w.problem)
 	}
 	evidence := judge.Evidence{
-		History: w.history, Calls: o.calls, Canary: canary,
-		CallsSinceFault: len(o.calls) - w.lastFault,
+		History: w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
+		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines,
 	}
 	for i, spec := range w.plan.scenario.transactions {
 		run := judge.Run{Namespace: namespace, Name: transactionName(i), Spec: spec}
@@ -84,12 +84,12 @@ func source(seed, number uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, number)) //nolint:gosec // the same choices for the same seed are the point
 }
 
-// seeded is the plan of a seed.
+// seeded is the plan of a seed. One of three has two machines.
 func seeded(seed uint64) plan {
 	random := source(seed, 2)
 	rates := []float64{0, 0.01, 0.03, 0.1}
 	p := plan{
-		seed: seed, scenario: draw(random), machines: 1 + random.IntN(2), chaotic: 20 + random.IntN(200),
+		seed: seed, scenario: draw(random), machines: 1 + random.IntN(3)/2, chaotic: 20 + random.IntN(200),
 		faultRate: rates[random.IntN(len(rates))], actRate: rates[random.IntN(len(rates))] / 2,
 	}
 	return p

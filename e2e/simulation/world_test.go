@@ -167,10 +167,10 @@ func (w *world) replaceCrashed(ctx context.Context) error {
 	return nil
 }
 
-// idle lets time pass until something happens, or a machine that stands still goes
-// on.
+// idle lets time pass until something happens, or a machine that stands still goes on,
+// or a crashed one is replaced: not much later than Janus remembers what has ended.
 func (w *world) idle() {
-	wait := time.Hour
+	wait := 5 * time.Minute
 	for process := range w.frozen {
 		if w.isFrozen(process) {
 			wait = min(wait, time.Until(w.frozen[process]))

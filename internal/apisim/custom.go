@@ -30,14 +30,7 @@ func newCustomShape(gvk schema.GroupVersionKind, s *structural) *customShape {
 func (s *customShape) empty() content { return s.blank }
 
 func (s *customShape) decode(body []byte, strict bool) (content, []error, error) {
-	obj := content{}
-	var strictErrors []error
-	var err error
-	if strict {
-		strictErrors, err = kjson.UnmarshalStrict(body, &obj)
-	} else {
-		err = unmarshal(body, &obj)
-	}
+	obj, strictErrors, err := decodeObject(body, strict)
 	if err != nil {
 		return nil, nil, &decodeError{&s.gvk, err}
 	}
@@ -60,6 +53,21 @@ func (s *customShape) decode(body []byte, strict bool) (content, []error, error)
 		strictErrors = append(strictErrors, fmt.Errorf("unknown field %q", path))
 	}
 	return obj, strictErrors, nil
+}
+
+// decodeObject reads an object that is of no Go type. The strict errors are keys that
+// repeat.
+func decodeObject(body []byte, strict bool) (obj content, strictErrors []error, err error) {
+	if obj, ok := parsed(body); ok {
+		return obj, nil, nil
+	}
+	obj = content{}
+	if strict {
+		strictErrors, err = kjson.UnmarshalStrict(body, &obj)
+	} else {
+		err = unmarshal(body, &obj)
+	}
+	return obj, strictErrors, err
 }
 
 func (s *customShape) adopt(obj content) (content, bool) {

@@ -118,10 +118,19 @@ func (m *fieldManager) blank() content {
 // owned gives obj the owners that it has after a write that is no apply. It may change
 // obj's metadata.
 func (r *request) owned(live *stored, obj content) content {
+	if r.ownerless() {
+		delete(ownMetadata(obj), "managedFields")
+		return obj
+	}
 	m := r.fieldManager(r.kind, r.subresource)
 	out := m.update(live, obj, r.manager)
 	r.fresh, r.freshOf = m.fresh, obj
 	return out
+}
+
+// ownerless reports whether the test wants no managedFields of the object.
+func (r *request) ownerless() bool {
+	return r.options.Ownerless != nil && r.options.Ownerless(r.kind.groupResource(), r.name)
 }
 
 // isSame reports whether two maps are one.

@@ -1,10 +1,6 @@
 package apisim
 
-import (
-	"maps"
-
-	kjson "sigs.k8s.io/json"
-)
+import "maps"
 
 // merged gives an object with a JSON merge patch applied. Neither is changed. What is
 // not touched is shared.
@@ -53,8 +49,8 @@ func withoutNulls(x any) any {
 // mergedQuickly applies a merge patch without going through JSON. It reports failure
 // where the long way is needed to tell what is wrong.
 func (r *request) mergedQuickly(old *stored) (content, bool) {
-	patch := content{}
-	if found, err := kjson.UnmarshalStrict(r.body, &patch); err != nil || len(found) > 0 {
+	patch, ok := parsed(r.body)
+	if !ok {
 		return nil, false
 	}
 	obj := merged(old.content, patch)

@@ -157,6 +157,9 @@ func (r *request) apply(old *stored) (*stored, bool, error) {
 	if old == nil && r.subresource != "" {
 		return nil, false, apierrors.NewNotFound(r.kind.groupResource(), r.name)
 	}
+	if r.ownerless() {
+		return nil, false, unmodelled("an apply to an object without managedFields")
+	}
 	r.applied = true
 	applied, err := r.configuration()
 	if err != nil {
@@ -184,6 +187,9 @@ func (r *request) apply(old *stored) (*stored, bool, error) {
 
 // configuration reads the body of an apply. Integers must not become floats.
 func (r *request) configuration() (content, error) {
+	if applied, ok := parsed(r.body); ok {
+		return applied, nil
+	}
 	var applied content
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.body, &applied); err == nil {
 		return applied, nil

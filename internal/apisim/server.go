@@ -3,7 +3,6 @@ package apisim
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -29,6 +28,9 @@ type Options struct {
 	CRDs []*Definition
 	// Namespaces exist from the beginning, besides default.
 	Namespaces []string
+	// Objects exist from the beginning, in one of these namespaces, as another Server
+	// has stored them, but with uids and resourceVersions of this one.
+	Objects []*unstructured.Unstructured
 	// Allowed is asked about every request but those for discovery, and by
 	// SelfSubjectAccessReviews. Nil allows everything. It must not call the Server.
 	Allowed func(Access) bool
@@ -40,6 +42,10 @@ type Options struct {
 	Observe func(Change)
 	// CollectAtOnce does [Server.Collect] after every write that could give rise to it.
 	CollectAtOnce bool
+	// Ownerless says of which objects no managedFields are kept, where a test looks at
+	// none of them: to keep them is the greater part of the work of a write. Nil keeps
+	// all, as a real server does. Such an object cannot be applied.
+	Ownerless func(resource schema.GroupResource, name string) bool
 }
 
 // Access is something that somebody wants to do.
@@ -107,34 +113,10 @@ func New(options Options) *Server {
 	for _, namespace := range append([]string{metav1.NamespaceDefault}, options.Namespaces...) {
 		s.addNamespace(namespace)
 	}
+	for _, obj := range options.Objects {
+		s.addObject(obj)
+	}
 	return s
-}
-
-// firstVersion is about where a real server is that has made its own objects.
-const firstVersion = 1000
-
-// addNamespace makes a namespace as an administrator would.
-func (s *Server) addNamespace(name string) {
-	k := s.kinds[namespaces]
-	obj, _, err := k.shape.decode([]byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`"}}`), false)
-	if err != nil {
-		panic(err)
-	}
-	r := &request{Server: s, verb: "create", kind: k, name: name, user: administrator, manager: "apisim"}
-	if _, err := r.createObject(obj); err != nil {
-		panic(err)
-	}
-}
-
-// addDefinition makes a CustomResourceDefinition whose kind is served already.
-func (s *Server) addDefinition(d *Definition) {
-	obj := maps.Clone(d.object)
-	m := ownMetadata(obj)
-	m["uid"], m["creationTimestamp"], m["generation"] = s.uid(), s.timestamp(), int64(1)
-	s.starting = true
-	r := &request{Server: s, verb: "create", kind: s.kinds[definitions], name: nameOf(obj), user: administrator}
-	r.put(obj)
-	s.starting = false
 }
 
 var definitions = crdKind.GroupVersion().WithResource("customresourcedefinitions")

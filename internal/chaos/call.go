@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -99,9 +100,10 @@ func callOf(req *http.Request, body []byte, names func(string) string) Call {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	if len(body) > 0 && json.Unmarshal(body, &sent) == nil {
+	create := req.Method == http.MethodPost && c.Name == ""
+	if (create || bytes.Contains(body, []byte("dryRun"))) && json.Unmarshal(body, &sent) == nil {
 		c.DryRun = c.DryRun || len(sent.DryRun) > 0
-		if req.Method == http.MethodPost && c.Name == "" {
+		if create {
 			c.Name = sent.Metadata.Name
 		}
 	}

@@ -89,7 +89,8 @@ func (t *transport) send(req *http.Request, n int, c Call, fault Fault) (*http.R
 	case FailedApplied:
 		return status(req, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), nil
 	case TimedOutApplied:
-		return status(req, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, 0), nil
+		// It asks for a repetition, as the API server does when a request takes too long.
+		return status(req, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, 1), nil
 	case Stale:
 		if stale && older.code == http.StatusNotFound {
 			return status(req, http.StatusNotFound, metav1.StatusReasonNotFound, 0), nil

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -88,23 +87,4 @@ func Together(t *testing.T, limit int, names []string, run func(t *testing.T, i 
 		})
 	}
 	all.Wait()
-}
-
-// EndedAcross waits until a Transaction has reached a final phase and Janus, if it
-// crashed, was replaced.
-func (e *Env) EndedAcross(wire *Wire, transaction string, replace func()) *api.Transaction {
-	e.t.Helper()
-	replaced := false
-	return e.Await(transaction, "ended", func(t *api.Transaction) bool {
-		select {
-		case <-wire.Crashed():
-			if !replaced {
-				replaced = true
-				replace()
-				return false
-			}
-		default:
-		}
-		return t.Status.Phase.Terminal()
-	})
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -237,6 +238,15 @@ func TestLostWritesAreFound(t *testing.T) {
 			rollBack(hooks{"open0": func(w *world) {
 				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
 			}})},
+		{"a rollback over what somebody else has applied since", NoLostWrite, `changed .data.color from "blue" to "red", and somebody else had written "blue" @`,
+			rollBack(hooks{"open0": func(w *world) {
+				w.foreign(mapA, "somebody", func(o tree) {
+					meta := o["metadata"].(tree)
+					entries, _ := meta["managedFields"].([]any)
+					claim := tree{"manager": "gitops", "operation": "Apply", "fieldsV1": tree{"f:data": tree{"f:color": tree{}}}}
+					meta["managedFields"] = append(slices.Clone(entries), claim)
+				})
+			}})},
 		{"a rollback of what no change had changed", NoLostWrite, `changed .data.note from "mine" to nothing, which no change of the Transaction had changed`,
 			rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }, "-undo0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["data"] = copyOf(w.images[0])["data"] })
@@ -299,6 +309,11 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			}})},
 		{"a change without a lock", LockExclusion, "while its lock shop/janus-lock-a was held by nobody",
 			commit(hooks{"do0": func(w *world) { w.remove(lockOf(mapA), "") }})},
+		{"a lock in another place", LockExclusion, "its lock is away/janus-lock-a, where no Transaction of another namespace looks for it",
+			commit(hooks{"do0": func(w *world) {
+				w.evidence.Home = "janus-system"
+				w.checkpoint(func(s tree) { s["items"].([]any)[0].(tree)["lockLease"] = "away/janus-lock-a" })
+			}})},
 		{"a lock that is given back too early", LockExclusion, "its lock shop/leases.coordination.k8s.io/janus-lock-c@116 was deleted by DELETE leases/janus-lock-c#0 while it was Committing",
 			commit(hooks{"do1": func(w *world) { w.remove(lockOf(mapC), "") }, "-do3": func(w *world) { w.lock(mapC, txnUID, 0); w.do(3) }})},
 		{"a change under another's lock", LockExclusion, "while its lock shop/janus-lock-a was held by shop/txn/" + other,
@@ -372,6 +387,7 @@ func TestOtherIdentitiesAreFound(t *testing.T) {
 		{"a Transaction written as the ServiceAccount", Identity, "is about shop/transactions.backup.janus.io/txn, which is Janus' own", call(chaos.Call{Method: "PUT", User: account}, txn)},
 		{"a lock taken as the ServiceAccount", Identity, "is about shop/leases.coordination.k8s.io/janus-lock-a, which is Janus' own", call(chaos.Call{Method: "POST", User: account}, lockOf(mapA))},
 		{"a before-image read as the ServiceAccount", Identity, "is about shop/configmaps/txn-rollback, which is Janus' own", call(chaos.Call{Method: "GET", User: account}, imagesOf)},
+		{"a read of everything as Janus", Identity, "GET configmaps#0 reads all configmaps", call(chaos.Call{Method: "GET"}, Ref{"configmaps", ns, ""})},
 		{"a write of another object as Janus", Identity, "writes shop/configmaps/elsewhere as Janus itself", call(chaos.Call{Method: "POST"}, other)},
 	} {
 		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })

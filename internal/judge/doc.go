@@ -17,7 +17,8 @@
 //     known by its field manager alone. A deletion has none: it counts as somebody
 //     else's.
 //   - A write of somebody else that changes no value, such as an apply of the value that
-//     a change has set, counts for owners and not for values.
+//     a change has set, counts for owners, and for values where a rollback takes that
+//     value away; not in lists.
 //   - Which lists have keys is known for Kubernetes' own and from Evidence.ListKeys; any
 //     other is one value. An explicit null is the same as nothing.
 //   - What the API server sets by itself beside a change is held against a rollback as

@@ -40,7 +40,7 @@ func (c *trial) judgeBound() {
 	for _, r := range c.runs {
 		items += len(r.Items)
 	}
-	if bound := Bound(items); c.CallsSinceFault > bound {
+	if bound := Bound(items) * max(1, c.Processes); c.CallsSinceFault > bound {
 		c.breach(Termination, "%d requests were made after the last fault for %d items, more than %d", c.CallsSinceFault, items, bound)
 	}
 }

@@ -50,9 +50,14 @@ type Evidence struct {
 	Texts map[string]string // what Janus has said elsewhere, by name: its log, its metrics
 	// Canary is a value that only Secrets may hold; empty means none.
 	Canary string
+	// Home is the namespace of Janus itself; empty if it is not known.
+	Home string
 	// CallsSinceFault is how many calls Janus has made after the last fault until the
 	// last Transaction ended.
 	CallsSinceFault int
+	// Processes is how many processes work on the same Transactions at once; zero means
+	// one.
+	Processes int
 	// ClocksTurned is set when somebody has turned the clock of a process: what it
 	// has written about times then proves nothing.
 	ClocksTurned bool

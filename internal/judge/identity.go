@@ -15,6 +15,9 @@ func (c *trial) judgeIdentity() {
 			continue
 		}
 		if call.Name == "" {
+			if call.User == "" && call.Method == "GET" && (call.Resource == "configmaps" || call.Resource == "secrets") {
+				c.breach(Identity, "%s reads all %s, and not only what is Janus' own, as Janus itself", call.At, call.Resource)
+			}
 			continue
 		}
 		ref := refOf(call)

@@ -39,6 +39,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeCommit(r)
 			c.judgeRollback(r)
 			c.judgeUnresolved(r)
+			c.judgePlaces(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

@@ -123,16 +123,43 @@ func (c *trial) holds(r *run, name string, revision int64) (string, bool) {
 	return holder, !seen
 }
 
+// judgePlaces: a lock is where everybody looks for it, in the namespace of its target
+// or in that of Janus, and not where the Transaction is.
+func (c *trial) judgePlaces(r *run) {
+	s := r.end()
+	if s == nil || c.Home == "" {
+		return
+	}
+	for i := range min(len(s.items), len(r.Items)) {
+		place, _, _ := strings.Cut(s.items[i].lease, "/")
+		if place != "" && place != r.Items[i].Namespace && place != c.Home {
+			c.breach(LockExclusion, "%s: its lock is %s, where no Transaction of another namespace looks for it", r.named(i), s.items[i].lease)
+		}
+	}
+}
+
 // judgeReleased: nobody takes the lock of a Transaction away that is at work.
 func (c *trial) judgeReleased(r *run) {
 	for _, w := range c.writes {
 		if w.Method != "DELETE" || w.made == nil || !isLock(w.ref) || w.made.before == nil || !lease(w.made.before).heldBy(r) {
 			continue
 		}
-		if s := r.before(w.made.Revision); s != nil && s.atWork() && r.gone == nil {
+		if s := r.before(w.made.Revision); s != nil && s.atWork() && r.gone == nil && !c.moved(r, w) {
 			c.breach(LockExclusion, "%s: its lock %s@%d was deleted by %s while it was %s (@%d) with %s", r, w.ref, w.made.Revision, w.At, s.phase, s.Revision, s.states())
 		}
 	}
+}
+
+// moved reports whether a lock that was deleted in one place is held in the other.
+func (c *trial) moved(r *run, w *write) bool {
+	for ref, o := range c.objects {
+		if ref != w.ref && ref.Resource == leases && ref.Name == w.ref.Name {
+			if v := o.at(w.made.Revision); v != nil && lease(v).heldBy(r) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // atWork reports whether a Transaction has changes to make or to take back.

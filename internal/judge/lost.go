@@ -165,8 +165,8 @@ func (c *trial) changedBy(r *run, until *write) []change {
 	return out
 }
 
-// lastWriter finds somebody else who wrote, after the first change of a Transaction,
-// what a rollback overwrites.
+// lastWriter finds somebody else who wrote, or applied as it was, after the first change
+// of a Transaction, what a rollback overwrites.
 func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any) {
 	var last *version
 	var wrote any
@@ -179,8 +179,11 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 			begun = begun || v.by != nil && v.by.role == do
 			continue
 		}
-		if !begun || v.before == nil || v.Deleted {
-			continue
+		if !begun || v.before == nil || v.Deleted || v.terminating() || c.repeatedAround(r, c.objects[w.ref], v) {
+			continue // What is on its way out takes with it what is written to it.
+		}
+		if v.asserts(overwritten.path) {
+			last, wrote = v, valueIn(c.merged(v), overwritten.path)
 		}
 		for _, d := range differences(c.merged(v.before), c.merged(v)) {
 			if reaches(d.path, overwritten.path) {

@@ -57,15 +57,6 @@ func (r *run) writesFields(i int) bool {
 	return r.Spec.Changes[i].Type == api.Update || r.Spec.Changes[i].Type == api.Patch
 }
 
-// standing is what a target ought to be when a Transaction has been taken back.
-type standing struct {
-	base *version // before the first write; nil if it was not there
-	want map[string]any
-	// written tells whether others have written values since, touched whether they
-	// have written at all, remade whether the object is another by now.
-	written, touched, remade bool
-}
-
 // judgeTakenBack holds the end of a target against what it was, with what others
 // have written since.
 func (c *trial) judgeTakenBack(r *run, target Ref, excused []string) {
@@ -98,121 +89,6 @@ func revisionOf(v *version) int64 {
 		return 0
 	}
 	return v.Revision
-}
-
-// standing follows what others have done to a target since the first write of a
-// Transaction; ok is false if it has written nothing.
-func (c *trial) standing(r *run, o *object) (standing, bool) {
-	var s standing
-	if o == nil {
-		return s, false
-	}
-	first := 0
-	for ; first < len(o.versions) && !o.versions[first].of(r); first++ {
-	}
-	if first == len(o.versions) {
-		return s, false
-	}
-	own := o.versions[first].Revision
-	first = c.perhapsDeleted(r, o, first)
-	s.base = o.versions[first].before
-	s.want = c.merged(s.base)
-	shared := true        // with the version it comes from
-	created := ""         // the uid of an object that a change has made
-	var between *standing // what it was before others made an object in its place
-	for _, v := range o.versions[first:] {
-		if v.Revision < own {
-			continue
-		}
-		switch {
-		case v.of(r):
-			if v.by != nil && v.by.Method == "POST" && v.by.role == do {
-				created = v.uid
-			}
-			continue
-		case v.terminating() && v.endedBy().of(r) && !v.Deleted, v.Deleted && c.bereaved(r, v):
-			continue
-		case v.Deleted && between != nil:
-			s, between, shared = *between, nil, true
-			s.touched, s.written = true, true
-		case v.Deleted:
-			s.touched, s.written = true, true
-			if v.uid != created {
-				s.want, shared = nil, true
-			}
-		case v.before == nil:
-			was := s
-			between = &was
-			s.touched, s.written = true, true
-			s.want, shared = c.merged(v), true
-			s.base = nil
-		default:
-			s.touched = true
-			if v.uid == created {
-				continue
-			}
-			for _, d := range differences(c.merged(v.before), c.merged(v)) {
-				if shared {
-					s.want, shared = copied(s.want), false
-				}
-				s.written = true
-				s.want = with(s.want, d.path, d.now)
-			}
-		}
-	}
-	return s, true
-}
-
-// perhapsDeleted gives where the standing of a target begins whose first write by the
-// Transaction, at a position, is that it was made anew. Somebody else deleted it after
-// it was prepared. Of a request that got no answer nobody can tell then whether that was
-// its doing.
-func (c *trial) perhapsDeleted(r *run, o *object, first int) int {
-	w := o.versions[first].by
-	if w == nil || w.role != undo || w.Method != "POST" || w.item < 0 || r.Spec.Changes[w.item].Type != api.Delete {
-		return first
-	}
-	prepared := r.reached(w.item, api.ItemPrepared)
-	for i, v := range o.versions[:first] {
-		if prepared != nil && prepared.items[w.item].before != nil && v.Deleted && v.uid == prepared.items[w.item].before.uid {
-			return endBegan(o, i)
-		}
-	}
-	return first
-}
-
-// endBegan is where the deletion of an object began that was gone at a position.
-func endBegan(o *object, at int) int {
-	for at > 0 && o.versions[at-1].terminating() {
-		at--
-	}
-	return at
-}
-
-// of reports whether a Transaction has made a version, be it that an object which it
-// had deleted was gone at last.
-func (v *version) of(r *run) bool {
-	return v.by.of(r) || v.ownEnd && v.endedBy().of(r)
-}
-
-func (w *write) of(r *run) bool { return w != nil && w.run == r }
-
-// bereaved reports whether an object went because the Transaction has deleted its
-// owner, and was to be deleted by it, too.
-func (c *trial) bereaved(r *run, end *version) bool {
-	if end.before == nil {
-		return false
-	}
-	for _, e := range list(end.before.Object.Object, "metadata", "ownerReferences") {
-		owner, _ := e.(map[string]any)
-		for i := range r.Items {
-			s := r.reached(i, api.ItemCommitting)
-			if r.Spec.Changes[i].Type == api.Delete && s != nil && s.items[i].before != nil && s.items[i].before.uid == str(owner, "uid") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // departures lists where an object is not as it ought to be. was of each is what it

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -108,44 +106,6 @@ const refused = `
 - {target: {apiVersion: v1, kind: ConfigMap, name: refused-b}, type: Create, content: {data: {a: b}}}
 `
 
-const refusal = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
-  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
-  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec:
-  policyName: NAMESPACE
-  validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
-`
-
-// refuse makes the last change fail, but not its dry run.
-func (s *scene) refuse() {
-	s.Apply(strings.ReplaceAll(refusal, "NAMESPACE", s.Namespace))
-	s.t.Cleanup(func() {
-		admission := s.Kube.AdmissionregistrationV1()
-		_ = admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), s.Namespace, metav1.DeleteOptions{})
-		_ = admission.ValidatingAdmissionPolicies().Delete(context.Background(), s.Namespace, metav1.DeleteOptions{})
-	})
-	s.Until("the policy is in force", func() bool {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-probe"}}
-		_, err := s.Kube.CoreV1().ConfigMaps(s.Namespace).Create(s.t.Context(), probe, metav1.CreateOptions{})
-		return apierrors.IsForbidden(err)
-	})
-	err := s.Kube.CoreV1().ConfigMaps(s.Namespace).Delete(s.t.Context(), "refused-probe", metav1.DeleteOptions{})
-	if !apierrors.IsNotFound(err) {
-		require.NoError(s.t, err)
-	}
-}
-
 // evidence collects what there is of a run that has ended.
 func (s *scene) evidence(txn *api.Transaction) judge.Evidence {
 	run := judge.Run{Namespace: s.Namespace, Name: txn.Name, UID: txn.UID, Spec: txn.Spec}
@@ -184,7 +144,7 @@ func TestACommitIsClean(t *testing.T) {
 
 func TestARollbackIsClean(t *testing.T) {
 	s := newScene(t)
-	s.refuse()
+	s.Refuse()
 	s.processes()
 	s.Submit("txn", changes+refused)
 	s.judged(api.PhaseRolledBack)
@@ -194,7 +154,7 @@ func TestACrashIsClean(t *testing.T) {
 	for _, key := range []string{"PATCH configmaps/a", "POST configmaps/made", "DELETE configmaps/gone", "PUT transactions/txn/status"} {
 		t.Run(key, func(t *testing.T) {
 			s := newScene(t, chaos.Injection{At: chaos.At{Key: key, Nth: 0}, Fault: chaos.CrashAfter})
-			s.refuse()
+			s.Refuse()
 			s.processes()
 			s.Submit("txn", changes+refused)
 			s.judged(api.PhaseRolledBack)
@@ -222,7 +182,7 @@ func TestAForeignWriteIsClean(t *testing.T) {
 	} {
 		t.Run(c.patch, func(t *testing.T) {
 			s = newScene(t, chaos.Injection{At: chaos.At{Key: "POST services/svc"}, Act: write(c.patch)})
-			s.refuse()
+			s.Refuse()
 			s.processes()
 			s.Submit("txn", changes+refused)
 			s.judged(c.want)

@@ -123,28 +123,51 @@ func finds(v any, forms []string) string {
 // leaks reports whether a request or an answer has one of some forms; of a
 // Transaction, outside of its spec.
 func leaks(content []byte, forms []string, transaction bool) bool {
-	found := false
-	for _, form := range forms {
-		found = found || bytes.Contains(content, []byte(form))
-	}
-	if !found || !transaction {
+	if found := hasAny(content, forms); !found || !transaction {
 		return found
 	}
 	return leaksBesideSpec(content, forms)
 }
 
 func leaksBesideSpec(content []byte, forms []string) bool {
-	var object map[string]any
+	var object map[string]json.RawMessage
 	if json.Unmarshal(content, &object) != nil {
 		return true
 	}
-	if items, ok := object["items"].([]any); ok {
+	delete(object, "spec")
+	for name, value := range object {
+		if finds(name, forms) != "" || leaksIn(name, value, forms) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaksIn looks at one field of a Transaction, or of a list of them. It is decoded only
+// if a text in it could be other than it is written.
+func leaksIn(name string, value []byte, forms []string) bool {
+	if name != "items" && bytes.IndexByte(value, '\\') < 0 && !hasAny(value, forms) {
+		return false
+	}
+	var decoded any
+	if json.Unmarshal(value, &decoded) != nil {
+		return true
+	}
+	if items, ok := decoded.([]any); ok && name == "items" {
 		for _, item := range items {
 			if of, ok := item.(map[string]any); ok {
 				delete(of, "spec")
 			}
 		}
 	}
-	delete(object, "spec")
-	return finds(object, forms) != ""
+	return finds(decoded, forms) != ""
+}
+
+func hasAny(content []byte, forms []string) bool {
+	for _, form := range forms {
+		if bytes.Contains(content, []byte(form)) {
+			return true
+		}
+	}
+	return false
 }

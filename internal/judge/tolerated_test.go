@@ -62,6 +62,12 @@ func TestWhatOthersDoIsNoBreach(t *testing.T) {
 		"the new value is there before the change is sent": commit(hooks{"do0": func(w *world) {
 			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "blue" })
 		}, "-do0": nothing}),
+		"the stand-in of a lock goes": commit(hooks{"do1": func(w *world) {
+			standIn := lockOf(mapC)
+			standIn.Namespace = "janus-system"
+			w.send("POST", standIn, chaos.Call{}, "Lease", func(o tree) { o["spec"] = copyOf(w.live[lockOf(mapC)])["spec"] })
+			w.remove(standIn, "")
+		}}),
 		"the change is written over after the commit": commit(hooks{"after": yellow}),
 		"all is deleted with the namespace": rollBack(hooks{"after": func(w *world) {
 			for ref := range w.live {

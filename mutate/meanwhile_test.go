@@ -1,0 +1,68 @@
+package mutate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
+)
+
+// Between the values and the owners somebody removes what was restored: it looks as the
+// change left it.
+func TestWhatSomebodyRemovesAfterItWasRestoredStaysRemoved(t *testing.T) {
+	e := newEnv(t)
+	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue, size: small}}")
+	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}").done()
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 2 {
+			e.merge("somebody", i.object, `{"data":{"size":null}}`)
+		}
+	})
+	require.NoError(t, i.undo())
+	i.sent("GET PATCH PATCH GET PATCH")
+	assert.Equal(t, map[string]any{"color": "blue"}, value(t, i.now(), "data"))
+	assert.True(t, owns(i.now(), "kubectl", ".data.color"), "%v", entries(i.now()))
+}
+
+func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	i.wire.requests()
+	i.wire.set(func(n int) {
+		if n == 3 {
+			e.remove(i.object)
+		}
+	})
+	fails(t, i.undo(), fault.Conflict, fault.Drifted, "somebody else has deleted it since it was made anew")
+	assert.Nil(t, i.now())
+}
+
+// A deletion does not say whose it is. Before the first request it is not ours, and a
+// rollback is not to make anew what somebody else has wanted gone.
+func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
+	e := newEnv(t)
+	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {color: blue}}")
+	i := e.prepare(0, api.Delete, settings)
+	e.askToRemove(obj)
+	i.change.Fresh = true
+	fails(t, i.do(), fault.Conflict, fault.Drifted, "somebody else has deleted it since it was prepared", "example.com/held")
+	i.change.Fresh = false
+	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	e.edit(obj, `[{"op":"remove","path":"/metadata/finalizers"}]`)
+}
+
+// A request that was sent before may still land: it must find its manager there.
+func TestAPatchThatAltersNothingIsNotTakenToBeMade(t *testing.T) {
+	e := newEnv(t)
+	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
+	e.merge("somebody", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
+	i.finds(mutate.NotApplied)
+	require.Error(t, i.do(), "the annotation is drift")
+}

@@ -103,7 +103,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	case Diverged:
 		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
 	case Applying:
-		s.unsure()
+		s.unsure(i)
 		return s.send(ctx, i)
 	}
 	if s.txn.Spec.Changes[i].Type == api.Create {
@@ -143,16 +143,16 @@ func (s *saga) send(ctx context.Context, i int) error {
 	err = s.Changes.Do(ctx, in)
 	switch {
 	case err == nil:
-		s.unsure() // Should the record get lost, a refusal of another attempt proves nothing.
+		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
 		return s.committed(ctx, i)
 	case isJournal(err):
 		return err
-	case definite(err) && s.sure == i:
+	case definite(err) && s.sure[i]:
 		return s.reject(ctx, i, err)
 	case definite(err):
 		return s.refused(ctx, in, err)
 	case fault.ClassOf(err) == fault.Unknown, fault.Is(err, fault.Terminating):
-		s.unsure()
+		s.unsure(i)
 	}
 	return err
 }

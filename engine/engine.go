@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ const (
 // until it ends, has to wait, or ctx is done. A step in hand is finished even
 // when ctx is done.
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
-	s := &saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}
+	s := &saga{Engine: e, txn: t, fresh: -1, heard: e.clock.Now()}
 	s.meet()
 	for ctx.Err() == nil {
 		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
@@ -85,7 +86,7 @@ type saga struct {
 	*Engine
 	txn   *api.Transaction // as the API server last stored it
 	fresh int              // the item whose intent this run recorded and has not acted on
-	sure  int              // as in memory
+	sure  items            // as in memory
 	heard time.Time        // when the API server last had what this run goes on from, or a little before
 	gone  bool             // the Transaction has been let go
 }
@@ -173,7 +174,7 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 // intent gives the Intent of an item from what this run goes on from.
 func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in, err := intentOf(s.txn, i, state)
-	in.fresh = s.sure == i
+	in.fresh = s.sure[i]
 	in.confirm, in.mayCreate = s.confirm, func() error { return s.mayCreate(i) }
 	return in, err
 }
@@ -190,7 +191,7 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 	s.opened(&s.txn.Status, &stored.Status)
 	s.txn = stored
 	s.know(func(m *memory) {
-		m.sure, m.version = s.sure, stored.ResourceVersion
+		m.sure, m.version = maps.Clone(s.sure), stored.ResourceVersion
 		if stored.Status.RollbackRef != nil {
 			m.images = stored.Status.RollbackRef
 		}

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"context"
+	"maps"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -16,6 +13,9 @@ import (
 // so any more. A creation demands nothing but that the object does not exist. So
 // one that may be under way is waited for before it is sent again, and what it may
 // have left after the end is looked for.
+
+// items are some of the items of a Transaction.
+type items map[int]bool
 
 // memory is what this process knows of a Transaction that its status does not tell.
 type memory struct {
@@ -28,10 +28,10 @@ type memory struct {
 	// loose is set while locks or before-images may be there that no checkpoint of this
 	// process covers.
 	loose bool
-	// sure is the item whose open intent this process has recorded, with no request
-	// for it under way that has not been answered, as long as the Transaction has this
-	// resourceVersion; -1 if there is none.
-	sure    int
+	// sure are the items whose open intents this process has recorded, with no request
+	// for them that has taken effect or may yet, as long as the Transaction has this
+	// resourceVersion.
+	sure    items
 	version string
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
@@ -49,7 +49,7 @@ func (s *saga) know(change func(m *memory)) {
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
 	if !ok {
-		m = &memory{sure: -1, txn: s.txn}
+		m = &memory{txn: s.txn}
 		s.memories[s.txn.UID] = m
 	}
 	change(m)
@@ -69,11 +69,11 @@ func (s *saga) meet() {
 	}
 	switch phase := s.txn.Status.Phase; {
 	case ok && m.version == s.txn.ResourceVersion:
-		s.sure = m.sure
+		s.sure = maps.Clone(m.sure)
 	case ok, phase == "", phase == api.PhasePending:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
-		s.memories[s.txn.UID] = &memory{sure: -1, txn: s.txn, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
+		s.memories[s.txn.UID] = &memory{txn: s.txn, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
 	}
 }
 
@@ -92,21 +92,29 @@ func (s *saga) mine() (yes bool) {
 	return yes
 }
 
-// opened notes that this process has recorded an intent and has not acted on it.
+// opened notes which intents this process has recorded and has not acted on.
 func (s *saga) opened(before, after *api.TransactionStatus) {
-	for i := range after.Items {
-		open := after.Items[i].State == api.ItemCommitting || after.Items[i].State == api.ItemRollingBack
-		if open && i < len(before.Items) && before.Items[i].State != after.Items[i].State {
-			s.sure = i
+	sure := items{}
+	for i := range min(len(before.Items), len(after.Items)) {
+		state := after.Items[i].State
+		switch open := state == api.ItemCommitting || state == api.ItemRollingBack; {
+		case open && before.Items[i].State != state:
+			sure[i] = true
 			s.know(func(m *memory) { m.asked = time.Time{} })
+		case open && s.sure[i]:
+			sure[i] = true
 		}
 	}
+	s.sure = sure
 }
 
-// unsure notes that a request for the item in hand may be under way.
-func (s *saga) unsure() {
-	s.sure = -1
-	s.know(func(m *memory) { m.sure, m.asked = -1, time.Time{} })
+// unsure notes that a request for an item has taken effect, or may.
+func (s *saga) unsure(i int) {
+	delete(s.sure, i)
+	s.know(func(m *memory) {
+		delete(m.sure, i)
+		m.asked = time.Time{}
+	})
 }
 
 // doubt notes that a creation of a lock or a before-image may be under way.
@@ -153,7 +161,7 @@ func unsettled(what string) error {
 
 // mayCreate is asked before the object of item i is created, or created again.
 func (s *saga) mayCreate(i int) error {
-	if s.sure == i || s.settleTime() <= 0 {
+	if s.sure[i] || s.settleTime() <= 0 {
 		return nil
 	}
 	return unsettled(Describe(s.txn.Status.Items[i].Target))
@@ -176,140 +184,4 @@ func (s *saga) doubtTime() (left time.Duration) {
 		}
 	})
 	return left
-}
-
-// lookBack lets go of what was made for a Transaction that has ended and was not
-// there, or not known, when it did: by this process, which was late; by a request of
-// its own that was under way; or by a process that has died since.
-func (s *saga) lookBack(ctx context.Context, gone bool) Result {
-	s.mu.Lock()
-	m, ok := s.memories[s.txn.UID]
-	s.mu.Unlock()
-	if !ok {
-		return Result{}
-	}
-	wait := s.doubtTime()
-	if s.txn.DeletionTimestamp != nil && !gone {
-		wait = 0 // What is left keeps it from going.
-	}
-	if m.loose || !m.doubt.IsZero() && wait <= 0 {
-		named := s.txn.Status.RollbackRef != nil
-		if !named && m.images != nil {
-			s.txn = s.txn.DeepCopy()
-			s.txn.Status.RollbackRef = m.images
-		}
-		if err := s.letGo(ctx, named && s.txn.DeletionTimestamp == nil && !gone); err != nil {
-			return Result{Err: err}
-		}
-	}
-	if wait > 0 {
-		return Result{After: wait}
-	}
-	s.forget()
-	return Result{}
-}
-
-// Vanished lets go of what this process has made for a Transaction of that name that is
-// gone: it was late with it, and another process has let it go.
-func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result {
-	for _, t := range e.takenFor(name) {
-		s := &saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}
-		if wait := s.missTime(); wait > 0 {
-			return Result{After: wait}
-		}
-		if result := s.lookBack(context.WithoutCancel(ctx), true); result != (Result{}) {
-			return result
-		}
-	}
-	return Result{}
-}
-
-// missTime is how much longer a Transaction must be found to be gone before that is
-// believed: a server that is behind may not know of it.
-func (s *saga) missTime() (left time.Duration) {
-	s.know(func(m *memory) {
-		if m.missed.IsZero() {
-			m.missed = s.clock.Now()
-		}
-		left = s.policy.SettleTime - s.clock.Since(m.missed)
-	})
-	return left
-}
-
-// takenFor gives the Transactions of a name for which this process may have made
-// something.
-func (e *Engine) takenFor(name types.NamespacedName) []*api.Transaction {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var out []*api.Transaction
-	for _, m := range e.memories {
-		if m.txn.Namespace == name.Namespace && m.txn.Name == name.Name {
-			out = append(out, m.txn)
-		}
-	}
-	return out
-}
-
-// Distrust drops what this process knows of a Transaction of which a step was broken
-// off: it is met again as if another process had had it.
-func (e *Engine) Distrust(t *api.Transaction) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.memories, t.UID)
-}
-
-// Tidy is for a process that is about to end, and whose last run of a Transaction was
-// overtaken by another process. It does what the next run would: it lets go of what that
-// process may have overlooked, if the Transaction has ended. If not, whoever ends it
-// lets go of that too.
-func (e *Engine) Tidy(ctx context.Context, t *api.Transaction) error {
-	if !t.Status.Phase.Terminal() {
-		return nil
-	}
-	return (&saga{Engine: e, txn: t, fresh: -1, sure: -1, heard: e.clock.Now()}).lookBack(ctx, false).Err
-}
-
-// aftermath is how long after the end of a Transaction it is thought possible that a
-// process which was late with it has died and left something.
-const aftermath = 10 * time.Minute
-
-// EndedLately reports whether a Transaction that was completed then may have something
-// left of it. It costs a few requests to look.
-func (e *Engine) EndedLately(completion *metav1.Time) bool {
-	if completion == nil {
-		return false
-	}
-	ago := e.clock.Since(completion.Time)
-	return -aftermath < ago && ago < aftermath
-}
-
-// forget drops what is known of a Transaction of which nothing is left.
-func (s *saga) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.memories, s.txn.UID)
-	s.known.add(s.txn.UID, s.clock.Now())
-}
-
-// clearedUp are the Transactions of which nothing is left since a short while ago.
-type clearedUp struct {
-	since map[types.UID]time.Time
-	prune int // the size at which those that count no more are dropped
-}
-
-func (k *clearedUp) has(uid types.UID) bool {
-	_, ok := k.since[uid]
-	return ok
-}
-
-func (k *clearedUp) add(uid types.UID, now time.Time) {
-	if len(k.since) >= k.prune {
-		for old, then := range k.since {
-			if now.Sub(then) > 2*aftermath {
-				delete(k.since, old)
-			}
-		}
-		k.prune = max(64, 2*len(k.since))
-	}
-	k.since[uid] = now
 }

@@ -74,8 +74,8 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if isJournal(err) {
 		return err
 	}
-	if err != nil && fault.ClassOf(err) == fault.Unknown {
-		s.unsure()
+	if err == nil || fault.ClassOf(err) == fault.Unknown {
+		s.unsure(i)
 	}
 	if s.mayOverwrite(i, err) {
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
@@ -147,7 +147,7 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	switch {
 	case !definite(err) && !late:
 		return err
-	case s.sure != i && fault.ClassOf(err) != fault.Unknown && s.settleTime() > 0:
+	case !s.sure[i] && fault.ClassOf(err) != fault.Unknown && s.settleTime() > 0:
 		return unsettled(Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled()

@@ -124,7 +124,7 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	txn := with(api.PhasePreparing, api.ItemPending)
 	txn.Spec, txn.ResourceVersion = w.stored.Spec, w.stored.ResourceVersion
 	summarize(txn, w.clock.Now())
-	s := &saga{Engine: w.engine, txn: txn, fresh: -1, sure: -1, heard: w.clock.Now()}
+	s := &saga{Engine: w.engine, txn: txn, fresh: -1, heard: w.clock.Now()}
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
 	require.NoError(t, s.prepare(t.Context()))
 	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)

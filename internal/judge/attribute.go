@@ -19,6 +19,9 @@ func (c *trial) enterWrites() {
 		switch {
 		case call.Landed():
 			w := &write{Call: call, ref: refOf(call), sent: skim(call.Body), answer: skim(call.Answer), item: -1}
+			if call.Method == "POST" && w.ref.Name == "" {
+				w.ref.Name = w.sent.name // the line does not read protobuf
+			}
 			if w.ref.Name == "" && call.Method == "POST" {
 				continue // a review, not an object
 			}

@@ -52,10 +52,10 @@ func (c *trial) claims(v *version) []change {
 	return out
 }
 
-// repeatedAround reports whether an item was taken back, or that was begun, before a
-// version, and again after it, because the record of the first time got lost: then
-// nobody can tell what somebody else has undone meanwhile from what is to be restored.
-func (c *trial) repeatedAround(r *run, o *object, middle *version) bool {
+// repeatedAround gives the request by which an item was taken back again after a version,
+// if it was before, or that was begun, and the record of that got lost: then nobody can
+// tell what somebody else has undone meanwhile from what is to be restored.
+func (c *trial) repeatedAround(r *run, o *object, middle *version) *write {
 	before := map[int]*write{} // by item
 	for _, v := range o.versions {
 		w := v.by
@@ -66,10 +66,10 @@ func (c *trial) repeatedAround(r *run, o *object, middle *version) bool {
 		if v.Revision < middle.Revision {
 			before[w.item] = w
 		} else if first != nil && (first.Process != w.Process || c.recordedBetween(first, w)) {
-			return true
+			return w
 		}
 	}
-	return false
+	return nil
 }
 
 // recordedBetween reports whether a process tried to write the Transaction between two

@@ -40,6 +40,11 @@ func Judge(e Evidence) []Breach {
 			c.judgeRollback(r)
 			c.judgeUnresolved(r)
 			c.judgePlaces(r)
+			c.judgeAdmitted(r)
+			c.judgeRemade(r)
+			c.judgeCancelled(r)
+			c.judgeKept(r)
+			c.judgeAccount(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

@@ -85,7 +85,7 @@ func (c *trial) judgeHeld(r *run) {
 			continue // of a Transaction that is being deleted the locks are let go first
 		}
 		_, name, _ := strings.Cut(s.items[w.item].lease, "/")
-		if holder, ok := c.holds(r, name, w.made.Revision); !ok {
+		if holder, ok := c.holds(r, name, r.reached(w.item, api.ItemCommitting), w.made.Revision); !ok {
 			c.breach(LockExclusion, "%s: %s@%d was made by %s while its lock %s was held by %s", r.named(w.item), w.ref, w.made.Revision, w.At, s.items[w.item].lease, holder)
 		}
 	}
@@ -93,8 +93,10 @@ func (c *trial) judgeHeld(r *run) {
 
 // holds reports whether a Transaction has a lock at a revision, in one of the places
 // where it can be. Where others have meddled with it, or it was not seen, nobody can
-// tell.
-func (c *trial) holds(r *run, name string, revision int64) (string, bool) {
+// tell; nor does it count that it was taken over after the intent was recorded. A change
+// that was under way then lands all the same, and its precondition tells whether it may.
+// But whoever has recorded an intent looks after its locks before it goes on.
+func (c *trial) holds(r *run, name string, intent *state, revision int64) (string, bool) {
 	seen, holder := false, "nobody"
 	for ref, o := range c.objects {
 		if ref.Name != name || ref.Resource != leases {
@@ -113,9 +115,7 @@ func (c *trial) holds(r *run, name string, revision int64) (string, bool) {
 				break
 			}
 			taken := v.before != nil && !v.Deleted && lease(v.before).heldBy(r) && !lease(v).heldBy(r)
-			if v.by == nil || taken {
-				// A takeover is for judgeTakeover: a change that was under way lands all the
-				// same, and its precondition tells whether it may.
+			if v.by == nil || taken && (intent == nil || v.Revision > intent.Revision) {
 				return "", true
 			}
 		}

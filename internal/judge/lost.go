@@ -179,7 +179,7 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 			begun = begun || v.by != nil && v.by.role == do
 			continue
 		}
-		if !begun || v.before == nil || v.Deleted || v.terminating() || c.repeatedAround(r, c.objects[w.ref], v) {
+		if !begun || v.before == nil || v.Deleted || v.terminating() || c.repeatedAround(r, c.objects[w.ref], v) != nil {
 			continue // What is on its way out takes with it what is written to it.
 		}
 		if v.asserts(overwritten.path) {

@@ -65,6 +65,7 @@ func (c *trial) judgeTakenBack(r *run, target Ref, excused []string) {
 	if !ok {
 		return
 	}
+	excused = append(excused, want.either...)
 	last := o.last()
 	switch {
 	case want.want == nil && last == nil:

@@ -40,10 +40,10 @@ func (c *trial) judgeSecrecy() {
 			continue
 		}
 		of := strings.HasPrefix(call.Path, "/apis/"+api.GroupVersion.Group+"/")
-		if leaks(call.Body, forms, of) {
+		if leaks(plain(call.Body), forms, of) {
 			c.breach(Confidentiality, "the body of %s has the content of a Secret", call.At)
 		}
-		if call.Kind != chaos.Read && leaks(call.Answer, forms, of) {
+		if call.Kind != chaos.Read && leaks(plain(call.Answer), forms, of) {
 			c.breach(Confidentiality, "the answer of %s has the content of a Secret", call.At)
 		}
 	}

@@ -5,15 +5,16 @@ import "encoding/json"
 // skimmed is what tells, of a body or an answer, which object it is about. The rest
 // of it is not decoded: that is most of what a run has sent, and tells nothing more.
 type skimmed struct {
-	kind            string
+	kind, name      string
 	uid, version    string
 	preUID, preVers string // of the preconditions of a deletion
 	deleting        bool   // has a deletionTimestamp
 	finalizers      bool   // says something about finalizers
 }
 
-// skim reads a JSON object, or a JSON patch. What is neither gives nothing.
+// skim reads an object, or a JSON patch. What is neither gives nothing.
 func skim(content []byte) (s skimmed) {
+	content = plain(content)
 	start := space(content, 0)
 	if start == len(content) {
 		return s
@@ -49,6 +50,8 @@ func skim(content []byte) (s skimmed) {
 
 func (s *skimmed) meta(name, value []byte) {
 	switch string(name) {
+	case "name":
+		s.name = text(value)
 	case "uid":
 		s.uid = text(value)
 	case "resourceVersion":

@@ -9,6 +9,8 @@ type standing struct {
 	// written tells whether others have written values since, touched whether they
 	// have written at all, remade whether the object is another by now.
 	written, touched, remade bool
+	// either are fields of which nobody can tell whether they are to be restored.
+	either []string
 }
 
 // standing follows what others have done to a target since the first write of a
@@ -58,6 +60,7 @@ func (w *walk) mark(v *version) {
 func (w *walk) step(v *version) {
 	switch {
 	case v.of(w.run):
+		w.between = nil // What the Transaction writes to it has taken for its own.
 		if by := v.by; by != nil && by.Method == "POST" && by.item >= 0 {
 			before := w.run.imageOf(by.item)
 			w.ours[v.uid] = by.role == do || before != nil && w.ours[before.uid]
@@ -72,7 +75,7 @@ func (w *walk) step(v *version) {
 		w.want, w.base = w.merged(v), nil
 	default:
 		w.touched = true
-		if !w.ours[v.uid] && !w.repeatedAround(w.run, w.object, v) {
+		if !w.ours[v.uid] {
 			w.changed(v)
 		}
 	}
@@ -99,9 +102,24 @@ func (w *walk) changed(v *version) {
 		return
 	}
 	w.written, w.want = true, copied(w.want)
+	unclear := w.unclear(v)
 	for _, d := range found {
+		if reachesAny(d.path, unclear) {
+			w.either = append(w.either, dotted(d.path))
+			continue
+		}
 		w.want = with(w.want, d.path, d.now)
 	}
+}
+
+// unclear lists the fields of the changes, if they were being taken back for a second
+// time around a version.
+func (w *walk) unclear(v *version) []change {
+	again := w.repeatedAround(w.run, w.object, v)
+	if again == nil {
+		return nil
+	}
+	return w.changedBy(w.run, again)
 }
 
 // perhapsDeleted gives what the target was when it was prepared, if somebody else deleted

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/chaos"
@@ -110,6 +112,23 @@ func meeting(a act, when func(*world) bool) func(*world, []*held) *held {
 	}
 }
 
+// TestSmallWorkloadsLoseRightsAfterADeletion takes the rights away, for a while, right
+// after a target is gone that a Transaction deletes: it was told that it has deleted it,
+// and is not told any more that it is gone.
+func TestSmallWorkloadsLoseRightsAfterADeletion(t *testing.T) {
+	lose := acts[slices.IndexFunc(acts, func(a act) bool { return a.name == "take rights" })]
+	for _, s := range small() {
+		target := s.targets()[0]
+		if s.transactions[0].Changes[0].Type != api.Delete {
+			continue
+		}
+		resource := resourceOf(schema.FromAPIVersionAndKind(target.APIVersion, target.Kind))
+		gone := func(w *world) bool { return w.server.Get(resource, namespace, target.Name) == nil }
+		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(lose, gone)})
+		assert.Empty(t, o.breaches, "%s: %s", s.name, o)
+	}
+}
+
 // TestSmallWorkloadsBearWritesOfStatus has a controller write the status of a target
 // before any step. That is no conflict, and changes nothing about the end.
 func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
@@ -126,3 +145,62 @@ func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallWorkloadsKeepWhatOthersWriteBeside has somebody change, before any step, an
+// item of a list with keys of which a Transaction has changed another. That is no
+// conflict when the change is taken back.
+func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
+	s := beside()
+	healthy := simulate(t, plan{scenario: s, seed: 1})
+	require.Equal(t, []string{string(api.PhaseRolledBack)}, healthy.phases, healthy.String())
+	for step := range healthy.steps {
+		changed := func(w *world) bool { return w.step >= step && sizeOf(w, "a") == 2 }
+		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(resize, changed)})
+		assert.Empty(t, o.breaches, "at step %d: %s", step, o)
+		assert.Equal(t, healthy.phases, o.phases, "at step %d: %s", step, o)
+	}
+}
+
+// beside is a Transaction that changes one item of a list with keys, and is taken back.
+func beside() scenario {
+	epsilon := pool[4]
+	obj := epsilon.with(old)
+	obj.Object["parts"] = []any{part("a", 1), part("b", 1)}
+	change := epsilon.change(api.Patch, nil)
+	change.Content = raw(map[string]any{"parts": []any{part("a", 2)}})
+	refused := thing{configMap, "refused"}.change(api.Create, old)
+	return scenario{
+		name: "beside-back", objects: []*unstructured.Unstructured{obj},
+		transactions: []api.TransactionSpec{{ServiceAccountName: "deployer", Changes: []api.Change{change, refused}}},
+	}
+}
+
+func part(name string, size int64) map[string]any {
+	return map[string]any{"name": name, "size": size}
+}
+
+// partsOf gives the list as it is.
+func partsOf(w *world) []any {
+	live := w.server.Get(resourceOf(widget), namespace, pool[4].name)
+	if live == nil {
+		return nil
+	}
+	parts, _, _ := unstructured.NestedSlice(live.Object, "parts")
+	return parts
+}
+
+func sizeOf(w *world, name string) int64 {
+	for _, p := range partsOf(w) {
+		if one, _ := p.(map[string]any); one["name"] == name {
+			size, _ := one["size"].(int64)
+			return size
+		}
+	}
+	return 0
+}
+
+// resize changes the item of the list that no Transaction changes.
+var resize = act{"resize", func(a *actors) error {
+	parts := []any{part("a", sizeOf(a.world, "a")), part("b", 9)}
+	return a.merge(pool[4].with(nil), "somebody", map[string]any{"parts": parts})
+}}

@@ -45,8 +45,15 @@ func made(obj *unstructured.Unstructured) *unstructured.Unstructured {
 func makeOnce(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	server := apisim.New(apisim.Options{CRDs: kinds(), Namespaces: []string{namespace}})
 	a := &actors{client: clientOf(server)}
-	if err := a.apply(obj, "kubectl"); err != nil {
+	plain := obj.DeepCopy()
+	delete(plain.Object, "status")
+	if err := a.apply(plain, "kubectl"); err != nil {
 		return nil, err
+	}
+	if status := obj.Object["status"]; status != nil {
+		if err := a.merge(obj, "operator", map[string]any{"status": status}, "status"); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.annotate(obj, "annotator", "checked", "yes"); err != nil {
 		return nil, err

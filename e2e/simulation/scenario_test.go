@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -167,7 +168,8 @@ func drawChange(random *rand.Rand, t thing, there map[thing]bool, n int) api.Cha
 	return c
 }
 
-// small are the workloads of which every plan is run.
+// small are the workloads of which every plan is run. Those whose names end in "back" are
+// taken back; the others commit.
 func small() []scenario {
 	alpha, beta, delta, epsilon := pool[0], pool[1], pool[3], pool[4]
 	refused := thing{configMap, "refused"}.change(api.Create, old)
@@ -175,7 +177,11 @@ func small() []scenario {
 	one := func(name string, objects []thing, changes ...api.Change) scenario {
 		s := scenario{name: name, transactions: []api.TransactionSpec{{ServiceAccountName: "deployer", Changes: changes}}}
 		for _, t := range objects {
-			s.objects = append(s.objects, t.with(old))
+			obj := t.with(old)
+			if t.gvk == widget {
+				obj.Object["status"] = map[string]any{"seen": "before"}
+			}
+			s.objects = append(s.objects, obj)
 		}
 		return s
 	}
@@ -193,7 +199,17 @@ func small() []scenario {
 		one("widget", []thing{epsilon}, epsilon.change(api.Patch, news)),
 		one("widget-back", []thing{epsilon}, epsilon.change(api.Patch, news), refused),
 		one("secret-back", []thing{delta}, delta.change(api.Patch, news), refused),
+		one("chain", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"})),
+		one("patch-delete-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Delete, nil), refused),
 		one("chain-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"}), refused),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
 	}
+}
+
+// end is how a small workload ends if nothing happens.
+func (s scenario) end() api.Phase {
+	if strings.HasSuffix(s.name, "back") {
+		return api.PhaseRolledBack
+	}
+	return api.PhaseCommitted
 }

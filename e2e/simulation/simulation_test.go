@@ -43,6 +43,7 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			require.Empty(t, healthy.breaches, healthy.String())
+			require.Equal(t, string(s.end()), healthy.phases[0], healthy.String())
 			n, singles, pairs := 0, 0, 0
 			each(healthy.calls, -1, func(one chaos.Injection) {
 				if n++; *replay == "" && n%*every != 0 {

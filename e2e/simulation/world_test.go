@@ -168,9 +168,9 @@ func (w *world) replaceCrashed(ctx context.Context) error {
 }
 
 // idle lets time pass until something happens, or a machine that stands still goes on,
-// or a crashed one is replaced: not much later than Janus remembers what has ended.
+// or a crashed one is replaced: soon enough that Janus still looks back at what has ended.
 func (w *world) idle() {
-	wait := 5 * time.Minute
+	wait := 30 * time.Second
 	for process := range w.frozen {
 		if w.isFrozen(process) {
 			wait = min(wait, time.Until(w.frozen[process]))

@@ -1,0 +1,161 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// hang is for how long a process stands still: longer than any lock lasts, and than it
+// takes another process to come to an end.
+const hang = 10 * time.Minute
+
+// TestTwoProcessesOfWhichOneHangs lets one of two processes stand still before any of
+// its requests, until the other has made an end, and go on then.
+func TestTwoProcessesOfWhichOneHangs(t *testing.T) {
+	for _, s := range small() {
+		t.Run(s.name, func(t *testing.T) {
+			healthy := simulate(t, plan{scenario: s, seed: 1})
+			for step := 0; step < healthy.steps; step += *every {
+				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: hanging(step)})
+				assert.Empty(t, o.breaches, "%s, hung at %d: %s", s.name, step, o)
+				assert.Equal(t, healthy.phases, o.phases, "%s, hung at %d", s.name, step)
+			}
+		})
+	}
+}
+
+// hanging prefers the requests of the first process until some step, and has it stand
+// still then.
+func hanging(step int) func(*world, []*held) *held {
+	hung := false
+	return func(w *world, ready []*held) *held {
+		last := ready[len(ready)-1]
+		if !hung && w.step >= step && last.process == 1 && !creating(ready) {
+			hung = true
+			w.frozen[0] = time.Now().Add(hang)
+			w.note("process 0 hangs")
+			return last
+		}
+		return ready[0]
+	}
+}
+
+// creating reports whether the first process is about to make a target. A creation has
+// no precondition, so that one made after a hang cannot be told from one made in time.
+func creating(ready []*held) bool {
+	for _, h := range ready {
+		if h.process == 0 && strings.HasPrefix(h.name, "POST ") && strings.HasSuffix(h.name, ":deployer") && !strings.Contains(h.name, "dryRun") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTwoProcessesOfWhichOneIsSlow lets one of two processes wait long, though not in
+// vain, for what it asks from any of its requests on. The other may have made a change and
+// taken it back before the first gets to its own request for it.
+func TestTwoProcessesOfWhichOneIsSlow(t *testing.T) {
+	for _, s := range small() {
+		t.Run(s.name, func(t *testing.T) {
+			healthy := simulate(t, plan{scenario: s, seed: 1})
+			for step := 0; step < healthy.steps; step += max(1, *every/4) {
+				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: slowing(step)})
+				assert.Empty(t, o.breaches, "%s, slow from %d: %s", s.name, step, o)
+				assert.Equal(t, healthy.phases, o.phases, "%s, slow from %d", s.name, step)
+			}
+		})
+	}
+}
+
+// slowing prefers the requests of the first process until some step, and has it be slow
+// from then on for a few requests. What follows a write of the Transaction is sent at
+// once: a process that hangs between its last look and a creation cannot be helped.
+func slowing(step int) func(*world, []*held) *held {
+	left := 8
+	return func(w *world, ready []*held) *held {
+		if w.step < step {
+			return ready[0]
+		}
+		if last := ready[len(ready)-1]; last.process == 1 {
+			return last
+		}
+		if left > 0 && !strings.HasPrefix(ready[0].name, "PUT /apis/backup.janus.io/") {
+			left--
+			w.frozen[0] = time.Now().Add(requestTimeout - time.Second/2)
+		}
+		return ready[0]
+	}
+}
+
+// rivals are two Transactions of which the second wants what the first changes last.
+func rivals() scenario {
+	alpha, beta := pool[0], pool[1]
+	s := scenario{name: "rivals"}
+	for _, t := range []thing{alpha, beta} {
+		s.objects = append(s.objects, t.with(old))
+	}
+	short := api.Duration("10s")
+	for n, things := range [][]thing{{alpha, beta}, {beta}} {
+		spec := api.TransactionSpec{ServiceAccountName: "deployer", LockTimeout: &short}
+		for _, t := range things {
+			spec.Changes = append(spec.Changes, t.change(api.Patch, map[string]string{"a": fmt.Sprintf("new-%d", n)}))
+		}
+		s.transactions = append(s.transactions, spec)
+	}
+	return s
+}
+
+// orders is how many orders of requests are tried at each step.
+const orders = 4
+
+// TestTwoTransactionsBearAHang lets two Transactions want one target, while everything
+// stands still, at any step, for longer than a lock lasts, and not as long as a request
+// is waited for. Then the lock is anybody's.
+func TestTwoTransactionsBearAHang(t *testing.T) {
+	disturb(t, 1, func(w *world) {
+		w.frozen[0] = time.Now().Add(requestTimeout - time.Second)
+		w.note("everything hangs")
+	})
+}
+
+// TestTwoTransactionsBearAnotherClock replaces one of two processes, at any step, by one
+// whose clock is ten minutes ahead. What that one reads of times is not of its own.
+func TestTwoTransactionsBearAnotherClock(t *testing.T) {
+	disturb(t, 2, func(w *world) {
+		w.skew = hang
+		w.machines[len(w.machines)-1].process.Crash()
+		w.note("another process with another clock")
+	})
+}
+
+// disturb has something happen once, at every step in several orders of requests.
+func disturb(t *testing.T, machines int, what func(*world)) {
+	t.Helper()
+	s := rivals()
+	healthy := simulate(t, plan{scenario: s, seed: 1, machines: machines})
+	n, runs := 0, 0
+	for step := range healthy.steps {
+		for seed := range uint64(orders) {
+			if n++; n%*every != 0 {
+				continue
+			}
+			done := false
+			o := simulate(t, plan{scenario: s, seed: seed, machines: machines, choose: func(w *world, ready []*held) *held {
+				if !done && w.step >= step {
+					done = true
+					what(w)
+				}
+				return ready[w.random.IntN(len(ready))]
+			}})
+			assert.Empty(t, o.breaches, "at step %d, seed %d: %s", step, seed, o)
+			runs++
+		}
+	}
+	t.Logf("%d runs", runs)
+}

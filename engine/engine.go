@@ -191,7 +191,7 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 	s.opened(&s.txn.Status, &stored.Status)
 	s.txn = stored
 	s.know(func(m *memory) {
-		m.sure, m.version = maps.Clone(s.sure), stored.ResourceVersion
+		m.sure, m.version, m.checkpoints = maps.Clone(s.sure), stored.ResourceVersion, stored.Status.Version
 		if stored.Status.RollbackRef != nil {
 			m.images = stored.Status.RollbackRef
 		}

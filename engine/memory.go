@@ -33,6 +33,8 @@ type memory struct {
 	// resourceVersion.
 	sure    items
 	version string
+	// checkpoints is how many of them this process knows of.
+	checkpoints int64
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
 	// missed is when it was first found to be gone; zero if it was not.
@@ -49,7 +51,7 @@ func (s *saga) know(change func(m *memory)) {
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
 	if !ok {
-		m = &memory{txn: s.txn}
+		m = &memory{txn: s.txn, checkpoints: s.txn.Status.Version}
 		s.memories[s.txn.UID] = m
 	}
 	change(m)
@@ -70,10 +72,14 @@ func (s *saga) meet() {
 	switch phase := s.txn.Status.Phase; {
 	case ok && m.version == s.txn.ResourceVersion:
 		s.sure = maps.Clone(m.sure)
-	case ok, phase == "", phase == api.PhasePending:
+	case phase == "", phase == api.PhasePending:
+	case ok && m.checkpoints != s.txn.Status.Version:
+		// Another process has gone on with it, or this one took it for new by a stale answer.
+		m.doubt, m.checkpoints, m.txn = s.clock.Now(), s.txn.Status.Version, s.txn
+	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
-		s.memories[s.txn.UID] = &memory{txn: s.txn, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
+		s.memories[s.txn.UID] = &memory{txn: s.txn, checkpoints: s.txn.Status.Version, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
 	}
 }
 

@@ -158,3 +158,18 @@ func TestATransactionThatIsThereAgainHasNotVanished(t *testing.T) {
 	assert.Equal(t, testPolicy.SettleTime, w.engine.Vanished(t.Context(), name).After)
 	assert.NotEmpty(t, w.locks)
 }
+
+// A process whose first answer is of before another one began with the Transaction takes
+// it for new. What that one has sent may land after the end all the same.
+func TestATransactionThatWasTakenForNewIsLookedBackAt(t *testing.T) {
+	w := newWorld(t, "a")
+	stale := w.stored.DeepCopy()
+	w.replies["lock"] = []reply{{crash: true}}
+	_, crash := w.once()
+	require.True(t, crash)
+	w.restart()
+	require.Error(t, w.engine.Run(t.Context(), stale).Err)
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
+}

@@ -30,9 +30,9 @@ func onlyOurs(s *state) bool {
 
 // Bound is how many requests Janus may make for some items after the last fault until
 // all Transactions have ended: the discovery of a new process, and for each item some
-// forty requests to do, observe and undo it, each of them repeated a few times; and as
-// many again for each of its recoveries.
-func Bound(items int) int { return 1000 + 400*items }
+// forty requests to do, observe and undo it, each of them repeated a few times, or as
+// long as it waits for others; and as many again for each of its recoveries.
+func Bound(items int) int { return 1000 + 800*items }
 
 // judgeBound: that takes a bounded number of requests.
 func (c *trial) judgeBound() {

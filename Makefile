@@ -97,15 +97,25 @@ fuzz: ## Run every fuzz target for FUZZ_TIME (1m), one after the other
 FAULTS_SEED ?= 1
 FAULTS_SHARD ?= 0/1
 FAULTS_PAIRS ?= 1000
+FAULTS_CONTESTS ?= 300
 FAULTS_TABLE ?= $(CURDIR)/dist/faults.md
+# The name or the number of one plan: only that one is run.
+FAULTS_PLAN ?=
 
 .PHONY: faults
-faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHARD=i/n runs a share), and FAULTS_PAIRS pairs of faults
+ifdef FAULTS_PLAN
+faults: bin/janus-cluster
+	go test ./e2e/faults -run 'TestPlan$$' -count=1 -v -plan='$(FAULTS_PLAN)'
+else
+faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHARD=i/n runs a share, FAULTS_PLAN=NAME or NUMBER one plan), pairs of faults, and contests
 	@mkdir -p dist
 	@echo "==> every plan of share $(FAULTS_SHARD); the table goes to $(FAULTS_TABLE)"
-	go test ./e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE)
+	go test ./e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE) -list=$(FAULTS_TABLE:.md=-plans.txt)
+	@echo "==> $(FAULTS_CONTESTS) contests of Transactions for the same targets, seed $(FAULTS_SEED)"
+	go test ./e2e/faults -run 'TestContenders' -timeout 24h -v -contests=$(FAULTS_CONTESTS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-contests.md)
 	@echo "==> $(FAULTS_PAIRS) pairs of faults, seed $(FAULTS_SEED)"
 	go test ./e2e/faults -run 'TestPairs$$' -timeout 24h -v -pairs=$(FAULTS_PAIRS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-pairs.md)
+endif
 
 .PHONY: vet
 vet: ## Run go vet in every module

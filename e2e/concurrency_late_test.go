@@ -16,7 +16,7 @@ import (
 func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(fourObjects)
-	applyRefusal(t, e)
+	e.Refuse()
 	patched, deleted := e.Object("ConfigMap/patched"), e.Object("Secret/deleted")
 	asleep, awake, woken, made := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	goOn := make(chan struct{})

@@ -73,7 +73,7 @@ func runUntilDenied(t *testing.T, policy engine.Policy) *janustest.Env {
 	e.Apply(fourObjects)
 	e.Apply(limited)
 	grant(t, e, true)
-	applyRefusal(t, e)
+	e.Refuse()
 	taken := false
 	e.Start(janustest.WithPolicy(policy), janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
 		if !taken && txn.Status.Phase == api.PhaseRollingBack {

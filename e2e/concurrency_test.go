@@ -161,7 +161,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)
 			e.Apply(ab)
-			applyRefusal(t, e)
+			e.Refuse()
 			asleep, awake, woken := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			done := sync.OnceFunc(func() { close(woken) })
 			afterwards := func(*api.Transaction) {

@@ -33,7 +33,7 @@ kind: ConfigMap
 metadata: {name: second}
 data: {version: "1", other: "1"}
 `)
-			applyRefusal(t, e)
+			e.Refuse()
 			first, second, third := e.Object("ConfigMap/first"), e.Object("ConfigMap/second"), e.Object("ConfigMap/third")
 			asleep, awake, wrote := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			hang, done := sync.OnceFunc(func() { close(asleep); <-awake }), sync.OnceFunc(func() { close(wrote) })
@@ -79,7 +79,7 @@ func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
 			e.Apply(ab)
-			applyRefusal(t, e)
+			e.Refuse()
 			asleep, awake := make(chan struct{}), make(chan struct{})
 			hang := sync.OnceFunc(func() { close(asleep) })
 			slow := e.Start(janustest.WithTransport(func(next http.RoundTripper) http.RoundTripper {

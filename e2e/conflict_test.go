@@ -18,7 +18,7 @@ func disturbed(t *testing.T, policy string) (*janustest.Env, *api.Transaction) {
 	t.Helper()
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's", "more": "person's"}}`)
 	})}))
@@ -57,7 +57,7 @@ func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
 func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	recorded := false
 	e.Start(
 		janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
@@ -109,7 +109,7 @@ func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's"}}`)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
@@ -131,7 +131,7 @@ changes:
 func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)

@@ -49,7 +49,7 @@ func (i intruder) Do(ctx context.Context, in engine.Intent) error {
 func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	e := janustest.New(t)
 	clusterWide(t, e)
-	applyRefusal(t, e)
+	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
 	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
@@ -71,7 +71,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
 	e := janustest.New(t)
 	clusterWide(t, e)
-	applyRefusal(t, e)
+	e.Refuse()
 	made := e.Namespace + "-made"
 	e.Start()
 
@@ -97,7 +97,7 @@ changes:
 func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
 	e := janustest.New(t)
 	clusterWide(t, e)
-	applyRefusal(t, e)
+	e.Refuse()
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {

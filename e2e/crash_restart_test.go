@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -39,7 +40,7 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	e := janustest.New(t)
 	e.Apply(w.objects)
 	if w.refuses {
-		applyRefusal(t, e)
+		e.Refuse()
 	}
 	before := map[string]*unstructured.Unstructured{}
 	for _, target := range w.targets {
@@ -48,8 +49,9 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	var writes, inHand atomic.Int32
 	var first atomic.Pointer[janustest.Janus]
 	stopped := make(chan struct{})
-	wire := janustest.NewWire(0, janustest.NoFault)
-	first.Store(e.Start(wire.Process(), janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
+	line := chaos.NewLine()
+	transport, _ := through(line)
+	first.Store(e.Start(transport, janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
 		if writes.Add(1) == n {
 			if len(txn.Finalizers) == 0 && !txn.Status.Phase.Terminal() {
 				// The last step has two writes, and a step in hand is finished.
@@ -72,8 +74,9 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	first.Load().Stop()
 	if reached {
 		assert.LessOrEqual(t, writes.Load(), n+inHand.Load(), "no step is begun after Janus was told to stop")
-		e.Start(wire.Process())
+		next, _ := through(line)
+		e.Start(next)
 	}
-	w.check(t, e, wire, e.Ended("txn"), before)
+	w.check(t, e, line, e.Ended("txn"), before)
 	return reached
 }

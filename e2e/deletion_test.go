@@ -92,7 +92,7 @@ func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.
 	e.Apply(fourObjects)
 	spec := "onDelete: " + string(policy) + "\n" + fourChanges
 	if d.refused {
-		applyRefusal(t, e)
+		e.Refuse()
 		spec += refusedAtCommit
 	}
 	before := map[string]*unstructured.Unstructured{}

@@ -43,7 +43,7 @@ func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
 		_, err = owner.apply(text, true)
 		require.NoError(t, err)
 	}
-	applyRefusal(t, e)
+	e.Refuse()
 	web, app := owner.age(e.Object(webRef)), owner.age(e.Object("ConfigMap/app"))
 	e.Start()
 	txn := e.Run("txn", patchApp+"  - {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: {replicas: 5}}}"+refusedAtCommit)
@@ -72,7 +72,7 @@ func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, before.GetManagedFields(), twice.GetManagedFields(), "with their times")
 
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	for _, kind := range []string{"Patch", "Update", "Delete"} {
 		content := map[string]string{"Delete": ""}
@@ -147,7 +147,7 @@ func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
 	}
 	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"), "in the order of the list the first change stays")
 
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	for name, row := range chained {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)
-			applyRefusal(t, e)
+			e.Refuse()
 			kubectlApply(t, e, webApp)
 			e.Until("the controller has written it", func() bool { return e.Value(webRef, "metadata", "annotations", revision) != "<absent>" })
 			before := newOutsider(t, e, "outsider").age(e.Object(webRef))
@@ -220,7 +220,7 @@ func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing
 
 	e.Apply(ab)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Recording(janustest.Journaling{After: once(inPhase(api.PhaseRollingBack), func() {
 		e.Delete("txn", foreground)
 		e.Until("the before-images are being deleted", func() bool {

@@ -126,7 +126,7 @@ func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 	_, err = o.post(parsed(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {'system:foo': a}}"))
 	assert.Equal(t, http.StatusUnprocessableEntity, codeOf(err), "a key of a ConfigMap: %v", err)
 
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	for i, name := range []string{"system:" + e.Namespace, "A_b:c:" + e.Namespace} {
 		for _, kind := range []string{"Patch", "Delete"} {
@@ -188,7 +188,7 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 	_, err = o.at(obj).Patch(t.Context(), "app", types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: "outsider", Force: &force})
 	assert.Equal(t, http.StatusBadRequest, codeOf(err), "%v", err)
 
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	refusedBefore(t, e.Run("owners", oneChange("Patch", "{metadata: {managedFields: []}, data: {b: c}}")), fault.Invalid, "managedFields")
 	for _, kind := range []string{"Update", "Patch"} {
@@ -205,7 +205,7 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 func TestADeletedRoleWithoutRulesIsGivenBackItsOwners(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: empty}, rules: []}")
-	applyRefusal(t, e)
+	e.Refuse()
 	before := e.Object("rbac.authorization.k8s.io/v1 Role/empty")
 	require.Equal(t, []string{"tester Apply"}, managersOf(before))
 	e.Start()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
@@ -224,12 +225,13 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 	lost, repeated := o.make(generated), o.make(generated)
 	assert.NotEqual(t, lost.GetName(), repeated.GetName())
 
-	wire := janustest.NewWireOn("/namespaces/"+e.Namespace+"/services", janustest.LostReply)
-	e.Start(wire.Process())
+	line := faultAt("POST services/a", chaos.LostReply)
+	transport, _ := through(line)
+	e.Start(transport)
 	refusedBefore(t, e.Run("generated", oneChange("Create", "{metadata: {generateName: app-}}")), fault.Invalid, "generateName")
 	committedAll(t, e.Run("lost", "changes:"+refusedAtCommit))
-	assert.True(t, wire.Reached())
-	assert.Len(t, wire.Effective(e, "services", "a"), 1)
+	assert.Empty(t, line.Missed())
+	assert.Len(t, changing(line, e.Namespace, "services", "a"), 1)
 	made := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "services"),
 		testcluster.ByVerb("create"), testcluster.Persisted)
 	assert.Len(t, made, 1)
@@ -237,7 +239,7 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 
 func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 	e := janustest.New(t)
-	applyRefusal(t, e)
+	e.Refuse()
 	o := newOutsider(t, e, "outsider")
 	old := o.make(configMap)
 	again, err := newOutsider(t, e, "another").put(old)
@@ -256,11 +258,12 @@ func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			before := e.Object("ConfigMap/" + row.target)
 			change := "\n  - {target: {apiVersion: v1, kind: ConfigMap, name: " + row.target + "}, type: Update, content: " + row.content + "}"
-			wire := janustest.NewWireOn("/configmaps/"+row.target, janustest.LostReply)
-			j := e.Start(wire.Process())
+			line := faultAt("PUT configmaps/"+row.target, chaos.LostReply)
+			transport, _ := through(line)
+			j := e.Start(transport)
 			defer j.Stop()
 			txn := e.Run(row.name, "changes:"+change+refusedAtCommit)
-			assert.True(t, wire.Reached())
+			assert.Empty(t, line.Missed())
 			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
 			e.Same(before, "ConfigMap/"+row.target)
 			if row.name == "nothing" {

@@ -20,7 +20,7 @@ import (
 // Null in place of the metadata once ended janusd, and with it every Transaction.
 func TestContentWhoseMetadataIsNull(t *testing.T) {
 	e := janustest.New(t)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Apply(ab)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	e.Start()
@@ -92,7 +92,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 func TestABeforeImageWithoutAnOwner(t *testing.T) {
 	for name, last := range map[string]string{"committed": "", "rolledback": refusedAtCommit} {
 		e := janustest.New(t)
-		applyRefusal(t, e)
+		e.Refuse()
 		e.Apply(ab)
 		e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
 			if item == 1 {

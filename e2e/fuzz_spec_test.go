@@ -34,7 +34,7 @@ func newFuzzWorld(t *testing.T) *fuzzWorld {
 	w.Env = janustest.New(w.t)
 	w.Apply(string(crd))
 	w.Served("example.com/v1 Widget")
-	applyRefusal(t, w.Env)
+	w.Refuse()
 	clusterWide(t, w.Env)
 	w.other = w.In(testcluster.Namespace(t))
 	bystander := fuzzedSpec{}

@@ -46,7 +46,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 func TestAControllerThatBumpsTheResourceVersionIsNoConflict(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(before)
-	applyRefusal(t, e)
+	e.Refuse()
 	deployment := "apps/v1 Deployment/web-server"
 	observed := func() bool {
 		obj := e.Object(deployment)
@@ -80,7 +80,7 @@ changes:
 func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Recording(janustest.Journaling{Before: once(committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	})}))
@@ -119,7 +119,7 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
 		image := e.Object("ConfigMap/txn-rollback")
 		data := map[string]any{}
@@ -147,7 +147,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 
 func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 	e := janustest.New(t)
-	applyRefusal(t, e)
+	e.Refuse()
 	var spec strings.Builder
 	spec.WriteString("changes:\n")
 	for i := range 12 {

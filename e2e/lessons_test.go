@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/janustest"
 )
@@ -40,23 +41,25 @@ changes:
     content: {data: {version: "2"}}
 `
 
-// onB is a Wire on which the reply to the patch of b is lost, or Janus dies of it.
-func onB(f janustest.Fault) *janustest.Wire { return janustest.NewWireOn("/configmaps/b", f) }
+// onB is a line on which the reply to the patch of b is lost, or Janus dies of it.
+func onB(f chaos.Fault) *chaos.Line { return faultAt("PATCH configmaps/b", f) }
 
 func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
-	wire := onB(janustest.CrashAfter)
-	first := e.Start(wire.Process())
+	line := onB(chaos.CrashAfter)
+	transport, process := through(line)
+	first := e.Start(transport)
 	e.Submit("txn", patchAB+refusedAtCommit)
-	<-wire.Crashed()
+	<-process.Crashed()
 	died := time.Now()
 	first.Stop()
 	e.Until("the lock has expired", func() bool { return time.Since(died) > time.Second })
 
-	e.Start(wire.Process())
+	next, _ := through(line)
+	e.Start(next)
 
 	txn := e.Ended("txn")
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
@@ -68,14 +71,15 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 func TestReplyToBLostWithoutACrash(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
-	wire := onB(janustest.LostReply)
-	e.Start(wire.Process())
+	line := onB(chaos.LostReply)
+	transport, _ := through(line)
+	e.Start(transport)
 
 	txn := e.Run("txn", patchAB+refusedAtCommit)
 
-	assert.True(t, wire.Reached())
+	assert.Empty(t, line.Missed())
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
 	e.Same(a, "ConfigMap/a")
 	e.Same(b, "ConfigMap/b")
@@ -85,14 +89,16 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
 	a := e.Object("ConfigMap/a")
-	wire := onB(janustest.CrashAfter)
-	first := e.Start(wire.Process())
+	line := onB(chaos.CrashAfter)
+	transport, process := through(line)
+	first := e.Start(transport)
 	e.Submit("txn", patchAB)
-	<-wire.Crashed()
+	<-process.Crashed()
 	first.Stop()
 	e.Merge("person", "ConfigMap/b", `{"data": {"version": "person's"}}`)
 
-	e.Start(wire.Process())
+	next, _ := through(line)
+	e.Start(next)
 
 	txn := e.Ended("txn")
 	assert.Equal(t, "person's", e.Value("ConfigMap/b", "data", "version"))
@@ -104,17 +110,19 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 
 func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
 	e := janustest.New(t)
-	wire := janustest.NewWireOn("/namespaces/"+e.Namespace+"/services", janustest.CrashAfter)
-	first := e.Start(wire.Process())
+	line := faultAt("POST services/a", chaos.CrashAfter)
+	transport, process := through(line)
+	first := e.Start(transport)
 	e.Submit("txn", "changes:"+refusedAtCommit)
-	<-wire.Crashed()
+	<-process.Crashed()
 	first.Stop()
-	e.Start(wire.Process())
+	next, _ := through(line)
+	e.Start(next)
 
 	txn := e.Ended("txn")
 
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
-	assert.Len(t, wire.Effective(e, "services", "a"), 1)
+	assert.Len(t, changing(line, e.Namespace, "services", "a"), 1)
 	assert.NotNil(t, e.Object("Service/a"))
 	e.NothingLeft("txn")
 }
@@ -158,7 +166,7 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(ab)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"other": "person's", "more": "person's"}}`)
 	})}))

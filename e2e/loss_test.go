@@ -45,7 +45,7 @@ func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(suspendedJob)
 	before := e.Object("batch/v1 Job/j")
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	txn := e.Run("delete-job", deleteJob+"    acceptLoss: true\n"+refusedAtCommit)
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
@@ -66,7 +66,7 @@ func TestAnOwnerThatTheServiceAccountMayNotReadIsTakenToBeThere(t *testing.T) {
 	uid := string(e.Object("Secret/owner").GetUID())
 	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: Secret, name: owner, uid: " + uid + "}]}}")
 	before := e.Object("ConfigMap/owned")
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	txn := e.Run("delete-owned", `
 serviceAccountName: limited

@@ -33,7 +33,7 @@ func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)
-			applyRefusal(t, e)
+			e.Refuse()
 			kubectlApply(t, e, sharedWeb, "--server-side")
 			before := managersOf(e.Object(webRef))
 			e.Start()
@@ -56,7 +56,7 @@ func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
 
 func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	e := janustest.New(t)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Apply(configMap)
 	e.Start()
 	patch := func(value, more string) string {
@@ -149,7 +149,7 @@ func TestOtherAppliersWorkAfterwardsAsBefore(t *testing.T) {
 	for name, more := range map[string]string{"after a commit": "", "after a rollback": refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)
-			applyRefusal(t, e)
+			e.Refuse()
 			gitops := newOutsider(t, e, "gitops")
 			release := func(object, tag string) {
 				_, err := gitops.apply(strings.NewReplacer("name: web}, spec", "name: "+object+"}, spec").Replace(webImage(tag)), true)

@@ -24,7 +24,7 @@ func owned(e *janustest.Env) {
 func TestADeletedObjectWhoseOwnerIsThereIsRecreated(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start()
 	before := e.Object("ConfigMap/owned")
 
@@ -47,7 +47,7 @@ func TestADeletedObjectWhoseOwnerWasRecreatedBelongsToTheNewOne(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
 			owned(e)
-			applyRefusal(t, e)
+			e.Refuse()
 			e.Start()
 			owner, child := e.Object("ConfigMap/owner"), e.Object("ConfigMap/owned")
 
@@ -76,7 +76,7 @@ changes:
 func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) {
 	e := janustest.New(t)
 	owned(e)
-	applyRefusal(t, e)
+	e.Refuse()
 	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))

@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	w.Env = janustest.New(w.t)
 	w.Apply(string(crd))
 	w.Served("example.com/v1 Widget")
-	applyRefusal(t, w.Env)
+	w.Refuse()
 	w.twin = w.In(testcluster.Namespace(t))
 	w.Start(janustest.Acting(janustest.Around{
 		Do:   func(_ string, item int) { w.now.beforeDo(item) },

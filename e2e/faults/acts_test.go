@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,6 +117,11 @@ func (p plan) has(prefix string) bool {
 		}
 	}
 	return false
+}
+
+// cancels reports whether a Transaction is deleted that is to be taken back then.
+func (p plan) cancels() bool {
+	return slices.ContainsFunc(p.events, func(e event) bool { return isAct(e.what) && strings.HasSuffix(e.what, rollback) })
 }
 
 // foreign reports whether anybody but Janus acts.

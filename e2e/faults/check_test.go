@@ -23,8 +23,8 @@ func (r *run) judge(out *result) []string {
 	failures = append(failures, r.left(out)...)
 	failures = append(failures, r.breaches(out)...)
 	if len(r.plan.events) == 0 {
-		if out.end != string(r.Ends) {
-			failures = append(failures, fmt.Sprintf("without a fault it ends %s, not %s", out.end, r.Ends))
+		if want := r.wanted(); !slices.Equal(out.ends, want) {
+			failures = append(failures, fmt.Sprintf("without a fault it ends %s, not %s", out.ends, want))
 		}
 		return failures
 	}
@@ -32,11 +32,12 @@ func (r *run) judge(out *result) []string {
 		return failures
 	}
 	learned := r.learned(r.workload)
-	allowed := allowedEnds(r.plan, learned, out)
-	if !slices.Contains(allowed, out.end) {
-		return append(failures, fmt.Sprintf("it ends %s, not %s", out.end, strings.Join(allowed, " or ")))
+	for i, end := range out.ends {
+		if allowed := allowedEnds(r.plan, r.wanted()[i]); !slices.Contains(allowed, end) {
+			return append(failures, fmt.Sprintf("%s ends %s, not %s", r.txns[i].GetName(), end, strings.Join(allowed, " or ")))
+		}
 	}
-	if out.end != learned.end {
+	if !slices.Equal(out.ends, learned.ends) || len(r.txns) > 1 {
 		return failures // the guarantees say what must be there then
 	}
 	for name, want := range learned.final {
@@ -53,11 +54,22 @@ func (r *run) judge(out *result) []string {
 	return failures
 }
 
+// wanted are the phases in which the Transactions end without a fault.
+func (r *run) wanted() []string {
+	if len(r.Contenders) == 0 {
+		return []string{string(r.Ends)}
+	}
+	return contestOf(r.Name).wanted()
+}
+
+// twofold reports whether two processes of Janus run at the same time.
+func (r *run) twofold() bool { return r.Processes > 1 || r.plan.has("second-janus") }
+
 // rest waits until a second Janus has let go of what it took too late, and keeps what
 // has happened.
 func (r *run) rest(out *result) (err error) {
 	for range 100 {
-		if out.history, err = r.history(); err != nil || !r.plan.has("second-janus") || len(r.left(out)) == 0 {
+		if out.history, err = r.history(); err != nil || len(r.left(out)) == 0 {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -65,13 +77,13 @@ func (r *run) rest(out *result) (err error) {
 	return nil
 }
 
-// left says what of the Transaction is left behind: a lock, a finalizer of Janus, or
+// left says what of the Transactions is left behind: a lock, a finalizer of Janus, or
 // a before-image that is not kept on purpose.
 func (r *run) left(out *result) (found []string) {
-	t := out.ended
-	kept := t != nil && t.Status.RollbackRef != nil && t.Status.Phase != api.PhaseCommitted
-	if t != nil && len(t.Finalizers) > 0 {
-		found = append(found, fmt.Sprintf("the Transaction has finalizers: %v", t.Finalizers))
+	for _, t := range out.ended {
+		if t != nil && len(t.Finalizers) > 0 {
+			found = append(found, fmt.Sprintf("%s has finalizers: %v", t.Name, t.Finalizers))
+		}
 	}
 	for _, v := range out.live() {
 		if v.Object.GetLabels()["app.kubernetes.io/managed-by"] != "janus" {
@@ -81,12 +93,19 @@ func (r *run) left(out *result) (found []string) {
 		case "leases.coordination.k8s.io":
 			found = append(found, "a lock is left: "+v.Ref.String())
 		case "configmaps", "secrets":
-			if len(v.Object.GetFinalizers()) > 0 || !kept {
+			if len(v.Object.GetFinalizers()) > 0 || !out.keeps(v.Ref.Name) {
 				found = append(found, fmt.Sprintf("a before-image is left: %s with finalizers %v", v.Ref, v.Object.GetFinalizers()))
 			}
 		}
 	}
 	return found
+}
+
+// keeps reports whether an object holds before-images that are kept on purpose.
+func (out *result) keeps(image string) bool {
+	return slices.ContainsFunc(out.ended, func(t *api.Transaction) bool {
+		return t != nil && t.Status.RollbackRef != nil && t.Status.Phase != api.PhaseCommitted && strings.HasPrefix(image, t.Name+"-rollback")
+	})
 }
 
 // live are the objects that were there in the end.

@@ -30,14 +30,14 @@ func (r *run) leave(out *result) {
 // is left.
 func (r *run) clean(ctx context.Context, out *result) bool {
 	clean := len(out.history) > 0
-	now := int64(0)
+	now, background := int64(0), metav1.DeletePropagationBackground
 	for ref, v := range out.live() {
 		if !disposable[ref.Resource] || ref.Name == r.at.namespace || ref.Name == r.at.other || ref.Namespace == "" && !strings.Contains(ref.Name, r.at.run) {
 			continue
 		}
 		client, err := r.client(v.Object.GroupVersionKind(), ref.Namespace)
 		if err == nil {
-			err = client.Delete(ctx, ref.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+			err = client.Delete(ctx, ref.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background})
 		}
 		clean = clean && (err == nil || apierrors.IsNotFound(err)) && len(v.Object.GetFinalizers()) == 0
 	}
@@ -47,7 +47,7 @@ func (r *run) clean(ctx context.Context, out *result) bool {
 // disposable are the resources of which a place has nothing of its own.
 var disposable = map[string]bool{
 	"transactions.backup.janus.io": true, "configmaps": true, "secrets": true, "services": true,
-	"leases.coordination.k8s.io": true, "deployments.apps": true, "widgets.faults.example.com": true,
+	"leases.coordination.k8s.io": true, "deployments.apps": true, "jobs.batch": true, "widgets.faults.example.com": true,
 	"clusterroles.rbac.authorization.k8s.io": true, "roles.rbac.authorization.k8s.io": true,
 	"rolebindings.rbac.authorization.k8s.io": true, "namespaces": true,
 	"customresourcedefinitions.apiextensions.k8s.io": true,

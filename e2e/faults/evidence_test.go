@@ -20,21 +20,26 @@ import (
 // breaches hands the evidence of a run to the judge.
 func (r *run) breaches(out *result) []string {
 	evidence := judge.Evidence{
-		History: out.history, Calls: out.calls, Texts: map[string]string{"log": out.log}, Canary: r.Canary,
+		History: out.history, Calls: out.calls, Texts: map[string]string{"log": out.log}, Canary: r.Canary, Home: janustest.SystemNamespace,
 		CallsSinceFault: callsSince(out), ClocksTurned: r.plan.has("clock-"),
 	}
-	of := judge.Run{Namespace: r.at.namespace, Name: transaction, UID: r.txn.GetUID()}
-	var t api.Transaction
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.txn.Object, &t); err != nil {
-		return []string{fmt.Sprintf("read the Transaction: %v", err)}
+	for _, txn := range r.txns {
+		var t api.Transaction
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(txn.Object, &t); err != nil {
+			return []string{fmt.Sprintf("read the Transaction: %v", err)}
+		}
+		of := judge.Run{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Spec: t.Spec}
+		for _, change := range t.Spec.Changes {
+			of.Items = append(of.Items, r.refOf(change.Target))
+		}
+		evidence.Runs = append(evidence.Runs, of)
 	}
-	of.Spec = t.Spec
-	for _, change := range t.Spec.Changes {
-		of.Items = append(of.Items, r.refOf(change.Target))
-	}
-	evidence.Runs = []judge.Run{of}
 	var found []string
-	for _, b := range judge.Judge(evidence) {
+	all := judge.Judge(evidence)
+	if len(r.txns) > 1 {
+		all = append(all, judge.Serializable(evidence)...)
+	}
+	for _, b := range all {
 		found = append(found, b.Guarantee+": "+b.Message)
 	}
 	return found

@@ -13,11 +13,11 @@ import (
 //   - A read of a target that is out of date may be taken for the before-image. The
 //     change then meets another resourceVersion, and if fields differ, that is a
 //     conflict: Failed before the first change, RolledBack after it.
-func allowedEnds(p plan, learned result, _ *result) []string {
+func allowedEnds(p plan, wanted string) []string {
 	for _, e := range p.events {
 		if chaos.Fault(e.what) == chaos.Stale {
-			return []string{learned.end, "RolledBack", "Failed"}
+			return []string{wanted, "RolledBack", "Failed"}
 		}
 	}
-	return []string{learned.end}
+	return []string{wanted}
 }

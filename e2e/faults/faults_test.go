@@ -2,7 +2,6 @@ package faults
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -20,6 +19,7 @@ func TestPlans(t *testing.T) {
 	w := newWorld(t)
 	all := w.enumerate(t)
 	t.Logf("%d plans in all", len(all))
+	writeList(t, all)
 	chosen := share(t, matching(t, all))
 	if !*allFlag {
 		chosen = sample(chosen, *sampleOf)
@@ -44,9 +44,7 @@ func TestPlan(t *testing.T) {
 	w := newWorld(t)
 	var chosen []plan
 	for _, name := range names {
-		p, err := parsePlan(name)
-		require.NoError(t, err)
-		chosen = append(chosen, p)
+		chosen = append(chosen, w.called(t, name)...)
 	}
 	w.runAll(t, chosen)
 }
@@ -88,16 +86,17 @@ func matching(t *testing.T, all []plan) []plan {
 	return slices.DeleteFunc(slices.Clone(all), func(p plan) bool { return !only.MatchString(p.String()) })
 }
 
-// share takes every n-th plan.
+// share takes one of n shares. Which plan is in which does not depend on what else was
+// learned: the shares may be run on different machines.
 func share(t *testing.T, all []plan) []plan {
 	t.Helper()
 	text, of, _ := strings.Cut(*shardFlag, "/")
-	i, err1 := strconv.Atoi(text)
-	n, err2 := strconv.Atoi(of)
-	require.True(t, err1 == nil && err2 == nil && 0 <= i && i < n, "want -shard=i/n, got %q", *shardFlag)
+	i, err1 := strconv.ParseUint(text, 10, 32)
+	n, err2 := strconv.ParseUint(of, 10, 32)
+	require.True(t, err1 == nil && err2 == nil && i < n, "want -shard=i/n, got %q", *shardFlag)
 	var out []plan
-	for k, p := range all {
-		if k%n == i {
+	for _, p := range all {
+		if p.number()%n == i {
 			out = append(out, p)
 		}
 	}
@@ -116,7 +115,7 @@ func sample(all []plan, size int) []plan {
 		}
 		groups[name] = append(groups[name], p)
 	}
-	salt := func(s string) uint64 { return plan{workload: fmt.Sprint(s, *seedFlag)}.number() }
+	salt := func(s string) uint64 { return hash(s, *seedFlag) }
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(salt(a), salt(b)) })
 	for _, name := range names {
 		slices.SortFunc(groups[name], func(a, b plan) int { return cmp.Compare(salt(a.String()), salt(b.String())) })
@@ -144,6 +143,9 @@ func (w *world) runAll(t *testing.T, chosen []plan) {
 	slots := make(chan struct{}, *atOnce)
 	for _, p := range chosen {
 		of, ok := byName[p.workload]
+		if isContest(p.workload) {
+			of, ok = contestOf(p.workload).workload(), true
+		}
 		require.True(t, ok, "there is no workload %q", p.workload)
 		slots <- struct{}{}
 		wait.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 // hub tells runs of their Transaction by one watch, in place of many reads.
 type hub struct {
 	mu    sync.Mutex
-	known map[string]known         // by namespace
-	heard map[string]chan struct{} // closed at the next event
+	known map[types.NamespacedName]known
+	heard map[string]chan struct{} // by namespace; closed at the next event
 }
 
 // known is a Transaction as it was last seen; nil once it is gone.
@@ -32,7 +33,7 @@ type known struct {
 }
 
 func newHub(ctx context.Context, client *janustest.Client) *hub {
-	h := &hub{known: map[string]known{}, heard: map[string]chan struct{}{}}
+	h := &hub{known: map[types.NamespacedName]known{}, heard: map[string]chan struct{}{}}
 	informer := dynamicinformer.NewFilteredDynamicInformer(client.Dynamic, api.Resource, "", 0, cache.Indexers{}, nil).Informer()
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { h.hear(obj, false) },
@@ -61,7 +62,7 @@ func (h *hub) hear(obj any, gone bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.known[u.GetNamespace()] = known{u.GetUID(), t}
+	h.known[nameOf(u)] = known{u.GetUID(), t}
 	if heard := h.heard[u.GetNamespace()]; heard != nil {
 		close(heard)
 		delete(h.heard, u.GetNamespace())
@@ -72,7 +73,7 @@ func (h *hub) hear(obj any, gone bool) {
 func (h *hub) forget(namespace string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.known, namespace)
+	maps.DeleteFunc(h.known, func(name types.NamespacedName, _ known) bool { return name.Namespace == namespace })
 }
 
 // silence is how long a Transaction that has not ended may do nothing. It covers every
@@ -82,20 +83,23 @@ const silence = 40 * time.Second
 // errEndless says that a Transaction has not come to its end.
 var errEndless = errors.New("it has not ended")
 
-// ended waits until the Transaction of a namespace is gone, or has nothing more to
-// do for ever.
-func (h *hub) ended(ctx context.Context, namespace string, uid types.UID, patience time.Duration) (*api.Transaction, error) {
+func nameOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// ended waits until a Transaction is gone, or has nothing more to do for ever.
+func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UID, patience time.Duration) (*api.Transaction, error) {
 	begin := time.Now()
 	late := time.NewTimer(silence)
 	defer late.Stop()
 	for {
 		h.mu.Lock()
-		last := h.known[namespace]
+		last := h.known[name]
 		t := last.txn
-		heard := h.heard[namespace]
+		heard := h.heard[name.Namespace]
 		if heard == nil {
 			heard = make(chan struct{})
-			h.heard[namespace] = heard
+			h.heard[name.Namespace] = heard
 		}
 		h.mu.Unlock()
 		if last.uid == uid && (t == nil || engine.Decide(t, -1, time.Now(), janustest.FastPolicy).Verb == engine.Nothing) {

@@ -1,9 +1,13 @@
 // Package faults proves the guarantees by enumeration: each workload is run once for
 // every fault at every request that it makes, and for every act of somebody else
 // before every request that matters, on a real API server. A plan names one such run,
-// and one line replays it:
+// and has a number that follows from its name; one line replays it by either:
 //
 //	go test ./e2e/faults -run 'TestPlan$' -plan='chain/PUT transactions/txn/status#3/crash-after'
+//	go test ./e2e/faults -run 'TestPlan$' -plan=602182376
+//
+// Pairs of faults and contests of Transactions are drawn by a seed, and are run again
+// by their name, or by their number and the seed.
 package faults
 
 import (
@@ -15,11 +19,15 @@ import (
 )
 
 var (
-	planFlag  = flag.String("plan", "", "the name of the one plan that TestPlan runs, or two joined by ' + '")
+	planFlag  = flag.String("plan", "", "the name or the number of the one plan that TestPlan runs")
+	listFlag  = flag.String("list", "", "the file to which TestPlans writes the number and the name of every plan")
 	allFlag   = flag.Bool("all", false, "run every plan, not the sample")
 	sampleOf  = flag.Int("sample", 240, "how many plans TestPlans runs without -all")
 	pairsFlag = flag.Int("pairs", 24, "how many pairs of faults TestPairs runs")
-	seedFlag  = flag.Int64("seed", 1, "the seed of the sample and of the pairs")
+	pairFlag  = flag.Int("pair", -1, "the number of the one pair that TestPairs runs")
+	contests  = flag.Int("contests", 9, "how many contests TestContenders runs")
+	contest   = flag.Int("contest", -1, "the number of the one contest that TestContenders runs")
+	seedFlag  = flag.Int64("seed", 1, "the seed of the sample, of the pairs and of the contests")
 	shardFlag = flag.String("shard", "0/1", "which share of the plans is run, as i/n with i from 0")
 	onWork    = flag.String("workloads", "", "a regular expression; workloads whose names do not match are left out")
 	onlyFlag  = flag.String("only", "", "a regular expression; plans whose names do not match are left out")

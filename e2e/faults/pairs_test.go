@@ -1,7 +1,8 @@
 package faults
 
 import (
-	"math/rand/v2"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -22,33 +23,33 @@ func TestPairs(t *testing.T) {
 			firsts = append(firsts, p)
 		}
 	}
-	source := rand.New(rand.NewPCG(uint64(*seedFlag), 0)) //nolint:gosec // the seed is what makes a run repeatable
 	byName := map[string]workload{}
 	for _, of := range workloads(t) {
 		byName[of.Name] = of
 	}
-	var chosen []plan
-	var mu sync.Mutex
+	rounds := (max(*pairsFlag, *pairFlag+1) + seconds - 1) / seconds
+	found := make([][]plan, rounds)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, *atOnce)
-	for range (*pairsFlag + seconds - 1) / seconds {
-		first := firsts[source.IntN(len(firsts))]
-		choice := rand.New(rand.NewPCG(uint64(*seedFlag), source.Uint64())) //nolint:gosec // as above
+	for n := range rounds {
+		if *pairFlag >= 0 && n != *pairFlag/seconds {
+			continue
+		}
+		first := choose(firsts, n, *seedFlag)
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			pairs := pairsWith(first, w.do(byName[first.workload], first), choice)
-			mu.Lock()
-			defer mu.Unlock()
-			chosen = append(chosen, pairs...)
+			found[n] = pairsWith(first, w.do(byName[first.workload], first), n*seconds)
 		})
 	}
 	wait.Wait()
+	chosen := slices.Concat(found...)
 	w.runAll(t, share(t, chosen[:min(len(chosen), *pairsFlag)]))
 }
 
-// pairsWith adds second faults to a first one, at calls that came after it.
-func pairsWith(first plan, alone result, choice *rand.Rand) []plan {
+// pairsWith adds second faults to a first one, at calls that came after it. The pairs
+// are numbered from a number on.
+func pairsWith(first plan, alone result, from int) []plan {
 	at := -1
 	var after []chaos.Call
 	for i, call := range alone.calls {
@@ -63,11 +64,14 @@ func pairsWith(first plan, alone result, choice *rand.Rand) []plan {
 		return nil // it was the last call
 	}
 	var out []plan
-	for range seconds {
-		call := after[choice.IntN(len(after))]
-		faults := call.Faults()
-		second := event{call.At, string(faults[choice.IntN(len(faults))])}
-		out = append(out, plan{first.workload, []event{first.events[0], second}})
+	for n := from; n < from+seconds; n++ {
+		if *pairFlag >= 0 && n != *pairFlag {
+			continue
+		}
+		second := choose(faultsIn(first.workload, after), n, *seedFlag)
+		p := plan{workload: first.workload, events: []event{first.events[0], second.events[0]}}
+		p.drawn = fmt.Sprintf("    or: go test ./e2e/faults -run TestPairs -pair=%d -seed=%d", n, *seedFlag)
+		out = append(out, p)
 	}
 	return out
 }

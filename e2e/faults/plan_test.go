@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,8 @@ import (
 type plan struct {
 	workload string
 	events   []event
+	// drawn says how a plan that a seed has drawn is drawn again.
+	drawn string
 }
 
 // event is what happens at one call: a fault of the chaos package, or an act of
@@ -60,11 +61,20 @@ func parsePlan(name string) (plan, error) {
 	return p, nil
 }
 
-// number is stable: it depends on the name alone.
-func (p plan) number() uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.String()))
-	return h.Sum64()
+// again says how the plan is run by a number.
+func (p plan) again() string {
+	if p.drawn != "" {
+		return p.drawn
+	}
+	return fmt.Sprintf("    or: make faults FAULTS_PLAN=%d", p.number())
+}
+
+// row is where the plan counts in the table.
+func (p plan) row() string {
+	if isContest(p.workload) {
+		return contestOf(p.workload).row()
+	}
+	return p.workload
 }
 
 // class sorts plans for the table.

@@ -43,14 +43,14 @@ type run struct {
 	all     sync.WaitGroup
 	log     logText
 	acted   []string // what acts say about themselves
-	txn     *unstructured.Unstructured
+	txns    []*unstructured.Unstructured
 }
 
 // result is what became of a run.
 type result struct {
 	plan     plan
-	ended    *api.Transaction
-	end      string // the phase in which it ended; gone if it was deleted
+	ended    []*api.Transaction // the Transactions; nil for one that is gone
+	ends     []string           // the phases in which they ended; gone if one was deleted
 	final    map[string]string
 	calls    []chaos.Call
 	history  judge.History
@@ -122,16 +122,13 @@ func (w *world) do(of workload, p plan) (out result) {
 	for _, e := range p.events {
 		r.line.Inject(r.injection(e))
 	}
-	r.start()
-	if r.txn, err = w.Dynamic.Resource(api.Resource).Namespace(at.namespace).Create(ctx, r.txn, metav1.CreateOptions{FieldManager: janustest.Manager}); err != nil {
+	for range max(r.Processes, 1) {
+		r.start()
+	}
+	if err := r.submit(); err != nil {
 		out.failures = []string{"submit: " + err.Error()}
 		r.stop()
 		return out
-	}
-	if r.since == 0 {
-		if r.since, err = revision(r.txn.GetResourceVersion()); err != nil {
-			out.failures = []string{err.Error()}
-		}
 	}
 	if r.Finalizes {
 		go r.finalize(ctx)
@@ -140,46 +137,11 @@ func (w *world) do(of workload, p plan) (out result) {
 	return out
 }
 
-// finish waits for the end and holds what is there against what must be.
-func (r *run) finish(out *result) {
-	ended, err := r.hub.ended(r.ctx, r.at.namespace, r.txn.GetUID(), bound)
-	r.line.Settle()
-	if err == nil {
-		err = r.restored()
-	}
-	if err == nil {
-		// What faults and acts have held back may still have been to do.
-		ended, err = r.hub.ended(r.ctx, r.at.namespace, r.txn.GetUID(), bound)
-	}
-	out.ended = ended
-	if err == nil && r.plan.has("second-janus") {
-		err = r.rest(out)
-	}
-	r.stop()
-	out.calls, out.missed, out.log = r.line.Calls(), r.line.Missed(), r.log.String()
-	if err == nil {
-		out.history, err = r.history()
-	}
-	if err != nil {
-		out.failures = append(out.failures, err.Error())
-		return
-	}
-	out.end = "gone"
-	if ended != nil {
-		out.end = string(ended.Status.Phase)
-	}
-	if out.final, err = r.finals(); err != nil {
-		out.failures = append(out.failures, err.Error())
-		return
-	}
-	out.failures = append(out.failures, r.judge(out)...)
-}
-
 // start runs a process of Janus, and another when it crashes.
 func (r *run) start() {
 	p := r.line.Process()
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
-	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(1)}
+	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(len(r.txns))}
 	if !r.Discovery {
 		options = append(options, janustest.WithSchemas(r.schemas))
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/judge"
 )
@@ -42,7 +43,10 @@ func (r *run) setUp() error {
 			return err
 		}
 	}
-	if r.txn, err = r.transaction(r.at); err != nil {
+	if r.plan.cancels() {
+		r.OnDelete = string(api.DeleteRollback)
+	}
+	if r.txns, err = r.transactions(r.at); err != nil {
 		return err
 	}
 	return r.findTargets()
@@ -113,9 +117,13 @@ func (r *run) controlled(objects []map[string]any) func(context.Context) (bool, 
 
 // findTargets lists what the changes are about, each object once.
 func (r *run) findTargets() error {
-	changes, _, err := unstructured.NestedSlice(r.txn.Object, "spec", "changes")
-	if err != nil {
-		return err
+	var changes []any
+	for _, txn := range r.txns {
+		list, _, err := unstructured.NestedSlice(txn.Object, "spec", "changes")
+		if err != nil {
+			return err
+		}
+		changes = append(changes, list...)
 	}
 	seen := map[judge.Ref]bool{}
 	for _, change := range changes {

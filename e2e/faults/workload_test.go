@@ -47,6 +47,10 @@ type workload struct {
 	// faults, or some requests do.
 	Faults string `json:"faults"`
 	Canary string `json:"canary"`
+	// Contenders are the changes of several Transactions that run at the same time, in
+	// place of Changes, and Processes how many processes of Janus work on them.
+	Contenders [][]map[string]any `json:"-"`
+	Processes  int                `json:"-"`
 }
 
 // refused is the change that is refused when it is made.
@@ -108,9 +112,26 @@ func decode[T any](what any, at place) (out T, err error) {
 	return out, nil
 }
 
-// transaction makes the Transaction of the workload.
-func (w workload) transaction(at place) (*unstructured.Unstructured, error) {
-	changes, err := decode[[]any](w.Changes, at)
+// transactions makes the Transactions of the workload.
+func (w workload) transactions(at place) ([]*unstructured.Unstructured, error) {
+	if len(w.Contenders) == 0 {
+		txn, err := w.transaction(at, transaction, w.Changes)
+		return []*unstructured.Unstructured{txn}, err
+	}
+	var out []*unstructured.Unstructured
+	for n, changes := range w.Contenders {
+		txn, err := w.transaction(at, fmt.Sprintf("%s-%d", transaction, n), changes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, txn)
+	}
+	return out, nil
+}
+
+// transaction makes one Transaction.
+func (w workload) transaction(at place, name string, list []map[string]any) (*unstructured.Unstructured, error) {
+	changes, err := decode[[]any](list, at)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +144,6 @@ func (w workload) transaction(at place) (*unstructured.Unstructured, error) {
 	}
 	txn := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	txn.SetGroupVersionKind(api.Kind)
-	txn.SetName(transaction)
+	txn.SetName(name)
 	return txn, nil
 }

@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/janustest"
@@ -21,6 +18,8 @@ const (
 	account     = "deployer"
 	transaction = "txn"
 	lockTimeout = time.Minute
+	// runLabel is on the namespaces in which ConfigMaps named refused-… are refused.
+	runLabel = "faults.example.com/run"
 )
 
 // world is what all runs share.
@@ -37,26 +36,8 @@ type world struct {
 	serve atomic.Int64
 }
 
-// common is installed once: a policy that refuses ConfigMaps named refused-… when
-// they are made, and a custom kind with a status.
+// common is installed once: a custom kind with a status.
 const common = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: faults-refusal}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
-  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
-  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: faults-refusal}
-spec:
-  policyName: faults-refusal
-  validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {faults.example.com/run: "yes"}}}
----
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.faults.example.com}
@@ -89,16 +70,13 @@ func newWorld(t testing.TB) *world {
 	w := &world{Client: e.Client, ctx: ctx, free: map[string][]place{}, schemas: janustest.NewSchemas(e.Kube)}
 	w.serve.Store(time.Now().Unix() % 1000 * 100000)
 	require.NoError(t, w.ApplyYAML(ctx, "", common))
+	require.NoError(t, w.ApplyRefusal(ctx, "faults-refusal", runLabel, "yes"))
 	e.Served("faults.example.com/v1 Widget")
 	w.watcher = janustest.NewWatcher(t, w.Client, widgets, definitions)
 	w.scribe, w.hub = newScribe(w.watcher), newHub(ctx, w.Client)
 	at, err := w.makePlace("")
 	require.NoError(t, err)
-	e.Until("the policy is in force", func() bool {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-" + w.word()}}
-		_, err := w.Kube.CoreV1().ConfigMaps(at.namespace).Create(ctx, probe, metav1.CreateOptions{})
-		return apierrors.IsForbidden(err)
-	})
+	e.Until("the policy is in force", func() bool { return w.Refuses(ctx, at.namespace) })
 	w.giveBack("", at)
 	return w
 }
@@ -130,7 +108,7 @@ func (w *world) word() string { return fmt.Sprintf("r%d", w.serve.Add(1)) }
 func (w *world) makePlace(rights string) (place, error) {
 	at := place{run: w.word()}
 	at.namespace, at.other = at.run+"-near", at.run+"-away"
-	namespaces := fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {faults.example.com/run: \"yes\"}}}\n", at.namespace)
+	namespaces := fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {%s: \"yes\"}}}\n", at.namespace, runLabel)
 	if rights == "cluster" {
 		namespaces += fmt.Sprintf("---\n{apiVersion: v1, kind: Namespace, metadata: {name: %s}}\n", at.other)
 	}

@@ -2,6 +2,7 @@ package processes
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,14 +22,14 @@ type outage struct {
 
 // outages are all of them.
 var outages = []outage{
-	{testcluster.APIServer, syscall.SIGKILL}, {testcluster.Etcd, syscall.SIGKILL},
-	{testcluster.APIServer, syscall.SIGTERM}, {testcluster.Etcd, syscall.SIGTERM},
+	{testcluster.APIServer, syscall.SIGKILL}, {testcluster.Etcd, syscall.SIGKILL}, {testcluster.APIServer, syscall.SIGSTOP},
+	{testcluster.APIServer, syscall.SIGTERM}, {testcluster.Etcd, syscall.SIGTERM}, {testcluster.Etcd, syscall.SIGSTOP},
 }
 
 // The API server and etcd are killed, and told to end, under load, and come back with
-// what they had acknowledged. janusd is not restarted for it, but now and then killed
-// as well.
-func TestTransactionsSurviveRestartsOfTheControlPlane(t *testing.T) {
+// what they had acknowledged; or they hang, and go on with what they had been asked.
+// janusd is not restarted for it, but now and then killed as well.
+func TestTransactionsSurviveOutagesOfTheControlPlane(t *testing.T) {
 	t.Parallel()
 	with := options()
 	with.RestartKilled = true
@@ -45,7 +46,11 @@ func TestTransactionsSurviveRestartsOfTheControlPlane(t *testing.T) {
 		if r.IntN(3) == 0 {
 			kept.now().kill()
 		}
-		w.strike(outages[n%len(outages)])
+		if o := outages[n%len(outages)]; o.signal == syscall.SIGSTOP {
+			w.hang(r, o.component, n/len(outages)%2 == 1)
+		} else {
+			w.strike(o)
+		}
 	}
 	kept.end()
 	w.settle()
@@ -67,6 +72,28 @@ func (w *world) strike(o outage) {
 		return err == nil && after != before && w.ready(ctx)
 	})
 	w.counts.most("milliseconds until "+o.component+" was back, at most", int(time.Since(began).Milliseconds()))
+}
+
+// hang makes a component hang for longer than the shorter locks last, or for longer
+// than janusd waits for an answer, and waits until it works again: what it was asked
+// before and meanwhile it then does, whoever still waits for it.
+func (w *world) hang(r *rand.Rand, component string, long bool) {
+	w.t.Helper()
+	require.NoError(w.t, w.cluster.Signal(component, syscall.SIGSTOP))
+	w.counts.add("SIGSTOP "+component, 1)
+	if long {
+		pause(r, 15*time.Second, 20*time.Second)
+	} else {
+		pause(r, 1200*time.Millisecond, 2*time.Second)
+	}
+	assert.False(w.t, w.ready(w.t.Context()), "%s does not hang", component)
+	require.NoError(w.t, w.cluster.Signal(component, syscall.SIGCONT))
+	began := time.Now()
+	w.until(component+" works again", func(ctx context.Context) bool {
+		require.NoError(w.t, w.cluster.Err())
+		return w.ready(ctx)
+	})
+	w.counts.most("milliseconds until "+component+" worked again, at most", int(time.Since(began).Milliseconds()))
 }
 
 // ready asks the API server whether it is, and its etcd.

@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authnv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -63,7 +61,8 @@ func newWorld(t *testing.T, cluster *testcluster.Cluster) *world {
 	w.install()
 	require.NoError(t, w.ApplyYAML(t.Context(), w.namespace, strings.ReplaceAll(fixture, "NAMESPACE", w.namespace)))
 	w.kubeconfig = w.credentials()
-	w.awaitRefusal()
+	require.NoError(t, w.RefuseIn(t.Context(), w.namespace))
+	w.until("the policy is in force", func(ctx context.Context) bool { return w.Refuses(ctx, w.namespace) })
 	w.history = w.watch()
 	t.Cleanup(func() {
 		w.mu.Lock()
@@ -105,9 +104,7 @@ func (w *world) install() {
 	})
 }
 
-// fixture is what the Transactions of a namespace need, and a policy that refuses to
-// make ConfigMaps named refused-… unless it is a dry run: those Transactions are
-// prepared, and refused while they commit.
+// fixture is what the Transactions of a namespace need.
 const fixture = `
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}
 ---
@@ -120,37 +117,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects:
   - {kind: ServiceAccount, name: deployer, namespace: NAMESPACE}
   - {kind: ServiceAccount, name: releaser, namespace: NAMESPACE}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
-  matchConditions: [{name: refused, expression: "request.name.startsWith('refused-')"}]
-  validations: [{expression: "has(request.dryRun) && request.dryRun", message: it is refused, reason: Forbidden}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec:
-  policyName: NAMESPACE
-  validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
 `
-
-// awaitRefusal waits until the policy is in force.
-func (w *world) awaitRefusal() {
-	w.t.Helper()
-	configMaps := w.Kube.CoreV1().ConfigMaps(w.namespace)
-	w.until("the policy is in force", func(ctx context.Context) bool {
-		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "refused-probe"}}, metav1.CreateOptions{})
-		if err == nil || apierrors.IsAlreadyExists(err) {
-			_ = configMaps.Delete(ctx, "refused-probe", metav1.DeleteOptions{})
-		}
-		return apierrors.IsForbidden(err)
-	})
-}
 
 // credentials writes a kubeconfig with a token of janusd's ServiceAccount.
 func (w *world) credentials() string {

@@ -57,37 +57,32 @@ func creating(ready []*held) bool {
 	return false
 }
 
-// TestTwoProcessesOfWhichOneIsSlow lets one of two processes wait long, though not in
-// vain, for what it asks from any of its requests on. The other may have made a change and
-// taken it back before the first gets to its own request for it.
-func TestTwoProcessesOfWhichOneIsSlow(t *testing.T) {
+// TestTwoProcessesOfWhichOneStops stops one of two processes after any of its requests was
+// answered, as SIGSTOP does. When it goes on it finds the answer, and the other has made
+// an end meanwhile.
+func TestTwoProcessesOfWhichOneStops(t *testing.T) {
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			healthy := simulate(t, plan{scenario: s, seed: 1})
-			for step := 0; step < healthy.steps; step += max(1, *every/4) {
-				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: slowing(step)})
-				assert.Empty(t, o.breaches, "%s, slow from %d: %s", s.name, step, o)
-				assert.Equal(t, healthy.phases, o.phases, "%s, slow from %d", s.name, step)
+			for step := 0; step < healthy.steps; step += max(1, *every/8) {
+				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: stopping(step)})
+				assert.Empty(t, o.breaches, "%s, stopped at %d: %s", s.name, step, o)
+				assert.Equal(t, healthy.phases, o.phases, "%s, stopped at %d", s.name, step)
 			}
 		})
 	}
 }
 
-// slowing prefers the requests of the first process until some step, and has it be slow
-// from then on for a few requests. What follows a write of the Transaction is sent at
-// once: a process that hangs between its last look and a creation cannot be helped.
-func slowing(step int) func(*world, []*held) *held {
-	left := 8
+// stopping prefers the requests of the first process, and stops it with the answer to
+// one of some step on.
+func stopping(step int) func(*world, []*held) *held {
+	stopped := false
 	return func(w *world, ready []*held) *held {
-		if w.step < step {
-			return ready[0]
-		}
-		if last := ready[len(ready)-1]; last.process == 1 {
-			return last
-		}
-		if left > 0 && !strings.HasPrefix(ready[0].name, "PUT /apis/backup.janus.io/") {
-			left--
-			w.frozen[0] = time.Now().Add(requestTimeout - time.Second/2)
+		if !stopped && w.step >= step && ready[0].process == 0 {
+			stopped = true
+			w.frozen[0] = time.Now().Add(hang)
+			w.scheduler.stop(0, hang)
+			w.note("process 0 stops")
 		}
 		return ready[0]
 	}

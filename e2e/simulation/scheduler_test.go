@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 )
 
 // scheduler stands above the line of each process. It holds every request until the
@@ -16,6 +17,7 @@ type scheduler struct {
 	mu      sync.Mutex
 	waiting []*held
 	arrived chan struct{}
+	stopped map[int]time.Time // until when a process does not see what it was answered
 }
 
 // held is a request that waits for its turn.
@@ -32,7 +34,9 @@ type held struct {
 	end    string // what became of it
 }
 
-func newScheduler() *scheduler { return &scheduler{arrived: make(chan struct{}, 1)} }
+func newScheduler() *scheduler {
+	return &scheduler{arrived: make(chan struct{}, 1), stopped: map[int]time.Time{}}
+}
 
 // wrap holds the requests of one process.
 func (s *scheduler) wrap(process int) func(http.RoundTripper) http.RoundTripper {
@@ -50,9 +54,24 @@ func (s *scheduler) wrap(process int) func(http.RoundTripper) http.RoundTripper 
 				}
 				<-h.over // It is being sent, and what ended the context may have come of that.
 			}
+			time.Sleep(s.until(process))
 			return h.answer, h.err
 		})
 	}
+}
+
+// stop has a process see nothing for some time. What it has asked for is answered.
+func (s *scheduler) stop(process int, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped[process] = time.Now().Add(d)
+}
+
+// until is how long a process is stopped yet.
+func (s *scheduler) until(process int) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(s.stopped[process])
 }
 
 func (s *scheduler) hold(process int, req *http.Request, next http.RoundTripper) (*held, error) {

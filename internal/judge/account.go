@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"slices"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/chaos"
 )
@@ -25,7 +27,7 @@ func (c *trial) judgeAccount(r *run) {
 			continue
 		}
 		pinned := str(intent.Object.Object, "status", "serviceAccountUID")
-		if now := o.at(intent.Revision); pinned != "" && (now == nil || now.uid != pinned) {
+		if pinned != "" && o.gone(pinned, intent.Revision) {
 			c.breach(Identity, "%s: %s@%d was made by %s as %s of uid %s, which had gone before its intent was recorded (@%d)",
 				r.named(w.item), w.ref, w.made.Revision, w.At, o.ref, pinned, intent.Revision)
 		}
@@ -40,4 +42,11 @@ func (c *trial) misled(o *object) bool {
 		}
 	}
 	return false
+}
+
+// gone reports whether an object of a uid had gone before a revision.
+func (o *object) gone(uid string, revision int64) bool {
+	return slices.ContainsFunc(o.versions, func(v *version) bool {
+		return v.Deleted && v.uid == uid && v.Revision < revision
+	})
 }

@@ -45,6 +45,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeCancelled(r)
 			c.judgeKept(r)
 			c.judgeAccount(r)
+			c.judgeRefused(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

@@ -13,10 +13,24 @@ func (c *trial) judgeRemade(r *run) {
 	if s == nil {
 		return
 	}
+	c.judgeForeign(r, s)
 	for i := range min(len(s.items), len(r.Items)) {
 		if r.Spec.Changes[i].Type == api.Delete && s.items[i].in(api.ItemRolledBack) {
 			c.judgeSuccessor(r, i)
 			c.judgeStatus(r, i)
+		}
+	}
+}
+
+// judgeForeign: an object that somebody else has made in place of a target is not touched.
+func (c *trial) judgeForeign(r *run, s *state) {
+	for _, w := range r.writes {
+		if w.made == nil || w.role != undo || w.Method != "PATCH" || w.item < 0 || w.item >= len(s.items) || !r.writesFields(w.item) {
+			continue
+		}
+		if before := s.items[w.item].before; before != nil && w.made.uid != before.uid && !w.made.made(r) {
+			c.breach(NoLostWrite, "%s: %s@%d of uid %s, made by %s, is of what somebody else has made in place of uid %s",
+				r.named(w.item), w.ref, w.made.Revision, w.made.uid, w.At, before.uid)
 		}
 	}
 }

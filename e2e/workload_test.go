@@ -1,31 +1,17 @@
 package e2e
 
 import (
-	"flag"
-	"fmt"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/janustest"
 )
 
-// faults says how many of the fault runs are made: a fixed sample, in which every
-// attempt to write meets a fault, or every fault at every attempt.
-var faults = flag.String("faults", orElse(os.Getenv("JANUS_FAULTS"), "sample"), "which faults to try: sample or all")
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// workload is a Transaction that is run again and again, each time with another
-// fault.
+// workload is a Transaction that is run again and again, each time stopped elsewhere.
 type workload struct {
 	name    string
 	objects string
@@ -114,104 +100,26 @@ changes:
 	},
 }
 
-// TestWhateverAttemptToWriteFailsTheGuaranteesHold runs each workload once for
-// each attempt to write that it makes, and lets that one fail.
-func TestWhateverAttemptToWriteFailsTheGuaranteesHold(t *testing.T) {
-	var names []string
-	for _, w := range workloads {
-		names = append(names, w.name)
-	}
-	janustest.Together(t, len(names), names, func(t *testing.T, i int) {
-		w := workloads[i]
-		var attempts int
-		t.Run("none", func(t *testing.T) { attempts = w.run(t, 0, janustest.NoFault).Attempts() })
-		cases, names := w.cases(attempts)
-		t.Logf("%d attempts to write, %d runs", attempts, len(cases))
-		janustest.Together(t, 6, names, func(t *testing.T, i int) {
-			wire := w.run(t, cases[i].at, cases[i].fault)
-			assert.True(t, wire.Reached(), "the fault was never met: %d attempts", wire.Attempts())
-		})
-		t.Run("after-the-last", func(t *testing.T) {
-			assert.False(t, w.run(t, attempts, janustest.CrashBefore).Reached(), "there are more attempts than were tried")
-		})
-	})
-}
-
-type faultCase struct {
-	at    int
-	fault janustest.Fault
-}
-
-// cases are all faults at all attempts, or a sample: every attempt meets one of the
-// faults in turn, and in the chain, which does much that the others do, every other.
-func (w workload) cases(attempts int) (cases []faultCase, names []string) {
-	add := func(n int, f janustest.Fault) {
-		cases = append(cases, faultCase{n, f})
-		names = append(names, fmt.Sprintf("%s-at-%d", f, n))
-	}
-	for n := range attempts {
-		if *faults == "all" {
-			for _, f := range janustest.Faults {
-				add(n, f)
-			}
-			continue
-		}
-		if w.name == "chain" && n%2 == 1 {
-			continue
-		}
-		add(n, []janustest.Fault{
-			janustest.CrashAfter, janustest.LostReply, janustest.CrashBefore,
-			janustest.FailedYet, janustest.FailedNot, janustest.TooMany,
-		}[n%6])
-	}
-	return cases, names
-}
-
-// run runs the workload with a fault, replaces a Janus that crashes, and looks at
-// what is there in the end.
-func (w workload) run(t *testing.T, at int, fault janustest.Fault) *janustest.Wire {
-	e := janustest.New(t)
-	e.Apply(w.objects)
-	if w.refuses {
-		applyRefusal(t, e)
-	}
-	before := map[string]*unstructured.Unstructured{}
-	for _, target := range w.targets {
-		before[target.ref] = e.Object(target.ref)
-	}
-	wire := janustest.NewWire(at, fault)
-	first := e.Start(wire.Process())
-	e.Submit("txn", w.spec)
-
-	ended := e.EndedAcross(wire, "txn", func() {
-		first.Stop()
-		e.Start(wire.Process())
-	})
-
-	w.check(t, e, wire, ended, before)
-	return wire
-}
-
 // check holds what is there against the guarantees.
-func (w workload) check(t *testing.T, e *janustest.Env, wire *janustest.Wire, ended *api.Transaction, before map[string]*unstructured.Unstructured) {
+func (w workload) check(t *testing.T, e *janustest.Env, line *chaos.Line, ended *api.Transaction, before map[string]*unstructured.Unstructured) {
 	t.Helper()
 	assert.Equal(t, w.phase, ended.Status.Phase, janustest.Describe(ended))
 	switch ended.Status.Phase {
 	case api.PhaseCommitted:
 		w.committed(t, e)
 		for _, target := range w.targets {
-			assert.Len(t, wire.Effective(e, target.resource, target.name), 1, "%s is written once", target.ref)
+			assert.Len(t, changing(line, e.Namespace, target.resource, target.name), 1, "%s is written once", target.ref)
 			assert.Empty(t, e.ItemManagers(target.ref), "%s: managers that stay", target.ref)
 		}
 	case api.PhaseRolledBack:
 		for _, target := range w.targets {
 			e.Same(before[target.ref], target.ref)
-			writes := wire.Effective(e, target.resource, target.name)
+			writes := changing(line, e.Namespace, target.resource, target.name)
 			assert.LessOrEqual(t, len(writes), w.most(target), "%s: %v", target.ref, writes)
 		}
 	}
 	for _, target := range w.targets {
-		for _, write := range wire.Effective(e, target.resource, target.name) {
+		for _, write := range changing(line, e.Namespace, target.resource, target.name) {
 			assert.Equal(t, "system:serviceaccount:"+e.Namespace+":deployer", write.User, "%v", write)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
@@ -97,6 +99,9 @@ func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id
 	if err != nil {
 		return snapshot.Record{}, engine.PreparedItem{}, explainDenied(ctx, id, change, []string{"get"}, err)
 	}
+	if err := stillThere(t, i, change.Ref, before); err != nil {
+		return snapshot.Record{}, engine.PreparedItem{}, err
+	}
 	forecast, err := mutate.Foresee(ctx, strategy, change, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
@@ -105,6 +110,28 @@ func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id
 	share := engine.ShareOf(len(t.Status.Items))
 	known := engine.PreparedItem{Taken: takenBy(change, forecast.Taken, share), Warnings: warningsFor(forecast.Warnings, share)}
 	return snapshot.Record{Item: i, Type: string(spec.Type), Target: change.Ref, Before: before, After: forecast.After}, known, nil
+}
+
+// stillThere makes sure that a target which an earlier item has changed is still that
+// object: with another one that change would be lost.
+func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Unstructured) error {
+	for j := i - 1; j >= 0; j-- {
+		earlier, err := refOf(t.Status.Items[j])
+		if err != nil {
+			return err
+		}
+		if earlier.Key() != ref.Key() {
+			continue
+		}
+		kind, before := t.Spec.Changes[j].Type, t.Status.Items[j].Before
+		if kind == api.Create || kind == api.Delete || before == nil || now != nil && now.GetUID() == before.UID {
+			return nil
+		}
+		return fault.New(fault.Conflict, fault.Drifted, "read", ref.String(),
+			"somebody else has deleted it, or deleted and re-created it, since item %s changed it", t.Status.Items[j].Name).
+			WithHint("create the Transaction again if it is still wanted")
+	}
+	return nil
 }
 
 // Discard drops the before-images of a Transaction, or lets them live as long as

@@ -18,7 +18,7 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	}
 	finding, err := s.Changes.Observe(ctx, in)
 	if err != nil {
-		return s.unresolvedOr(ctx, i, err)
+		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { item.Unsettled = true })
 	}
 	switch finding {
 	case Applied, Applying:
@@ -187,14 +187,23 @@ func (s *saga) recover(ctx context.Context) error {
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for _, i := range hopeful(status.Items) {
-			if err := moveItem(&status.Items[i], api.ItemRollingBack); err != nil {
+			item := &status.Items[i]
+			if err := takeUp(item); err != nil {
 				return err
 			}
-			status.Items[i].Reason, status.Items[i].Message, status.Items[i].Conflicts = "", "", nil
+			item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
 		}
 		status.Recoveries++
 		status.CompletionTime, status.Duration = nil, ""
 		status.RollbackStartTime = s.now()
 		return movePhase(status, api.PhaseRollingBack)
 	})
+}
+
+// takeUp opens the compensation of an item again, if there may be something to take back.
+func takeUp(item *api.Item) error {
+	if item.Unsettled {
+		return reopen(item)
+	}
+	return moveItem(item, api.ItemRollingBack)
 }

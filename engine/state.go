@@ -36,6 +36,16 @@ func moveItem(item *api.Item, to api.ItemState) error {
 	return nil
 }
 
+// reopen takes up an item again of which it is not known whether its change is in
+// effect: that is to be found out first.
+func reopen(item *api.Item) error {
+	if item.State != api.ItemUnresolved || !item.Unsettled {
+		return fmt.Errorf("item %s: %s, and not unsettled", item.Name, item.State)
+	}
+	SetItemState(item, api.ItemCommitting)
+	return nil
+}
+
 // SetItemState sets the state of an item and the booleans that follow from it.
 func SetItemState(item *api.Item, state api.ItemState) {
 	item.State = state

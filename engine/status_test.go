@@ -35,7 +35,7 @@ func legalStatus(before, after *api.Transaction) error {
 		if err := consistent(item); err != nil {
 			return err
 		}
-		if i < len(was.Items) && !reachable(was.Items[i].State, item.State) {
+		if i < len(was.Items) && !reachable(&was.Items[i], item.State) {
 			return fmt.Errorf("item %s: %s follows %s", item.Name, item.State, was.Items[i].State)
 		}
 		if len(item.Reason) > 63 || len(item.Message) > 2048 {
@@ -55,9 +55,11 @@ func legalStatus(before, after *api.Transaction) error {
 }
 
 // reachable allows what one checkpoint may do to an item: one move, or none, or
-// for an item whose before-image is taken late two, saved and opened.
-func reachable(from, to api.ItemState) bool {
-	return from == to || legal(itemMoves[from], to) || from == api.ItemPending && to == api.ItemCommitting
+// for an item whose before-image is taken late two, saved and opened. An unsettled
+// item is opened again.
+func reachable(was *api.Item, to api.ItemState) bool {
+	from := was.State
+	return from == to || legal(itemMoves[from], to) || to == api.ItemCommitting && (from == api.ItemPending || was.Unsettled)
 }
 
 func legalConditions(t *api.Transaction) error {

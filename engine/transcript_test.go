@@ -153,6 +153,11 @@ var scenarios = []struct {
 		forbidden := fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
 		w.replies["undo a2"] = []reply{{err: forbidden}}
 	}, api.PhaseRolledBack},
+	{"it is not known whether a change was made until the recovery", []string{"a", "b"}, func(w *world) {
+		w.replies["do b"] = []reply{{err: errLost}}
+		w.refuse["observe b"] = fault.New(fault.Terminal, fault.AccessDenied, "read", "ConfigMap shop/b", "may not get it")
+		w.after["-- looks again in 10s"] = func() { delete(w.refuse, "observe b") }
+	}, api.PhaseRolledBack},
 	{"the second change of an object cannot be prepared", []string{"a1", "a2"}, func(w *world) {
 		w.after["do a1"] = func() { w.refuse["save"] = errRefused }
 	}, api.PhaseRolledBack},

@@ -187,6 +187,13 @@ type Item struct {
 	// rolledBack is true once the change has been taken back.
 	RolledBack bool `json:"rolledBack"`
 
+	// unsettled is true for an Unresolved item of which it is not known whether its
+	// change is in effect: what stood in the way of taking it back stood in the way of
+	// finding out, too.
+	//
+	// +optional
+	Unsettled bool `json:"unsettled,omitempty"`
+
 	// lockLease is the Lease, as namespace/name, that locks the target.
 	//
 	// +optional

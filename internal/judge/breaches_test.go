@@ -449,6 +449,10 @@ func TestIllegalMovesAreFound(t *testing.T) {
 	for _, c := range []wrong{
 		{"a phase that goes back", Phases, `went from "Committing" (@113) to "Preparing"`, commit(hooks{"record0": check(func(s tree) { s["phase"] = "Preparing" })})},
 		{"an item that goes back", Phases, "item 0 went from Committed", commit(hooks{"do1": check(func(s tree) { move(s, 0, api.ItemPrepared) })})},
+		{"an item settled twice", Phases, "item 1 went from Unresolved", commit(hooks{"do1": func(w *world) {
+			check(func(s tree) { move(s, 1, api.ItemUnresolved) })(w)
+			check(func(s tree) { move(s, 1, api.ItemCommitting) })(w)
+		}})},
 		{"an item that skips a state", Phases, "item 3 went from Prepared", commit(hooks{"do1": check(func(s tree) { move(s, 3, api.ItemCommitted) })})},
 		{"a version that jumps", Phases, "status.version went from 3 (@113) to 8", commit(hooks{"do0": check(func(s tree) { s["version"] = int64(8) })})},
 		{"items that are gone", Phases, "it had 4 items (@113) and has 5", commit(hooks{"do0": check(func(s tree) { s["items"] = append(s["items"].([]any), tree{}) })})},

@@ -80,7 +80,8 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 	}
 	for i := range is.items {
 		from, to := api.ItemState(was.items[i].state), api.ItemState(is.items[i].state)
-		if from != to && !slices.Contains(itemMoves[from], to) {
+		settling := was.items[i].unsettled && from == api.ItemUnresolved && to == api.ItemCommitting
+		if from != to && !settling && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
 		}
 	}

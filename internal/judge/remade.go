@@ -28,11 +28,23 @@ func (c *trial) judgeForeign(r *run, s *state) {
 		if w.made == nil || w.role != undo || w.Method != "PATCH" || w.item < 0 || w.item >= len(s.items) || !r.writesFields(w.item) {
 			continue
 		}
-		if before := s.items[w.item].before; before != nil && w.made.uid != before.uid && !w.made.made(r) {
+		before := s.items[w.item].before
+		if before != nil && w.made.uid != before.uid && !w.made.made(r) && !c.objects[w.ref].blank(w.made.uid) {
 			c.breach(NoLostWrite, "%s: %s@%d of uid %s, made by %s, is of what somebody else has made in place of uid %s",
 				r.named(w.item), w.ref, w.made.Revision, w.made.uid, w.At, before.uid)
 		}
 	}
+}
+
+// blank reports whether an object of a uid was made with no trace of who made it, and
+// nothing in it, so that nobody can tell it from one that the Transaction has made anew.
+func (o *object) blank(uid string) bool {
+	for _, v := range o.versions {
+		if v.uid == uid && !v.Deleted {
+			return len(list(v.Object.Object, "metadata", "managedFields")) == 0 && v.Object.Object["data"] == nil
+		}
+	}
+	return false
 }
 
 // judgeSuccessor: an object that somebody else has made where one was deleted is no

@@ -35,6 +35,10 @@ type memory struct {
 	version string
 	// checkpoints is how many of them this process knows of.
 	checkpoints int64
+	// undone are the items that this process has taken back, as long as no other goes on
+	// with the Transaction: if the record of one gets lost, what others have written since
+	// is not taken for the change.
+	undone map[int]Undone
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
 	// missed is when it was first found to be gone; zero if it was not.
@@ -45,13 +49,17 @@ type memory struct {
 	images *api.RollbackRef
 }
 
+func remember(t *api.Transaction) *memory {
+	return &memory{txn: t, checkpoints: t.Status.Version, undone: map[int]Undone{}}
+}
+
 // know changes what this process knows of the Transaction.
 func (s *saga) know(change func(m *memory)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
 	if !ok {
-		m = &memory{txn: s.txn, checkpoints: s.txn.Status.Version}
+		m = remember(s.txn)
 		s.memories[s.txn.UID] = m
 	}
 	change(m)
@@ -76,10 +84,13 @@ func (s *saga) meet() {
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
 		m.doubt, m.checkpoints, m.txn = s.clock.Now(), s.txn.Status.Version, s.txn
+		clear(m.undone)
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
-		s.memories[s.txn.UID] = &memory{txn: s.txn, checkpoints: s.txn.Status.Version, doubt: s.clock.Now(), images: s.txn.Status.RollbackRef}
+		m = remember(s.txn)
+		m.doubt, m.images = s.clock.Now(), s.txn.Status.RollbackRef
+		s.memories[s.txn.UID] = m
 	}
 }
 
@@ -90,6 +101,12 @@ func (s *saga) overtaken() bool {
 	defer s.mu.Unlock()
 	m, ok := s.memories[s.txn.UID]
 	return ok && m.version != "" && m.version != s.txn.ResourceVersion
+}
+
+// undone gives what this process has found out while it took item i back, if it has.
+func (s *saga) undone(i int) (undone Undone, ok bool) {
+	s.know(func(m *memory) { undone, ok = m.undone[i] })
+	return undone, ok
 }
 
 // mine reports whether this process has written the Transaction as it is.

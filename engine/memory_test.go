@@ -111,6 +111,33 @@ func TestARefusalAfterAChangeWasMadeDoesNotProveThatItWasNot(t *testing.T) {
 	assert.Equal(t, 1, w.dos["a"], w.transcript())
 }
 
+// The record of a compensation is lost. Whoever made it knows that it was made, and
+// leaves alone what becomes of the object afterwards; another process has to look, and
+// so has this one when another has gone on.
+func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(w *world)
+		undone    int
+	}{
+		"it goes on itself": {func(*world) {}, 1},
+		"it is restarted":   {(*world).restart, 2},
+		"another takes over": {func(w *world) {
+			w.stored.Status.Version++
+			w.stored.ResourceVersion += "0"
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "a", "b")
+			w.refuse["do b"] = errRefused
+			w.after["undo a"] = func() { w.replies["checkpoint"] = []reply{{err: errLost}} }
+			w.after["-- tries again after an error: ServerUnavailable"] = func() { c.meanwhile(w) }
+			w.run()
+			assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+			assert.Equal(t, c.undone, strings.Count(w.transcript(), "\nundo a"), w.transcript())
+		})
+	}
+}
+
 // Two processes that prepare one Transaction: the one that comes later writes it first,
 // so that the other does not go on under locks that this one gives back.
 func TestAProcessThatMeetsATransactionInPreparationTakesItOver(t *testing.T) {

@@ -53,6 +53,9 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
 		return s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
 	}
+	if undone, ok := s.undone(i); ok {
+		return s.takenBack(ctx, i, undone)
+	}
 	if !s.mine() {
 		// Whoever recorded the intent may be about to write the item off.
 		if err := s.takeOver(ctx); err != nil {
@@ -86,6 +89,12 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if err != nil {
 		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { beside(item, undone, s.share()) })
 	}
+	s.know(func(m *memory) { m.undone[i] = undone })
+	return s.takenBack(ctx, i, undone)
+}
+
+// takenBack records that item i is as it was before.
+func (s *saga) takenBack(ctx context.Context, i int, undone Undone) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		report(item, undone, s.share())

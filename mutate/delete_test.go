@@ -162,6 +162,20 @@ func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
 	}
 }
 
+// The process that made it anew died before it could tell, and others have written it
+// since: it is not somebody else's for that.
+func TestUndoOfADeleteKnowsWhatItMadeThoughOthersHaveWrittenIt(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	i.undone()
+	theirs := e.merge("somebody", i.object, `{"metadata":{"annotations":{"checked":"yes"}},"data":{"color":"blue"}}`)
+	again, err := i.strategy.Undo(t.Context(), i.change, i.record)
+	require.NoError(t, err)
+	assert.Equal(t, theirs.GetUID(), again.Recreated)
+	assert.Equal(t, theirs, i.now())
+}
+
 func TestK18UndoOfADeleteMeetsSomebodyWhoCreatesIt(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)

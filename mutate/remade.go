@@ -1,6 +1,8 @@
 package mutate
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +36,19 @@ func sameContent(live, before *unstructured.Unstructured) bool {
 // though its fields had owners.
 func (c Change) blank(live, wanted *unstructured.Unstructured) bool {
 	return len(writtenBy(live)) == 0 && len(writtenBy(wanted)) > 0 && sameContent(live, wanted)
+}
+
+// inherits reports whether an object has an entry of the deleted one's managedFields
+// that is older than itself. No creation makes such a one. A rollback does, when it
+// completes what it has re-created, and what others write afterwards does not hide it.
+func inherits(live, before *unstructured.Unstructured) bool {
+	born := live.GetCreationTimestamp()
+	was := writtenBy(before)
+	return slices.ContainsFunc(writtenBy(live), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Time.Before(&born) && slices.ContainsFunc(was, func(old metav1.ManagedFieldsEntry) bool {
+			return e.Manager == old.Manager && e.Operation == old.Operation && e.Time.Equal(old.Time)
+		})
+	})
 }
 
 // writtenBy gives the entries of who has written an object, controllers aside.

@@ -64,7 +64,7 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	switch {
 	case live == nil:
 		live, err = c.recreate(ctx, l.wanted)
-	case !c.owns(live) && !restored(live, l.wanted) && !c.blank(live, l.wanted):
+	case !c.owns(live) && !restored(live, l.wanted) && !c.blank(live, l.wanted) && !inherits(live, l.wanted):
 		err = c.occupied(ctx, before)
 	case live.GetDeletionTimestamp() != nil:
 		err = c.awaitGone(live)
@@ -121,6 +121,9 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 // the item's manager off, unless something is still to come.
 func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l lineage) (notes []string, err error) {
 	ours := c.owns(live) || c.blank(live, l.wanted)
+	if !ours && !restored(live, l.wanted) {
+		return nil, nil // It was complete before others wrote it.
+	}
 	live, joined, err := c.join(ctx, live, l.wanted)
 	if err != nil || !ours && !joined && len(l.pending) == 0 {
 		return nil, err

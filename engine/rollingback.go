@@ -208,11 +208,3 @@ func (s *saga) recover(ctx context.Context) error {
 		return movePhase(status, api.PhaseRollingBack)
 	})
 }
-
-// takeUp opens the compensation of an item again, if there may be something to take back.
-func takeUp(item *api.Item) error {
-	if item.Unsettled {
-		return reopen(item)
-	}
-	return moveItem(item, api.ItemRollingBack)
-}

@@ -36,14 +36,14 @@ func moveItem(item *api.Item, to api.ItemState) error {
 	return nil
 }
 
-// reopen takes up an item again of which it is not known whether its change is in
-// effect: that is to be found out first.
-func reopen(item *api.Item) error {
-	if item.State != api.ItemUnresolved || !item.Unsettled {
-		return fmt.Errorf("item %s: %s, and not unsettled", item.Name, item.State)
+// takeUp opens an Unresolved item again. Of an unsettled one it is to be found out first
+// whether there is anything to take back.
+func takeUp(item *api.Item) error {
+	if item.State == api.ItemUnresolved && item.Unsettled {
+		SetItemState(item, api.ItemCommitting)
+		return nil
 	}
-	SetItemState(item, api.ItemCommitting)
-	return nil
+	return moveItem(item, api.ItemRollingBack)
 }
 
 // SetItemState sets the state of an item and the booleans that follow from it.

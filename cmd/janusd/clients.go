@@ -45,7 +45,7 @@ func connect(ctx context.Context, kubeconfig string) (*clients, error) {
 	config.QPS, config.Burst = -1, 0
 	config.UserAgent = "janusd/" + version.Version
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(target.SingleAttempt)
+	config.Wrap(target.Transport)
 	watchConfig := rest.CopyConfig(config)
 	config.Timeout = requestTimeout
 

@@ -33,7 +33,7 @@ func newReport(t *testing.T, of int) *report {
 	return &report{t: t, of: of, begin: time.Now(), counts: map[string]map[string]*count{}}
 }
 
-// again counts a plan that is run twice, because its call was not made.
+// again counts a plan that is run again, because its call was not made.
 func (r *report) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +148,7 @@ func (r *report) markdown() string {
 		fmt.Fprintf(&b, " %d |", total[class])
 	}
 	took := time.Since(r.begin)
-	fmt.Fprintf(&b, " %d | %d |\n\n%d plans in %s, %d at once; %d failed; %d did not reach their call, and %d did at the second attempt.\n",
+	fmt.Fprintf(&b, " %d | %d |\n\n%d plans in %s, %d at once; %d failed; %d did not reach their call, and %d did at a further attempt.\n",
 		total["all"], total["failed"], total["all"], took.Round(time.Second), *atOnce, total["failed"], total["missed"], r.repeated-total["missed"])
 	return b.String()
 }

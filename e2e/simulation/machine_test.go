@@ -50,7 +50,7 @@ func newMachine(w *world) (*machine, error) {
 	}
 	config.Wrap(m.process.Wrap)
 	config.Wrap(w.scheduler.wrap(m.number))
-	config.Wrap(target.SingleAttempt)
+	config.Wrap(target.Transport)
 	kube, err := apisim.NewKube(config)
 	if err != nil {
 		return nil, err

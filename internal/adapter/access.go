@@ -54,6 +54,11 @@ func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target
 			}
 		}
 	}
+	if len(problems) > 0 {
+		if err := id.Ready(ctx); err != nil {
+			return []error{err}
+		}
+	}
 	return problems
 }
 

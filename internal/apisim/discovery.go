@@ -27,6 +27,8 @@ func (s *Server) special(req *http.Request, body []byte) *http.Response {
 		return s.published(req, strings.TrimPrefix(path, "/openapi/v3/"))
 	case req.Method == http.MethodGet && path == "/version":
 		return answerOf(req, http.StatusOK, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	case req.Method == http.MethodGet && path == "/readyz":
+		return answerOf(req, http.StatusOK, "ok")
 	case req.Method == http.MethodPost:
 		return s.review(req, body)
 	default:

@@ -90,7 +90,7 @@ func ports(t testing.TB, config *rest.Config) (engine.Ports, dynamic.Interface, 
 func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func()) {
 	t.Helper()
 	config = rest.CopyConfig(config)
-	config.Wrap(target.SingleAttempt)
+	config.Wrap(target.Transport)
 	watcher, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	config.Timeout = 15 * time.Second

@@ -21,8 +21,9 @@ func (a At) String() string { return fmt.Sprintf("%s#%d", a.Key, a.Nth) }
 // Kind is what sort of request a call is.
 type Kind string
 
-// The kinds. Aside are requests at which no fault happens: events, which are sent at
-// any time and on which nothing depends.
+// The kinds. Aside are requests at which no fault happens of itself: events, which are
+// sent at any time and on which nothing depends, and the question whether the API server
+// is ready.
 const (
 	Write Kind = "write"
 	Read  Kind = "read"
@@ -76,7 +77,7 @@ func (c Call) Faults() []Fault {
 			if (f == Truncated || f == Expired) && !list || f == FalseNotFound && c.Name == "" || f == Stale && !c.Older {
 				continue
 			}
-			if c.Method != http.MethodGet && f != CrashAfter && f != ReadFailed {
+			if c.Method != http.MethodGet && f != CrashAfter && f != ReadFailed && f != Starting {
 				continue // a review is no object
 			}
 			out = append(out, f)
@@ -111,6 +112,8 @@ func callOf(req *http.Request, body []byte, names func(string) string) Call {
 	switch {
 	case query.Has("watch"):
 		c.Kind, verb = Watch, "WATCH"
+	case c.Path == readyPath:
+		c.Kind = Aside
 	case req.Method == http.MethodGet:
 		c.Kind = Read
 	case c.Resource == "events":

@@ -32,6 +32,11 @@ const (
 	TimedOutApplied Fault = "504-applied"
 )
 
+// Starting is a fault of writes and of reads: it answers 403, as an API server does that
+// has not read the roles yet, and to the question whether it is ready 500. Nothing is
+// sent.
+const Starting Fault = "403-starting"
+
 // Faults of reads.
 const (
 	// Stale answers with the object, or the list, as it was before it last changed.
@@ -62,9 +67,9 @@ const (
 var (
 	Writes = []Fault{
 		CrashBefore, CrashAfter, LostReply, Late, LateAfterRestart,
-		Conflict, TooMany, Failed, FailedApplied, TimedOutApplied,
+		Conflict, TooMany, Failed, FailedApplied, TimedOutApplied, Starting,
 	}
-	Reads   = []Fault{CrashAfter, Stale, FalseNotFound, ReadFailed, Expired, Truncated}
+	Reads   = []Fault{CrashAfter, Stale, FalseNotFound, ReadFailed, Expired, Truncated, Starting}
 	Watches = []Fault{ReadFailed, Expired, Dropped, Duplicated, Reordered, Frozen}
 )
 
@@ -76,7 +81,7 @@ func (f Fault) crashes() bool {
 // sends reports whether the request reaches the API server while its sender waits.
 func (f Fault) sends() bool {
 	switch f {
-	case CrashBefore, Late, LateAfterRestart, Conflict, TooMany, Failed, FalseNotFound, ReadFailed, Expired:
+	case CrashBefore, Late, LateAfterRestart, Conflict, TooMany, Failed, Starting, FalseNotFound, ReadFailed, Expired:
 		return false
 	}
 	return true

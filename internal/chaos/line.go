@@ -48,8 +48,9 @@ type Line struct {
 	processes  []*Process
 	late       []func() // what is sent when the next process begins
 	under      sync.WaitGroup
-	underWay   int               // late requests that have not landed
-	answers    map[string][]told // by path, what reads have told, oldest first
+	underWay   int                      // late requests that have not landed
+	answers    map[string][]told        // by path, what reads have told, oldest first
+	starting   map[context.Context]bool // requests that were refused by an API server that is not ready
 }
 
 // NewLine makes a Line on which the given things happen.
@@ -57,7 +58,7 @@ func NewLine(injections ...Injection) *Line {
 	return &Line{
 		LateBy: DefaultLateBy, FrozenFor: DefaultFrozenFor,
 		injections: injections, reached: make([]bool, len(injections)),
-		counts: map[string]int{}, answers: map[string][]told{},
+		counts: map[string]int{}, answers: map[string][]told{}, starting: map[context.Context]bool{},
 	}
 }
 
@@ -138,6 +139,27 @@ func (l *Line) begin(c Call) (int, []Injection) {
 	}
 	l.calls = append(l.calls, c)
 	return len(l.calls) - 1, here
+}
+
+// readyPath is where an API server is asked whether it is ready.
+const readyPath = "/readyz"
+
+// refusedAtStart says that the API server has refused a request because it is not ready.
+func (l *Line) refusedAtStart(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.starting[ctx] = true
+}
+
+// unready reports whether the API server is to say that it is not ready: to who asks
+// on behalf of a request that was refused for that. Who asks on behalf of another is told
+// the truth.
+func (l *Line) unready(ctx context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	refused := l.starting[ctx]
+	delete(l.starting, ctx)
+	return refused
 }
 
 // answered enters what the API server said to an attempt.

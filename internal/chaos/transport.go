@@ -26,6 +26,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p.dead() {
 		return nil, ErrLost
 	}
+	if req.URL.Path == readyPath && p.line.unready(req.Context()) {
+		return status(req, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), nil
+	}
 	body, err := drain(req)
 	if err != nil {
 		return nil, err
@@ -54,6 +57,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if fault == Late || fault == LateAfterRestart {
 		t.later(req, body, n, fault)
+	}
+	if fault == Starting {
+		p.line.refusedAtStart(req.Context())
 	}
 	if !fault.sends() {
 		return refuse(req, fault)
@@ -147,6 +153,8 @@ func refuse(req *http.Request, fault Fault) (*http.Response, error) {
 		return status(req, http.StatusConflict, metav1.StatusReasonConflict, 0), nil
 	case TooMany:
 		return status(req, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1), nil
+	case Starting:
+		return status(req, http.StatusForbidden, metav1.StatusReasonForbidden, 0), nil
 	case Failed, ReadFailed:
 		return status(req, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), nil
 	case FalseNotFound:

@@ -24,7 +24,7 @@ func Launch(config *rest.Config, namespace string, log *zap.Logger, options ...O
 	if s.wrap != nil {
 		config.Wrap(s.wrap)
 	}
-	config.Wrap(target.SingleAttempt)
+	config.Wrap(target.Transport)
 	return run(log, config, namespace, s)
 }
 

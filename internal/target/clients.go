@@ -22,9 +22,9 @@ import (
 // namespace and name and kept until the ServiceAccount is gone or has been
 // re-created; all of them share the connections of the controller's transport.
 type Clients struct {
-	base     *rest.Config
-	accounts corev1client.ServiceAccountsGetter
-	own      string
+	base *rest.Config
+	core corev1client.CoreV1Interface
+	own  string
 
 	mu    sync.Mutex
 	cache map[types.NamespacedName]*Identity
@@ -40,12 +40,14 @@ type Identity struct {
 	Dynamic dynamic.Interface
 	// Access asks what the ServiceAccount may do.
 	Access authzv1client.SelfSubjectAccessReviewInterface
+
+	core corev1client.CoreV1Interface // of Janus itself
 }
 
 // NewClients makes the cache. base is the controller's own configuration and own
 // its user name, which no Transaction may act as.
-func NewClients(base *rest.Config, accounts corev1client.ServiceAccountsGetter, own string) *Clients {
-	return &Clients{base: base, accounts: accounts, own: own, cache: map[types.NamespacedName]*Identity{}}
+func NewClients(base *rest.Config, core corev1client.CoreV1Interface, own string) *Clients {
+	return &Clients{base: base, core: core, own: own, cache: map[types.NamespacedName]*Identity{}}
 }
 
 // As gives the identity of a ServiceAccount. It reads the ServiceAccount each
@@ -57,7 +59,7 @@ func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identi
 			"it is the identity of Janus itself").WithHint("name a ServiceAccount that may do just what the Transaction needs")
 	}
 	found, err := Confirmed(func() (*corev1.ServiceAccount, error) {
-		return c.accounts.ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
+		return c.core.ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -108,7 +110,9 @@ func (c *Clients) build(account types.NamespacedName, uid types.UID) (*Identity,
 	if err != nil {
 		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
 	}
-	return &Identity{Account: account, UID: uid, Dynamic: dyn, Access: set.AuthorizationV1().SelfSubjectAccessReviews()}, nil
+	return &Identity{
+		Account: account, UID: uid, Dynamic: dyn, Access: set.AuthorizationV1().SelfSubjectAccessReviews(), core: c.core,
+	}, nil
 }
 
 func username(account types.NamespacedName) string {

@@ -2,24 +2,8 @@ package target
 
 import "net/http"
 
-// SingleAttempt wraps a transport so that client-go sends a write once and no
-// more. client-go repeats any request up to ten times when an answer of 429 or
-// 5xx carries Retry-After; a repeated write whose first attempt took effect looks
-// like somebody else's. Without the header client-go gives the answer to the
-// caller, who looks at the target before it decides. Reads keep the header.
-func SingleAttempt(next http.RoundTripper) http.RoundTripper { return &singleAttempt{next} }
-
-type singleAttempt struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (t *singleAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(req)
-	if err == nil && req.Method != http.MethodGet {
-		resp.Header.Del("Retry-After")
-	}
-	return resp, err
+// Transport wraps the transport of every client of Janus: a write is sent once, and a
+// refusal is believed only of an API server that is ready.
+func Transport(next http.RoundTripper) http.RoundTripper {
+	return &singleAttempt{&onlyReady{next}}
 }
-
-// WrappedRoundTripper lets client-go find the transport below, for instance to
-// cancel a request that takes too long.
-func (t *singleAttempt) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -67,7 +67,7 @@ func TestAWriteIsSentOnceAndAReadIsRepeated(t *testing.T) {
 				}))
 				defer server.Close()
 				config := &rest.Config{Host: server.URL, QPS: -1}
-				config.Wrap(SingleAttempt)
+				config.Wrap(Transport)
 				client, err := dynamic.NewForConfig(config)
 				require.NoError(t, err)
 				require.Error(t, tt.send(client.Resource(configMaps).Namespace("shop")))
@@ -88,7 +88,13 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // client-go cancels a request that takes too long by the transport at the bottom.
 func TestTheTransportBelowCanBeFound(t *testing.T) {
 	below := &http.Transport{}
-	wrapper, ok := SingleAttempt(below).(utilnet.RoundTripperWrapper)
-	require.True(t, ok)
-	assert.Same(t, below, wrapper.WrappedRoundTripper())
+	found := Transport(below)
+	for {
+		wrapper, ok := found.(utilnet.RoundTripperWrapper)
+		if !ok {
+			break
+		}
+		found = wrapper.WrappedRoundTripper()
+	}
+	assert.Same(t, below, found)
 }

@@ -1,0 +1,104 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"janus.io/janus/internal/fault"
+)
+
+// readyPath is where an API server tells whether it is ready. Everybody who is
+// authenticated may ask, before it knows of any role.
+const readyPath = "/readyz"
+
+// onlyReady gives a refusal on only if the API server is ready. One that has just
+// started refuses everybody everything, until it has read the roles and bindings: what
+// it forbids then it allows a second later, and a Transaction would have been given up
+// for it. Its refusal becomes a 429 here, by which whoever asked tries again: nothing
+// was done.
+type onlyReady struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t *onlyReady) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusForbidden || t.ready(req) {
+		return resp, err
+	}
+	return notReady(resp)
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (t *onlyReady) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// ready asks over the same transport, thus most likely the same API server. Who gets
+// no word of it, for instance from a proxy that keeps the path to itself, takes it to
+// be ready.
+func (t *onlyReady) ready(refused *http.Request) bool {
+	where := url.URL{Scheme: refused.URL.Scheme, Host: refused.URL.Host, Path: readyPath}
+	req, err := http.NewRequestWithContext(refused.Context(), http.MethodGet, where.String(), http.NoBody)
+	if err != nil {
+		return true
+	}
+	for _, name := range []string{"Authorization", "User-Agent"} {
+		if value := refused.Header.Get(name); value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return resp.StatusCode < http.StatusInternalServerError
+}
+
+// notReady makes of a refusal an answer that asks for another attempt.
+func notReady(refusal *http.Response) (*http.Response, error) {
+	said, err := io.ReadAll(refusal.Body)
+	_ = refusal.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("read a refusal: %w", err)
+	}
+	why := refusal.Status
+	if decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(said, nil, nil); err == nil {
+		if status, ok := decoded.(*metav1.Status); ok {
+			why = status.Message
+		}
+	}
+	const seconds = 1
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Message: "the API server is not ready yet, and refuses what it may allow later: " + why,
+		Details: &metav1.StatusDetails{RetryAfterSeconds: seconds},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("report that the API server is not ready: %w", err)
+	}
+	out := *refusal
+	out.StatusCode, out.Status = http.StatusTooManyRequests, fmt.Sprintf("%d %s", http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests))
+	out.Header = http.Header{"Content-Type": {"application/json"}, "Retry-After": {fmt.Sprint(seconds)}}
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return &out, nil
+}
+
+// Ready gives an error if the API server says that it is not ready. It is asked when a
+// review of rights was answered with no.
+func (i *Identity) Ready(ctx context.Context) error {
+	var code int
+	result := i.core.RESTClient().Get().AbsPath(readyPath).MaxRetries(0).Do(ctx).StatusCode(&code)
+	if code != 0 && code < http.StatusInternalServerError {
+		return nil
+	}
+	return fault.New(fault.Retryable, fault.ServerUnavailable, "ask for the rights of", "ServiceAccount "+i.Account.String(),
+		"the API server is not ready, and denies what it may allow later: %v", result.Error())
+}

@@ -1,0 +1,90 @@
+package target
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"janus.io/janus/internal/fault"
+)
+
+// What an API server refuses counts if it is ready, and if nobody can tell.
+func TestARefusalIsBelievedOfAServerThatIsReady(t *testing.T) {
+	for name, tt := range map[string]struct {
+		readyz int
+		class  fault.Class
+		reason string
+	}{
+		"ready":                     {http.StatusOK, fault.Terminal, fault.AccessDenied},
+		"not ready":                 {http.StatusInternalServerError, fault.Retryable, fault.TooManyRequests},
+		"overloaded":                {http.StatusServiceUnavailable, fault.Retryable, fault.TooManyRequests},
+		"a proxy keeps the path":    {http.StatusNotFound, fault.Terminal, fault.AccessDenied},
+		"the question is forbidden": {http.StatusForbidden, fault.Terminal, fault.AccessDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []*http.Request
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.URL.Path == readyPath {
+					asked = append(asked, req)
+					w.WriteHeader(tt.readyz)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				_ = json.NewEncoder(w).Encode(metav1.Status{
+					TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "carla may not",
+				})
+			}))
+			defer server.Close()
+			config := &rest.Config{Host: server.URL, QPS: -1, BearerToken: "secret", Impersonate: rest.ImpersonationConfig{UserName: "carla"}}
+			config.Wrap(Transport)
+			client, err := dynamic.NewForConfig(config)
+			require.NoError(t, err)
+			err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
+				Namespace("shop").Delete(t.Context(), "a", metav1.DeleteOptions{})
+			require.ErrorContains(t, err, "carla may not")
+			class, reason := fault.Classify(err)
+			assert.Equal(t, tt.class, class)
+			assert.Equal(t, tt.reason, reason)
+			require.Len(t, asked, 1)
+			assert.Equal(t, "Bearer secret", asked[0].Header.Get("Authorization"))
+			assert.Empty(t, asked[0].Header.Get("Impersonate-User"), "an API server that knows no roles would refuse this one too")
+		})
+	}
+}
+
+// Who is refused and then cannot ask has met a server that has gone. What it had said is
+// told, in whatever encoding it came.
+func TestARefusalIsNotBelievedOfAServerThatHasGone(t *testing.T) {
+	var said bytes.Buffer
+	refusal := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "carla may not"}
+	require.NoError(t, protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(refusal, &said))
+	gone := roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Path == readyPath {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(&said), Request: req}, nil
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example/api/v1/namespaces/shop/configmaps/a", http.NoBody)
+	require.NoError(t, err)
+	resp, err := Transport(gone).RoundTrip(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	assert.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	assert.Equal(t, "1", resp.Header.Get("Retry-After"))
+	var told metav1.Status
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&told))
+	assert.Equal(t, "the API server is not ready yet, and refuses what it may allow later: carla may not", told.Message)
+}

@@ -110,7 +110,7 @@ else
 faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHARD=i/n runs a share, FAULTS_PLAN=NAME or NUMBER one plan), pairs of faults, and contests
 	@mkdir -p dist
 	@echo "==> every plan of share $(FAULTS_SHARD); the table goes to $(FAULTS_TABLE)"
-	go test ./e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE) -list=$(FAULTS_TABLE:.md=-plans.txt)
+	go test ./e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE) -names=$(FAULTS_TABLE:.md=-plans.txt)
 	@echo "==> $(FAULTS_CONTESTS) contests of Transactions for the same targets, seed $(FAULTS_SEED)"
 	go test ./e2e/faults -run 'TestContenders' -timeout 24h -v -contests=$(FAULTS_CONTESTS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-contests.md)
 	@echo "==> $(FAULTS_PAIRS) pairs of faults, seed $(FAULTS_SEED)"

@@ -58,7 +58,7 @@ func (w *world) called(t *testing.T, name string) []plan {
 // writeList writes the numbers and names of plans to a file, if one is named.
 func writeList(t *testing.T, all []plan) {
 	t.Helper()
-	if *listFlag == "" {
+	if *namesFlag == "" {
 		return
 	}
 	var lines []string
@@ -66,7 +66,7 @@ func writeList(t *testing.T, all []plan) {
 		lines = append(lines, fmt.Sprintf("%d %s\n", p.number(), p))
 	}
 	slices.Sort(lines)
-	require.NoError(t, os.WriteFile(*listFlag, []byte(strings.Join(lines, "")), 0o600))
+	require.NoError(t, os.WriteFile(*namesFlag, []byte(strings.Join(lines, "")), 0o600))
 }
 
 // choose picks one of some plans. It depends on each of them alike, so that the choice

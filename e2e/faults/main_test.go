@@ -20,7 +20,7 @@ import (
 
 var (
 	planFlag  = flag.String("plan", "", "the name or the number of the one plan that TestPlan runs")
-	namesFlag  = flag.String("names", "", "the file to which TestPlans writes the number and the name of every plan")
+	namesFlag = flag.String("names", "", "the file to which TestPlans writes the number and the name of every plan")
 	allFlag   = flag.Bool("all", false, "run every plan, not the sample")
 	sampleOf  = flag.Int("sample", 240, "how many plans TestPlans runs without -all")
 	pairsFlag = flag.Int("pairs", 24, "how many pairs of faults TestPairs runs")

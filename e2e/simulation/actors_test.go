@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,12 +104,15 @@ var acts = []act{
 		return a.apply(obj, "gitops")
 	}},
 	{"delete", func(a *actors) error { return a.remove(a.target()) }},
-	{"replace", func(a *actors) error {
-		obj := a.target()
-		if err := a.remove(obj); err != nil {
-			return err
+	{"replace", func(a *actors) error { return a.replace(a.target()) }},
+	{"add part", func(a *actors) error { return a.setParts(append(partsOf(a.world), part(a.fresh("theirs"), 9))) }},
+	{"remove part", func(a *actors) error {
+		parts := partsOf(a.world)
+		if len(parts) == 0 {
+			return nil
 		}
-		return a.annotate(obj, "somebody", "replaced", "yes")
+		n := a.world.random.IntN(len(parts))
+		return a.setParts(slices.Delete(parts, n, n+1))
 	}},
 	{"create", func(a *actors) error {
 		obj := a.target()
@@ -156,6 +160,31 @@ var acts = []act{
 		a.world.machines[len(a.world.machines)-1].process.Crash()
 		return nil
 	}},
+}
+
+// replace puts another object in place of one, with the same content.
+func (a *actors) replace(obj *unstructured.Unstructured) error {
+	live := a.world.server.Get(resourceOf(obj.GroupVersionKind()), namespace, obj.GetName())
+	if live == nil {
+		return nil
+	}
+	for _, field := range []string{"data", "parts"} {
+		if value, ok := live.Object[field]; ok {
+			obj.Object[field] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+	obj.SetAnnotations(map[string]string{"replaced": "yes"})
+	if err := a.remove(obj); err != nil {
+		return err
+	}
+	_, err := a.of(obj).Create(context.Background(), obj, metav1.CreateOptions{FieldManager: "somebody"})
+	return err
+}
+
+// setParts writes the list of the widget.
+func (a *actors) setParts(parts []any) error {
+	obj := pool[4].with(nil)
+	return a.merge(obj, "somebody", map[string]any{"parts": parts})
 }
 
 // restore gives back, once faults have stopped, what is needed to come to an end.

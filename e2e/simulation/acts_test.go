@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -158,6 +159,40 @@ func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
 		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(resize, changed)})
 		assert.Empty(t, o.breaches, "at step %d: %s", step, o)
 		assert.Equal(t, healthy.phases, o.phases, "at step %d: %s", step, o)
+	}
+}
+
+// TestSmallWorkloadsPutItemsBackWhereTheyWere has somebody add, before any step, an item to
+// a list with keys of which an Update has left out the first.
+func TestSmallWorkloadsPutItemsBackWhereTheyWere(t *testing.T) {
+	s := beside()
+	s.transactions[0].Changes[0].Type = api.Update
+	s.transactions[0].Changes[0].Content = raw(map[string]any{"data": old, "parts": []any{part("b", 1)}})
+	healthy := simulate(t, plan{scenario: s, seed: 1})
+	require.Equal(t, []string{string(api.PhaseRolledBack)}, healthy.phases, healthy.String())
+	for step := range healthy.steps {
+		left := func(w *world) bool { return w.step >= step && len(partsOf(w)) == 1 }
+		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(extend, left)})
+		assert.Empty(t, o.breaches, "at step %d: %s", step, o)
+		assert.Equal(t, healthy.phases, o.phases, "at step %d: %s", step, o)
+	}
+}
+
+var extend = act{"extend", func(a *actors) error { return a.setParts(append(partsOf(a.world), part("theirs", 9))) }}
+
+// TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace has somebody put another object, of the
+// same content, in place of the target before any step.
+func TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace(t *testing.T) {
+	replaced := act{"replace", func(a *actors) error { return a.replace(pool[0].with(nil)) }}
+	for _, s := range small() {
+		if !strings.HasSuffix(s.name, "back") || s.transactions[0].Changes[0].Target.Name != pool[0].name {
+			continue
+		}
+		healthy := simulate(t, plan{scenario: s, seed: 1})
+		for step := range healthy.steps {
+			o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(replaced, func(w *world) bool { return w.step >= step })})
+			assert.Empty(t, o.breaches, "%s, at step %d: %s", s.name, step, o)
+		}
 	}
 }
 

@@ -104,6 +104,9 @@ func draw(random *rand.Rand) scenario {
 	for _, t := range pool {
 		if exists[t] = random.IntN(4) > 0; exists[t] {
 			obj := t.with(old)
+			if t.gvk == widget {
+				obj.Object["parts"] = drawParts(random, 1)
+			}
 			if random.IntN(12) == 0 {
 				obj.SetFinalizers([]string{"example.com/slow"})
 			}
@@ -147,6 +150,17 @@ func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSp
 	return spec
 }
 
+// drawParts makes a list with keys, in one order or another.
+func drawParts(random *rand.Rand, size int64) []any {
+	list := []any{}
+	for _, n := range random.Perm(len(keys)) {
+		if random.IntN(3) > 0 {
+			list = append(list, part(keys[n], size))
+		}
+	}
+	return list
+}
+
 func drawChange(random *rand.Rand, t thing, there map[thing]bool, n int) api.Change {
 	value := func() string { return fmt.Sprintf("new-%d", n) }
 	values := map[string]string{}
@@ -161,6 +175,9 @@ func drawChange(random *rand.Rand, t thing, there map[thing]bool, n int) api.Cha
 	}
 	there[t] = kind != api.Delete
 	c := t.change(kind, values)
+	if t.gvk == widget && kind != api.Delete {
+		c.Content = raw(map[string]any{"data": t.data(values), "parts": drawParts(random, int64(10+n))})
+	}
 	if kind == api.Patch && random.IntN(8) == 0 {
 		no := false
 		c.Force = &no

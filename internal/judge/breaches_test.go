@@ -155,6 +155,9 @@ func TestBrokenRollbacksAreFound(t *testing.T) {
 			rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }, "-undo0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["data"] = copyOf(w.images[0])["data"] })
 			}})},
+		{"a removed item that comes back behind the others", Atomicity,
+			`has the items of .spec.template.spec.containers in the order [[name="web"] [name="first"]], and they were in the order [[name="first"] [name="web"]]`,
+			rollBack(containers("web", "theirs", "first"))},
 		{"an owner that stays", Atomicity, "still has the field manager janus-aaaabbbb-0", rollBack(hooks{"-owners0": nothing})},
 		{"an owner that is lost", Atomicity, "lacks an entry of managedFields that it had @101",
 			rollBack(hooks{"-owners0": func(w *world) {
@@ -204,6 +207,23 @@ func unresolved(reason, message string, fields ...string) func(*world) {
 			}
 			item["conflicts"] = found
 		})
+	}
+}
+
+// containers is a story in which an Update removes the first of two containers, somebody
+// adds one, and a rollback leaves them in the given order.
+func containers(order ...string) hooks {
+	put := func(o tree, names ...string) {
+		var list []any
+		for _, name := range names {
+			list = append(list, tree{"name": name, "image": name + ":1"})
+		}
+		o["spec"].(tree)["template"].(tree)["spec"] = tree{"containers": list}
+	}
+	return hooks{
+		"begin":  func(w *world) { w.foreign(webD, "tester", func(o tree) { put(o, "first", "web") }) },
+		"open2":  func(w *world) { w.foreign(webD, "somebody", func(o tree) { put(o, "web", "theirs") }) },
+		"-undo2": func(w *world) { w.send("PATCH", webD, asItem(2), "", func(o tree) { put(o, order...) }) },
 	}
 }
 
@@ -261,6 +281,11 @@ func TestLostWritesAreFound(t *testing.T) {
 			rollBack(hooks{"open1": func(w *world) {
 				w.foreignDelete(mapB)
 				w.foreign(mapB, "somebody", func(o tree) { o["data"] = tree{"x": "2"} })
+			}})},
+		{"a restore of what somebody has made in its place", NoLostWrite, "which somebody else had made in place of what the Transaction had changed",
+			rollBack(hooks{"open0": func(w *world) {
+				w.foreignDelete(mapA)
+				w.foreign(mapA, "somebody", func(o tree) { o["data"] = tree{"color": "blue", "size": "small"} })
 			}})},
 		{"Force without a record", NoLostWrite, `and somebody else had written "yellow"`,
 			forced(rollBack(hooks{"open0": func(w *world) {

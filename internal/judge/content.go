@@ -109,14 +109,8 @@ func (c *trial) parts(name string, v any) any {
 		if len(v) == 0 {
 			return nil
 		}
-		ways := listKeys[name]
-		if keys, ok := c.ListKeys[name]; ok {
-			ways = [][]string{keys}
-		}
-		for _, keys := range ways {
-			if out := c.keyed(v, keys); out != nil {
-				return out
-			}
+		if ids := c.identities(name, v); ids != nil {
+			return c.keyed(v, ids)
 		}
 		return v
 	default:
@@ -124,10 +118,38 @@ func (c *trial) parts(name string, v any) any {
 	}
 }
 
-// keyed makes an object of a list, nil if an item lacks a key or has that of another.
-func (c *trial) keyed(items []any, keys []string) any {
+// keyed makes an object of a list.
+func (c *trial) keyed(items []any, ids []string) any {
 	out := make(map[string]any, len(items))
-	for _, item := range items {
+	for i, item := range items {
+		part := c.parts("", item)
+		if part == nil {
+			part = map[string]any{}
+		}
+		out[ids[i]] = part
+	}
+	return out
+}
+
+// identities tells the items of a list apart; nil if it has no keys, or if an item lacks
+// one or has that of another.
+func (c *trial) identities(name string, items []any) []string {
+	ways := listKeys[name]
+	if keys, ok := c.ListKeys[name]; ok {
+		ways = [][]string{keys}
+	}
+	for _, keys := range ways {
+		if ids := identitiesBy(items, keys); ids != nil {
+			return ids
+		}
+	}
+	return nil
+}
+
+func identitiesBy(items []any, keys []string) []string {
+	out := make([]string, len(items))
+	seen := make(map[string]bool, len(items))
+	for i, item := range items {
 		id := ""
 		if len(keys) == 0 {
 			id = "[=" + encoded(item) + "]"
@@ -144,14 +166,10 @@ func (c *trial) keyed(items []any, keys []string) any {
 			sort.Strings(pairs)
 			id = "[" + strings.Join(pairs, ",") + "]"
 		}
-		if _, twice := out[id]; twice {
+		if seen[id] {
 			return nil
 		}
-		part := c.parts("", item)
-		if part == nil {
-			part = map[string]any{}
-		}
-		out[id] = part
+		seen[id], out[i] = true, id
 	}
 	return out
 }

@@ -136,6 +136,11 @@ func (c *trial) judgeRestored(r *run, w *write, s *state) {
 	if len(found) == 0 {
 		return
 	}
+	if c.successor(r, w) {
+		c.breach(NoLostWrite, "%s: %s changed %s@%d (uid %s), which somebody else had made in place of what the Transaction had changed",
+			r.named(w.item), w.At, w.ref, w.made.Revision, w.made.uid)
+		return
+	}
 	changed := c.changedBy(r, w)
 	for _, d := range found {
 		if isReference(d.path) && r.Spec.Changes[w.item].Type == api.Delete || d.path[len(d.path)-1] == "caBundle" {
@@ -151,6 +156,21 @@ func (c *trial) judgeRestored(r *run, w *write, s *state) {
 				r.named(w.item), w.ref, w.made.Revision, w.At, d, shown(d.was), shown(d.now), shown(wrote), v.Revision)
 		}
 	}
+}
+
+// successor reports whether a write meets an object that somebody else has made since
+// the first change of a Transaction to the one that had its name before.
+func (c *trial) successor(r *run, w *write) bool {
+	first := w.made
+	for first.before != nil {
+		first = first.before
+	}
+	if first.of(r) {
+		return false
+	}
+	return slices.ContainsFunc(r.writes, func(earlier *write) bool {
+		return earlier.ref == w.ref && earlier.role == do && earlier.made != nil && earlier.made.Revision < first.Revision
+	})
 }
 
 // changedBy lists the leaves of a target that the changes of a Transaction have

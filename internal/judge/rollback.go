@@ -82,6 +82,7 @@ func (c *trial) judgeTakenBack(r *run, target Ref, excused []string) {
 		c.breach(Atomicity, "%s: %s@%d has %s = %s, and ought to have %s (it was %s @%d)",
 			r, target, last.Revision, found, shown(found.now), shown(found.was), shown(valueIn(c.merged(want.base), found.path)), revisionOf(want.base))
 	}
+	c.judgeOrder(r, target, want, last, excused)
 	c.judgeOwners(r, want, last, len(excused) > 0)
 }
 

@@ -35,6 +35,7 @@ func TestWhatOthersDoIsNoBreach(t *testing.T) {
 				o["spec"].(tree)["template"].(tree)["spec"].(tree)["containers"].([]any)[0].(tree)["image"] = "web:1"
 			})
 		}}),
+		"a removed container comes back before one that was added": rollBack(containers("first", "web", "theirs")),
 		"a controller writes the status": rollBack(hooks{"do2": func(w *world) {
 			w.foreign(webD, "kube-controller-manager", func(o tree) {
 				o["status"] = tree{"replicas": int64(1)}

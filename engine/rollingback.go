@@ -56,6 +56,11 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if undone, ok := s.undone(i); ok {
 		return s.takenBack(ctx, i, undone)
 	}
+	if s.txn.Spec.Changes[i].Type == api.Create && s.doubtTime() > 0 {
+		// Another process has had the Transaction a moment ago, and may have sent a creation
+		// that is under way: once the object is gone, it would make it anew.
+		return unsettled(Describe(s.txn.Status.Items[i].Target))
+	}
 	if !s.mine() {
 		// Whoever recorded the intent may be about to write the item off.
 		if err := s.takeOver(ctx); err != nil {

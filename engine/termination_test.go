@@ -155,3 +155,26 @@ func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
 	assert.Contains(t, w.lines, "save: fails, "+fault.ServerUnavailable)
 }
+
+// A process that has taken a Transaction over cannot know which creations the one before
+// it has sent. Taken back too early, what they make would outlive the rollback.
+func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsTakenBack(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.stored.Spec.Changes[0].Type = api.Create
+	w.replies["do a"] = []reply{{err: errLost, lost: true, crash: true}}
+	w.refuse["do b"] = errRefused
+	w.run()
+	require.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+	var waited time.Duration
+	for _, line := range w.lines {
+		if after, looks := strings.CutPrefix(line, "-- looks again in "); looks {
+			wait, err := time.ParseDuration(after)
+			require.NoError(t, err)
+			waited += wait
+		}
+		if strings.HasPrefix(line, "undo a") {
+			break
+		}
+	}
+	assert.GreaterOrEqual(t, waited, testPolicy.SettleTime, w.transcript())
+}

@@ -42,8 +42,7 @@ func (e *lateError) Unwrap() error { return e.error }
 func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (Undone, error) {
 	live, err := Read(ctx, c)
 	if err == nil && made != "" && !sameObject(live, made) {
-		return Undone{}, c.fail(fault.Conflict, fault.Drifted, "re-create", "somebody else has deleted it since it was made anew").
-			WithHint("if it is still wanted, re-create it from its before-image")
+		return Undone{}, c.deletedAgain("")
 	}
 	if err == nil && sameObject(live, before.GetUID()) && live.GetDeletionTimestamp() == nil {
 		live, err = Read(ctx, c) // One answer may be of before the deletion.
@@ -67,7 +66,7 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	case !c.owns(live) && !restored(live, l.wanted) && !c.blank(live, l.wanted) && !inherits(live, l.wanted):
 		err = c.occupied(ctx, before)
 	case live.GetDeletionTimestamp() != nil:
-		err = c.awaitGone(live)
+		err = c.deletedAgain(waitsFor(live))
 	}
 	if err != nil {
 		return Undone{}, err
@@ -86,6 +85,13 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	lost, err := c.lost(ctx, before)
 	undone.Notes = append(append(l.notes, notes...), lost...)
 	return undone, err
+}
+
+// deletedAgain is the conflict with a deletion of what was made anew. It is not made once
+// more.
+func (c Change) deletedAgain(waits string) error {
+	return c.fail(fault.Conflict, fault.Drifted, "re-create", "somebody else has deleted it since it was made anew%s", waits).
+		WithHint("if it is still wanted, re-create it from its before-image")
 }
 
 // occupied is the conflict with an object that somebody else has made in place of

@@ -124,6 +124,11 @@ func (p plan) cancels() bool {
 	return slices.ContainsFunc(p.events, func(e event) bool { return isAct(e.what) && strings.HasSuffix(e.what, rollback) })
 }
 
+// deletes reports whether a Transaction is deleted.
+func (p plan) deletes() bool {
+	return slices.ContainsFunc(p.events, func(e event) bool { return actClass(e.what) == "Transaction deleted" })
+}
+
 // foreign reports whether anybody but Janus acts.
 func (p plan) foreign() bool {
 	for _, e := range p.events {

@@ -50,7 +50,7 @@ func (r *run) finish(out *result) {
 		ended, err = r.await()
 	}
 	out.ended = ended
-	if err == nil && r.twofold() {
+	if err == nil && (r.twofold() || r.plan.deletes()) {
 		err = r.rest(out)
 	}
 	r.stop()

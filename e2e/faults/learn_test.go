@@ -42,9 +42,19 @@ func (w *world) learn(of workload) result {
 		if len(next.failures) > 0 || callsOf(last) == callsOf(next) {
 			return next
 		}
-		last = next
+		next.calls, last = inBoth(next.calls, last.calls), next
 	}
 	return last
+}
+
+// inBoth leaves out calls that another run did not make: those that come of a wait, or of
+// a controller that wrote in between, may never be made again.
+func inBoth(calls, others []chaos.Call) []chaos.Call {
+	made := map[chaos.At]bool{}
+	for _, call := range others {
+		made[call.At] = true
+	}
+	return slices.DeleteFunc(slices.Clone(calls), func(call chaos.Call) bool { return !made[call.At] })
 }
 
 // callsOf lists the names of calls, but not those that are sent side by side and at

@@ -142,6 +142,11 @@ func (r *run) start() {
 	p := r.line.Process()
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
 	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(len(r.txns))}
+	if r.Slow {
+		policy := janustest.FastPolicy
+		policy.SettleTime = 3 * time.Second
+		options = append(options, janustest.WithPolicy(policy))
+	}
 	if !r.Discovery {
 		options = append(options, janustest.WithSchemas(r.schemas))
 	}

@@ -43,6 +43,10 @@ type workload struct {
 	Controller bool `json:"controller"`
 	// Finalizes has somebody take finalizers off what is being deleted.
 	Finalizes bool `json:"finalizes"`
+	// Slow says that the API server takes seconds for a creation, as for an object of a
+	// CustomResourceDefinition that it has just been given. Janus waits that long for
+	// requests that may be under way.
+	Slow bool `json:"slow"`
 	// Faults is few, or rare, for a workload that costs much: every request meets some
 	// faults, or some requests do.
 	Faults string `json:"faults"`

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -35,7 +36,9 @@ func (k kin) Owner(ctx context.Context, reference metav1.OwnerReference) (types.
 	if err != nil {
 		return "", false, err
 	}
-	live, err := k.id.Resource(ref).Get(ctx, reference.Name, metav1.GetOptions{})
+	live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return k.id.Resource(ref).Get(ctx, reference.Name, metav1.GetOptions{})
+	})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return "", true, nil

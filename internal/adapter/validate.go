@@ -36,6 +36,13 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item,
 		}
 		items[i] = item
 	}
+	for _, err := range problems {
+		// What could not be looked up now may be all that is wrong with the others: the kind
+		// of one target may be what another defines.
+		if class := fault.ClassOf(err); class == fault.Retryable || class == fault.Unknown {
+			return nil, err
+		}
+	}
 	if len(problems) == 0 {
 		problems = mayDo(ctx, t, items, id)
 	}

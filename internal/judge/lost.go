@@ -159,7 +159,7 @@ func (c *trial) judgeRestored(r *run, w *write, s *state) {
 }
 
 // successor reports whether a write meets an object that somebody else has made since
-// the first change of a Transaction to the one that had its name before.
+// the change of the same item to the one that had its name before.
 func (c *trial) successor(r *run, w *write) bool {
 	first := w.made
 	for first.before != nil {
@@ -169,7 +169,7 @@ func (c *trial) successor(r *run, w *write) bool {
 		return false
 	}
 	return slices.ContainsFunc(r.writes, func(earlier *write) bool {
-		return earlier.ref == w.ref && earlier.role == do && earlier.made != nil && earlier.made.Revision < first.Revision
+		return earlier.item == w.item && earlier.role == do && earlier.made != nil && earlier.made.Revision < first.Revision
 	})
 }
 

@@ -56,7 +56,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if undone, ok := s.undone(i); ok {
 		return s.takenBack(ctx, i, undone)
 	}
-	if s.txn.Spec.Changes[i].Type == api.Create && s.doubtTime() > 0 {
+	if mayCreate(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would make it anew.
 		return unsettled(Describe(s.txn.Status.Items[i].Target))
@@ -96,6 +96,12 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	}
 	s.know(func(m *memory) { m.undone[i] = undone })
 	return s.takenBack(ctx, i, undone)
+}
+
+// mayCreate reports whether item i is a Create. A spec that somebody has cut short since
+// does not tell.
+func mayCreate(t *api.Transaction, i int) bool {
+	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
 }
 
 // takenBack records that item i is as it was before.

@@ -178,3 +178,16 @@ func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsTakenBack(t *testi
 	}
 	assert.GreaterOrEqual(t, waited, testPolicy.SettleTime, w.transcript())
 }
+
+// A rollback takes everything from the status and the before-images, since the spec may
+// have been cut short.
+func TestASpecThatWasCutShortIsRolledBack(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.after["do b"] = func() {
+		w.stored.Spec.Changes = w.stored.Spec.Changes[:1]
+		w.stored.Generation++
+		w.bump()
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+}

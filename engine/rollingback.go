@@ -56,7 +56,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if undone, ok := s.undone(i); ok {
 		return s.takenBack(ctx, i, undone)
 	}
-	if mayCreate(s.txn, i) && s.doubtTime() > 0 {
+	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would make it anew.
 		return unsettled(Describe(s.txn.Status.Items[i].Target))
@@ -98,9 +98,9 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.takenBack(ctx, i, undone)
 }
 
-// mayCreate reports whether item i is a Create. A spec that somebody has cut short since
-// does not tell.
-func mayCreate(t *api.Transaction, i int) bool {
+// creates reports whether item i is a Create, or may be: a spec that somebody has cut
+// short since does not tell.
+func creates(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
 }
 

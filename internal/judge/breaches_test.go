@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -227,100 +226,6 @@ func containers(order ...string) hooks {
 	}
 }
 
-func TestLostWritesAreFound(t *testing.T) {
-	for _, c := range []wrong{
-		{"a Patch over what was written since it was prepared", NoLostWrite, `overwrote .data.color = "yellow", which somebody else wrote after it was prepared @101`,
-			commit(hooks{"do0": func(w *world) {
-				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
-			}})},
-		{"a Delete of what was written since", NoLostWrite, `overwrote .data.note = "mine"`,
-			commit(hooks{"do3": func(w *world) { w.foreign(mapC, "somebody", note) }})},
-		{"an Update over what was written since", NoLostWrite, "overwrote .spec.replicas = 5",
-			commit(hooks{"do2": func(w *world) {
-				w.foreign(webD, "somebody", func(o tree) { o["spec"].(tree)["replicas"] = int64(5) })
-			}, "-do2": func(w *world) {
-				w.send("PUT", webD, asItem(2), "Deployment", func(o tree) {
-					o["spec"].(tree)["replicas"] = int64(1)
-					o["spec"].(tree)["template"].(tree)["spec"] = tree{"containers": []any{tree{"name": "web", "image": "web:2"}}}
-				})
-			}})},
-		{"a change of another object than was prepared", NoLostWrite, "of uid 00000005-0000-4000-8000-000000000000, and uid",
-			commit(hooks{"do0": func(w *world) {
-				w.foreignDelete(mapA)
-				w.uids = 4
-				w.foreign(mapA, "somebody", func(o tree) { o["data"] = tree{"color": "red"} })
-			}})},
-		{"a Patch of what it does not name", NoLostWrite, "changed .data.size from \"small\" to \"large\", which the Patch does not name",
-			commit(hooks{"-do0": func(w *world) {
-				w.send("PATCH", mapA, asItem(0), "ConfigMap", func(o tree) { o["data"] = tree{"color": "blue", "size": "large"} })
-			}})},
-		{"a rollback over what was written since the change", NoLostWrite, `changed .data.color from "yellow" to "red", and somebody else had written "yellow" @`,
-			rollBack(hooks{"open0": func(w *world) {
-				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
-			}})},
-		{"a rollback over what somebody else has applied since", NoLostWrite, `changed .data.color from "blue" to "red", and somebody else had written "blue" @`,
-			rollBack(hooks{"open0": func(w *world) {
-				w.foreign(mapA, "somebody", func(o tree) {
-					meta := o["metadata"].(tree)
-					entries, _ := meta["managedFields"].([]any)
-					claim := tree{"manager": "gitops", "operation": "Apply", "fieldsV1": tree{"f:data": tree{"f:color": tree{}}}}
-					meta["managedFields"] = append(slices.Clone(entries), claim)
-				})
-			}})},
-		{"a rollback of what no change had changed", NoLostWrite, `changed .data.note from "mine" to nothing, which no change of the Transaction had changed`,
-			rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }, "-undo0": func(w *world) {
-				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["data"] = copyOf(w.images[0])["data"] })
-			}})},
-		{"a rollback that puts back what somebody has removed", NoLostWrite, `changed .data.color from nothing to "red", and somebody else had written nothing`,
-			rollBack(hooks{"open0": func(w *world) {
-				w.foreign(mapA, "somebody", func(o tree) { delete(o["data"].(tree), "color") })
-			}})},
-		{"a deletion of what others have written", NoLostWrite, `deleted shop/configmaps/b@127 with .data.note = "mine", which somebody else wrote`,
-			rollBack(hooks{"open1": func(w *world) { w.foreign(mapB, "somebody", note) }})},
-		{"a deletion of what others have made", NoLostWrite, "which the Transaction had not made",
-			rollBack(hooks{"open1": func(w *world) {
-				w.foreignDelete(mapB)
-				w.foreign(mapB, "somebody", func(o tree) { o["data"] = tree{"x": "2"} })
-			}})},
-		{"a restore of what somebody has made in its place", NoLostWrite, "which somebody else had made in place of what the Transaction had changed",
-			rollBack(hooks{"open0": func(w *world) {
-				w.foreignDelete(mapA)
-				w.foreign(mapA, "somebody", func(o tree) { o["data"] = tree{"color": "blue", "size": "small"} })
-			}})},
-		{"Force without a record", NoLostWrite, `and somebody else had written "yellow"`,
-			forced(rollBack(hooks{"open0": func(w *world) {
-				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
-			}}))},
-	} {
-		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })
-	}
-}
-
-func forced(w *world) *world {
-	w.evidence.Runs[0].Spec.ConflictPolicy = api.ConflictForce
-	return w
-}
-
-func TestRepetitionsAreFound(t *testing.T) {
-	again := func(act func(w *world)) func(*world) { return act }
-	for _, c := range []wrong{
-		{"a change that lands twice", ExactlyOnce, "item 0 (Patch shop/configmaps/a): do (values) took effect twice",
-			commit(hooks{"do0": again(func(w *world) { w.do(0) })})},
-		{"a compensation that lands twice", ExactlyOnce, "item 0 (Patch shop/configmaps/a): undo (values) took effect twice",
-			rollBack(hooks{"undo0": func(w *world) {
-				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["data"].(tree)["color"] = "rosy" })
-			}})},
-		{"owners that are given back twice", ExactlyOnce, "undo (owners) took effect twice",
-			rollBack(hooks{"owners0": func(w *world) {
-				w.send("PATCH", mapA, asItem(0), "", func(o tree) { own(o, "third", true) })
-			}})},
-		{"two hand-overs", ExactlyOnce, "hand-over (owners) took effect twice",
-			commit(hooks{"handover": func(w *world) { w.handOver(0) }})},
-	} {
-		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })
-	}
-}
-
 func TestBrokenLocksAreFound(t *testing.T) {
 	const other = "cccccccc-0000-4000-8000-000000000009"
 	for _, c := range []wrong{
@@ -417,54 +322,6 @@ func TestOtherIdentitiesAreFound(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })
 	}
-}
-
-func TestLeaksAreFound(t *testing.T) {
-	const canary = `correct "horse" <battery>`
-	leak := func(act func(*world)) *world {
-		w := commit(hooks{"do1": act})
-		w.evidence.Canary = canary
-		return w
-	}
-	said := func(text string) *world {
-		return leak(func(w *world) { w.evidence.Texts = map[string]string{"the log": "something " + text + " else"} })
-	}
-	for _, c := range []wrong{
-		{"in the status", Confidentiality, "has the content of a Secret in status", leak(func(w *world) {
-			w.checkpoint(func(s tree) { s["failedItem"] = canary })
-		})},
-		{"in a before-image", Confidentiality, "shop/configmaps/kept-rollback@", leak(func(w *world) {
-			w.foreign(Ref{"configmaps", ns, "kept-rollback"}, "x", func(o tree) {
-				o["data"] = tree{"a": `{"before":{"data":{"p":"Y29ycmVjdCAiaG9yc2UiIDxiYXR0ZXJ5Pg=="}}}`}
-			})
-		})},
-		{"in an event", Confidentiality, "the body of POST events/e#0", leak(func(w *world) {
-			w.request(chaos.Call{Method: "POST"}, Ref{"events.events.k8s.io", ns, "e"}, tree{"note": canary}, nil)
-		})},
-		{"in an answer", Confidentiality, "the answer of PATCH configmaps/a#1", leak(func(w *world) {
-			w.request(chaos.Call{Method: "PATCH", User: account, DryRun: true}, mapA, nil, tree{"data": canary})
-		})},
-		{"in the log", Confidentiality, "the log has the content of a Secret: …something ", said(canary)},
-		{"in the log, quoted", Confidentiality, "the log", said(`correct \"horse\" <battery>`)},
-		{"in the log, as JSON", Confidentiality, "the log", said(`correct \"horse\" \u003cbattery\u003e`)},
-		{"in the log, in base64 of something larger", Confidentiality, "the log", said("eHh4eGNvcnJlY3QgImhvcnNlIiA8YmF0dGVyeT54")},
-	} {
-		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })
-	}
-}
-
-func TestABeforeImageOfASecretInAConfigMapIsFound(t *testing.T) {
-	was := targets
-	secret := Ref{"secrets", ns, "a"}
-	targets = []Ref{secret, mapB, webD, mapC}
-	defer func() { targets = was }()
-	w := commit(hooks{
-		"begin": func(w *world) { w.foreign(secret, "tester", func(o tree) { o["data"] = tree{"color": "red"} }) },
-		"-do0": func(w *world) {
-			w.send("PATCH", secret, asItem(0), "Secret", func(o tree) { o["data"].(tree)["color"] = "blue" })
-		},
-	})
-	expect(t, w.breaches(), Confidentiality, "item 0 (Patch shop/secrets/a): the before-image of a Secret is in shop/configmaps/txn-rollback@")
 }
 
 func TestIllegalMovesAreFound(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -87,4 +88,41 @@ func TestARefusalIsNotBelievedOfAServerThatHasGone(t *testing.T) {
 	var told metav1.Status
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&told))
 	assert.Equal(t, "the API server is not ready yet, and refuses what it may allow later: carla may not", told.Message)
+}
+
+// A review of rights that says no is asked about in the same way, as Janus itself.
+func TestADenialIsBelievedOfAServerThatIsReady(t *testing.T) {
+	for name, tt := range map[string]struct {
+		readyz int // 0: the connection breaks
+		ready  bool
+	}{
+		"ready":                  {http.StatusOK, true},
+		"a proxy keeps the path": {http.StatusNotFound, true},
+		"not ready":              {http.StatusInternalServerError, false},
+		"gone":                   {0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &rest.Config{Host: "https://api.example", QPS: -1}
+			config.Wrap(func(http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(req *http.Request) (*http.Response, error) {
+					assert.Equal(t, readyPath, req.URL.Path)
+					assert.Empty(t, req.Header.Get("Impersonate-User"))
+					if tt.readyz == 0 {
+						return nil, io.ErrUnexpectedEOF
+					}
+					return &http.Response{StatusCode: tt.readyz, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+				})
+			})
+			kube, err := kubernetes.NewForConfig(config)
+			require.NoError(t, err)
+			err = (&Identity{core: kube.CoreV1()}).Ready(t.Context())
+			if tt.ready {
+				require.NoError(t, err)
+				return
+			}
+			class, reason := fault.Classify(err)
+			assert.Equal(t, fault.Retryable, class)
+			assert.Equal(t, fault.ServerUnavailable, reason)
+		})
+	}
 }

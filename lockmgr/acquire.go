@@ -188,20 +188,6 @@ func (a *acquisition) firstRefused() int {
 	return len(a.slots)
 }
 
-// giveBack gives back what is, or may be, held of the slots, as far as this
-// process knows.
-func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
-	errs := make([]error, len(slots))
-	a.sideBySide(len(slots), func(i int) {
-		key := slots[i].key
-		places := a.places(key)
-		for _, known := range a.memory.at(a.holder.Identity, places) {
-			errs[i] = errors.Join(errs[i], a.releaseAt(ctx, a.holder, lockAt(key, known.place), known.lease))
-		}
-	})
-	return errors.Join(errs...)
-}
-
 // fail notes the error of slot i, which is not held then.
 func (a *acquisition) fail(i int, err error) {
 	if !isTyped(err) {

@@ -113,3 +113,43 @@ func (m *Manager) delete(ctx context.Context, lease *coordinationv1.Lease) error
 	}
 	return nil
 }
+
+// giveBack gives back what this process holds of the slots.
+func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
+	errs := make([]error, len(slots))
+	a.sideBySide(len(slots), func(i int) {
+		key := slots[i].key
+		for _, known := range a.memory.at(a.holder.Identity, a.places(key)) {
+			err := a.giveBackAt(ctx, lockAt(key, known.place), known.lease)
+			if apierrors.IsConflict(err) {
+				err = nil // There is nothing left that is this process' own.
+			}
+			errs[i] = errors.Join(errs[i], err)
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// giveBackAt deletes the Lease only as this process has last written it. Unlike Release
+// it does not look again: this process may have hung, and one that has taken the
+// holder over may rely on the lock since. What is not given back expires, or Release
+// finds it.
+func (a *acquisition) giveBackAt(ctx context.Context, lock Lock, lease *coordinationv1.Lease) error {
+	if lease == nil {
+		return nil
+	}
+	err := a.delete(ctx, lease)
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		a.observe(OperationRelease, ResultOK)
+		err = nil
+	case apierrors.IsConflict(err):
+		a.observe(OperationRelease, ResultLost)
+	default:
+		a.memory.blur(a.holder.Identity, lock.place())
+		a.observe(OperationRelease, ResultError)
+		return fmt.Errorf("release lock of %s: %w", lock.Key, err)
+	}
+	a.memory.drop(a.holder.Identity, lock.place())
+	return err
+}

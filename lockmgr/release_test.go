@@ -181,3 +181,41 @@ func TestMemoryOfWaitingEndsWithTheLastThatWaits(t *testing.T) {
 	w.remembersNothing(m)
 	w.heldBy(w.home(key), "d")
 }
+
+// A process that hung while it took locks finds one refused when it wakes up, and gives
+// back the others. Another has gone on with the Transaction meanwhile, and relies on them.
+func TestAcquireGivesBackNothingThatAnotherProcessHasTakenOver(t *testing.T) {
+	w := newWorld(t)
+	first, tap := w.process()
+	second, _ := w.process()
+	keys := w.keys(2)
+	w.write(w.home(keys[0]), withHolder("other", ptr.To[int32](10)))
+	tap.on(rule{method: "DELETE", before: func() {
+		w.step(time.Millisecond)
+		w.acquire(second, holder("a"), keys[1])
+	}})
+	w.refused(first, holder("a"), keys[0], keys...)
+	w.heldBy(w.home(keys[1]), "a")
+	w.remove(w.home(keys[0]))
+	w.acquire(first, holder("a"), keys...)
+	w.heldBy(w.home(keys[1]), "a")
+}
+
+// Whether a lock is held whose request got no answer is not known, and looking does not
+// tell whose doing it was: it is left until it is taken again, expires, or is released.
+func TestAcquireGivesBackNothingThatItMayNotHaveTaken(t *testing.T) {
+	w := newWorld(t)
+	m, tap := w.process()
+	keys := w.keys(2)
+	w.write(w.home(keys[0]), withHolder("other", ptr.To[int32](10)))
+	w.refused(m, holder("a"), keys[0])
+	tap.on(rule{method: "POST", lose: true})
+	_, err := m.Acquire(t.Context(), holder("a"), keys[1:])
+	require.ErrorIs(t, err, errLost)
+	tap.counted()
+	w.refused(m, holder("a"), keys[0], keys...)
+	require.Equal(t, map[string]int{"GET": 1}, tap.counted(), "of the lock that is refused")
+	w.heldBy(w.home(keys[1]), "a")
+	require.NoError(t, m.Release(t.Context(), holder("a"), keys))
+	w.noLease(w.home(keys[1]))
+}

@@ -126,7 +126,7 @@ func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordin
 			a.fail(i, err)
 			return
 		}
-		if err := a.releaseAt(ctx, a.holder, home, a.leaseAt(home)); err != nil {
+		if err := a.giveBackAt(ctx, home, a.leaseAt(home)); err != nil {
 			a.fail(i, err)
 			return
 		}
@@ -141,7 +141,7 @@ func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordin
 	}
 	if isHeld(err) {
 		a.observe(OperationAcquire, ResultHeld)
-		if failure := a.releaseAt(ctx, a.holder, home, a.leaseAt(home)); failure != nil {
+		if failure := a.giveBackAt(ctx, home, a.leaseAt(home)); failure != nil {
 			err = errors.Join(err, failure)
 		}
 	}
@@ -199,7 +199,7 @@ func (a *acquisition) abandon(ctx context.Context, i int) {
 	s := &a.slots[i]
 	s.held = false
 	standIn := lockAt(s.key, s.place)
-	if err := a.releaseAt(ctx, a.holder, standIn, a.leaseAt(standIn)); err != nil {
+	if err := a.giveBackAt(ctx, standIn, a.leaseAt(standIn)); err != nil {
 		a.fail(i, err)
 	}
 }

@@ -212,18 +212,20 @@ func unresolved(reason, message string, fields ...string) func(*world) {
 // containers is a story in which an Update removes the first of two containers, somebody
 // adds one, and a rollback leaves them in the given order.
 func containers(order ...string) hooks {
-	put := func(o tree, names ...string) {
-		var list []any
-		for _, name := range names {
-			list = append(list, tree{"name": name, "image": name + ":1"})
-		}
-		o["spec"].(tree)["template"].(tree)["spec"] = tree{"containers": list}
-	}
 	return hooks{
-		"begin":  func(w *world) { w.foreign(webD, "tester", func(o tree) { put(o, "first", "web") }) },
-		"open2":  func(w *world) { w.foreign(webD, "somebody", func(o tree) { put(o, "web", "theirs") }) },
-		"-undo2": func(w *world) { w.send("PATCH", webD, asItem(2), "", func(o tree) { put(o, order...) }) },
+		"begin":  func(w *world) { w.foreign(webD, "tester", func(o tree) { containerList(o, "first", "web") }) },
+		"open2":  func(w *world) { w.foreign(webD, "somebody", func(o tree) { containerList(o, "web", "theirs") }) },
+		"-undo2": func(w *world) { w.send("PATCH", webD, asItem(2), "", func(o tree) { containerList(o, order...) }) },
 	}
+}
+
+// containerList gives a Deployment containers of these names alone.
+func containerList(o tree, names ...string) {
+	var list []any
+	for _, name := range names {
+		list = append(list, tree{"name": name, "image": name + ":1"})
+	}
+	o["spec"].(tree)["template"].(tree)["spec"] = tree{"containers": list}
 }
 
 func TestBrokenLocksAreFound(t *testing.T) {

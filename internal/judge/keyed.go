@@ -70,3 +70,10 @@ func identitiesBy(items []any, keys []string) []string {
 	}
 	return out
 }
+
+// isKey reports whether a path is of a field that is the identity of the item of a
+// list, or a part of it.
+func isKey(path []string) bool {
+	n := len(path)
+	return n > 1 && (strings.HasPrefix(path[n-2], "["+path[n-1]+"=") || strings.Contains(path[n-2], ","+path[n-1]+"="))
+}

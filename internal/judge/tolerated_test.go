@@ -57,6 +57,15 @@ func TestWhatOthersDoIsNoBreach(t *testing.T) {
 				s["items"].([]any)[0].(tree)["conflicts"] = []any{tree{"field": ".data.color", "managers": []any{"somebody"}, "now": "\"yellow\""}}
 			})
 		}})),
+		"Force brings back a container that somebody has removed": forced(rollBack(hooks{
+			"open2": func(w *world) { w.foreign(webD, "somebody", func(o tree) { containerList(o, "theirs") }) },
+			"-undo2": func(w *world) {
+				w.checkpoint(func(s tree) {
+					s["items"].([]any)[2].(tree)["conflicts"] = []any{tree{"field": ".spec.template.spec.containers[name=\"web\"].image", "managers": []any{"somebody"}}}
+				})
+				w.send("PATCH", webD, asItem(2), "", func(o tree) { containerList(o, "web", "theirs") })
+			},
+		})),
 		"the old value is set again by somebody": rollBack(hooks{"open0": func(w *world) {
 			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "red" })
 		}, "-undo0": nothing}),

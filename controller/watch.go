@@ -27,6 +27,9 @@ func trim(obj any) (any, error) {
 	if completion, found, _ := unstructured.NestedString(u.Object, "status", "completionTime"); found {
 		status["completionTime"] = completion
 	}
+	if observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); found {
+		status["observedGeneration"] = observed
+	}
 	small := &unstructured.Unstructured{Object: map[string]any{"status": status}}
 	small.SetGroupVersionKind(u.GroupVersionKind())
 	small.SetName(u.GetName())
@@ -69,10 +72,21 @@ func (c *Controller) enqueue(obj any) {
 	if err != nil {
 		return
 	}
-	if phase := phaseOf(obj); m.GetDeletionTimestamp() == nil && (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) && !c.engine.EndedLately(completionOf(obj)) {
+	phase := phaseOf(obj)
+	done := (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) && m.GetDeletionTimestamp() == nil
+	if done && m.GetGeneration() == observedOf(obj) && !c.engine.EndedLately(completionOf(obj)) {
 		return
 	}
 	c.queue.Add(types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+}
+
+func observedOf(obj any) int64 {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return 0
+	}
+	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	return observed
 }
 
 func completionOf(obj any) *metav1.Time {

@@ -41,6 +41,9 @@ func (w *Witness) Checkpointed(before, after *api.Transaction) {
 	} else if reason, message := waiting(after); reason != "" && message != waitingMessage(before) {
 		log.Info("waiting", zap.String("phase", string(after.Status.Phase)), zap.String("reason", reason), zap.String("message", message))
 		w.event(after, reason, message)
+	} else if before.Status.SuspendTime != nil && after.Status.SuspendTime == nil {
+		log.Info("resumed", zap.String("phase", string(after.Status.Phase)))
+		w.event(after, "Resumed", fmt.Sprintf("goes on; %s changes are in effect", after.Status.Progress))
 	}
 	w.items(log, before, after)
 }

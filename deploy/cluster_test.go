@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,10 +38,19 @@ func TestMain(m *testing.M) {
 	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true}))
 }
 
+// kustomize gives the path of the pinned kustomize, which is built, and fetched if need
+// be, first: what go says about that is no warning of kustomize's.
+func kustomize(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=../hack/tools/go.mod", "kustomize").Output()
+	require.NoError(t, err, "find kustomize")
+	return strings.TrimSpace(string(out))
+}
+
 // build runs the pinned kustomize over a directory, relative to deploy.
 func build(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../hack/tools/go.mod", "kustomize", "build", dir)
+	cmd := exec.CommandContext(t.Context(), kustomize(t), "build", dir)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

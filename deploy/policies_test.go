@@ -155,7 +155,7 @@ func TestSpecUpdateIsRefused(t *testing.T) {
 	for title, patch := range updates {
 		_, err := client.Patch(t.Context(), tx.GetName(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 		require.True(t, apierrors.IsInvalid(err), "%s: got %v", title, err)
-		require.ErrorContains(t, err, "spec is immutable: create another Transaction instead")
+		require.ErrorContains(t, err, "spec is immutable but for suspend and cancel: create another Transaction instead")
 		assert.NotContains(t, err.Error(), specPolicy, "the CRD refuses it before the policy is asked")
 	}
 
@@ -168,20 +168,24 @@ func TestSpecUpdateIsRefused(t *testing.T) {
 			return strings.Contains(err.Error(), specPolicy)
 		}, settle, poll, "%s is refused by the policy", title)
 	}
-	_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"blue"}}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
+	for _, allowed := range []string{`{"metadata":{"labels":{"team":"blue"}}}`, `{"spec":{"suspend":true}}`, `{"spec":{"cancel":"Rollback"}}`} {
+		_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(allowed), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
 }
 
-// withoutRule takes the rule that the spec is immutable out of the CRD until the
+// withoutRule takes the rules that the spec is immutable out of the CRD until the
 // test ends.
 func withoutRule(t *testing.T, in installation) {
 	t.Helper()
 	crds := in.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	const (
 		name = "transactions.backup.janus.io"
-		rule = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations"
+		spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
 	)
-	_, err := crds.Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"`+rule+`"}]`), metav1.PatchOptions{})
+	patch := `[{"op":"remove","path":"` + spec + `serviceAccountName/x-kubernetes-validations"},` +
+		`{"op":"remove","path":"` + spec + `changes/x-kubernetes-validations"}]`
+	_, err := crds.Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		crd, err := runtime.Encode(unstructured.UnstructuredJSONScheme, in.find(t, "CustomResourceDefinition", name))

@@ -157,7 +157,7 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 
 	txn := e.Run("txn", patchAB)
 
-	require.ErrorContains(t, refusal, "spec is immutable: create another Transaction instead")
+	require.ErrorContains(t, refusal, "spec is immutable but for suspend and cancel: create another Transaction instead")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
 	assert.Len(t, txn.Status.Items, 2)
 	e.NothingLeft("txn")

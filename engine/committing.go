@@ -32,7 +32,7 @@ func (s *saga) record(ctx context.Context, next int, change func(*api.Transactio
 		if err := change(status); err != nil {
 			return err
 		}
-		if next < len(status.Items) && status.Items[next].State == api.ItemPrepared {
+		if next < len(status.Items) && status.Items[next].State == api.ItemPrepared && !suspended(s.txn) {
 			opened = next
 			return moveItem(&status.Items[next], api.ItemCommitting)
 		}

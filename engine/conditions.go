@@ -24,6 +24,8 @@ const (
 	reasonNotYet       = "NotYet"
 	reasonFinished     = "Finished"
 	reasonRunning      = "Running"
+	reasonSuspended    = "Suspended"
+	reasonResumed      = "Resumed"
 	messageNothingDone = "nothing was changed"
 )
 
@@ -41,7 +43,13 @@ func summarize(t *api.Transaction, now time.Time) {
 	if status.CompletionTime != nil && status.StartTime != nil {
 		status.Duration = length(status.CompletionTime.Sub(status.StartTime.Time))
 	}
+	if accepted(t) && t.Generation != status.ObservedGeneration && Unchanged(t) {
+		status.ObservedGeneration = t.Generation
+	}
 	for _, c := range conditions(status, len(t.Spec.Changes)) {
+		setCondition(status, t.Generation, now, c)
+	}
+	for _, c := range suspension(status) {
 		setCondition(status, t.Generation, now, c)
 	}
 }
@@ -143,8 +151,8 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 }
 
 func failedConditions(status *api.TransactionStatus, reason, cause string) []condition {
-	left := unresolvedItems(status)
-	if len(left) == 0 {
+	unresolved := unresolvedItems(status)
+	if len(unresolved) == 0 {
 		invalid := ended(reason, cause+"; "+messageNothingDone,
 			condition{api.ConditionRolledBack, no, reasonNothingToDo, messageNothingDone})
 		if !meta.IsStatusConditionTrue(status.Conditions, api.ConditionValidated) {
@@ -152,7 +160,10 @@ func failedConditions(status *api.TransactionStatus, reason, cause string) []con
 		}
 		return invalid
 	}
-	message := fault.Printable(fmt.Sprintf("not taken back: %s; the rollback began because: %s", strings.Join(left, "; "), cause))
+	if message, stopped := stoppedWith(status, unresolved); stopped {
+		return ended(reason, message, condition{api.ConditionRolledBack, no, reason, message})
+	}
+	message := fault.Printable(fmt.Sprintf("not taken back: %s; the rollback began because: %s", strings.Join(unresolved, "; "), cause))
 	return ended(reasonIncomplete, message, condition{api.ConditionRolledBack, no, reasonIncomplete, message})
 }
 

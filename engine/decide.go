@@ -31,6 +31,11 @@ const (
 	Undo       Verb = "Undo"       // take an item back
 	FinishUndo Verb = "FinishUndo" // nothing is left to take back: end
 	Recover    Verb = "Recover"    // take up a failed rollback again
+	Suspend    Verb = "Suspend"    // record that it stands still
+	Rest       Verb = "Rest"       // it stands still: keep the locks
+	Resume     Verb = "Resume"     // record that it goes on
+	Leave      Verb = "Leave"      // record that what is in effect is left so
+	Note       Verb = "Note"       // ended; record that the spec has been seen
 	Abandon    Verb = "Abandon"    // being deleted: let go of everything
 )
 
@@ -96,23 +101,29 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 		return decideEnded(t, now, policy)
 	case status.Phase == api.PhaseCommitting && allCommitted(t):
 		return Action{Verb: Finish}
+	case status.SuspendTime != nil && !suspended(t):
+		return Action{Verb: Resume}
 	case status.Phase == api.PhaseRollingBack:
 		return decideRollingBack(t)
 	case t.DeletionTimestamp != nil:
 		return decideDeleted(t)
+	case suspended(t) && !accepted(t):
+		return standStill(t)
 	case !hasFinalizer(t):
 		return Action{Verb: Hold}
 	}
 	if cause, stop := mustStop(t, now); stop {
 		return stopWith(t, cause)
 	}
-	switch status.Phase {
-	case api.PhasePreparing:
-		return Action{Verb: Prepare}
-	case api.PhasePrepared:
-		return Action{Verb: Begin}
-	case api.PhaseCommitting:
+	switch {
+	case status.Phase == api.PhaseCommitting:
 		return decideCommitting(t, fresh)
+	case suspended(t):
+		return standStill(t)
+	case status.Phase == api.PhasePreparing:
+		return Action{Verb: Prepare}
+	case status.Phase == api.PhasePrepared:
+		return Action{Verb: Begin}
 	default:
 		return Action{Verb: Validate}
 	}
@@ -120,17 +131,20 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 
 func decideCommitting(t *api.Transaction, fresh int) Action {
 	for i := range t.Status.Items {
-		switch t.Status.Items[i].State {
-		case api.ItemCommitted:
+		switch state := t.Status.Items[i].State; {
+		case state == api.ItemCommitted:
 			continue
-		case api.ItemPending:
+		case state == api.ItemCommitting && fresh == i:
+			return Action{Verb: Do, Item: i}
+		case state == api.ItemCommitting:
+			return Action{Verb: Resolve, Item: i}
+		case suspended(t):
+			return standStill(t)
+		case state == api.ItemPending:
 			return Action{Verb: Capture, Item: i}
-		case api.ItemPrepared:
+		case state == api.ItemPrepared:
 			return Action{Verb: Open, Item: i}
 		default:
-			if fresh == i {
-				return Action{Verb: Do, Item: i}
-			}
 			return Action{Verb: Resolve, Item: i}
 		}
 	}
@@ -140,13 +154,19 @@ func decideCommitting(t *api.Transaction, fresh int) Action {
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction) Action {
 	for i := len(t.Status.Items) - 1; i >= 0; i-- {
-		switch t.Status.Items[i].State {
-		case api.ItemCommitting:
+		switch state := t.Status.Items[i].State; {
+		case state == api.ItemCommitting:
 			return Action{Verb: Settle, Item: i}
-		case api.ItemCommitted:
-			return Action{Verb: OpenUndo, Item: i}
-		case api.ItemRollingBack:
+		case state == api.ItemRollingBack:
 			return Action{Verb: Undo, Item: i}
+		case state != api.ItemCommitted:
+			continue
+		case t.Spec.Cancel == api.CancelStop:
+			return Action{Verb: Leave}
+		case suspended(t):
+			return standStill(t)
+		default:
+			return Action{Verb: OpenUndo, Item: i}
 		}
 	}
 	return Action{Verb: FinishUndo}
@@ -168,6 +188,14 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		}
 		return Action{Verb: Nothing}
 	}
+	switch {
+	case t.Generation != t.Status.ObservedGeneration:
+		return Action{Verb: Note}
+	case wantsBack(t):
+		return Action{Verb: Recover}
+	case suspended(t), t.Spec.Cancel == api.CancelStop:
+		return Action{Verb: Nothing}
+	}
 	if t.Status.Phase == api.PhaseFailed && recoverable(t, policy) {
 		at := recoveryTime(t, policy)
 		if now.Before(at) {
@@ -178,79 +206,24 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 	return Action{Verb: Nothing}
 }
 
-// recoverable reports whether a failed rollback may succeed when it is tried
-// again: an item is left, and not because of somebody else's write or a
-// before-image that cannot be trusted.
-func recoverable(t *api.Transaction, policy Policy) bool {
-	if t.Status.Recoveries >= policy.Recoveries || t.Status.RollbackRef == nil {
-		return false
-	}
-	for i := range t.Status.Items {
-		if mayHeal(&t.Status.Items[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// hopeful lists the items that a recovery takes up: those that may heal, and those of
-// which the change of such a one, later on the same object, may be all that was in the
-// way.
-func hopeful(items []api.Item) []int {
-	var out []int
-	healing := map[api.Target]bool{}
-	for i := len(items) - 1; i >= 0; i-- {
-		key := identity(items[i].Target)
-		switch {
-		case mayHeal(&items[i]):
-			healing[key] = true
-		case items[i].State != api.ItemUnresolved || !healing[key]:
-			continue
-		}
-		out = append(out, i)
-	}
-	return out
-}
-
-func mayHeal(item *api.Item) bool {
-	if item.State != api.ItemUnresolved {
-		return false
-	}
-	switch item.Reason {
-	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.Irreversible, fault.NotEmpty, fault.OwnerGone,
-		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Invalid, fault.TooLarge:
-		return false
-	}
-	return true
-}
-
-func recoveryTime(t *api.Transaction, policy Policy) time.Time {
-	delay := policy.RecoveryDelay
-	for range t.Status.Recoveries {
-		delay *= 4
-	}
-	if t.Status.CompletionTime == nil {
-		return time.Time{}
-	}
-	return t.Status.CompletionTime.Add(delay)
-}
-
 // mustStop reports what makes a Transaction stop that has not ended.
 func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
-	accepted := t.Status.Phase != "" && t.Status.Phase != api.PhasePending
 	if cause, failing := failure(&t.Status); failing {
 		return cause, true
 	}
-	if accepted && t.Generation != t.Status.ObservedGeneration {
+	if accepted(t) && t.Generation != t.Status.ObservedGeneration && !Unchanged(t) {
 		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
 			"the spec was changed after it was accepted (generation %d, accepted %d); create another Transaction instead",
 			t.Generation, t.Status.ObservedGeneration)}, true
 	}
-	if items, changes := len(t.Status.Items), len(t.Spec.Changes); accepted && items != changes {
+	if items, changes := len(t.Status.Items), len(t.Spec.Changes); accepted(t) && items != changes {
 		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
 			"status.items does not fit spec.changes (%d and %d): one of them was edited; create another Transaction instead", items, changes)}, true
 	}
-	if t.Status.StartTime != nil && now.After(t.Status.StartTime.Add(Timeout(t))) {
+	if t.Spec.Cancel != "" {
+		return Cause{Reason: fault.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
+	}
+	if overdue(t, now) {
 		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))
 		if waiting := waitingFor(t); waiting != "" {
 			message += ": " + waiting
@@ -284,31 +257,4 @@ func hasFinalizer(t *api.Transaction) bool {
 		}
 	}
 	return false
-}
-
-// Defaults for durations that a Transaction leaves out, as in the CRD.
-const (
-	DefaultTimeout     = 30 * time.Minute
-	DefaultLockTimeout = 5 * time.Minute
-)
-
-// Timeout is how long the changes may take in all.
-func Timeout(t *api.Transaction) time.Duration { return duration(t.Spec.Timeout, DefaultTimeout) }
-
-// LockTimeout is how long a lock outlives the last sign of life of its holder.
-func LockTimeout(t *api.Transaction) time.Duration {
-	return duration(t.Spec.LockTimeout, DefaultLockTimeout)
-}
-
-// duration reads a duration that validation has accepted; the API server lets no
-// other in, and one that got in all the same means the default.
-func duration(d *api.Duration, def time.Duration) time.Duration {
-	if d == nil {
-		return def
-	}
-	parsed, err := time.ParseDuration(string(*d))
-	if err != nil || parsed <= 0 {
-		return def
-	}
-	return parsed
 }

@@ -71,6 +71,22 @@ func lostImages(t *api.Transaction) *api.Transaction {
 	return t
 }
 
+func suspendedSpec(t *api.Transaction) *api.Transaction {
+	t.Spec.Suspend = true
+	return t
+}
+
+// atRestSince is one that is recorded to be suspended.
+func atRestSince(t *api.Transaction) *api.Transaction {
+	t.Status.SuspendTime = ptr(metav1.NewTime(start))
+	return t
+}
+
+func cancelled(t *api.Transaction, how api.CancelPolicy) *api.Transaction {
+	t.Spec.Cancel = how
+	return t
+}
+
 func TestDecide(t *testing.T) {
 	const (
 		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
@@ -144,7 +160,35 @@ func TestDecide(t *testing.T) {
 		{"items that are edited away are refused", edited(3, with(api.PhasePreparing, pending, pending)), none, 0, Fail, 0, fault.SpecChanged},
 		{"items that are edited in make it turn", edited(1, with(api.PhaseCommitting, committed, committing)), none, 0, Turn, 0, fault.SpecChanged},
 		{"a spec that changes while RollingBack does not matter", changed(with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
-		{"a spec that changes afterwards does not matter", changed(with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
+		{"a spec that changes afterwards is seen", changed(with(api.PhaseCommitted, committed)), none, 0, Note, 0, ""},
+
+		// Suspension.
+		{"one that is created suspended", suspendedSpec(transaction("a")), none, 0, Suspend, 0, ""},
+		{"one that stays as it was created", atRestSince(suspendedSpec(transaction("a"))), none, 0, Rest, 0, ""},
+		{"one that goes on", atRestSince(with(api.PhaseCommitting, committed, prepared)), none, 0, Resume, 0, ""},
+		{"suspended while it prepares", suspendedSpec(with(api.PhasePreparing, pending)), none, 0, Suspend, 0, ""},
+		{"suspended before the first intent", suspendedSpec(with(api.PhasePrepared, prepared)), none, 0, Suspend, 0, ""},
+		{"suspended with an intent that was not acted on", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), 0, 0, Do, 0, ""},
+		{"suspended with an open intent", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), none, 0, Resolve, 0, ""},
+		{"suspended between two changes", suspendedSpec(with(api.PhaseCommitting, committed, prepared)), none, 0, Suspend, 0, ""},
+		{"suspended before a late before-image", atRestSince(suspendedSpec(with(api.PhaseCommitting, committed, pending))), none, 0, Rest, 0, ""},
+		{"suspended after the last change", suspendedSpec(with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
+		{"suspended with an open compensation", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), none, 0, Undo, 1, ""},
+		{"suspended between two compensations", suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack)), none, 0, Suspend, 0, ""},
+		{"suspended and being deleted", deleted(api.DeleteRollback, suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack))), none, 0, OpenUndo, 0, ""},
+		{"suspended before a recovery", suspendedSpec(failed(fault.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
+
+		// Cancellation.
+		{"cancelled before it was seen", cancelled(transaction("a"), api.CancelRollback), none, 0, Hold, 0, ""},
+		{"cancelled before the first intent", cancelled(with(api.PhasePrepared, prepared), api.CancelStop), none, 0, Fail, 0, fault.Cancelled},
+		{"cancelled between two changes", cancelled(with(api.PhaseCommitting, committed, prepared), api.CancelRollback), none, 0, Turn, 0, fault.Cancelled},
+		{"suspended and cancelled", cancelled(suspendedSpec(with(api.PhaseCommitting, committed, prepared)), api.CancelStop), none, 0, Turn, 0, fault.Cancelled},
+		{"stopped with an open intent", cancelled(with(api.PhaseRollingBack, committed, committing), api.CancelStop), none, 0, Settle, 1, ""},
+		{"stopped with an open compensation", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), none, 0, Undo, 1, ""},
+		{"stopped", cancelled(with(api.PhaseRollingBack, committed, rolledBack), api.CancelStop), none, 0, Leave, 0, ""},
+		{"stopped before a recovery", cancelled(failed(fault.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
+		{"what was left is wanted back", cancelled(failed(fault.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
+		{"what was left stays", failed(fault.Cancelled, 0), none, time.Hour, Nothing, 0, ""},
 
 		// Recovery.
 		{"a failed rollback waits before it is taken up", failed(fault.AccessDenied, 0), none, 9 * time.Second, Await, 0, ""},
@@ -176,7 +220,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, verb := range []Verb{
 		Nothing, Await, Hold, Validate, Prepare, Begin, Capture, Open, Do, Resolve, Finish,
-		Fail, Turn, Settle, OpenUndo, Undo, FinishUndo, Recover, Abandon,
+		Fail, Turn, Settle, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, Rest, Resume, Leave, Note,
 	} {
 		assert.True(t, seen[verb], "no case decides %s", verb)
 	}

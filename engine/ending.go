@@ -39,8 +39,7 @@ func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
 	if err == nil {
 		return problems, nil
 	}
-	start := s.txn.Status.StartTime
-	if definite(err) || start != nil && s.clock.Now().After(start.Add(Timeout(s.txn))) {
+	if definite(err) || overdue(s.txn, s.clock.Now()) {
 		return map[int]string{len(s.txn.Status.Items) - 1: fault.Message(err)}, nil
 	}
 	return nil, err

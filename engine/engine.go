@@ -70,6 +70,12 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 			return s.lookBack(context.WithoutCancel(ctx), false)
 		case Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
+		case Rest:
+			after, err := s.rest(context.WithoutCancel(ctx))
+			if err != nil {
+				return s.pause(context.WithoutCancel(ctx), err)
+			}
+			return Result{After: after}
 		}
 		if err := s.perform(context.WithoutCancel(ctx), action); err != nil {
 			return s.pause(context.WithoutCancel(ctx), err)
@@ -125,6 +131,14 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.finishUndo(ctx)
 	case Recover:
 		return s.recover(ctx)
+	case Suspend:
+		return s.suspend(ctx)
+	case Resume:
+		return s.resume(ctx)
+	case Leave:
+		return s.leave(ctx)
+	case Note:
+		return s.seen(ctx)
 	default:
 		return s.abandon(ctx)
 	}

@@ -39,6 +39,7 @@ func (s *saga) validate(ctx context.Context) error {
 
 func (s *saga) accept(status *api.TransactionStatus) {
 	status.ObservedGeneration = s.txn.Generation
+	status.SpecDigest = specDigest(&s.txn.Spec)
 	if status.StartTime == nil {
 		status.StartTime = s.now()
 	}

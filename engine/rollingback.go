@@ -112,7 +112,7 @@ func (s *saga) takenBack(ctx context.Context, i int, undone Undone) error {
 		if err := moveItem(item, api.ItemRolledBack); err != nil {
 			return err
 		}
-		return openNextUndo(status, i)
+		return s.openNextUndo(status, i)
 	})
 }
 
@@ -120,7 +120,7 @@ func (s *saga) takenBack(ctx context.Context, i int, undone Undone) error {
 // item i, and could not be yet; -1 if there is none.
 func inTheWay(items []api.Item, i int) int {
 	for j := i + 1; j < len(items); j++ {
-		if mayHeal(&items[j]) && identity(items[j].Target) == identity(items[i].Target) {
+		if (mayHeal(&items[j]) || left(&items[j])) && identity(items[j].Target) == identity(items[i].Target) {
 			return j
 		}
 	}
@@ -139,13 +139,16 @@ func (s *saga) share() int { return ShareOf(len(s.txn.Status.Items)) }
 // written, and that is not on record yet. What is overwritten cannot be read
 // afterwards: it is recorded before.
 func (s *saga) mayOverwrite(i int, err error) bool {
-	return s.txn.Spec.ConflictPolicy == api.ConflictForce && s.txn.Generation == s.txn.Status.ObservedGeneration &&
+	return s.txn.Spec.ConflictPolicy == api.ConflictForce && Unchanged(s.txn) &&
 		fault.Is(err, fault.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(fault.FieldsOf(err)) > 0
 }
 
 // openNextUndo records the intent of the next compensation in the checkpoint of
 // the one before.
-func openNextUndo(status *api.TransactionStatus, before int) error {
+func (s *saga) openNextUndo(status *api.TransactionStatus, before int) error {
+	if suspended(s.txn) || s.txn.Spec.Cancel == api.CancelStop {
+		return nil
+	}
 	for i := before - 1; i >= 0; i-- {
 		switch status.Items[i].State {
 		case api.ItemCommitted:
@@ -194,7 +197,7 @@ func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*a
 		if status.FailedItem == "" {
 			status.FailedItem = item.Name
 		}
-		return openNextUndo(status, i)
+		return s.openNextUndo(status, i)
 	})
 }
 
@@ -206,6 +209,9 @@ func (s *saga) recover(ctx context.Context) error {
 		}
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if !wantsBack(s.txn) {
+			status.Recoveries++
+		}
 		for _, i := range hopeful(status.Items) {
 			item := &status.Items[i]
 			if err := takeUp(item); err != nil {
@@ -213,7 +219,6 @@ func (s *saga) recover(ctx context.Context) error {
 			}
 			item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
 		}
-		status.Recoveries++
 		status.CompletionTime, status.Duration = nil, ""
 		status.RollbackStartTime = s.now()
 		return movePhase(status, api.PhaseRollingBack)

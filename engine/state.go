@@ -11,7 +11,7 @@ var itemMoves = map[api.ItemState][]api.ItemState{
 	api.ItemPending:     {api.ItemPrepared},
 	api.ItemPrepared:    {api.ItemCommitting},
 	api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
-	api.ItemCommitted:   {api.ItemRollingBack},
+	api.ItemCommitted:   {api.ItemRollingBack, api.ItemUnresolved},
 	api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
 	api.ItemUnresolved:  {api.ItemRollingBack},
 }

@@ -48,7 +48,7 @@ func legalStatus(before, after *api.Transaction) error {
 	if (is.CompletionTime != nil) != is.Phase.Terminal() {
 		return fmt.Errorf("phase %s with completion time %v", is.Phase, is.CompletionTime)
 	}
-	if is.StartTime == nil {
+	if is.StartTime == nil && (accepted(after) || meta.FindStatusCondition(is.Conditions, api.ConditionSuspended) == nil) {
 		return fmt.Errorf("phase %s without a start time", is.Phase)
 	}
 	return legalConditions(after)
@@ -68,7 +68,14 @@ func legalConditions(t *api.Transaction) error {
 			return fmt.Errorf("phase %s: no condition %s", t.Status.Phase, kind)
 		}
 	}
-	if n := len(t.Status.Conditions); n != len(allConditions) {
+	all := len(allConditions)
+	if suspended := meta.FindStatusCondition(t.Status.Conditions, api.ConditionSuspended); suspended != nil {
+		all++
+		if (suspended.Status == metav1.ConditionTrue) != (t.Status.SuspendTime != nil) {
+			return fmt.Errorf("condition Suspended is %s with suspendTime %v", suspended.Status, t.Status.SuspendTime)
+		}
+	}
+	if n := len(t.Status.Conditions); n != all {
 		return fmt.Errorf("%d conditions", n)
 	}
 	for _, c := range t.Status.Conditions {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,14 +14,17 @@ import (
 	"janus.io/janus/internal/fault"
 )
 
-// scenarios are what is known to happen to a Transaction. Each leaves its
-// transcript in testdata/transcripts.
-var scenarios = []struct {
+// A scenario is something that happens to a Transaction. It leaves its transcript in
+// testdata/transcripts.
+type scenario struct {
 	name  string
 	items []string
 	set   func(w *world)
 	ends  api.Phase // empty when the Transaction is gone at the end
-}{
+}
+
+// scenarios are what is known to happen.
+var scenarios = []scenario{
 	{"three changes are made", []string{"a", "b", "c"}, func(*world) {}, api.PhaseCommitted},
 	{"the second change is refused", []string{"a", "b", "c"}, refuseB, api.PhaseRolledBack},
 	{"the last change is refused", []string{"a", "b", "c"}, func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
@@ -168,7 +172,7 @@ func refuseB(w *world) { w.refuse["do b"] = errRefused }
 func ptr[T any](v T) *T { return &v }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range scenarios {
+	for _, s := range slices.Concat(scenarios, halted) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)

@@ -20,11 +20,18 @@ type TransactionStatus struct {
 	// +optional
 	Version int64 `json:"version,omitempty"`
 
-	// observedGeneration is the generation of the spec that was accepted; -1
-	// until Janus has seen the Transaction.
+	// observedGeneration is the generation of the spec that Janus has seen; -1
+	// until it has seen the Transaction.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// specDigest is the SHA-256 of the spec that was accepted, but for suspend and
+	// cancel.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	SpecDigest string `json:"specDigest,omitempty"`
 
 	// progress is the number of changes in effect out of all, such as 3/5.
 	//
@@ -52,6 +59,17 @@ type TransactionStatus struct {
 	//
 	// +optional
 	RollbackStartTime *metav1.Time `json:"rollbackStartTime,omitempty"`
+
+	// suspendTime is since when the Transaction is suspended.
+	//
+	// +optional
+	SuspendTime *metav1.Time `json:"suspendTime,omitempty"`
+
+	// suspendedSeconds is how long it has been suspended since startTime, the time
+	// since suspendTime left out. Its timeout is that much later.
+	//
+	// +optional
+	SuspendedSeconds int64 `json:"suspendedSeconds,omitempty"`
 
 	// duration is the time from startTime to completionTime.
 	//
@@ -89,8 +107,9 @@ type TransactionStatus struct {
 	Items []Item `json:"items,omitempty"`
 
 	// conditions are Validated, Locked, Succeeded, Ready, Reconciling, Stalled and
-	// RolledBack. Succeeded is Unknown while the Transaction runs. Ready is True
-	// once it has committed. Stalled is True when it has ended otherwise.
+	// RolledBack, and Suspended once the Transaction has been. Succeeded is Unknown
+	// while the Transaction runs. Ready is True once it has committed. Stalled is True
+	// when it has ended otherwise.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -382,6 +401,9 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when the Transaction has ended without committing.
 	ConditionStalled = "Stalled"
+	// ConditionSuspended says whether the Transaction stands still because
+	// spec.suspend is set.
+	ConditionSuspended = "Suspended"
 	// ConditionRolledBack says whether what landed has been taken back.
 	ConditionRolledBack = "RolledBack"
 )

@@ -34,10 +34,8 @@ type Transaction struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is to be changed, and as whom. It cannot be changed once the
-	// Transaction exists: delete it and create another instead.
-	//
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: create another Transaction instead"
+	// spec is what is to be changed, and as whom. But for suspend and cancel it
+	// cannot be changed once the Transaction exists: create another instead.
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which
@@ -69,7 +67,11 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	ServiceAccountName string `json:"serviceAccountName"`
+
+	// Every field but suspend and cancel has a rule that it stays as it is. One rule for
+	// all of them would be beyond the API server's budget.
 
 	// Why the rule on changes is written as it is:
 	// a map has no entry for a key that it has already: building one is the only
@@ -85,6 +87,7 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:XValidation:rule="self.transformMapEntry(i, c, {has(c.name) ? c.name : string(i): i}).size() == self.size()",message="the name of a change must be unique; the default is its position in the list"
 	// +listType=atomic
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Changes []Change `json:"changes"`
 
 	// lockTimeout is how long the lock of a target outlives the last sign of life
@@ -95,6 +98,7 @@ type TransactionSpec struct {
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	LockTimeout *Duration `json:"lockTimeout,omitempty"`
 
 	// timeout is how long the changes may take in all, waiting for locks
@@ -104,6 +108,7 @@ type TransactionSpec struct {
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Timeout *Duration `json:"timeout,omitempty"`
 
 	// onDelete says what deleting the Transaction while it runs means: Release
@@ -112,6 +117,7 @@ type TransactionSpec struct {
 	//
 	// +optional
 	// +kubebuilder:default=Release
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	OnDelete DeletePolicy `json:"onDelete,omitempty"`
 
 	// conflictPolicy says what a rollback does with a field of a change that
@@ -123,7 +129,27 @@ type TransactionSpec struct {
 	//
 	// +optional
 	// +kubebuilder:default=Fail
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
+
+	// suspend stops the Transaction where it is: the change or the compensation in
+	// hand is finished, no further one is begun, and the locks stay held. With false
+	// again it goes on, and the time between does not count towards timeout. A
+	// Transaction that is created suspended takes no lock and changes nothing. It can
+	// be set at any time, and has no effect once cancel is set or the Transaction is
+	// being deleted.
+	//
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// cancel ends the Transaction before all changes are made. Rollback takes back
+	// what has landed. Stop leaves it as it is, and ends a rollback too: the
+	// Transaction is Failed then, status.items says what is in effect, and the
+	// before-images are kept, so that Rollback can be set later. It can be set, and
+	// changed, at any time; once the Transaction is Committed it has no effect.
+	//
+	// +optional
+	Cancel CancelPolicy `json:"cancel,omitempty"`
 }
 
 // Duration is a length of time written as Go writes it, such as 90s, 5m or 1h30m.
@@ -144,6 +170,18 @@ const (
 	DeleteRelease DeletePolicy = "Release"
 	// DeleteRollback compensates the changes that were made.
 	DeleteRollback DeletePolicy = "Rollback"
+)
+
+// CancelPolicy says what becomes of the changes of a Transaction that is cancelled.
+//
+// +kubebuilder:validation:Enum=Rollback;Stop
+type CancelPolicy string
+
+const (
+	// CancelRollback takes the changes that were made back.
+	CancelRollback CancelPolicy = "Rollback"
+	// CancelStop leaves them.
+	CancelStop CancelPolicy = "Stop"
 )
 
 // ConflictPolicy says what a rollback does with fields that others have written.

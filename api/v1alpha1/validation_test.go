@@ -2,6 +2,7 @@ package v1alpha1_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/api/v1alpha1"
 )
 
 const (
@@ -17,7 +20,7 @@ const (
 	forceRule       = "force has a meaning for Patch alone"
 	propagationRule = "propagationPolicy has a meaning for Delete alone"
 	lossRule        = "acceptLoss has no meaning for Create, which can always be taken back"
-	immutableRule   = "spec is immutable: create another Transaction instead"
+	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
 	timeoutRule     = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
 	nameRule        = "the name of a change must be unique; the default is its position in the list"
@@ -227,27 +230,64 @@ func TestUnknownFieldsAreRefusedUnderStrictValidation(t *testing.T) {
 
 func TestSpecCannotBeChanged(t *testing.T) {
 	client := install(t).transactions(t)
-	immutable := []refusal{{"spec", "Invalid value: " + immutableRule}}
-	for title, change := range map[string]edit{
-		"another ServiceAccount":           set("other", "serviceAccountName"),
-		"another lockTimeout":              set("6m", "lockTimeout"),
-		"the same lockTimeout, spelt anew": set("300s", "lockTimeout"),
-		"a default dropped for another":    set("Rollback", "onDelete"),
-		"a change more":                    changes(2),
-		"another target":                   inChange("other", "target", "name"),
-		"a value deep in content":          inChange("red", "content", "data", "colour"),
-		"a field more deep in content":     inChange("round", "content", "data", "shape"),
-		"a field less deep in content":     dropInChange("content", "metadata", "labels", "tier"),
-		"the type of a value in content":   inChange(int64(1), "content", "data", "colour"),
+	tried := map[string]bool{"suspend": true, "cancel": true}
+	for title, c := range map[string]struct {
+		field  string
+		change edit
+	}{
+		"another ServiceAccount":           {"serviceAccountName", set("other", "serviceAccountName")},
+		"another lockTimeout":              {"lockTimeout", set("6m", "lockTimeout")},
+		"the same lockTimeout, spelt anew": {"lockTimeout", set("300s", "lockTimeout")},
+		"no lockTimeout for another":       {"lockTimeout", func(o map[string]any) { delete(o["spec"].(map[string]any), "lockTimeout") }},
+		"another timeout":                  {"timeout", set("31m", "timeout")},
+		"a default dropped for another":    {"onDelete", set("Rollback", "onDelete")},
+		"another conflictPolicy":           {"conflictPolicy", set("Force", "conflictPolicy")},
+		"a change more":                    {"changes", changes(2)},
+		"another target":                   {"changes", inChange("other", "target", "name")},
+		"a value deep in content":          {"changes", inChange("red", "content", "data", "colour")},
+		"a field more deep in content":     {"changes", inChange("round", "content", "data", "shape")},
+		"a field less deep in content":     {"changes", dropInChange("content", "metadata", "labels", "tier")},
+		"the type of a value in content":   {"changes", inChange(int64(1), "content", "data", "colour")},
+		"with suspend": {"timeout", func(o map[string]any) {
+			set(true, "suspend")(o)
+			set("31m", "timeout")(o)
+		}},
 	} {
+		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction())
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout")))
 			require.NoError(t, err)
-			change(tx.Object)
+			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
-			assert.Equal(t, immutable, refusals(t, err))
+			found := refusals(t, err)
+			require.Len(t, found, 1)
+			assert.Equal(t, "spec."+c.field, found[0].field)
+			assert.Contains(t, found[0].message, immutableRule)
 		})
 	}
+	for field := range reflect.TypeFor[v1alpha1.TransactionSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		assert.True(t, tried[name], "nothing tries to change %s", name)
+	}
+}
+
+func TestSuspendAndCancelCanBeChanged(t *testing.T) {
+	client := install(t).transactions(t)
+	tx, err := create(t.Context(), client, transaction(changes(1000)))
+	require.NoError(t, err)
+	for _, change := range []edit{
+		set(true, "suspend"), set("Stop", "cancel"), set(false, "suspend"), set("Rollback", "cancel"),
+		func(o map[string]any) { delete(o["spec"].(map[string]any), "cancel") },
+	} {
+		before := tx.GetGeneration()
+		change(tx.Object)
+		tx, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, before+1, tx.GetGeneration())
+	}
+	set("Pause", "cancel")(tx.Object)
+	_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+	assert.Equal(t, []refusal{{"spec.cancel", `Unsupported value: "Pause": supported values: "Rollback", "Stop"`}}, refusals(t, err))
 }
 
 func TestWhatIsNotSpecCanBeChanged(t *testing.T) {

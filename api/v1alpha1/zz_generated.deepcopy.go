@@ -278,6 +278,10 @@ func (in *TransactionStatus) DeepCopyInto(out *TransactionStatus) {
 		in, out := &in.RollbackStartTime, &out.RollbackStartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.SuspendTime != nil {
+		in, out := &in.SuspendTime, &out.SuspendTime
+		*out = (*in).DeepCopy()
+	}
 	if in.RollbackRef != nil {
 		in, out := &in.RollbackRef, &out.RollbackRef
 		*out = new(RollbackRef)

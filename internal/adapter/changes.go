@@ -96,7 +96,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 		return engine.Undone{}, err
 	}
 	t := in.Transaction()
-	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && t.Generation == t.Status.ObservedGeneration && len(in.Item().Conflicts) > 0
+	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && engine.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
 	if err := in.Confirm(ctx, false); err != nil {
 		return engine.Undone{}, err

@@ -3,6 +3,7 @@ package apisim
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -141,11 +142,23 @@ func (v validators) unchecked(found field.ErrorList) field.ErrorList {
 
 // frozenSpec is the one rule in CEL that is modelled: that of the Transaction.
 func frozenSpec(k *kind, obj, old content) field.ErrorList {
-	if k.gvk.Kind != "Transaction" || equal(obj["spec"], old["spec"]) {
+	if k.gvk.Kind != "Transaction" || equal(fixed(obj["spec"]), fixed(old["spec"])) {
 		return nil
 	}
-	e := field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "spec is immutable: create another Transaction instead")
+	e := field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "spec is immutable but for suspend and cancel: create another Transaction instead")
 	return field.ErrorList{e}
+}
+
+// fixed is what may not change in the spec of a Transaction.
+func fixed(spec any) any {
+	fields, ok := spec.(content)
+	if !ok {
+		return spec
+	}
+	fields = maps.Clone(fields)
+	delete(fields, "suspend")
+	delete(fields, "cancel")
+	return fields
 }
 
 // fieldErrors says what a schema does not allow in the words of the API server.

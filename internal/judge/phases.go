@@ -25,7 +25,7 @@ var (
 		api.ItemPending:     {api.ItemPrepared, api.ItemCommitting},
 		api.ItemPrepared:    {api.ItemCommitting},
 		api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
-		api.ItemCommitted:   {api.ItemRollingBack},
+		api.ItemCommitted:   {api.ItemRollingBack, api.ItemUnresolved},
 		api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
 		api.ItemUnresolved:  {api.ItemRollingBack},
 	}

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// Defaults for durations that a Transaction leaves out, as in the CRD.
+const (
+	DefaultTimeout     = 30 * time.Minute
+	DefaultLockTimeout = 5 * time.Minute
+)
+
+// Timeout is how long the changes may take in all.
+func Timeout(t *api.Transaction) time.Duration { return duration(t.Spec.Timeout, DefaultTimeout) }
+
+// LockTimeout is how long a lock outlives the last sign of life of its holder.
+func LockTimeout(t *api.Transaction) time.Duration {
+	return duration(t.Spec.LockTimeout, DefaultLockTimeout)
+}
+
+// duration reads a duration that validation has accepted; the API server lets no
+// other in, and one that got in all the same means the default.
+func duration(d *api.Duration, def time.Duration) time.Duration {
+	if d == nil {
+		return def
+	}
+	parsed, err := time.ParseDuration(string(*d))
+	if err != nil || parsed <= 0 {
+		return def
+	}
+	return parsed
+}
+
+// overdue reports whether the changes have had their time, in which it was not suspended.
+func overdue(t *api.Transaction, now time.Time) bool {
+	if t.Status.StartTime == nil {
+		return false
+	}
+	suspended := time.Duration(t.Status.SuspendedSeconds) * time.Second
+	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// What a rollback could not take back is tried again some time later, if it may heal.
+// What was left because the Transaction was stopped is taken back when that is asked for.
+
+// recoverable reports whether a failed rollback may succeed when it is tried
+// again: an item is left, and not because of somebody else's write or a
+// before-image that cannot be trusted.
+func recoverable(t *api.Transaction, policy Policy) bool {
+	if t.Status.Recoveries >= policy.Recoveries || t.Status.RollbackRef == nil {
+		return false
+	}
+	for i := range t.Status.Items {
+		if mayHeal(&t.Status.Items[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// hopeful lists the items that a recovery takes up: those that may heal, and those of
+// which the change of such a one, later on the same object, may be all that was in the
+// way.
+func hopeful(items []api.Item) []int {
+	var out []int
+	healing := map[api.Target]bool{}
+	for i := len(items) - 1; i >= 0; i-- {
+		key := identity(items[i].Target)
+		switch {
+		case mayHeal(&items[i]), left(&items[i]):
+			healing[key] = true
+		case items[i].State != api.ItemUnresolved || !healing[key]:
+			continue
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func mayHeal(item *api.Item) bool {
+	if item.State != api.ItemUnresolved {
+		return false
+	}
+	switch item.Reason {
+	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.Irreversible, fault.NotEmpty, fault.OwnerGone,
+		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Invalid, fault.TooLarge, fault.Cancelled:
+		return false
+	}
+	return true
+}
+
+func recoveryTime(t *api.Transaction, policy Policy) time.Time {
+	delay := policy.RecoveryDelay
+	for range t.Status.Recoveries {
+		delay *= 4
+	}
+	if t.Status.CompletionTime == nil {
+		return time.Time{}
+	}
+	return t.Status.CompletionTime.Add(delay)
+}
+
+// left reports whether a change is in effect because the Transaction was stopped.
+func left(item *api.Item) bool {
+	return item.State == api.ItemUnresolved && item.Reason == fault.Cancelled
+}
+
+// wantsBack reports whether what a stopped Transaction has left is to be taken back after
+// all.
+func wantsBack(t *api.Transaction) bool {
+	if t.Spec.Cancel != api.CancelRollback || t.Status.Phase != api.PhaseFailed {
+		return false
+	}
+	for i := range t.Status.Items {
+		if left(&t.Status.Items[i]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// A Transaction that is suspended stands still between two changes, or two
+// compensations: what is in hand is finished first. Its locks stay held, and its time
+// does not run. Whoever cancels or deletes it wants it to end, so that counts for more.
+
+// suspended reports whether nothing further is to be begun.
+func suspended(t *api.Transaction) bool {
+	return t.Spec.Suspend && t.Spec.Cancel == "" && t.DeletionTimestamp == nil
+}
+
+// standStill records that the Transaction is suspended, once.
+func standStill(t *api.Transaction) Action {
+	if t.Status.SuspendTime == nil {
+		return Action{Verb: Suspend}
+	}
+	return Action{Verb: Rest}
+}
+
+// accepted reports whether a Transaction has been validated.
+func accepted(t *api.Transaction) bool {
+	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending
+}
+
+func (s *saga) suspend(ctx context.Context) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.SuspendTime = s.now()
+		if !accepted(s.txn) {
+			status.ObservedGeneration = s.txn.Generation
+		}
+		return movePhase(status, orPending(status.Phase))
+	})
+}
+
+// rest keeps what a suspended Transaction holds, and says when that is to be done again.
+// That another has a lock now shows when it goes on.
+func (s *saga) rest(ctx context.Context) (time.Duration, error) {
+	switch s.txn.Status.Phase {
+	case api.PhasePrepared, api.PhaseCommitting, api.PhaseRollingBack:
+	default:
+		return 0, nil
+	}
+	if err := s.keep(ctx); err != nil && (isJournal(err) || !definite(err) && !fault.Is(err, fault.LockLost)) {
+		return 0, err
+	}
+	return LockTimeout(s.txn) / 4, nil
+}
+
+// resume goes on after a suspension. A rollback has its whole time again.
+func (s *saga) resume(ctx context.Context) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if status.StartTime != nil {
+			status.SuspendedSeconds += int64(max(0, s.clock.Since(status.SuspendTime.Time)) / time.Second)
+		}
+		if status.Phase == api.PhaseRollingBack {
+			status.RollbackStartTime = s.now()
+		}
+		status.SuspendTime = nil
+		return nil
+	})
+}
+
+// suspension gives the conditions that tell whether a Transaction stands still; none
+// before it ever has.
+func suspension(status *api.TransactionStatus) []condition {
+	if status.SuspendTime != nil {
+		message := fmt.Sprintf("suspended; %s changes are in effect, and nothing further is begun until spec.suspend is false or spec.cancel is set", status.Progress)
+		return []condition{
+			{api.ConditionSuspended, yes, reasonSuspended, message},
+			{api.ConditionReady, no, reasonSuspended, message},
+			{api.ConditionReconciling, yes, reasonSuspended, message},
+		}
+	}
+	if meta.FindStatusCondition(status.Conditions, api.ConditionSuspended) == nil {
+		return nil
+	}
+	return []condition{{api.ConditionSuspended, no, reasonResumed, "spec.suspend does not hold the Transaction up"}}
+}
+
+func orPending(phase api.Phase) api.Phase {
+	if phase == "" {
+		return api.PhasePending
+	}
+	return phase
+}
+
+// leave records that the changes which are in effect are left so.
+func (s *saga) leave(ctx context.Context) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		for i := range status.Items {
+			item := &status.Items[i]
+			if item.State != api.ItemCommitted {
+				continue
+			}
+			item.Reason = fault.Cancelled
+			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; Rollback takes it back", Describe(item.Target))
+			if err := moveItem(item, api.ItemUnresolved); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// stoppedWith says what is in effect of a Transaction that was stopped, if nothing but
+// that is why.
+func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bool) {
+	var names []string
+	for i := range status.Items {
+		if item := &status.Items[i]; left(item) {
+			names = append(names, fmt.Sprintf("%s (%s)", item.Name, Describe(item.Target)))
+		}
+	}
+	if len(names) < len(unresolved) {
+		return "", false
+	}
+	_, cause := causeOnRecord(status)
+	return fault.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to take them back",
+		cause, strings.Join(names, ", "))), true
+}
+
+// seen records that a Transaction that has ended was looked at since its spec was changed.
+func (s *saga) seen(ctx context.Context) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.ObservedGeneration = s.txn.Generation
+		return nil
+	})
+}
+
+// Unchanged reports whether the spec is as it was accepted, but for suspend and cancel.
+func Unchanged(t *api.Transaction) bool {
+	if t.Status.SpecDigest == "" {
+		return t.Generation == t.Status.ObservedGeneration
+	}
+	return t.Status.SpecDigest == specDigest(&t.Spec)
+}
+
+// specDigest is of all that may not change in a spec.
+func specDigest(spec *api.TransactionSpec) string {
+	fixed := *spec
+	fixed.Suspend, fixed.Cancel = false, ""
+	text, err := json.Marshal(fixed)
+	if err != nil {
+		return "" // Content that came in as JSON goes out as JSON.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -209,9 +209,7 @@ func (s *saga) recover(ctx context.Context) error {
 		}
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		if !wantsBack(s.txn) {
-			status.Recoveries++
-		}
+		status.Recoveries++
 		for _, i := range hopeful(status.Items) {
 			item := &status.Items[i]
 			if err := takeUp(item); err != nil {

@@ -58,6 +58,10 @@ var acts = []act{
 	{"delete-background" + rollback, "Transaction deleted", false, deleteTransaction(metav1.DeletePropagationBackground)},
 	{"delete-foreground" + rollback, "Transaction deleted", false, deleteTransaction(metav1.DeletePropagationForeground)},
 	{"delete-orphan" + rollback, "Transaction deleted", false, deleteTransaction(metav1.DeletePropagationOrphan)},
+	{"suspended", "suspended", false, forAWhile(edit("suspend", "true"))},
+	{"cancelled", "cancelled", false, edit("cancel", `"Rollback"`)},
+	{"stopped", "cancelled", false, edit("cancel", `"Stop"`)},
+	{"stopped-then-cancelled", "cancelled", false, forAWhile(edit("cancel", `"Stop"`))},
 	{"image-edited", "before-images", false, editImages},
 	{"image-deleted", "before-images", false, deleteImages},
 	{"image-stripped", "before-images", false, stripImages},
@@ -132,7 +136,7 @@ func (p plan) deletes() bool {
 // foreign reports whether anybody but Janus acts.
 func (p plan) foreign() bool {
 	for _, e := range p.events {
-		if a, _, ok := actOf(e.what); ok && a.class != "clock" && a.class != "second Janus" {
+		if a, _, ok := actOf(e.what); ok && a.class != "clock" && a.class != "second Janus" && a.class != "suspended" {
 			return true
 		}
 	}
@@ -155,7 +159,7 @@ func forAWhile(do func(context.Context, *run, target) error) func(context.Contex
 
 // restored gives back what acts have taken away for good.
 func (r *run) restored() error {
-	if r.plan.has("account-deleted") || r.plan.has("rights-deleted") || r.plan.has("quota-filled") {
+	if r.plan.has("stopped-then-cancelled") || r.plan.has("account-deleted") || r.plan.has("rights-deleted") || r.plan.has("quota-filled") {
 		return r.restore(r.ctx)
 	}
 	return nil
@@ -168,6 +172,9 @@ func (r *run) altered() bool {
 }
 
 func (r *run) restore(ctx context.Context) error {
+	if err := r.goOn(ctx); err != nil || !r.altered() {
+		return err
+	}
 	quotas := r.Kube.CoreV1().ResourceQuotas(r.at.namespace)
 	if err := quotas.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("delete the quota: %w", err)

@@ -29,7 +29,7 @@ func (r *run) submit() error {
 // await waits for the end of every Transaction.
 func (r *run) await() (ended []*api.Transaction, err error) {
 	for _, txn := range r.txns {
-		t, failed := r.hub.ended(r.ctx, nameOf(txn), txn.GetUID(), bound)
+		t, failed := r.hub.ended(r.ctx, nameOf(txn), txn.GetUID(), r.generation, bound)
 		ended = append(ended, t)
 		if failed != nil && err == nil {
 			err = fmt.Errorf("%s: %w", txn.GetName(), failed)

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -148,6 +149,51 @@ func fillQuota(ctx context.Context, r *run, _ target) error {
 		_, err := r.Kube.CoreV1().ConfigMaps(r.at.namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsForbidden(err), nil
 	})
+}
+
+// edit sets what may be changed in the spec of the Transactions.
+func edit(field, value string) func(context.Context, *run, target) error {
+	return func(ctx context.Context, r *run, _ target) (err error) {
+		patch := fmt.Appendf(nil, `{"spec": {%q: %s}}`, field, value)
+		for _, txn := range r.txns {
+			made, failed := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).
+				Patch(ctx, txn.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: somebody})
+			if failed == nil {
+				r.edited(made)
+			}
+			err = errors.Join(err, ignoreMissing(failed))
+		}
+		return err
+	}
+}
+
+// edited notes that the end of a Transaction is not known from what was before an edit.
+func (r *run) edited(txn *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.generations == nil {
+		r.generations = map[types.UID]int64{}
+	}
+	r.generations[txn.GetUID()] = max(r.generations[txn.GetUID()], txn.GetGeneration())
+}
+
+func (r *run) generation(uid types.UID) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.generations[uid]
+}
+
+// goOn ends what edit has begun: who was suspended goes on, and who was stopped is
+// cancelled.
+func (r *run) goOn(ctx context.Context) error {
+	var err error
+	if r.plan.has("suspended") {
+		err = edit("suspend", "false")(ctx, r, target{})
+	}
+	if r.plan.has("stopped-then-cancelled") {
+		err = errors.Join(err, edit("cancel", `"Rollback"`)(ctx, r, target{}))
+	}
+	return err
 }
 
 func deleteTransaction(how metav1.DeletionPropagation) func(context.Context, *run, target) error {

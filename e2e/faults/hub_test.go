@@ -88,7 +88,7 @@ func nameOf(u *unstructured.Unstructured) types.NamespacedName {
 }
 
 // ended waits until a Transaction is gone, or has nothing more to do for ever.
-func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UID, patience time.Duration) (*api.Transaction, error) {
+func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UID, generation func(types.UID) int64, patience time.Duration) (*api.Transaction, error) {
 	begin := time.Now()
 	late := time.NewTimer(silence)
 	defer late.Stop()
@@ -102,7 +102,7 @@ func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UI
 			h.heard[name.Namespace] = heard
 		}
 		h.mu.Unlock()
-		if last.uid == uid && (t == nil || engine.Decide(t, -1, time.Now(), janustest.FastPolicy).Verb == engine.Nothing) {
+		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && engine.Decide(t, -1, time.Now(), janustest.FastPolicy).Verb == engine.Nothing) {
 			return t, nil
 		}
 		select {

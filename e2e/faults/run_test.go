@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -44,6 +45,8 @@ type run struct {
 	log     logText
 	acted   []string // what acts say about themselves
 	txns    []*unstructured.Unstructured
+
+	generations map[types.UID]int64 // of the specs that somebody has edited
 }
 
 // result is what became of a run.

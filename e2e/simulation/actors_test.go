@@ -132,6 +132,10 @@ var acts = []act{
 	{"edit spec", func(a *actors) error {
 		return a.merge(a.txn(), "somebody", map[string]any{"spec": map[string]any{"timeout": a.fresh("1") + "m"}})
 	}},
+	{"suspend", func(a *actors) error { return a.edit("suspend", true) }},
+	{"resume", func(a *actors) error { return a.edit("suspend", false) }},
+	{"cancel", func(a *actors) error { return a.edit("cancel", "Rollback") }},
+	{"stop", func(a *actors) error { return a.edit("cancel", "Stop") }},
 	{"take rights", func(a *actors) error { a.may = false; return nil }},
 	{"delete ServiceAccount", func(a *actors) error { return a.remove(a.account()) }},
 	{"steal lock", (*actors).stealLock},
@@ -187,6 +191,11 @@ func (a *actors) setParts(parts []any) error {
 	return a.merge(obj, "somebody", map[string]any{"parts": parts})
 }
 
+// edit sets what may be changed in the spec of a Transaction.
+func (a *actors) edit(field string, value any) error {
+	return a.merge(a.txn(), "somebody", map[string]any{"spec": map[string]any{field: value}})
+}
+
 // restore gives back, once faults have stopped, what is needed to come to an end.
 func (a *actors) restore() {
 	a.may = true
@@ -194,6 +203,9 @@ func (a *actors) restore() {
 	_, err := a.of(account).Create(context.Background(), account, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		a.world.problem = fmt.Sprintf("make the ServiceAccount again: %v", err)
+	}
+	if err := a.edit("suspend", false); err != nil && !apierrors.IsNotFound(err) {
+		a.world.problem = fmt.Sprintf("let the Transaction go on: %v", err)
 	}
 	clear(a.world.frozen)
 	for _, t := range pool {

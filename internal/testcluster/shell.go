@@ -1,0 +1,67 @@
+package testcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Shell runs commands as a person types them who works in one namespace of the cluster:
+// kubectl is the cluster's own.
+type Shell struct {
+	home string
+	dir  string
+}
+
+// NewShell makes a Shell in a directory. It lasts until Close.
+func (c *Cluster) NewShell(namespace, dir string) (*Shell, error) {
+	binary, err := clusterBinary.find()
+	if err != nil {
+		return nil, fmt.Errorf("make a shell: %w", err)
+	}
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("make a shell: %w", err)
+	}
+	for _, named := range config.Contexts {
+		named.Namespace = namespace
+	}
+	home, err := os.MkdirTemp(c.dir, "shell-")
+	if err != nil {
+		return nil, fmt.Errorf("make a shell: %w", err)
+	}
+	s := &Shell{home: home, dir: dir}
+	err = errors.Join(
+		clientcmd.WriteToFile(*config, filepath.Join(home, "kubeconfig")),
+		os.Symlink(binary, filepath.Join(home, "kubectl")))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a shell: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// Run gives what a command prints, on standard output and on standard error.
+func (s *Shell) Run(ctx context.Context, command string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
+	cmd.Dir = s.dir
+	cmd.Env = []string{
+		"PATH=" + s.home + ":" + os.Getenv("PATH"),
+		"HOME=" + s.home,
+		"TMPDIR=" + s.home,
+		"KUBECONFIG=" + filepath.Join(s.home, "kubeconfig"),
+		"KUBECACHEDIR=" + filepath.Join(s.home, "cache"),
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", command, err)
+	}
+	return string(out), err
+}
+
+// Close removes the Shell's files.
+func (s *Shell) Close() error { return os.RemoveAll(s.home) }

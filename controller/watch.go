@@ -2,12 +2,14 @@ package controller
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -31,6 +33,9 @@ func trim(obj any) (any, error) {
 		status["observedGeneration"] = observed
 	}
 	small := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	if ttl, found, _ := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished"); found {
+		small.Object["spec"] = map[string]any{"ttlSecondsAfterFinished": ttl}
+	}
 	small.SetGroupVersionKind(u.GroupVersionKind())
 	small.SetName(u.GetName())
 	small.SetNamespace(u.GetNamespace())
@@ -72,12 +77,29 @@ func (c *Controller) enqueue(obj any) {
 	if err != nil {
 		return
 	}
+	name := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	phase := phaseOf(obj)
 	done := (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) && m.GetDeletionTimestamp() == nil
 	if done && m.GetGeneration() == observedOf(obj) && !c.engine.EndedLately(completionOf(obj)) {
+		if completion, ttl := completionOf(obj), ttlOf(obj); completion != nil && ttl != nil {
+			c.queue.AddAfter(name, time.Until(completion.Add(*ttl)))
+		}
 		return
 	}
-	c.queue.Add(types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+	c.queue.Add(name)
+}
+
+// ttlOf is how long a Transaction is to stay after its end; nil means for ever.
+func ttlOf(obj any) *time.Duration {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	seconds, found, _ := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished")
+	if !found {
+		return nil
+	}
+	return ptr.To(time.Duration(seconds) * time.Second)
 }
 
 func observedOf(obj any) int64 {

@@ -94,6 +94,12 @@ func (w *Witness) Abandoned(t *api.Transaction) {
 	}
 }
 
+// Expired implements engine.Witness. Nobody can look at events of what is gone.
+func (w *Witness) Expired(t *api.Transaction) {
+	w.log.Info("deleted: its ttlSecondsAfterFinished are over", zap.String("namespace", t.Namespace), zap.String("name", t.Name),
+		zap.String("uid", string(t.UID)), zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
+}
+
 // inEffect says how many changes of a Transaction are in effect, and names the one
 // of which that is not known because its request may have been sent.
 func inEffect(t *api.Transaction) string {

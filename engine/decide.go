@@ -36,6 +36,7 @@ const (
 	Resume     Verb = "Resume"     // record that it goes on
 	Leave      Verb = "Leave"      // record that what is in effect is left so
 	Note       Verb = "Note"       // ended; record that the spec has been seen
+	LetGo      Verb = "LetGo"      // ended; let go of what a recovery has taken that is not wanted
 	Abandon    Verb = "Abandon"    // being deleted: let go of everything
 )
 
@@ -193,6 +194,8 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		return Action{Verb: Note}
 	case wantsBack(t):
 		return Action{Verb: Recover}
+	case (suspended(t) || t.Spec.Cancel == api.CancelStop) && hasFinalizer(t):
+		return Action{Verb: LetGo}
 	case suspended(t), t.Spec.Cancel == api.CancelStop:
 		return Action{Verb: Nothing}
 	}

@@ -187,6 +187,7 @@ func TestDecide(t *testing.T) {
 		{"stopped with an open compensation", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), none, 0, Undo, 1, ""},
 		{"stopped", cancelled(with(api.PhaseRollingBack, committed, rolledBack), api.CancelStop), none, 0, Leave, 0, ""},
 		{"stopped before a recovery", cancelled(failed(fault.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
+		{"stopped when a recovery had begun to hold it", held(cancelled(failed(fault.AccessDenied, 0), api.CancelStop)), none, time.Hour, LetGo, 0, ""},
 		{"what was left is wanted back", cancelled(failed(fault.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
 		{"what was left stays", failed(fault.Cancelled, 0), none, time.Hour, Nothing, 0, ""},
 
@@ -220,7 +221,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, verb := range []Verb{
 		Nothing, Await, Hold, Validate, Prepare, Begin, Capture, Open, Do, Resolve, Finish,
-		Fail, Turn, Settle, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, Rest, Resume, Leave, Note,
+		Fail, Turn, Settle, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, Rest, Resume, Leave, Note, LetGo,
 	} {
 		assert.True(t, seen[verb], "no case decides %s", verb)
 	}

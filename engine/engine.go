@@ -67,7 +67,11 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
 		switch action.Verb {
 		case Nothing:
-			return s.lookBack(context.WithoutCancel(ctx), false)
+			result := s.lookBack(context.WithoutCancel(ctx), false)
+			if result == (Result{}) {
+				return s.expire(context.WithoutCancel(ctx))
+			}
+			return result
 		case Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
 		case Rest:
@@ -139,6 +143,8 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.leave(ctx)
 	case Note:
 		return s.seen(ctx)
+	case LetGo:
+		return s.letGoAgain(ctx)
 	default:
 		return s.abandon(ctx)
 	}

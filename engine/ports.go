@@ -21,6 +21,9 @@ type Journal interface {
 	// else. Removing it from a Transaction that is gone is no error.
 	AddFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
 	RemoveFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
+	// Delete deletes t, if it is still what the API server has. That it is gone is no
+	// error.
+	Delete(ctx context.Context, t *api.Transaction) error
 }
 
 // Locks keeps others from the targets. A lock held by another Transaction is a
@@ -62,6 +65,9 @@ type Witness interface {
 	Checkpointed(before, after *api.Transaction)
 	// Abandoned is called when a Transaction was let go because it is being deleted.
 	Abandoned(t *api.Transaction)
+	// Expired is called when a Transaction was deleted because its time after its end is
+	// over.
+	Expired(t *api.Transaction)
 }
 
 // Prepared is what Prepare saved.

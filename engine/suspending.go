@@ -134,6 +134,14 @@ func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bo
 		cause, strings.Join(names, ", "))), true
 }
 
+// letGoAgain undoes the beginning of a recovery that was not to be when it began.
+func (s *saga) letGoAgain(ctx context.Context) error {
+	if err := s.letGo(ctx, true); err != nil {
+		return err
+	}
+	return s.removeFinalizer(ctx)
+}
+
 // seen records that a Transaction that has ended was looked at since its spec was changed.
 func (s *saga) seen(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {

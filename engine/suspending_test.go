@@ -21,7 +21,9 @@ func (w *world) edit(what string, change func(spec *api.TransactionSpec)) {
 }
 
 func (w *world) suspend() { w.edit("suspend", func(s *api.TransactionSpec) { s.Suspend = true }) }
-func (w *world) resume()  { w.edit("suspend to false", func(s *api.TransactionSpec) { s.Suspend = false }) }
+func (w *world) resume() {
+	w.edit("suspend to false", func(s *api.TransactionSpec) { s.Suspend = false })
+}
 func (w *world) cancel(how api.CancelPolicy) {
 	w.edit("cancel to "+string(how), func(s *api.TransactionSpec) { s.Cancel = how })
 }
@@ -90,6 +92,20 @@ var halted = []scenario{
 		w.refuse["undo a"] = errRefused
 		w.after["-- looks again in 10s"] = func() { w.cancel(api.CancelStop) }
 	}, api.PhaseFailed},
+}
+
+// A recovery puts the finalizer on before it records that it begins.
+func TestARecoveryThatIsStoppedWhenItBeginsLeavesNoFinalizer(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	refuseB(w)
+	w.refuse["undo a"] = errRefused
+	w.after["-- looks again in 10s"] = func() {
+		w.after["add the finalizer"] = func() { w.cancel(api.CancelStop) }
+	}
+	w.run()
+	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase, w.transcript())
+	assert.Zero(t, w.stored.Status.Recoveries)
+	oracle(t, w)
 }
 
 func told(w *world, kind string) (status, reason, message string) {

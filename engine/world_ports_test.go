@@ -53,6 +53,23 @@ func (j journal) AddFinalizer(_ context.Context, t *api.Transaction) (out *api.T
 	})
 }
 
+func (j journal) Delete(_ context.Context, t *api.Transaction) error {
+	return j.call("delete the Transaction", func() (string, error) {
+		if j.stored == nil {
+			return "delete the Transaction (it is gone)", nil
+		}
+		if err := j.current(t); err != nil {
+			return "", err
+		}
+		if len(j.stored.Finalizers) > 0 {
+			j.t.Errorf("deleted with finalizers %v; the transcript:\n%s", j.stored.Finalizers, j.transcript())
+		}
+		clear(j.images) // as the garbage collector does
+		j.gone, j.stored = j.stored, nil
+		return "delete the Transaction", nil
+	})
+}
+
 func (j journal) RemoveFinalizer(_ context.Context, t *api.Transaction) (out *api.Transaction, err error) {
 	return out, j.call("remove the finalizer", func() (string, error) {
 		if j.stored == nil {
@@ -259,3 +276,4 @@ func (v witness) Checkpointed(before, after *api.Transaction) {
 }
 
 func (v witness) Abandoned(*api.Transaction) { v.say("-- abandoned") }
+func (v witness) Expired(*api.Transaction)   { v.say("-- expired") }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 )
 
 var errUnwanted = errors.New("it is wanted no more")
@@ -38,4 +40,23 @@ func TestNoLeaseIsMadeThatIsNotWantedAnyMore(t *testing.T) {
 	wanted = true
 	w.acquire(m, h, key)
 	w.heldBy(w.home(key), "a")
+}
+
+// Who has hung finds a Lease of its own holder that another process has made since. It is
+// not to take that for its own, and give it back because it does not get another lock.
+func TestNoLeaseIsTakenOverThatAnotherProcessHasMadeSince(t *testing.T) {
+	w := newWorld(t)
+	late, _ := w.process()
+	other, _ := w.process()
+	keys := w.keys(2)
+	w.write(w.home(keys[0]), withHolder("somebody", ptr.To[int32](10)))
+	w.acquire(other, holder("a"), keys[1])
+	before := w.lease(w.home(keys[1]))
+	w.step(time.Millisecond)
+
+	h := holder("a")
+	h.Confirm = func(context.Context) error { return errUnwanted }
+	_, err := late.Acquire(t.Context(), h, keys)
+	require.Error(t, err)
+	require.Equal(t, before.ResourceVersion, w.lease(w.home(keys[1])).ResourceVersion)
 }

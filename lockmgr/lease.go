@@ -104,10 +104,8 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 // create creates the Lease and remembers it. If the answer is lost the Lease
 // may exist, and the memory says so until somebody has looked.
 func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.NamespacedName) error {
-	if h.Confirm != nil {
-		if err := h.Confirm(ctx); err != nil {
-			return fmt.Errorf("create Lease %s: %w", place, err)
-		}
+	if err := h.confirm(ctx); err != nil {
+		return fmt.Errorf("create Lease %s: %w", place, err)
 	}
 	sent := m.clock.Now()
 	m.memory.doubt(h.Identity, place)
@@ -132,6 +130,9 @@ func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.Nam
 // outdated, and looking tells.
 func (m *Manager) update(ctx context.Context, h Holder, next *coordinationv1.Lease) error {
 	place := placeOf(next)
+	if err := h.confirm(ctx); err != nil {
+		return fmt.Errorf("update Lease %s: %w", place, err)
+	}
 	sent := m.clock.Now()
 	m.memory.doubt(h.Identity, place)
 	lease, err := m.client.Leases(place.Namespace).Update(ctx, next, metav1.UpdateOptions{})

@@ -29,9 +29,10 @@ type Holder struct {
 	// TTL is how long a lock lasts without being renewed. A Lease counts whole
 	// seconds: it is rounded up, and one second at least.
 	TTL time.Duration
-	// Confirm is asked before a Lease is made, if it is not nil. Its error ends the
-	// attempt: whoever may have hung since it decided to take the lock is not to take it
-	// when it is wanted no more, for it would not be released.
+	// Confirm is asked before a Lease is made or written, if it is not nil. Its error ends
+	// the attempt: whoever may have hung since it decided to take the lock is not to take
+	// it when it is wanted no more, for it would not be released; nor when another process
+	// of the same holder has it by now, for it would be given back under that one.
 	Confirm func(ctx context.Context) error
 	// Lost is called, if it is not nil, when what became of the creation of a Lease is not
 	// known: it may land when nobody looks any more.
@@ -41,6 +42,13 @@ type Holder struct {
 // errNoIdentity is a mistake of the caller: an empty identity would take every
 // free Lease for its own.
 var errNoIdentity = errors.New("lockmgr: the holder has no identity")
+
+func (h Holder) confirm(ctx context.Context) error {
+	if h.Confirm == nil {
+		return nil
+	}
+	return h.Confirm(ctx)
+}
 
 func (h Holder) check() error {
 	if h.Identity == "" {

@@ -36,6 +36,8 @@ type Transaction struct {
 
 	// spec is what is to be changed, and as whom. But for suspend and cancel it
 	// cannot be changed once the Transaction exists: create another instead.
+	//
+	// +kubebuilder:validation:XValidation:rule="has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which
@@ -131,6 +133,16 @@ type TransactionSpec struct {
 	// +kubebuilder:default=Fail
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
+
+	// ttlSecondsAfterFinished is how many seconds after its end a Transaction is
+	// deleted, and its before-images with it. Without it, it stays until somebody
+	// deletes it. One with changes that could not be taken back, or were left by
+	// cancel, stays too: its before-images may be wanted.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
 	// suspend stops the Transaction where it is: the change or the compensation in
 	// hand is finished, no further one is begun, and the locks stay held. With false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,13 +20,28 @@ type question struct {
 	verb, group, version, resource, namespace, name string
 }
 
-// mayDo asks whether the ServiceAccount may do everything that the items need:
+// mayDo gives what the ServiceAccount may not do of all that the items need. A no counts
+// if the API server was ready before it was asked: it may have become so since it said
+// that the first time.
+func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target.Identity) []error {
+	answers := map[question]bool{}
+	problems := denials(ctx, t, items, id, answers)
+	if len(problems) == 0 {
+		return nil
+	}
+	if err := id.Ready(ctx); err != nil {
+		return []error{err}
+	}
+	maps.DeleteFunc(answers, func(_ question, yes bool) bool { return !yes })
+	return denials(ctx, t, items, id, answers)
+}
+
+// denials asks whether the ServiceAccount may do everything that the items need:
 // read each target, change it, and take that back. It is asked before any lock is
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
 // object asked for by name. All refusals are reported.
-func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target.Identity) []error {
-	answers := map[question]bool{}
+func denials(ctx context.Context, t *api.Transaction, items []api.Item, id *target.Identity, answers map[question]bool) []error {
 	var problems []error
 	for i, item := range items {
 		ref, err := refOf(item)
@@ -52,11 +68,6 @@ func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target
 						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource())))
 				}
 			}
-		}
-	}
-	if len(problems) > 0 {
-		if err := id.Ready(ctx); err != nil {
-			return []error{err}
 		}
 	}
 	return problems

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -73,6 +74,19 @@ func (j *Journal) RemoveFinalizer(ctx context.Context, t *api.Transaction) (*api
 		return t, nil
 	}
 	return stored, err
+}
+
+// Delete deletes the Transaction as it was read: not one that somebody has written
+// since, for instance to have something taken back, nor another of its name.
+func (j *Journal) Delete(ctx context.Context, t *api.Transaction) error {
+	err := j.client.Namespace(t.Namespace).Delete(ctx, t.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fault.Wrap(err, "delete", describe(t), false)
 }
 
 func (j *Journal) setFinalizers(ctx context.Context, t *api.Transaction, finalizers []string) (*api.Transaction, error) {

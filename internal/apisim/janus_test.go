@@ -243,6 +243,7 @@ type quiet struct{}
 
 func (quiet) Checkpointed(_, _ *api.Transaction) {}
 func (quiet) Abandoned(*api.Transaction)         {}
+func (quiet) Expired(*api.Transaction)           {}
 
 func BenchmarkTransaction(b *testing.B) {
 	crds := definitions(b)

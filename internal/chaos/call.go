@@ -77,7 +77,7 @@ func (c Call) Faults() []Fault {
 			if (f == Truncated || f == Expired) && !list || f == FalseNotFound && c.Name == "" || f == Stale && !c.Older {
 				continue
 			}
-			if c.Method != http.MethodGet && f != CrashAfter && f != ReadFailed && f != Starting {
+			if c.Method != http.MethodGet && f != CrashAfter && f != ReadFailed && f != Starting && f != Started {
 				continue // a review is no object
 			}
 			out = append(out, f)

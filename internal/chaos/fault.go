@@ -37,6 +37,10 @@ const (
 // sent.
 const Starting Fault = "403-starting"
 
+// Started is a fault of writes and of reads: it answers 403, as an API server does that
+// reads the roles just then, and is ready when it is asked. Nothing is sent.
+const Started Fault = "403-started"
+
 // Faults of reads.
 const (
 	// Stale answers with the object, or the list, as it was before it last changed.
@@ -67,9 +71,9 @@ const (
 var (
 	Writes = []Fault{
 		CrashBefore, CrashAfter, LostReply, Late, LateAfterRestart,
-		Conflict, TooMany, Failed, FailedApplied, TimedOutApplied, Starting,
+		Conflict, TooMany, Failed, FailedApplied, TimedOutApplied, Starting, Started,
 	}
-	Reads   = []Fault{CrashAfter, Stale, FalseNotFound, ReadFailed, Expired, Truncated, Starting}
+	Reads   = []Fault{CrashAfter, Stale, FalseNotFound, ReadFailed, Expired, Truncated, Starting, Started}
 	Watches = []Fault{ReadFailed, Expired, Dropped, Duplicated, Reordered, Frozen}
 )
 
@@ -81,7 +85,7 @@ func (f Fault) crashes() bool {
 // sends reports whether the request reaches the API server while its sender waits.
 func (f Fault) sends() bool {
 	switch f {
-	case CrashBefore, Late, LateAfterRestart, Conflict, TooMany, Failed, Starting, FalseNotFound, ReadFailed, Expired:
+	case CrashBefore, Late, LateAfterRestart, Conflict, TooMany, Failed, Starting, Started, FalseNotFound, ReadFailed, Expired:
 		return false
 	}
 	return true

@@ -153,7 +153,7 @@ func refuse(req *http.Request, fault Fault) (*http.Response, error) {
 		return status(req, http.StatusConflict, metav1.StatusReasonConflict, 0), nil
 	case TooMany:
 		return status(req, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1), nil
-	case Starting:
+	case Starting, Started:
 		return status(req, http.StatusForbidden, metav1.StatusReasonForbidden, 0), nil
 	case Failed, ReadFailed:
 		return status(req, http.StatusInternalServerError, metav1.StatusReasonInternalError, 0), nil

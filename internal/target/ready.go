@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,20 +20,47 @@ import (
 // authenticated may ask, before it knows of any role.
 const readyPath = "/readyz"
 
-// onlyReady gives a refusal on only if the API server is ready. One that has just
-// started refuses everybody everything, until it has read the roles and bindings: what
-// it forbids then it allows a second later, and a Transaction would have been given up
-// for it. Its refusal becomes a 429 here, by which whoever asked tries again: nothing
-// was done.
+// onlyReady gives a refusal on only if the API server was ready before it was asked. One
+// that has just started refuses everybody everything, until it has read the roles and
+// bindings: what it forbids then it allows a second later, and a Transaction would have
+// been given up for it. Its refusal becomes a 429 here, by which whoever asked tries again:
+// nothing was done. One that is ready may have become so since it refused, and is asked
+// the same once more.
 type onlyReady struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t *onlyReady) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusForbidden || t.ready(req) {
+	if err != nil || resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
-	return notReady(resp)
+	if !t.ready(req) {
+		return notReady(resp)
+	}
+	again, err := repeated(req)
+	if err != nil {
+		return notReady(resp)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return t.next.RoundTrip(again)
+}
+
+// errOnce is of a request whose body cannot be had again.
+var errOnce = errors.New("the body of the request is gone")
+
+// repeated is the same request again.
+func repeated(req *http.Request) (*http.Request, error) {
+	again := req.Clone(req.Context())
+	if req.Body == nil || req.Body == http.NoBody {
+		return again, nil
+	}
+	if req.GetBody == nil {
+		return nil, errOnce
+	}
+	var err error
+	again.Body, err = req.GetBody()
+	return again, err
 }
 
 // WrappedRoundTripper lets client-go find the transport below.

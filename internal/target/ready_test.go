@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -64,6 +65,56 @@ func TestARefusalIsBelievedOfAServerThatIsReady(t *testing.T) {
 			assert.Empty(t, asked[0].Header.Get("Impersonate-User"), "an API server that knows no roles would refuse this one too")
 		})
 	}
+}
+
+// An API server may become ready between its refusal and its answer to that question. It is
+// asked the same again, and what it says then counts.
+func TestARefusalIsNotBelievedOfAServerThatHasJustBecomeReady(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		assert.NoError(t, err)
+		got = append(got, req.Method+" "+req.URL.Path+" "+req.Header.Get("Impersonate-User")+" "+string(body))
+		w.Header().Set("Content-Type", "application/json")
+		switch len(got) {
+		case 1:
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "code": 403, "reason": "Forbidden", "message": "clusterrole not found"}`)
+		case 3:
+			_, _ = io.WriteString(w, `{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}`)
+		}
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, QPS: -1, Impersonate: rest.ImpersonationConfig{UserName: "carla"}}
+	config.Wrap(Transport)
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	made, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
+		Namespace("shop").Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data": {"b": "c"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "a", made.GetName())
+	patch := `PATCH /api/v1/namespaces/shop/configmaps/a carla {"data": {"b": "c"}}`
+	assert.Equal(t, []string{patch, "GET /readyz  ", patch}, got)
+}
+
+// A request that cannot be sent again is not refused for good: whoever asked sends another.
+func TestARefusalOfWhatCannotBeSentAgainIsNotBelieved(t *testing.T) {
+	sent := 0
+	answer := roundTripper(func(req *http.Request) (*http.Response, error) {
+		sent++
+		code := http.StatusForbidden
+		if req.URL.Path == readyPath {
+			code = http.StatusOK
+		}
+		return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.example/", io.MultiReader(bytes.NewBufferString("once")))
+	require.NoError(t, err)
+	resp, err := (&onlyReady{answer}).RoundTrip(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	assert.Equal(t, 2, sent)
 }
 
 // Who is refused and then cannot ask has met a server that has gone. What it had said is

@@ -123,6 +123,13 @@ func (c *trial) holds(r *run, name string, intent *state, revision int64) (strin
 	return holder, !seen
 }
 
+// locked reports whether a Transaction has a Lease, as its status names it, at a revision.
+func (c *trial) locked(r *run, named string, revision int64) bool {
+	namespace, name, _ := strings.Cut(named, "/")
+	o := c.objects[Ref{Resource: leases, Namespace: namespace, Name: name}]
+	return o != nil && o.at(revision) != nil && lease(o.at(revision)).heldBy(r)
+}
+
 // judgePlaces: a lock is where everybody looks for it, in the namespace of its target
 // or in that of Janus, and not where the Transaction is.
 func (c *trial) judgePlaces(r *run) {

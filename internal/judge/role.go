@@ -91,6 +91,9 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 	}
 	if s := r.before(w.made.Revision); s != nil && allows(s, i, as, r) {
 		fit += 4
+		if w.Method == "DELETE" && c.locked(r, s.items[i].lease, w.made.Revision) {
+			fit++ // One Transaction makes the change, and another waits to take its own back.
+		}
 	}
 	return fit
 }

@@ -76,7 +76,7 @@ var (
 // plainText is without what differs from one time to the next: ages, and blanks at the
 // end of a line.
 func plainText(text string) string {
-	return strings.TrimSpace(trailing.ReplaceAllString(age.ReplaceAllString(text, " AGE"), ""))
+	return strings.TrimSpace(age.ReplaceAllString(trailing.ReplaceAllString(text, ""), " AGE"))
 }
 
 func TestThePagesAreReadAsTheyAreMeant(t *testing.T) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -17,6 +18,13 @@ func (s *saga) settle(ctx context.Context, i int) error {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
+	if err == nil && finding == NotApplied {
+		if wait := s.settleTime(); wait > 0 {
+			return unsettled(Describe(s.txn.Status.Items[i].Target))
+		}
+		// One answer may be of before the change, and nobody would look again.
+		finding, err = s.Changes.Observe(ctx, in)
+	}
 	if err != nil {
 		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { item.Unsettled = true })
 	}
@@ -29,9 +37,6 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	case Diverged:
 		s.settled()
 		return s.unresolved(ctx, i, diverged(s.txn, i))
-	}
-	if wait := s.settleTime(); wait > 0 {
-		return unsettled(Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled()
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
@@ -184,6 +189,9 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 // unresolved records that item i cannot be taken back and goes on to the next.
 func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
 	cause := itemCause(s.txn, i, err)
+	if target := s.txn.Status.Items[i].Target; !strings.Contains(cause.Message, target.Name) {
+		cause.Message = "roll back " + Describe(target) + ": " + cause.Message
+	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		item.Reason, item.Message = cause.Reason, cause.Message

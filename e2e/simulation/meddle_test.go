@@ -48,7 +48,7 @@ func (w *world) fault(c chaos.Call) chaos.Fault {
 		return chaos.NoFault
 	}
 	fault := faults[w.random.IntN(len(faults))]
-	if fault != chaos.FalseNotFound && fault != chaos.Stale {
+	if fault != chaos.FalseNotFound && fault != chaos.Stale && fault != chaos.Started {
 		return fault
 	}
 	if last, lied := w.lied[object]; w.plan.harmless || lied && w.reads[object]-last <= honestReads {

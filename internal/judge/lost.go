@@ -114,7 +114,11 @@ func (c *trial) judgeUnmade(r *run, w *write, s *state) {
 		if v.of(r) || v.byControlPlane() {
 			continue
 		}
+		restores := v.by != nil && v.by.role == undo // another Transaction takes its change back
 		for _, d := range differences(c.merged(v.before), c.merged(v)) {
+			if restores && same(valueIn(c.merged(first), d.path), d.now) {
+				continue
+			}
 			if d.now != nil && same(valueIn(now, d.path), d.now) {
 				c.breach(NoLostWrite, "%s: %s deleted %s@%d with %s = %s, which somebody else wrote @%d",
 					r.named(w.item), w.At, w.ref, w.made.Revision, d, shown(d.now), v.Revision)

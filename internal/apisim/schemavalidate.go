@@ -3,7 +3,6 @@ package apisim
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -140,25 +139,32 @@ func (v validators) unchecked(found field.ErrorList) field.ErrorList {
 	return nil
 }
 
-// frozenSpec is the one rule in CEL that is modelled: that of the Transaction.
+// frozenSpec are the rules in CEL that are modelled: those of the Transaction, by which
+// all fields of its spec but two stay as they are.
 func frozenSpec(k *kind, obj, old content) field.ErrorList {
-	if k.gvk.Kind != "Transaction" || equal(fixed(obj["spec"]), fixed(old["spec"])) {
+	is, _ := obj["spec"].(content)
+	was, _ := old["spec"].(content)
+	if k.gvk.Kind != "Transaction" || equal(is, was) {
 		return nil
 	}
-	e := field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "spec is immutable but for suspend and cancel: create another Transaction instead")
-	return field.ErrorList{e}
-}
-
-// fixed is what may not change in the spec of a Transaction.
-func fixed(spec any) any {
-	fields, ok := spec.(content)
-	if !ok {
-		return spec
+	const message = "spec is immutable but for suspend and cancel: create another Transaction instead"
+	const ttl = "ttlSecondsAfterFinished"
+	at := field.NewPath("spec")
+	var errs field.ErrorList
+	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", ttl} {
+		now, has := is[name]
+		before, had := was[name]
+		switch {
+		case name == ttl && has != had:
+			errs = append(errs, field.Invalid(at, field.OmitValueType{}, message))
+		case !has || !had || equal(now, before):
+		case name == "changes":
+			errs = append(errs, field.Invalid(at.Child(name), field.OmitValueType{}, message))
+		default:
+			errs = append(errs, field.Invalid(at.Child(name), now, message))
+		}
 	}
-	fields = maps.Clone(fields)
-	delete(fields, "suspend")
-	delete(fields, "cancel")
-	return fields
+	return errs
 }
 
 // fieldErrors says what a schema does not allow in the words of the API server.

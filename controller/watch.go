@@ -82,7 +82,7 @@ func (c *Controller) enqueue(obj any) {
 	done := (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) && m.GetDeletionTimestamp() == nil
 	if done && m.GetGeneration() == observedOf(obj) && !c.engine.EndedLately(completionOf(obj)) {
 		if completion, ttl := completionOf(obj), ttlOf(obj); completion != nil && ttl != nil {
-			c.queue.AddAfter(name, time.Until(completion.Add(*ttl)))
+			c.queue.AddAfter(name, c.engine.ExpiresIn(completion.Time, *ttl))
 		}
 		return
 	}

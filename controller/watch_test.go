@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -11,15 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 )
 
 // seen is a Transaction as an informer gets it from the API server.
 func seen(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec":   map[string]any{"changes": []any{map[string]any{"type": "Delete"}}},
-		"status": map[string]any{"phase": "Committing", "items": []any{map[string]any{"name": "a"}}},
+		"status": map[string]any{"phase": "Committing", "observedGeneration": int64(1), "items": []any{map[string]any{"name": "a"}}},
 	}}
 	u.SetGroupVersionKind(api.Kind)
 	u.SetNamespace("shop")
@@ -59,7 +62,7 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 			"namespace": "shop", "name": "deploy", "uid": "7f3a", "resourceVersion": "8", "generation": int64(2),
 			"deletionTimestamp": "2030-01-02T03:04:05Z",
 		},
-		"status": map[string]any{"phase": "Committing"},
+		"status": map[string]any{"phase": "Committing", "observedGeneration": int64(1)},
 	}, small.Object)
 
 	again, err := trim(small)
@@ -115,6 +118,15 @@ func TestWhatIsWorthALook(t *testing.T) {
 	}
 }
 
+// endedIn2020 is one that is to stay for some seconds after its end.
+func endedIn2020(ttl int64) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		setPhase("Committed")(u)
+		_ = unstructured.SetNestedField(u.Object, "2020-01-01T00:00:00Z", "status", "completionTime")
+		_ = unstructured.SetNestedField(u.Object, ttl, "spec", "ttlSecondsAfterFinished")
+	}
+}
+
 func TestWhatIsQueued(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -126,10 +138,13 @@ func TestWhatIsQueued(t *testing.T) {
 		{"a Failed one, for it may be recovered", setPhase("Failed"), 1},
 		{"a Committed one is done", setPhase("Committed"), 0},
 		{"a RolledBack one is done", setPhase("RolledBack"), 0},
+		{"a Committed one whose spec was changed since", func(u *unstructured.Unstructured) { setPhase("Committed")(u); u.SetGeneration(2) }, 1},
+		{"a Committed one whose time is over", endedIn2020(60), 1},
+		{"a Committed one whose time is not over", endedIn2020(math.MaxInt32), 0},
 		{"a Committed one that is deleted", func(u *unstructured.Unstructured) { setPhase("Committed")(u); deletedAt(u) }, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &Controller{queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())}
+			c := &Controller{engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())}
 			defer c.queue.ShutDown()
 			small, err := trim(seen(tt.change))
 			require.NoError(t, err)

@@ -35,7 +35,7 @@ func grants(group, resource, subresource string, verbs ...string) []grant {
 
 // own is all that janusd does as itself, in any namespace.
 var own = slices.Concat(
-	grants("backup.janus.io", "transactions", "", "get", "list", "watch", "patch"),
+	grants("backup.janus.io", "transactions", "", "get", "list", "watch", "patch", "delete"),
 	grants("backup.janus.io", "transactions", "status", "update"),
 	grants("backup.janus.io", "transactions", "finalizers", "update"),
 	grants("", "serviceaccounts", "", "get", "impersonate"),
@@ -83,7 +83,7 @@ func TestJanusdMayDoNothingElse(t *testing.T) {
 		grants("authentication.k8s.io", "userextras", "scopes", "impersonate"),
 		grants("rbac.authorization.k8s.io", "clusterroles", "", "bind", "escalate", "create"),
 		grants("rbac.authorization.k8s.io", "clusterrolebindings", "", "create"),
-		grants("backup.janus.io", "transactions", "", "create", "delete"),
+		grants("backup.janus.io", "transactions", "", "create", "update", "deletecollection"),
 		grants("admissionregistration.k8s.io", "validatingadmissionpolicies", "", "update", "delete"),
 		grants("", "namespaces", "", "list", "create", "delete"),
 		grants("coordination.k8s.io", "leases", "", "list", "watch", "deletecollection"),

@@ -22,6 +22,11 @@ func Expiry(t *api.Transaction) (time.Time, bool) {
 	return t.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second), true
 }
 
+// ExpiresIn is how long a Transaction that was completed then is to stay.
+func (e *Engine) ExpiresIn(completion time.Time, ttl time.Duration) time.Duration {
+	return completion.Add(ttl).Sub(e.clock.Now())
+}
+
 // expire deletes a Transaction of which nothing is left to look at, when its time has
 // come.
 func (s *saga) expire(ctx context.Context) Result {

@@ -248,6 +248,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"a field more deep in content":     {"changes", inChange("round", "content", "data", "shape")},
 		"a field less deep in content":     {"changes", dropInChange("content", "metadata", "labels", "tier")},
 		"the type of a value in content":   {"changes", inChange(int64(1), "content", "data", "colour")},
+		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
 		"with suspend": {"timeout", func(o map[string]any) {
 			set(true, "suspend")(o)
 			set("31m", "timeout")(o)
@@ -255,7 +256,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
@@ -263,6 +264,22 @@ func TestSpecCannotBeChanged(t *testing.T) {
 			require.Len(t, found, 1)
 			assert.Equal(t, "spec."+c.field, found[0].field)
 			assert.Contains(t, found[0].message, immutableRule)
+		})
+	}
+	for title, change := range map[string]edit{
+		"a time after its end that was not there": set(int64(60), "ttlSecondsAfterFinished"),
+		"a time after its end less":               func(o map[string]any) { delete(o["spec"].(map[string]any), "ttlSecondsAfterFinished") },
+	} {
+		t.Run(title, func(t *testing.T) {
+			var with []edit
+			if strings.HasSuffix(title, "less") {
+				with = append(with, set(int64(60), "ttlSecondsAfterFinished"))
+			}
+			tx, err := create(t.Context(), client, transaction(with...))
+			require.NoError(t, err)
+			change(tx.Object)
+			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+			assert.Equal(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, refusals(t, err))
 		})
 	}
 	for field := range reflect.TypeFor[v1alpha1.TransactionSpec]().Fields() {

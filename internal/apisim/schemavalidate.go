@@ -139,34 +139,6 @@ func (v validators) unchecked(found field.ErrorList) field.ErrorList {
 	return nil
 }
 
-// frozenSpec are the rules in CEL that are modelled: those of the Transaction, by which
-// all fields of its spec but two stay as they are.
-func frozenSpec(k *kind, obj, old content) field.ErrorList {
-	is, _ := obj["spec"].(content)
-	was, _ := old["spec"].(content)
-	if k.gvk.Kind != "Transaction" || equal(is, was) {
-		return nil
-	}
-	const message = "spec is immutable but for suspend and cancel: create another Transaction instead"
-	const ttl = "ttlSecondsAfterFinished"
-	at := field.NewPath("spec")
-	var errs field.ErrorList
-	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", ttl} {
-		now, has := is[name]
-		before, had := was[name]
-		switch {
-		case name == ttl && has != had:
-			errs = append(errs, field.Invalid(at, field.OmitValueType{}, message))
-		case !has || !had || equal(now, before):
-		case name == "changes":
-			errs = append(errs, field.Invalid(at.Child(name), field.OmitValueType{}, message))
-		default:
-			errs = append(errs, field.Invalid(at.Child(name), now, message))
-		}
-	}
-	return errs
-}
-
 // fieldErrors says what a schema does not allow in the words of the API server.
 func fieldErrors(at *field.Path, result *validate.Result) field.ErrorList {
 	var errs field.ErrorList

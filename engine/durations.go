@@ -39,5 +39,8 @@ func overdue(t *api.Transaction, now time.Time) bool {
 		return false
 	}
 	suspended := time.Duration(t.Status.SuspendedSeconds) * time.Second
+	if t.Status.SuspendTime != nil {
+		now = t.Status.SuspendTime.Time
+	}
 	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
 }

@@ -40,7 +40,7 @@ var halted = []scenario{
 	{"it is suspended for longer than the timeout", []string{"a", "b", "c"}, func(w *world) {
 		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
 		w.after["do a"] = w.suspend
-		w.after[atRest] = w.resume
+		w.after[atRest] = func() { w.after[atRest] = w.resume }
 	}, api.PhaseCommitted},
 	{"it is suspended while it prepares and goes on", []string{"a", "b"}, func(w *world) {
 		w.after["checkpoint 2"] = w.suspend

@@ -56,8 +56,8 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 
 // restore takes an Update or a Patch back: first the values, then the owners,
 // each under the resourceVersion just read. The API server does not take both in
-// one request. A crash between the two is harmless: the next call finds no value
-// to restore and goes on with the owners.
+// one request. A crash between the two is harmless: the next call sees that the
+// values are restored and goes on with the owners.
 func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, error) {
 	if record.Before == nil || record.After == nil {
 		return Undone{}, c.incomplete(record)
@@ -94,8 +94,8 @@ func joined(list, more []fault.Field) []fault.Field {
 }
 
 // restoreOnce looks and restores once. It tells whether it has written anything. Values
-// that were restored before in the same call are not restored again: what has become of
-// them since is somebody else's.
+// that were restored before are not restored again: what has become of them since is
+// somebody else's.
 func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, restored **snapshot.Restoration) (undone Undone, wrote bool, err error) {
 	live, err := Read(ctx, c)
 	if err != nil {
@@ -112,6 +112,9 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, restore
 		return Undone{}, false, err
 	}
 	wanted := images.Restore()
+	if *restored == nil && !c.Overwrite && images.Restored() {
+		*restored = &wanted // by a call that did not get to the owners
+	}
 	if *restored != nil {
 		wanted = **restored
 	} else if images.Live, err = c.patchValues(ctx, live, wanted.Desired); err != nil {

@@ -190,6 +190,23 @@ func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *tes
 	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 }
 
+// The values are restored, and the owners not: the process dies between the two. Somebody
+// removes one of the values before the next one goes on.
+func TestSomebodyRemovesWhatWasRestoredBeforeItsOwnersAre(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}").done()
+	i.wire.refuseNth(2)
+	require.Error(t, i.undo())
+	require.Equal(t, "small", value(t, i.now(), "data", "size"))
+	i.merge("somebody", i.object, `{"data":{"size":null}}`)
+
+	i.undone()
+	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
+	assert.Equal(t, "<absent>", value(t, i.now(), "data", "size"), "it stays removed")
+	assert.False(t, owns(i.now(), i.change.Manager, ".data.color"))
+}
+
 func TestSomebodySetTheImageBack(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:1"}]`)

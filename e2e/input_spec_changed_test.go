@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,14 +25,15 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 	e := janustest.New(t)
 	e.Apply(twoConfigMaps)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
-	rules := setSpecRules(t, e, nil)
+	const cut = `{"spec":{"changes":[{"target":{"apiVersion":"v1","kind":"ConfigMap","name":"app"},"type":"Delete"}]}}`
+	rules := setChangesRules(t, e, nil)
 	t.Cleanup(func() {
-		setSpecRules(t, e, rules)
-		awaitSpecChange(t, e, "changed", `{"spec":{"timeout":"27m"}}`, false)
+		setChangesRules(t, e, rules)
+		awaitSpecChange(t, e, "changed", strings.Replace(cut, "app", "another", 1), false)
 	})
 	e.Start(janustest.Acting(janustest.Around{Do: func(name string, item int) {
 		if item == 1 {
-			awaitSpecChange(t, e, name, `{"spec":{"changes":[{"target":{"apiVersion":"v1","kind":"ConfigMap","name":"app"},"type":"Delete"}]}}`, true)
+			awaitSpecChange(t, e, name, cut, true)
 		}
 	}}))
 
@@ -44,9 +46,9 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 	e.NothingLeft("changed")
 }
 
-// setSpecRules sets the rules that the CRD has for spec as a whole, and gives those
-// that it had.
-func setSpecRules(t *testing.T, e *janustest.Env, rules any) any {
+// setChangesRules sets the rules that the CRD has for spec.changes, and gives those that
+// it had.
+func setChangesRules(t *testing.T, e *janustest.Env, rules any) any {
 	t.Helper()
 	ctx, client := context.Background(), e.Dynamic.Resource(crds)
 	crd, err := client.Get(ctx, api.Resource.Resource+"."+api.Resource.Group, metav1.GetOptions{})
@@ -55,7 +57,7 @@ func setSpecRules(t *testing.T, e *janustest.Env, rules any) any {
 	require.NoError(t, err)
 	version, ok := versions[0].(map[string]any)
 	require.True(t, ok)
-	path := []string{"schema", "openAPIV3Schema", "properties", "spec", "x-kubernetes-validations"}
+	path := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "changes", "x-kubernetes-validations"}
 	had, _, err := unstructured.NestedFieldCopy(version, path...)
 	require.NoError(t, err)
 	unstructured.RemoveNestedField(version, path...)

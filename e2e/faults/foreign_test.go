@@ -151,19 +151,16 @@ func fillQuota(ctx context.Context, r *run, _ target) error {
 	})
 }
 
-// edit sets what may be changed in the spec of the Transactions.
+// edit sets what may be changed in the spec of the Transaction.
 func edit(field, value string) func(context.Context, *run, target) error {
-	return func(ctx context.Context, r *run, _ target) (err error) {
+	return func(ctx context.Context, r *run, _ target) error {
 		patch := fmt.Appendf(nil, `{"spec": {%q: %s}}`, field, value)
-		for _, txn := range r.txns {
-			made, failed := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).
-				Patch(ctx, txn.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: somebody})
-			if failed == nil {
-				r.edited(made)
-			}
-			err = errors.Join(err, ignoreMissing(failed))
+		made, err := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).
+			Patch(ctx, transaction, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: somebody})
+		if err == nil {
+			r.edited(made)
 		}
-		return err
+		return ignoreMissing(err)
 	}
 }
 

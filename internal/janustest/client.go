@@ -130,7 +130,7 @@ func (c *Client) awaitServed(ctx context.Context, gvk schema.GroupVersionKind) e
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // Poll looks until done or patience is over.
 func Poll(ctx context.Context, done func(ctx context.Context) (bool, error)) error {

@@ -29,6 +29,9 @@ type Options struct {
 	Namespaces []string
 	// Workers is how many Transactions are run at once.
 	Workers int
+	// Turn is after how long a Transaction makes room for those of other namespaces that
+	// wait for a worker; zero means DefaultTurn.
+	Turn time.Duration
 	// Resync is how often every Transaction is looked at again although nothing
 	// was heard of it.
 	Resync time.Duration
@@ -41,21 +44,21 @@ type Controller struct {
 	log       *zap.Logger
 	options   Options
 	informers []cache.SharedIndexInformer
+	line      *line
 	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
-// Back-off between attempts at a Transaction that meets errors which may heal.
-const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 30 * time.Second
-)
+// DefaultTurn is much longer than a step takes: to take a Transaction up again costs a
+// few requests.
+const DefaultTurn = time.Second
 
 // New makes a Controller. watcher is a client without a request timeout.
 func New(e *engine.Engine, reader Reader, watcher dynamic.Interface, log *zap.Logger, o Options) (*Controller, error) {
-	c := &Controller{engine: e, reader: reader, log: log, options: o}
-	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "transactions"})
+	if o.Turn <= 0 {
+		o.Turn = DefaultTurn
+	}
+	c := &Controller{engine: e, reader: reader, log: log, options: o, line: newLine()}
+	c.queue = newQueue(c.line)
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -187,9 +190,14 @@ func (c *Controller) run(ctx context.Context, name types.NamespacedName) (result
 		}
 	}()
 	log.Debug("running", zap.String("phase", string(t.Status.Phase)), zap.Int64("version", t.Status.Version))
-	result = c.engine.Run(ctx, t)
-	if result.Err != nil {
+	turn, end := c.turn(ctx, name.Namespace)
+	defer end()
+	result = c.engine.Run(turn, t)
+	switch {
+	case result.Err != nil:
 		log.Warn("a step failed; trying again", zap.Error(result.Err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
+	case turn.Err() != nil && ctx.Err() == nil && result == (engine.Result{}):
+		c.queue.Add(name) // It has made room for others, or has ended just then.
 	}
 	return result
 }

@@ -45,6 +45,8 @@ type parts struct {
 	read    func(name types.NamespacedName) error
 	denied  func(name types.NamespacedName) bool // what a read says does not exist
 	workers int
+	turn    time.Duration
+	watch   []string // namespaces besides that of the test
 }
 
 func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
@@ -73,7 +75,9 @@ func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
 		return journal.Read(ctx, name)
 	})
 	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, janustest.FastPolicy), reader, e.Dynamic, log,
-		controller.Options{Namespaces: []string{e.Namespace}, Workers: max(p.workers, 1), Resync: time.Hour})
+		controller.Options{
+			Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Resync: time.Hour,
+		})
 	require.NoError(t, err)
 	metrics.CountActive(r.ctl.Active)
 	return r

@@ -48,7 +48,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it, the ServiceAccount of the Pod, else $KUBECONFIG or ~/.kube/config")
 	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it is created where it is missing and janusd may, and must be the same for every janusd of a cluster (default $POD_NAMESPACE, else janus-system)")
 	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
-	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once")
+	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease; for more than one replica")
 	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader that has stopped renewing keeps the others waiting; at least 3s")

@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Back-off between attempts at a Transaction that meets errors which may heal.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// newQueue makes the queue of the workers on a line.
+func newQueue(l *line) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
+	const name = "transactions"
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Queue: l})
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{
+			Name: name,
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
+				workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: name, Queue: queue}),
+		})
+}
+
+// line is the order in which Transactions get a worker: the namespaces that have any
+// waiting take turns, and within one the first comes first. So however many wait in one
+// namespace, another waits for one turn of each. It implements workqueue.Queue.
+type line struct {
+	mu      sync.Mutex
+	waiting map[string][]types.NamespacedName // by namespace, none of them empty
+	turns   []string                          // the namespaces that have any waiting
+	length  int
+}
+
+func newLine() *line { return &line{waiting: map[string][]types.NamespacedName{}} }
+
+// Touch implements workqueue.Queue: to be asked for again gets nobody ahead.
+func (l *line) Touch(types.NamespacedName) {}
+
+// Push implements workqueue.Queue.
+func (l *line) Push(name types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting[name.Namespace]) == 0 {
+		l.turns = append(l.turns, name.Namespace)
+	}
+	l.waiting[name.Namespace] = append(l.waiting[name.Namespace], name)
+	l.length++
+}
+
+// Len implements workqueue.Queue.
+func (l *line) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.length
+}
+
+// Pop implements workqueue.Queue, which calls it only if there is something.
+func (l *line) Pop() types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	namespace := l.turns[0]
+	l.turns = l.turns[1:]
+	names := l.waiting[namespace]
+	if len(names) > 1 {
+		l.waiting[namespace] = names[1:]
+		l.turns = append(l.turns, namespace)
+	} else {
+		delete(l.waiting, namespace)
+	}
+	l.length--
+	return names[0]
+}
+
+// othersWait reports whether a Transaction of another namespace waits for a worker.
+func (l *line) othersWait(namespace string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.turns) > 1 || len(l.turns) == 1 && l.turns[0] != namespace
+}
+
+// turn gives a context for a run that is done when the run is to make room: it has had a
+// worker for a while, and Transactions of other namespaces wait for one. The engine then
+// returns between two steps. To be called just before the run, so that it always gets to
+// make a step.
+func (c *Controller) turn(ctx context.Context, namespace string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	ticker := time.NewTicker(c.options.Turn)
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if c.line.othersWait(namespace) {
+					cancel()
+				}
+			}
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,83 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/janustest"
+)
+
+const one = `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}]`
+
+// ended counts the Transactions of a namespace that have ended.
+func ended(t *testing.T, e *janustest.Env) (n int) {
+	t.Helper()
+	list, err := e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, item := range list.Items {
+		if status, ok := item.Object["status"].(map[string]any); ok && status["completionTime"] != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func TestManyTransactionsOfOneNamespaceDoNotHoldUpAnother(t *testing.T) {
+	const many = 300
+	busy, quiet := janustest.New(t), janustest.New(t)
+	for n := range many {
+		busy.Submit(fmt.Sprintf("txn-%03d", n), one)
+	}
+	r := newRig(t, busy, parts{workers: 4, watch: []string{quiet.Namespace}})
+	r.start()
+	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) { return ended(t, busy) > 0, nil }))
+
+	quiet.Submit("late", three)
+	assert.Equal(t, api.PhaseCommitted, quiet.Ended("late").Status.Phase)
+	assert.Less(t, ended(t, busy), many/2, "it came when all of them waited, and had one turn of theirs to wait")
+
+	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) { return ended(t, busy) == many, nil }))
+}
+
+// A Transaction of many changes keeps its worker while nobody else wants it.
+func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
+	const many = 60
+	busy, quiet := janustest.New(t), janustest.New(t)
+	var dos, othersDo atomic.Int32
+	begun := make(chan struct{})
+	r := newRig(t, busy, parts{turn: time.Millisecond, watch: []string{quiet.Namespace}, do: func(_ context.Context, in engine.Intent) error {
+		switch {
+		case in.Transaction().Namespace == quiet.Namespace:
+			othersDo.Store(dos.Load())
+		case dos.Add(1) == many/3:
+			close(begun)
+		}
+		return nil
+	}})
+	r.start()
+	var changes strings.Builder
+	changes.WriteString("changes:\n")
+	for n := range many {
+		fmt.Fprintf(&changes, "- {target: {apiVersion: v1, kind: ConfigMap, name: c%d}, type: Delete}\n", n)
+	}
+	busy.Submit("long", changes.String())
+	<-begun
+	assert.Equal(t, 1, r.readsOf("long"), "nobody waited")
+	quiet.Submit("short", three)
+	assert.Equal(t, api.PhaseCommitted, quiet.Ended("short").Status.Phase)
+	assert.Equal(t, api.PhaseCommitted, busy.Ended("long").Status.Phase)
+
+	assert.Less(t, othersDo.Load(), int32(many), "the only worker was given up in between")
+	assert.Equal(t, int32(many), dos.Load(), "each change was made once")
+	assert.Greater(t, r.readsOf("long"), 1, "it was taken up again")
+}

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -186,14 +187,23 @@ func (c Change) confirm(ctx context.Context, anyway bool) error {
 	if c.Confirm == nil {
 		return nil
 	}
-	return c.Confirm(ctx, anyway)
+	if err := c.Confirm(ctx, anyway); err != nil {
+		return &lateError{err}
+	}
+	return nil
 }
+
+// lateError says that somebody else works on the Transaction by now, or that the time for
+// a write has not come. That is no reason to look at the object again.
+type lateError struct{ error }
+
+func (e *lateError) Unwrap() error { return e.error }
 
 // mayCreate asks whether the target may be created now.
 func (c Change) mayCreate(ctx context.Context) error {
 	if c.MayCreate != nil {
 		if err := c.MayCreate(); err != nil {
-			return err
+			return &lateError{err}
 		}
 	}
 	return c.confirm(ctx, false)
@@ -203,6 +213,10 @@ func (c Change) mayCreate(ctx context.Context) error {
 // A missing one counts, one whose namespace is missing too, and so does a body whose uid is another's, which the API
 // server calls invalid.
 func stale(err error) bool {
+	var late *lateError
+	if errors.As(err, &late) {
+		return false
+	}
 	return fault.Is(err, fault.StaleVersion) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) || wrongUID(err)
 }
 

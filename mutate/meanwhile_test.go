@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,4 +66,31 @@ func TestAPatchThatAltersNothingIsNotTakenToBeMade(t *testing.T) {
 	e.merge("somebody", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
 	i.finds(mutate.NotApplied)
 	require.Error(t, i.do(), "the annotation is drift")
+}
+
+// A look may take as long as it takes another process to take the change back, end the
+// Transaction, and somebody to write the target again.
+func TestAnUndoThatIsLateAfterItsLookWritesNothing(t *testing.T) {
+	for title, c := range map[string]struct {
+		change  api.ChangeType
+		content string
+		sent    string
+	}{
+		"values and owners": {api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}", "GET"},
+		"a deletion":        {api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: fresh}, data: {color: red}}", "GET"},
+		"a creation":        {api.Delete, settings, "GET GET"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			e := newEnv(t)
+			if c.change != api.Create {
+				e.create(settings)
+			}
+			i := e.prepare(0, c.change, c.content).done()
+			i.wire.requests()
+			overtaken := fault.New(fault.Retryable, fault.StaleVersion, "write the status of", "Transaction shop/txn", "somebody has written it")
+			i.change.Confirm = func(context.Context, bool) error { return overtaken }
+			require.ErrorIs(t, i.undo(), overtaken)
+			i.sent(c.sent)
+		})
+	}
 }

@@ -3,7 +3,6 @@ package mutate
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,21 +20,12 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	for range attempts {
 		undone, err := c.remake(ctx, record.Before, made)
 		made = cmp.Or(undone.Recreated, made)
-		if late := (*lateError)(nil); errors.As(err, &late) {
-			return undone, late.error
-		}
 		if !stale(err) {
 			return undone, c.wrap(err, "re-create")
 		}
 	}
 	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it changes faster than it can be written")
 }
-
-// lateError says that somebody else works on the Transaction by now. That is no reason
-// to look at the object again.
-type lateError struct{ error }
-
-func (e *lateError) Unwrap() error { return e.error }
 
 // remake makes the object anew, or goes on where an earlier attempt got to: until
 // its fields have their owners, and it its, the item's manager is on the object.
@@ -112,7 +102,7 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 		return nil, err
 	}
 	if err := c.mayCreate(ctx); err != nil {
-		return nil, &lateError{err}
+		return nil, err
 	}
 	live, err := c.Resource.Create(ctx, snapshot.ForCreate(wanted), metav1.CreateOptions{FieldManager: c.Manager})
 	if fault.Is(err, fault.AlreadyExists) {
@@ -129,6 +119,9 @@ func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l
 	ours := c.owns(live) || c.blank(live, l.wanted)
 	if !ours && !restored(live, l.wanted) {
 		return nil, nil // It was complete before others wrote it.
+	}
+	if err := c.confirm(ctx, false); err != nil {
+		return nil, err
 	}
 	live, joined, err := c.join(ctx, live, l.wanted)
 	if err != nil || !ours && !joined && len(l.pending) == 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/fault"
@@ -115,6 +114,11 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, restore
 	if *restored == nil && !c.Overwrite && images.Restored() {
 		*restored = &wanted // by a call that did not get to the owners
 	}
+	// To look may have taken long, and would find what another process has restored as
+	// somebody else has written it since.
+	if err := c.confirm(ctx, false); err != nil {
+		return Undone{}, false, err
+	}
 	if *restored != nil {
 		wanted = **restored
 	} else if images.Live, err = c.patchValues(ctx, live, wanted.Desired); err != nil {
@@ -182,56 +186,6 @@ func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unst
 		return nil, err
 	}
 	return c.mergePatch(ctx, body)
-}
-
-// patchOwners gives the fields back to the managers that owned them, and tells
-// whether there was anything to give.
-func (c Change) patchOwners(ctx context.Context, images snapshot.Images) (bool, error) {
-	entries, changed, err := images.RestoreOwners()
-	if err != nil {
-		return false, c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
-	}
-	if !changed {
-		return false, nil
-	}
-	return true, c.setOwners(ctx, entries, images.Live)
-}
-
-func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) error {
-	var list any = entries
-	if len(entries) == 0 {
-		// An empty list empties that of a built-in kind and means nothing to a custom one;
-		// a list of one empty entry empties both.
-		list = []any{map[string]any{}}
-	}
-	body, err := conditional(map[string]any{"metadata": map[string]any{"managedFields": list}}, live)
-	if err != nil {
-		return err
-	}
-	stored, err := c.mergePatch(ctx, body)
-	if err != nil || len(entries) == 0 || len(stored.GetManagedFields()) > 0 {
-		return err
-	}
-	return c.setOwners(ctx, ofVersionsOn(live, entries), stored)
-}
-
-// ofVersionsOn leaves out entries of versions that the API server may have ceased
-// to serve: one of those makes it drop the whole list.
-func ofVersionsOn(live *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	served := map[string]bool{live.GetAPIVersion(): true}
-	for _, e := range live.GetManagedFields() {
-		served[e.APIVersion] = true
-	}
-	var out []metav1.ManagedFieldsEntry
-	for _, e := range entries {
-		if served[e.APIVersion] {
-			out = append(out, e)
-		}
-	}
-	if len(out) == len(entries) {
-		return nil
-	}
-	return out
 }
 
 // conditional adds the uid and resourceVersion that a merge patch must meet.

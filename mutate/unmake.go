@@ -35,6 +35,9 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 		if err := c.admitEmpty(ctx, live); err != nil {
 			return Undone{}, err
 		}
+		if err := c.confirm(ctx, false); err != nil {
+			return Undone{}, err
+		}
 		err = c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false)
 		switch {
 		case err == nil:

@@ -42,6 +42,7 @@ var own = slices.Concat(
 	grants("coordination.k8s.io", "leases", "", "get", "create", "update", "delete"),
 	grants("", "configmaps", "", "get", "create", "delete", "patch"),
 	grants("", "secrets", "", "get", "create", "delete", "patch"),
+	grants("apps", "controllerrevisions", "", "get", "list", "create", "delete"),
 	grants("", "namespaces", "", "get"),
 	grants("events.k8s.io", "events", "", "create", "patch"),
 )
@@ -72,6 +73,7 @@ func TestJanusdMayDoNothingElse(t *testing.T) {
 	for _, g := range slices.Concat(
 		grants("", "secrets", "", "list", "watch", "update", "deletecollection"),
 		grants("", "configmaps", "", "list", "watch", "update", "deletecollection"),
+		grants("apps", "controllerrevisions", "", "update", "patch", "watch", "deletecollection"),
 		grants("apps", "deployments", "", "get", "list", "create", "update", "patch", "delete"),
 		grants("", "pods", "", "get", "create", "delete"),
 		grants("", "pods", "exec", "create"),

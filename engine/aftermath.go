@@ -30,7 +30,14 @@ func (s *saga) lookBack(ctx context.Context, gone bool) Result {
 			s.txn = s.txn.DeepCopy()
 			s.txn.Status.RollbackRef = m.images
 		}
-		if err := s.letGo(ctx, named && s.txn.DeletionTimestamp == nil && !gone); err != nil {
+		keep := named && s.txn.DeletionTimestamp == nil && !gone
+		if keep && s.txn.Status.Revision > 0 {
+			var err error
+			if keep, err = s.History.Remembered(ctx, s.txn); err != nil {
+				return Result{Err: err}
+			}
+		}
+		if err := s.letGo(ctx, keep); err != nil {
 			return Result{Err: err}
 		}
 	}

@@ -13,12 +13,22 @@ import (
 
 // finish ends a Transaction whose changes are all in effect.
 func (s *saga) finish(ctx context.Context) error {
+	remembered, again, err := s.enterHistory(ctx)
+	if err != nil || again {
+		return err
+	}
 	problems, err := s.handOver(ctx)
 	if err != nil {
 		return err
 	}
-	return s.end(ctx, false, func(status *api.TransactionStatus) error {
-		status.RollbackRef = nil
+	return s.end(ctx, remembered.kept, func(status *api.TransactionStatus) error {
+		if !remembered.kept {
+			status.RollbackRef, status.Revision, status.RevisionDigest = nil, 0, ""
+		}
+		last := &status.Items[len(status.Items)-1]
+		if remembered.problem != "" {
+			last.Reason, last.Message = reasonHistory, fault.Printable(remembered.problem)
+		}
 		for i, problem := range problems {
 			item := &status.Items[i]
 			item.Reason, item.Message = reasonManagerStays, fault.Printable(problem)

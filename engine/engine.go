@@ -32,6 +32,7 @@ type Ports struct {
 	Locks   Locks
 	Planner Planner
 	Changes Changes
+	History History
 	Witness Witness
 }
 

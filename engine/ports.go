@@ -58,6 +58,21 @@ type Planner interface {
 	Discard(ctx context.Context, t *api.Transaction, keep bool) error
 }
 
+// History remembers committed Transactions of a namespace by rising numbers.
+type History interface {
+	// Number gives a number for t that is higher than floor and than any other of its
+	// namespace, and the digest of what is to be remembered of it.
+	Number(ctx context.Context, t *api.Transaction, floor int64) (number int64, digest string, err error)
+	// Keep remembers t under the number in its status. It may be repeated after any
+	// outcome. taken says that another Transaction has the number.
+	Keep(ctx context.Context, t *api.Transaction) (taken bool, err error)
+	// Prune forgets the oldest that are remembered in the namespace of t, with their
+	// before-images, until limit are left.
+	Prune(ctx context.Context, t *api.Transaction, limit int) error
+	// Remembered reports whether t still is, under the number in its status.
+	Remembered(ctx context.Context, t *api.Transaction) (bool, error)
+}
+
 // Witness is told what has become durable, for events and metrics. It cannot
 // change anything and must not block.
 type Witness interface {

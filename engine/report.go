@@ -17,6 +17,9 @@ const (
 	// reasonManagerStays is that of an item whose change is in effect, and whose
 	// field manager is still on the target.
 	reasonManagerStays = "ManagerStays"
+	// reasonHistory is that of the last item of a Transaction that could not be
+	// remembered, or in whose place the oldest could not be forgotten.
+	reasonHistory = "HistoryIncomplete"
 )
 
 // reportBytes bounds what the items of one Transaction say together about fields:

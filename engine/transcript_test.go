@@ -172,7 +172,7 @@ func refuseB(w *world) { w.refuse["do b"] = errRefused }
 func ptr[T any](v T) *T { return &v }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -212,7 +212,7 @@ func oracle(t reporter, w *world) {
 	if w.stored != nil && !phase.Terminal() {
 		t.Errorf("it rests in phase %s", phase)
 	}
-	if keeps := w.stored != nil && last.Status.RollbackRef != nil && phase != api.PhaseCommitted; !keeps && len(w.images) > 0 {
+	if keeps := w.stored != nil && last.Status.RollbackRef != nil && (phase != api.PhaseCommitted || last.Status.Revision > 0); !keeps && len(w.images) > 0 {
 		t.Errorf("before-images are left")
 	}
 	for i, item := range last.Status.Items {
@@ -257,6 +257,7 @@ func TestACrashAfterAnyLineChangesNothingAboutTheEnd(t *testing.T) {
 		{"commit", func(*world) {}, api.PhaseCommitted},
 		{"rollback", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
 		{"refused", func(w *world) { w.refuse["save"] = errRefused }, api.PhaseFailed},
+		{"remembered", inHistory(3), api.PhaseCommitted},
 	} {
 		t.Run(base.name, func(t *testing.T) {
 			var story strings.Builder
@@ -314,6 +315,7 @@ func TestAnyOneRequestMayFail(t *testing.T) {
 			ends api.Phase
 		}{
 			{"while all is well", func(*world) {}, api.PhaseCommitted},
+			{"while it is remembered", inHistory(3), api.PhaseCommitted},
 			{"while a change is refused", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
 		} {
 			t.Run(failure.name+" "+base.name, func(t *testing.T) {

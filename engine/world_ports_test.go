@@ -106,6 +106,9 @@ func describe(t *api.Transaction) string {
 	if waiting := waitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
 		line += " [waits: " + waiting + "]"
 	}
+	if t.Status.Revision > 0 {
+		line += fmt.Sprintf(" [revision %d]", t.Status.Revision)
+	}
 	if reason, _ := causeOnRecord(&t.Status); reason != "" {
 		line += " [because: " + reason + "]"
 	}

@@ -44,6 +44,7 @@ type world struct {
 	targets map[string]string             // what the objects are like, by name
 	locks   map[string]string             // holders, by name of the target
 	images  map[string]string             // saved before-images, by item
+	history map[int64]string              // who is remembered, by number
 	refuse  map[string]error              // what is refused for good, by call such as "do b"
 	replies map[string][]reply            // what happens instead, once each, by call
 	nth     func(n int, who string) reply // what happens to the n-th call; may be nil
@@ -84,7 +85,7 @@ var (
 func newWorld(t reporter, names ...string) *world {
 	w := &world{
 		t: t, clock: clocktesting.NewFakeClock(start),
-		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{},
+		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
 		refuse: map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
 		dos: map[string]int{}, undos: map[string]int{},
 	}
@@ -116,7 +117,7 @@ func transaction(names ...string) *api.Transaction {
 
 // restart makes a new Engine, as a new process would.
 func (w *world) restart() {
-	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Witness: witness{w}}, w.clock, testPolicy)
+	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, History: history{w}, Witness: witness{w}}, w.clock, testPolicy)
 }
 
 // run does what the controller does until the Transaction has nothing left to do.

@@ -114,11 +114,11 @@ func TestTable(t *testing.T) {
 			wide[column.Name] = table.Rows[0].Cells[i]
 		}
 	}
-	assert.Equal(t, []string{"NAME", "PHASE", "PROGRESS", "READY", "REASON", "SA", "FAILED-ITEM", "DURATION", "MESSAGE", "AGE"}, columns)
+	assert.Equal(t, []string{"NAME", "PHASE", "PROGRESS", "READY", "REASON", "SA", "FAILED-ITEM", "DURATION", "REVISION", "MESSAGE", "AGE"}, columns)
 	assert.NotEmpty(t, narrow["Age"])
 	delete(narrow, "Age")
 	assert.Equal(t, map[string]any{"Name": tx.GetName(), "Phase": "RolledBack", "Progress": "0/5", "Ready": "False", "Reason": "FieldConflict"}, narrow)
-	assert.Equal(t, map[string]any{"SA": "deployer", "Failed-Item": "c", "Duration": "2s", "Message": "it is taken"}, wide)
+	assert.Equal(t, map[string]any{"SA": "deployer", "Failed-Item": "c", "Duration": "2s", "Revision": nil, "Message": "it is taken"}, wide)
 }
 
 // TestEveryFieldIsExplained walks the schema as it is published for kubectl

@@ -86,12 +86,28 @@ type TransactionStatus struct {
 	ServiceAccountUID types.UID `json:"serviceAccountUID,omitempty"`
 
 	// rollbackRef names the objects that hold the before-images, in the namespace
-	// of the Transaction. They are dropped on commit, and when the Transaction
-	// fails before any change is made; after a rollback they are kept for as long
-	// as the Transaction exists.
+	// of the Transaction. They are dropped on commit, unless it is remembered, and
+	// when the Transaction fails before any change is made; after a rollback they are
+	// kept for as long as the Transaction exists, and with a revision for as long as
+	// that.
 	//
 	// +optional
 	RollbackRef *RollbackRef `json:"rollbackRef,omitempty"`
+
+	// revision is the number under which the Transaction is remembered once it has
+	// committed, higher than those before it in the namespace. It is that of the
+	// ControllerRevision janus-revision-NUMBER, which goes when others have taken its
+	// place.
+	//
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+
+	// revisionDigest is the SHA-256 of what that ControllerRevision says. It is
+	// believed only if it is so.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	RevisionDigest string `json:"revisionDigest,omitempty"`
 
 	// recoveries counts how often a Failed Transaction was taken up again to roll
 	// back what was left.

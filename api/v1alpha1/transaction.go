@@ -28,6 +28,7 @@ const Finalizer = "backup.janus.io/lease-cleanup"
 // +kubebuilder:printcolumn:name="SA",type=string,priority=1,JSONPath=`.spec.serviceAccountName`
 // +kubebuilder:printcolumn:name="Failed-Item",type=string,priority=1,JSONPath=`.status.failedItem`
 // +kubebuilder:printcolumn:name="Duration",type=string,priority=1,JSONPath=`.status.duration`
+// +kubebuilder:printcolumn:name="Revision",type=integer,priority=1,JSONPath=`.status.revision`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Transaction struct {
@@ -38,6 +39,7 @@ type Transaction struct {
 	// cannot be changed once the Transaction exists: create another instead.
 	//
 	// +kubebuilder:validation:XValidation:rule="has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which
@@ -143,6 +145,19 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// revisionHistoryLimit is how many committed Transactions of the namespace are
+	// remembered once this one has committed, itself included, so that they can be
+	// undone. Each is given a number, a ControllerRevision, and keeps its
+	// before-images; what is older loses the last two, and stays. Without it, or with
+	// 0, the Transaction is not remembered and the others are left alone. What is
+	// remembered goes when its Transaction is deleted.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
 	// suspend stops the Transaction where it is: the change or the compensation in
 	// hand is finished, no further one is begun, and the locks stay held. With false

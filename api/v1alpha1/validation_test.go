@@ -249,6 +249,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"a field less deep in content":     {"changes", dropInChange("content", "metadata", "labels", "tier")},
 		"the type of a value in content":   {"changes", inChange(int64(1), "content", "data", "colour")},
 		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
+		"a longer history":                 {"revisionHistoryLimit", set(int64(11), "revisionHistoryLimit")},
 		"with suspend": {"timeout", func(o map[string]any) {
 			set(true, "suspend")(o)
 			set("31m", "timeout")(o)
@@ -256,7 +257,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
@@ -268,6 +269,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	}
 	for title, change := range map[string]edit{
 		"a time after its end that was not there": set(int64(60), "ttlSecondsAfterFinished"),
+		"a history that was not there":            set(int64(10), "revisionHistoryLimit"),
 		"a time after its end less":               func(o map[string]any) { delete(o["spec"].(map[string]any), "ttlSecondsAfterFinished") },
 	} {
 		t.Run(title, func(t *testing.T) {

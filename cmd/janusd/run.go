@@ -20,6 +20,7 @@ import (
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
 
@@ -80,10 +81,11 @@ func run(ctx context.Context, o options) error {
 func assemble(c *clients, o options, metrics *controller.Metrics, witness *controller.Witness, log *zap.Logger) (*controller.Controller, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
 	ports := adapter.Ports(adapter.Parts{
-		Own:      c.dynamic,
-		Resolver: target.NewResolver(mapper, c.own.Discovery()),
-		Clients:  target.NewClients(c.config, c.own.CoreV1(), c.user),
-		Store:    snapshot.NewStore(c.own, o.sensitiveKinds()),
+		Own:       c.dynamic,
+		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
+		Clients:   target.NewClients(c.config, c.own.CoreV1(), c.user),
+		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
+		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
 			Namespace: o.namespace, Observe: metrics.LockOperation,
 		}),

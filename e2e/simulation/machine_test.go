@@ -16,6 +16,7 @@ import (
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
 
@@ -61,12 +62,13 @@ func newMachine(w *world) (*machine, error) {
 	}
 	known := schemas()
 	ports := adapter.Ports(adapter.Parts{
-		Own:      own,
-		Resolver: known.resolver,
-		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+systemNamespace+":janusd"),
-		Store:    snapshot.NewStore(kube, nil),
-		Locks:    lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
-		Types:    known.types,
+		Own:       own,
+		Resolver:  known.resolver,
+		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+systemNamespace+":janusd"),
+		Store:     snapshot.NewStore(kube, nil),
+		Revisions: revision.NewStore(kube),
+		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
+		Types:     known.types,
 	})
 	ports.Witness = silent{}
 	m.engine = engine.New(ports, m.clock, engine.DefaultPolicy)

@@ -147,6 +147,10 @@ func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSp
 	lockTimeout := api.Duration(fmt.Sprintf("%ds", 10+random.IntN(50)))
 	timeout := api.Duration(fmt.Sprintf("%ds", 60+random.IntN(240)))
 	spec.LockTimeout, spec.Timeout = &lockTimeout, &timeout
+	if random.IntN(3) == 0 {
+		limit := int32(1 + random.IntN(2))
+		spec.RevisionHistoryLimit = &limit
+	}
 	return spec
 }
 
@@ -219,8 +223,18 @@ func small() []scenario {
 		one("chain", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"})),
 		one("patch-delete-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Delete, nil), refused),
 		one("chain-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"}), refused),
+		remembered(one("remembered", []thing{alpha}, alpha.change(api.Patch, news))),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
 	}
+}
+
+// remembered has the Transactions of a scenario remembered.
+func remembered(s scenario) scenario {
+	limit := int32(1)
+	for i := range s.transactions {
+		s.transactions[i].RevisionHistoryLimit = &limit
+	}
+	return s
 }
 
 // end is how a small workload ends if nothing happens.

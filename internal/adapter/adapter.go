@@ -10,6 +10,7 @@ import (
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
 
@@ -20,7 +21,9 @@ type Parts struct {
 	Resolver *target.Resolver
 	Clients  *target.Clients
 	Store    *snapshot.Store
-	Locks    *lockmgr.Manager
+	// Revisions are the history.
+	Revisions *revision.Store
+	Locks     *lockmgr.Manager
 	// Types tells how the fields of kinds merge.
 	Types *openapi.Types
 	// Parallel is how many targets of one Transaction are read and tried at once;
@@ -51,6 +54,7 @@ func Ports(p Parts) engine.Ports {
 		Planner: &Planner{
 			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
 		},
+		History: &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own)},
 		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},
 	}
 }

@@ -35,6 +35,8 @@ func allBuiltins() []*kind {
 			shape: shapeOf("rbac.authorization.k8s.io", "Role", nil)},
 		{gvk: v1Kind("rbac.authorization.k8s.io", "RoleBinding"), resource: "rolebindings", namespaced: true, createOnUpdate: true, unconditional: true,
 			shape: shapeOf("rbac.authorization.k8s.io", "RoleBinding", nil)},
+		{gvk: v1Kind("apps", "ControllerRevision"), resource: "controllerrevisions", namespaced: true, unconditional: true,
+			strategy: strategy{validate: validateRevision, validateNew: validateRevisionUpdate}, shape: shapeOf("apps", "ControllerRevision", nil)},
 		{gvk: crdKind, resource: "customresourcedefinitions", shortNames: []string{"crd", "crds"}, categories: []string{"api-extensions"}, status: true,
 			strategy: crdStrategy(), shape: crdShape{}},
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -33,8 +35,8 @@ func NewDynamic(config *rest.Config) (dynamic.Interface, error) {
 	return dynamic.New(client), nil
 }
 
-// NewKube makes the typed clients of client-go for the core group and for Leases,
-// with such a codec. Other groups it does not have.
+// NewKube makes the typed clients of client-go for the core group, for apps and for
+// Leases, with such a codec. Other groups it does not have.
 func NewKube(config *rest.Config) (kubernetes.Interface, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -48,18 +50,26 @@ func NewKube(config *rest.Config) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kube{core: corev1client.New(core), coordination: coordinationv1client.New(coordination)}, nil
+	apps, err := restClient(config, appsv1.SchemeGroupVersion, "/apis", client)
+	if err != nil {
+		return nil, err
+	}
+	return kube{apps: appsv1client.New(apps), core: corev1client.New(core), coordination: coordinationv1client.New(coordination)}, nil
 }
 
 // kube is a part of the typed clients.
 type kube struct {
 	kubernetes.Interface
+	apps         appsv1client.AppsV1Interface
 	core         corev1client.CoreV1Interface
 	coordination coordinationv1client.CoordinationV1Interface
 }
 
 // CoreV1 implements kubernetes.Interface.
 func (k kube) CoreV1() corev1client.CoreV1Interface { return k.core }
+
+// AppsV1 implements kubernetes.Interface.
+func (k kube) AppsV1() appsv1client.AppsV1Interface { return k.apps }
 
 // CoordinationV1 implements kubernetes.Interface.
 func (k kube) CoordinationV1() coordinationv1client.CoordinationV1Interface { return k.coordination }

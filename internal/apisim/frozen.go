@@ -1,6 +1,10 @@
 package apisim
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // frozenSpec are the rules in CEL that are modelled: those of the Transaction, by which
 // all fields of its spec but two stay as they are.
@@ -11,14 +15,15 @@ func frozenSpec(k *kind, obj, old content) field.ErrorList {
 		return nil
 	}
 	const message = "spec is immutable but for suspend and cancel: create another Transaction instead"
-	const ttl = "ttlSecondsAfterFinished"
+	// A default would make one of the others present.
+	optional := []string{"ttlSecondsAfterFinished", "revisionHistoryLimit"}
 	at := field.NewPath("spec")
 	var errs field.ErrorList
-	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", ttl} {
+	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", optional[0], optional[1]} {
 		now, has := is[name]
 		before, had := was[name]
 		switch {
-		case name == ttl && has != had:
+		case slices.Contains(optional, name) && has != had:
 			errs = append(errs, field.Invalid(at, field.OmitValueType{}, message))
 		case !has || !had || equal(now, before):
 		case name == "changes":

@@ -38,6 +38,7 @@ import (
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
 
@@ -77,12 +78,13 @@ func ports(t testing.TB, config *rest.Config) (engine.Ports, dynamic.Interface, 
 	kube, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return adapter.Ports(adapter.Parts{
-		Own:      own,
-		Resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
-		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+system+":janusd"),
-		Store:    snapshot.NewStore(kube, nil),
-		Locks:    lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: system}),
-		Types:    openapi.New(kube.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
+		Own:       own,
+		Resolver:  target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
+		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+system+":janusd"),
+		Store:     snapshot.NewStore(kube, nil),
+		Revisions: revision.NewStore(kube),
+		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: system}),
+		Types:     openapi.New(kube.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
 	}), own, kube
 }
 

@@ -143,3 +143,21 @@ func validateLease(obj content) field.ErrorList {
 	}
 	return errs
 }
+
+func validateRevision(obj content) field.ErrorList {
+	var errs field.ErrorList
+	if obj["data"] == nil {
+		errs = append(errs, field.Required(field.NewPath("data"), "data is mandatory"))
+	}
+	if number, _ := obj["revision"].(int64); number < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("revision"), number, apivalidation.IsNegativeErrorMsg))
+	}
+	return errs
+}
+
+func validateRevisionUpdate(obj, old content) field.ErrorList {
+	if equal(obj["data"], old["data"]) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("data"), field.OmitValueType{}, apivalidation.FieldImmutableErrorMsg)}
+}

@@ -31,6 +31,7 @@ import (
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
 
@@ -225,10 +226,11 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		s.schemas = NewSchemas(kube)
 	}
 	ports := adapter.Ports(adapter.Parts{
-		Own:      own,
-		Resolver: s.schemas.resolver,
-		Clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
-		Store:    snapshot.NewStore(kube, nil),
+		Own:       own,
+		Resolver:  s.schemas.resolver,
+		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
+		Store:     snapshot.NewStore(kube, nil),
+		Revisions: revision.NewStore(kube),
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
 			Namespace: SystemNamespace, Observe: metrics.LockOperation, Clock: s.clock,
 		}),

@@ -256,7 +256,7 @@ func selectorOf(name string) metav1.ListOptions {
 
 func (e *Env) imagesLeft(t *api.Transaction, selector metav1.ListOptions) {
 	e.t.Helper()
-	kept := t != nil && t.Status.RollbackRef != nil && t.Status.Phase != api.PhaseCommitted
+	kept := t != nil && t.Status.RollbackRef != nil && (t.Status.Phase != api.PhaseCommitted || t.Status.Revision > 0)
 	configMaps, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(e.t.Context(), selector)
 	require.NoError(e.t, err)
 	secrets, err := e.Kube.CoreV1().Secrets(e.Namespace).List(e.t.Context(), selector)

@@ -29,7 +29,7 @@ func (c *trial) judgeIdentity() {
 			if !asOneOf(call, targeted) {
 				c.breach(Identity, "%s is about the target %s and was made as %q, not as %s", call.At, ref, call.User, targeted[0].user)
 			}
-		case owned || c.isImage(ref):
+		case owned || c.isImage(ref) || isRevision(ref):
 			if call.User != "" {
 				c.breach(Identity, "%s is about %s, which is Janus' own, and was made as %s", call.At, ref, call.User)
 			}

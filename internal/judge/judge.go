@@ -46,6 +46,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeKept(r)
 			c.judgeAccount(r)
 			c.judgeRefused(r)
+			c.judgeRemembered(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

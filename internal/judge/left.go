@@ -47,14 +47,10 @@ func (r *run) finally() string {
 }
 
 // judgeImageLeft: before-images go with a commit, and when nothing was changed; after
-// a rollback they stay as long as the Transaction does.
+// a rollback they stay as long as the Transaction does, and with a revision as long as
+// that does.
 func (c *trial) judgeImageLeft(r *run, s *state, last *version) {
-	owned := false
-	for _, e := range list(last.Object.Object, "metadata", "ownerReferences") {
-		owner, _ := e.(map[string]any)
-		owned = owned || str(owner, "uid") == r.uid()
-	}
-	if !owned {
+	if !ownedBy(last, r) {
 		return
 	}
 	if slices.ContainsFunc(list(last.Object.Object, "metadata", "finalizers"), func(f any) bool { return f == imageFinalizer }) {
@@ -68,7 +64,9 @@ func (c *trial) judgeImageLeft(r *run, s *state, last *version) {
 	switch {
 	case r.gone != nil, last.terminating():
 		// It is the garbage collector's, or waits for others.
-	case s.phase == string(api.PhaseCommitted), !r.begun():
+	case s.phase == string(api.PhaseCommitted) && s.revision > 0 && c.forgotten(r, s):
+		c.breach(NothingLeft, "%s is remembered no more, and its before-images %s@%d are still there", r, last.Ref, last.Revision)
+	case s.phase == string(api.PhaseCommitted) && s.revision == 0, !r.begun():
 		c.breach(NothingLeft, "%s is %s, and its before-images %s@%d are still there", r, s.phase, last.Ref, last.Revision)
 	case !contains(s.images, kind+last.Ref.Name):
 		c.breach(NothingLeft, "%s is %s, and %s@%d is still there, which it does not name: %s", r, s.phase, last.Ref, last.Revision, strings.Join(s.images, " "))

@@ -38,6 +38,7 @@ type state struct {
 	phase      string
 	count      int64 // status.version
 	recoveries int64
+	revision   int64 // under which it is remembered
 	items      []item
 	images     []string // Kind/name
 	deleting   bool
@@ -110,6 +111,7 @@ func readState(v *version) *state {
 	status, _ := v.Object.Object["status"].(map[string]any)
 	s.phase = str(status, "phase")
 	s.count, s.recoveries = number(status["version"]), number(status["recoveries"])
+	s.revision = number(status["revision"])
 	s.completed = str(status, "completionTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
 		s.finalizer = s.finalizer || f == api.Finalizer

@@ -59,7 +59,7 @@ func (c *trial) judgeSecrecy() {
 
 // says reports whether an object is one in which Janus says something.
 func (c *trial) says(ref Ref) bool {
-	return ref.Resource == transactions || ref.Resource == leases || strings.HasPrefix(ref.Resource, "events") ||
+	return ref.Resource == transactions || ref.Resource == leases || isRevision(ref) || strings.HasPrefix(ref.Resource, "events") ||
 		isImageName(ref) && len(c.targets[ref]) == 0
 }
 

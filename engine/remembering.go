@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// A committed Transaction can be remembered, so that it can be undone: it is given a
+// number, and its before-images are kept. The number is on record before anything is
+// made under it: whoever goes on makes the same revision, and no other.
+
+// HistoryLimit is how many committed Transactions of its namespace are remembered once
+// t has committed; 0 leaves the history alone.
+func HistoryLimit(t *api.Transaction) int {
+	if t.Spec.RevisionHistoryLimit == nil {
+		return 0
+	}
+	return int(*t.Spec.RevisionHistoryLimit)
+}
+
+// remembered is what has come of remembering a Transaction.
+type remembered struct {
+	kept    bool
+	problem string // why it is not, or the history is not as it should be
+}
+
+// enterHistory gives the Transaction a number, or makes its revision. It says whether a
+// checkpoint was written, after which that is to be decided again. The changes are in
+// effect whatever comes of it: what fails for good, or still when the Transaction has
+// had its time, is left.
+func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err error) {
+	if HistoryLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
+		return remembered{}, false, nil // What is deleted is not remembered: its revision would go with it.
+	}
+	if s.txn.Status.Revision == 0 {
+		again, err = true, s.number(ctx)
+	} else {
+		r.kept, again, err = s.keepRevision(ctx)
+	}
+	if err == nil || isJournal(err) || !definite(err) && !overdue(s.txn, s.clock.Now()) {
+		return r, again, err
+	}
+	// What was sent for the revision and may land yet names the before-images.
+	r.kept = r.kept || !definite(err) && s.txn.Status.Revision > 0
+	r.problem = "the changes are in effect, but the history is not as it should be: " + fault.Message(err)
+	return r, false, nil
+}
+
+// keepRevision makes the revision, and forgets those of which it takes the place.
+func (s *saga) keepRevision(ctx context.Context) (kept, again bool, err error) {
+	// One that is made too late might be made anew, after others have taken its place.
+	if err := s.confirm(ctx, false); err != nil {
+		return false, false, err
+	}
+	var taken bool
+	err = s.whileKeepingLocks(ctx, func() (err error) {
+		if taken, err = s.History.Keep(ctx, s.txn); err != nil || taken {
+			return err
+		}
+		kept = true
+		return s.History.Prune(ctx, s.txn, HistoryLimit(s.txn))
+	})
+	if taken {
+		return false, true, s.number(ctx)
+	}
+	return kept, false, err
+}
+
+// number records a number for the revision, higher than one that turned out to be
+// another's.
+func (s *saga) number(ctx context.Context) error {
+	var number int64
+	var digest string
+	err := s.whileKeepingLocks(ctx, func() (err error) {
+		number, digest, err = s.History.Number(ctx, s.txn, s.txn.Status.Revision)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.Revision, status.RevisionDigest = number, digest
+		return nil
+	})
+}

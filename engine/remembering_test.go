@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// history is what a world remembers of its Transaction and of others.
+type history struct{ *world }
+
+func (h history) Number(_ context.Context, _ *api.Transaction, floor int64) (number int64, digest string, err error) {
+	return number, "sha256:d", h.call("number", func() (string, error) {
+		for known := range h.history {
+			floor = max(floor, known)
+		}
+		number = floor + 1
+		return fmt.Sprintf("number %d", number), nil
+	})
+}
+
+func (h history) Keep(_ context.Context, t *api.Transaction) (taken bool, err error) {
+	return taken, h.call("remember", func() (string, error) {
+		number := t.Status.Revision
+		if h.stored == nil || h.stored.Status.Revision != number {
+			h.t.Errorf("revision %d is made before it is on record:\n%s", number, h.transcript())
+		}
+		if taken = h.history[number] != "" && h.history[number] != ours; taken {
+			return fmt.Sprintf("remember as %d (the number is taken)", number), nil
+		}
+		h.history[number] = ours
+		return fmt.Sprintf("remember as %d", number), nil
+	})
+}
+
+func (h history) Prune(_ context.Context, _ *api.Transaction, limit int) error {
+	return h.call("forget", func() (string, error) {
+		numbers := slices.Sorted(maps.Keys(h.history))
+		gone := numbers[:max(len(numbers)-limit, 0)]
+		for _, number := range gone {
+			delete(h.history, number)
+		}
+		return fmt.Sprint("forget ", gone), nil
+	})
+}
+
+func (h history) Remembered(_ context.Context, t *api.Transaction) (bool, error) {
+	return h.history[t.Status.Revision] == ours, h.call("look for the revision", func() (string, error) { return "look for the revision", nil })
+}
+
+// inHistory has the Transaction of a world remembered, after three others.
+func inHistory(limit int32) func(*world) {
+	return func(w *world) {
+		w.stored.Spec.RevisionHistoryLimit = &limit
+		w.history = map[int64]string{4: "one", 5: "another", 7: "a third"}
+	}
+}
+
+// remembering are the scenarios in which a Transaction enters the history.
+var remembering = []scenario{
+	{"it is remembered in place of the oldest", []string{"a"}, inHistory(3), api.PhaseCommitted},
+	{"its number is taken before it is remembered", []string{"a"}, func(w *world) {
+		inHistory(3)(w)
+		w.after["number 8"] = func() { w.history[8] = "somebody else" }
+	}, api.PhaseCommitted},
+	{"no number is to be had", []string{"a"}, func(w *world) {
+		inHistory(3)(w)
+		w.refuse["number"] = errRefused
+	}, api.PhaseCommitted},
+	{"it may not be remembered", []string{"a"}, func(w *world) {
+		inHistory(3)(w)
+		w.refuse["remember"] = errRefused
+	}, api.PhaseCommitted},
+	{"the others may not be forgotten", []string{"a"}, func(w *world) {
+		inHistory(3)(w)
+		w.refuse["forget"] = errRefused
+	}, api.PhaseCommitted},
+	{"it is not known in time whether it is remembered", []string{"a"}, func(w *world) {
+		inHistory(3)(w)
+		w.stored.Spec.Timeout = ptr[api.Duration]("1s")
+		w.refuse["remember"] = errLost
+	}, api.PhaseCommitted},
+	{"it is deleted before it is remembered", []string{"a"}, func(w *world) {
+		inHistory(3)(w)
+		w.after["number"] = w.delete
+	}, ""},
+}
+
+// Once, whatever happens on the way; and nobody else is forgotten for it twice.
+func TestATransactionIsRememberedOnce(t *testing.T) {
+	for n := 1; ; n++ {
+		w := newWorld(t, "a", "b")
+		inHistory(3)(w)
+		w.nth = func(call int, _ string) reply { return reply{crash: call == n} }
+		w.run()
+		assert.Equal(t, map[int64]string{5: "another", 7: "a third", 8: ours}, w.history, w.transcript())
+		assert.Equal(t, int64(8), w.stored.Status.Revision)
+		if w.calls < n {
+			return
+		}
+	}
+}
+
+func TestHistoryLimitOfNothingIsNone(t *testing.T) {
+	txn := &api.Transaction{}
+	assert.Zero(t, HistoryLimit(txn))
+	txn.Spec.RevisionHistoryLimit = ptr[int32](7)
+	assert.Equal(t, 7, HistoryLimit(txn))
+}

@@ -1,0 +1,135 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/revision"
+	"janus.io/janus/snapshot"
+)
+
+// History remembers committed Transactions as ControllerRevisions that refer to their
+// before-images.
+type History struct {
+	revisions *revision.Store
+	store     *snapshot.Store
+	journal   *Journal
+}
+
+// Number looks for the highest number in use. That another Transaction takes the one
+// that follows at the same time shows when the revision is made.
+func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
+	what, err := h.revisionOf(t)
+	if err != nil {
+		return 0, "", err
+	}
+	digest, err := revision.Digest(what)
+	if err != nil {
+		return 0, "", err
+	}
+	known, err := h.revisions.List(ctx, t.Namespace)
+	if err != nil {
+		return 0, "", err
+	}
+	if len(known) > 0 {
+		floor = max(floor, known[len(known)-1].Number)
+	}
+	return floor + 1, digest, nil
+}
+
+// Keep makes the revision.
+func (h *History) Keep(ctx context.Context, t *api.Transaction) (taken bool, err error) {
+	what, err := h.revisionOf(t)
+	if err != nil {
+		return false, err
+	}
+	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
+}
+
+// revisionOf is what is remembered of a Transaction: the same before and after a crash,
+// for it follows from what does not change any more.
+func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
+	out := revision.Revision{Transaction: revision.Owner{Name: t.Name, UID: t.UID}, ServiceAccount: t.Spec.ServiceAccountName}
+	if t.Status.RollbackRef != nil {
+		out.Images = *t.Status.RollbackRef
+	}
+	for i, item := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+		set, err := h.setBy(t.Spec.Changes[i])
+		if err != nil {
+			return out, fault.New(fault.Terminal, fault.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
+		}
+		out.Items = append(out.Items, revision.Item{
+			Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
+		})
+	}
+	return out, nil
+}
+
+func (h *History) setBy(change api.Change) (string, error) {
+	content, err := contentOf(change)
+	kind := schema.FromAPIVersionAndKind(change.Target.APIVersion, change.Target.Kind).GroupKind()
+	if err != nil || content == nil || h.store.Sensitive(kind) {
+		return "", err
+	}
+	return revision.SetBy(content)
+}
+
+// Remembered looks for the revision of t.
+func (h *History) Remembered(ctx context.Context, t *api.Transaction) (bool, error) {
+	owner, err := h.revisions.Owner(ctx, t.Namespace, t.Status.Revision)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return owner.UID == t.UID, err
+}
+
+// Prune forgets the oldest.
+func (h *History) Prune(ctx context.Context, t *api.Transaction, limit int) error {
+	known, err := h.revisions.List(ctx, t.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, old := range known[:max(len(known)-limit, 0)] {
+		if err := h.forget(ctx, t.Namespace, old); err != nil {
+			return fmt.Errorf("forget revision %d: %w", old.Number, err)
+		}
+	}
+	return nil
+}
+
+// forget deletes a revision, and before it the before-images to which it refers: the
+// other way round, nobody would look for them after a crash. What they are is believed
+// of their Transaction alone, for others can make revisions. With a Transaction that is
+// gone they are gone, too. One that has not ended has yet to say that it is remembered,
+// and is forgotten by the next.
+func (h *History) forget(ctx context.Context, namespace string, old revision.Entry) error {
+	t, err := h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: old.Owner.Name})
+	if err != nil {
+		return err
+	}
+	if there := t != nil && t.UID == old.Owner.UID; there {
+		switch remembered := t.Status.Revision == old.Number && t.Status.RollbackRef != nil; {
+		case !t.Status.Phase.Terminal():
+			return nil
+		case t.Status.Phase == api.PhaseCommitted && remembered:
+			if err := h.store.Drop(ctx, ownerOf(t), *t.Status.RollbackRef); err != nil {
+				return err
+			}
+		}
+	}
+	return h.revisions.Delete(ctx, old)
+}
+
+// transaction reads a Transaction, nil if it does not exist, which is confirmed.
+func (h *History) transaction(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
+	t, err := h.journal.Read(ctx, name)
+	if t == nil && err == nil {
+		return h.journal.Read(ctx, name)
+	}
+	return t, err
+}

@@ -1,0 +1,17 @@
+// Package revision keeps the history of a namespace: one ControllerRevision for each
+// committed Transaction that is remembered, with what is needed to invert it.
+//
+// # Invariants
+//
+// The number of a revision is in its name, so that no two of a namespace have the
+// same. A revision is written once and is immutable, and is owned by its Transaction:
+// it goes when that goes. It says where the before-images are and what they must be,
+// and has nothing of their content. What a change has set is there as a digest, but
+// for kinds whose content is confidential: the digest of a short value tells it.
+//
+// # What it does not do
+//
+// Before-images are not its business, nor is which Transactions are remembered, and
+// for how long. A revision can be made by anybody who may make ControllerRevisions:
+// whoever uses one compares its digest with what the status of its owner says.
+package revision

@@ -1,0 +1,206 @@
+package revision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+)
+
+// ChangesLabel has what Changes gives, so that revisions which did the same can be
+// selected.
+const ChangesLabel = "janus.io/changes"
+
+// Store reaches the revisions. It may be used concurrently.
+type Store struct{ client rest.Interface }
+
+// NewStore stores through client, which acts as Janus itself. It needs get, list,
+// create and delete on ControllerRevisions.
+func NewStore(client kubernetes.Interface) *Store { return &Store{client.AppsV1().RESTClient()} }
+
+const (
+	resource     = "controllerrevisions"
+	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	// selector is cheap for a server that keeps the ControllerRevisions of
+	// StatefulSets and DaemonSets too.
+	selector = "app.kubernetes.io/managed-by=janus"
+	// pageSize is how many are listed with one request.
+	pageSize = 500
+)
+
+// Entry is a revision as a list shows it.
+type Entry struct {
+	Number int64
+	Owner  Owner
+	meta   metav1.ObjectMeta
+}
+
+// List lists the revisions of a namespace, the lowest number first.
+func (s *Store) List(ctx context.Context, namespace string) ([]Entry, error) {
+	var out []Entry
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+	for {
+		page, err := s.page(ctx, namespace, options)
+		if err != nil {
+			return nil, fault.Wrap(err, "list the revisions of", "namespace "+namespace, false)
+		}
+		for _, item := range page.Items {
+			owner, ok := ownerOf(item.ObjectMeta)
+			if number := numberOf(item.Name); ok && number > 0 {
+				out = append(out, Entry{number, owner, item.ObjectMeta})
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return int(min(max(a.Number-b.Number, -1), 1)) })
+	return out, nil
+}
+
+func (s *Store) page(ctx context.Context, namespace string, options metav1.ListOptions) (metav1.PartialObjectMetadataList, error) {
+	var page metav1.PartialObjectMetadataList
+	request := s.client.Get().Namespace(namespace).Resource(resource).SetHeader("Accept", metadataList).
+		Param("labelSelector", options.LabelSelector).Param("limit", fmt.Sprint(options.Limit))
+	if options.Continue != "" {
+		request = request.Param("continue", options.Continue)
+	}
+	raw, err := request.Do(ctx).Raw()
+	if err != nil {
+		return page, err
+	}
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return page, fmt.Errorf("decode a list of revisions: %w", err)
+	}
+	return page, nil
+}
+
+// Create makes the revision with a number. That it is there already is no error, but
+// taken says that the number is another Transaction's.
+func (s *Store) Create(ctx context.Context, namespace string, number int64, labels map[string]string, r Revision) (taken bool, err error) {
+	body, err := object(namespace, number, labels, r)
+	if err != nil {
+		return false, err
+	}
+	err = s.client.Post().Namespace(namespace).Resource(resource).SetHeader("Accept", metadataOnly).Body(body).Do(ctx).Error()
+	if !fault.Is(err, fault.AlreadyExists) {
+		return false, fault.Wrap(err, "create", describe(namespace, number), false)
+	}
+	owner, err := s.Owner(ctx, namespace, number)
+	if fault.Is(err, fault.NotFound) {
+		return false, fault.New(fault.Retryable, fault.AlreadyExists, "create", describe(namespace, number), "it was there a moment ago, and is gone")
+	}
+	return owner != r.Transaction, err
+}
+
+// Owner gives the Transaction that a revision belongs to; none for one of somebody else.
+// An error of reason NotFound means that there is no revision with that number.
+func (s *Store) Owner(ctx context.Context, namespace string, number int64) (Owner, error) {
+	meta, err := target.Confirmed(func() (metav1.ObjectMeta, error) { return s.metadata(ctx, namespace, number) })
+	if err != nil {
+		return Owner{}, fault.Wrap(err, "get", describe(namespace, number), false)
+	}
+	owner, _ := ownerOf(meta)
+	return owner, nil
+}
+
+func (s *Store) metadata(ctx context.Context, namespace string, number int64) (metav1.ObjectMeta, error) {
+	var partial metav1.PartialObjectMetadata
+	raw, err := s.client.Get().Namespace(namespace).Resource(resource).Name(Name(number)).SetHeader("Accept", metadataOnly).Do(ctx).Raw()
+	if err != nil {
+		return metav1.ObjectMeta{}, err
+	}
+	if err := json.Unmarshal(raw, &partial); err != nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("decode the metadata of a revision: %w", err)
+	}
+	return partial.ObjectMeta, nil
+}
+
+// Get reads the revision with a number. An error of reason NotFound means that there
+// is none.
+func (s *Store) Get(ctx context.Context, namespace string, number int64) (Revision, error) {
+	found, err := target.Confirmed(func() (*appsv1.ControllerRevision, error) {
+		var found appsv1.ControllerRevision
+		err := s.client.Get().Namespace(namespace).Resource(resource).Name(Name(number)).Do(ctx).Into(&found)
+		return &found, err
+	})
+	if err != nil {
+		return Revision{}, fault.Wrap(err, "read", describe(namespace, number), false)
+	}
+	r, err := Decode(found.Data.Raw)
+	owner, ours := ownerOf(found.ObjectMeta)
+	if err == nil && (!ours || owner != r.Transaction) {
+		err = errNotARevision
+	}
+	if err != nil {
+		return Revision{}, fault.New(fault.Terminal, fault.Invalid, "read", describe(namespace, number), "%w", err)
+	}
+	return r, nil
+}
+
+// Delete deletes a revision as it was listed, and no other of its name.
+func (s *Store) Delete(ctx context.Context, e Entry) error {
+	err := s.client.Delete().Namespace(e.meta.Namespace).Resource(resource).Name(e.meta.Name).SetHeader("Accept", metadataOnly).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.meta.UID}}).Do(ctx).Error()
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return fault.Wrap(err, "delete", describe(e.meta.Namespace, e.Number), false)
+}
+
+func object(namespace string, number int64, labels map[string]string, r Revision) (*appsv1.ControllerRevision, error) {
+	data, err := Encode(r)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := Changes(r)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{ChangesLabel: changes}
+	for key, value := range labels {
+		all[key] = value
+	}
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: Name(number), Labels: all,
+			// As with before-images, blockOwnerDeletion stays unset.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind.Kind,
+				Name: r.Transaction.Name, UID: r.Transaction.UID, Controller: ptr.To(true),
+			}},
+		},
+		Revision: number,
+		Data:     runtime.RawExtension{Raw: data},
+	}, nil
+}
+
+// ownerOf is the Transaction that controls a revision.
+func ownerOf(meta metav1.ObjectMeta) (Owner, bool) {
+	controller := metav1.GetControllerOfNoCopy(&meta)
+	if controller == nil || controller.Kind != v1alpha1.Kind.Kind {
+		return Owner{}, false
+	}
+	gv, err := schema.ParseGroupVersion(controller.APIVersion)
+	if err != nil || gv.Group != v1alpha1.Kind.Group {
+		return Owner{}, false
+	}
+	return Owner{Name: controller.Name, UID: controller.UID}, true
+}
+
+func describe(namespace string, number int64) string {
+	return "ControllerRevision " + namespace + "/" + Name(number)
+}

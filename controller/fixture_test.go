@@ -122,13 +122,13 @@ func (stub) Keep(context.Context, *api.Transaction, func()) error { return nil }
 func (stub) Distrust(*api.Transaction)                            {}
 func (stub) Release(context.Context, *api.Transaction) error      { return nil }
 
-func (stub) Validate(_ context.Context, t *api.Transaction) ([]api.Item, error) {
+func (stub) Validate(_ context.Context, t *api.Transaction) (engine.Preflight, error) {
 	items := make([]api.Item, len(t.Spec.Changes))
 	for i, c := range t.Spec.Changes {
 		items[i] = api.Item{Name: c.Name, Target: c.Target}
 		engine.SetItemState(&items[i], api.ItemPending)
 	}
-	return items, nil
+	return engine.Preflight{Items: items}, nil
 }
 
 func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int, _ func()) (engine.Prepared, error) {

@@ -79,7 +79,7 @@ func (c *Controller) enqueue(obj any) {
 	}
 	name := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	phase := phaseOf(obj)
-	done := (phase == api.PhaseCommitted || phase == api.PhaseRolledBack) && m.GetDeletionTimestamp() == nil
+	done := phase.Terminal() && phase != api.PhaseFailed && m.GetDeletionTimestamp() == nil
 	if done && m.GetGeneration() == observedOf(obj) && !c.engine.EndedLately(completionOf(obj)) {
 		if completion, ttl := completionOf(obj), ttlOf(obj); completion != nil && ttl != nil {
 			c.queue.AddAfter(name, c.engine.ExpiresIn(completion.Time, *ttl))

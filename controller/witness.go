@@ -62,8 +62,9 @@ func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
 		for _, warning := range item.Warnings[min(len(old.Warnings), len(item.Warnings)):] {
 			warnings = append(warnings, "item "+item.Name+": "+warning)
 		}
-		// Why an item was rejected is told with the phase.
-		if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected {
+		// Why an item was rejected, or is refused before anything is done, is told with the
+		// phase.
+		if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected && item.State != api.ItemPending {
 			action := "RollBack"
 			if item.State == api.ItemCommitted {
 				action = "HandOver"

@@ -47,7 +47,7 @@ func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 				"delete leases":                          n,
 				"get serviceaccounts":                    n + 3,
 				"create selfsubjectaccessreviews":        2, // get and patch of ConfigMaps
-				"get configmaps, impersonated":           2 * n,
+				"get configmaps, impersonated":           3 * n,
 				"dry-run patch configmaps, impersonated": n,
 				"patch configmaps, impersonated":         2 * n,
 				"create configmaps":                      1, // the before-images

@@ -122,7 +122,7 @@ func TestATimeoutEndsTheWaitForALock(t *testing.T) {
 
 	txn := e.Run("hurried", "timeout: 3s\n"+oneChange("Patch", `{data: {version: "2.0"}}`))
 
-	ending{reason: "DeadlineExceeded", says: []string{
+	ending{reason: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
 		"not done within spec.timeout (3s)", "configmaps " + e.Namespace + "/app", "is held by alice@example.com", "released or expires"}}.check(t, e, txn)
 	e.Same(app, "ConfigMap/app")
 	e.NothingLeft("hurried")

@@ -264,7 +264,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app-2}, type: Create, content: {dota: {a: b}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: none-3}, type: Update, content: {data: {a: b}}}`,
 		same: []string{"ConfigMap/app", "ConfigMap/none-1", "ConfigMap/app-2", "ConfigMap/none-3"},
-		ends: ending{reason: "NotFound", says: []string{"$NS/none-1", "$NS/app-2", "$NS/none-3", "make it with a Create"}},
+		ends: ending{reason: "ValidationFailed", says: []string{"$NS/none-1", "$NS/app-2", "$NS/none-3", "make it with a Create"}},
 	},
 	{
 		name: "so many mistakes that the message is cut",

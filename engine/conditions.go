@@ -133,6 +133,8 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 			{api.ConditionStalled, no, reasonFinished, done},
 			{api.ConditionRolledBack, no, reasonNotNeeded, done},
 		}
+	case api.PhasePlanned:
+		return plannedConditions(status)
 	case api.PhaseRolledBack:
 		return ended(reason, cause+"; every change that had landed is taken back",
 			condition{api.ConditionRolledBack, yes, string(status.Phase), "every change that had landed is taken back"})
@@ -188,23 +190,29 @@ func running(status *api.TransactionStatus) []condition {
 		api.PhasePrepared:   "ready to make the changes",
 		api.PhaseCommitting: "making the changes",
 	}[phase]
-	validated := condition{api.ConditionValidated, unknown, reasonNotYet, "the changes have not been tried yet"}
 	locked := condition{api.ConditionLocked, no, reasonNotYet, "the locks are not all held yet"}
 	if phase == api.PhasePrepared || phase == api.PhaseCommitting {
-		validated = condition{api.ConditionValidated, yes, reasonPassed, "every change that can be tried was accepted"}
 		locked = condition{api.ConditionLocked, yes, reasonHeld, "every target is locked"}
 	}
 	succeeded := condition{api.ConditionSucceeded, unknown, string(phase), step}
 	if cause, failing := failure(status); failing {
 		succeeded.reason, succeeded.message = cause.Reason, cause.Message
 	}
-	return []condition{
-		validated, locked, succeeded,
+	out := []condition{
+		locked, succeeded,
 		{api.ConditionReady, no, string(phase), step},
 		{api.ConditionReconciling, yes, string(phase), step},
 		{api.ConditionStalled, no, reasonRunning, step},
 		{api.ConditionRolledBack, no, reasonNotNeeded, "nothing has failed"},
 	}
+	switch validated := meta.FindStatusCondition(status.Conditions, api.ConditionValidated); {
+	case phase == api.PhasePending, validated == nil:
+		out = append(out, condition{api.ConditionValidated, unknown, reasonNotYet, "the changes have not been tried yet"})
+	case locked.status == yes && validated.Status == unknown:
+		// Of a Transaction that was accepted by a Janus that had no pre-flight.
+		out = append(out, condition{api.ConditionValidated, yes, reasonPassed, "every change that can be tried was accepted"})
+	}
+	return out
 }
 
 func unresolvedItems(status *api.TransactionStatus) []string {

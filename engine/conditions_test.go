@@ -43,6 +43,9 @@ var statuses = []struct {
 	{"failed-preparation", "the preparation is refused", api.PhaseFailed, status.FailedStatus},
 	{"failed-rollback", "somebody has written a field that is to be taken back", api.PhaseFailed, status.FailedStatus},
 	{"failed-recoveries", "a rollback fails for good", api.PhaseFailed, status.FailedStatus},
+	{"failed-pre-flight", "two changes cannot be made", api.PhaseFailed, status.FailedStatus},
+	{"planned", "a plan is made", api.PhasePlanned, status.CurrentStatus},
+	{"planned-in-part", "a plan of two changes of one object", api.PhasePlanned, status.CurrentStatus},
 	{"recovering", "a rollback fails for good", api.PhaseRollingBack, status.InProgressStatus},
 }
 
@@ -69,12 +72,12 @@ func reachedIn(t *testing.T, scenario string, phase api.Phase) *api.Transaction 
 	if scenario == "the API server is away while the spec is validated" {
 		w.replies["validate"] = []reply{{err: errLost}}
 	} else {
-		i := 0
-		for scenarios[i].name != scenario {
+		all, i := slices.Concat(scenarios, preflights), 0
+		for all[i].name != scenario {
 			i++
 		}
-		w = newWorld(t, scenarios[i].items...)
-		scenarios[i].set(w)
+		w = newWorld(t, all[i].items...)
+		all[i].set(w)
 	}
 	w.run()
 	var last *api.Transaction
@@ -107,7 +110,7 @@ func TestATransactionThatNoControllerHasSeenIsInProgress(t *testing.T) {
 
 // Every checkpoint of every scenario counts as running or ended rightly.
 func TestToolsThatWaitAreNeverMisled(t *testing.T) {
-	for _, s := range scenarios {
+	for _, s := range slices.Concat(scenarios, preflights) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -117,7 +120,7 @@ func TestToolsThatWaitAreNeverMisled(t *testing.T) {
 					continue // Terminating, to kstatus
 				}
 				want := map[api.Phase]status.Status{
-					api.PhaseCommitted: status.CurrentStatus, api.PhaseRolledBack: status.FailedStatus, api.PhaseFailed: status.FailedStatus,
+					api.PhaseCommitted: status.CurrentStatus, api.PhasePlanned: status.CurrentStatus, api.PhaseRolledBack: status.FailedStatus, api.PhaseFailed: status.FailedStatus,
 				}[txn.Status.Phase]
 				if want == "" {
 					want = status.InProgressStatus

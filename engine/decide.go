@@ -16,7 +16,7 @@ const (
 	Nothing    Verb = "Nothing"    // ended, and cleared up
 	Await      Verb = "Await"      // ended; look again at Action.At
 	Hold       Verb = "Hold"       // add the finalizer
-	Validate   Verb = "Validate"   // resolve and check the changes
+	Validate   Verb = "Validate"   // try the changes without effect
 	Prepare    Verb = "Prepare"    // lock, read, save before-images
 	Begin      Verb = "Begin"      // record the first intent
 	Capture    Verb = "Capture"    // prepare an item whose target an earlier item changed
@@ -110,7 +110,7 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 		return decideDeleted(t)
 	case suspended(t) && !accepted(t):
 		return standStill(t)
-	case !hasFinalizer(t):
+	case !hasFinalizer(t) && !t.Spec.DryRun:
 		return Action{Verb: Hold}
 	}
 	if cause, stop := mustStop(t, now); stop {

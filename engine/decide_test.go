@@ -87,6 +87,11 @@ func cancelled(t *api.Transaction, how api.CancelPolicy) *api.Transaction {
 	return t
 }
 
+func tryOnly(t *api.Transaction) *api.Transaction {
+	t.Spec.DryRun = true
+	return t
+}
+
 func TestDecide(t *testing.T) {
 	const (
 		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
@@ -105,6 +110,10 @@ func TestDecide(t *testing.T) {
 		{"a new Transaction gets the finalizer first", bare(with("")), none, 0, Hold, 0, ""},
 		{"a Transaction that lost its finalizer gets it again before a change", bare(with(api.PhaseCommitting, committing)), none, 0, Hold, 0, ""},
 		{"one with the finalizer is validated", with(""), none, 0, Validate, 0, ""},
+		{"one that is to be tried only needs no finalizer", tryOnly(bare(with(""))), none, 0, Validate, 0, ""},
+		{"one that is to be tried only stands still", suspendedSpec(tryOnly(bare(with("")))), none, 0, Suspend, 0, ""},
+		{"one that is to be tried only is cancelled", cancelled(tryOnly(bare(with(""))), api.CancelRollback), none, 0, Fail, 0, fault.Cancelled},
+		{"a planned one is done", tryOnly(bare(with(api.PhasePlanned, pending))), none, 0, Nothing, 0, ""},
 		{"a Pending one is validated", with(api.PhasePending), none, 0, Validate, 0, ""},
 		{"a valid one is prepared", with(api.PhasePreparing, pending, pending), none, 0, Prepare, 0, ""},
 		{"a prepared one begins", with(api.PhasePrepared, prepared, prepared), none, 0, Begin, 0, ""},

@@ -22,7 +22,7 @@ func FuzzStored(f *testing.F) {
 	f.Add([]byte(`{"phase":"Preparing","observedGeneration":1}`), 2, int64(1), false, -1)
 	add(`{}`)
 	add(`{"phase":"Nonsense","items":null}`)
-	for _, phase := range []api.Phase{api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting, api.PhaseRollingBack, api.PhaseFailed, api.PhaseCommitted} {
+	for _, phase := range []api.Phase{api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting, api.PhaseRollingBack, api.PhaseFailed, api.PhaseCommitted, api.PhasePlanned} {
 		for _, state := range []api.ItemState{"", api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved, "Nonsense"} {
 			add(`{"phase":"` + string(phase) + `","observedGeneration":1,"startTime":"2030-01-02T03:04:05Z","items":[{"name":"a","state":"Committed"},{"name":"b","state":"` + string(state) + `"}]}`)
 		}

@@ -80,7 +80,7 @@ func (s *saga) meet() {
 	switch phase := s.txn.Status.Phase; {
 	case ok && m.version == s.txn.ResourceVersion:
 		s.sure = maps.Clone(m.sure)
-	case phase == "", phase == api.PhasePending:
+	case phase == "", phase == api.PhasePending, phase == api.PhasePlanned: // nothing was taken for it
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
 		m.doubt, m.checkpoints, m.txn = s.clock.Now(), s.txn.Status.Version, s.txn

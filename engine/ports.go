@@ -46,9 +46,10 @@ type Locks interface {
 
 // Planner gets a Transaction ready and clears up after it.
 type Planner interface {
-	// Validate resolves the targets and checks the changes against themselves. It
-	// gives an item for each change, all Pending.
-	Validate(ctx context.Context, t *api.Transaction) ([]api.Item, error)
+	// Validate looks, without effect, for everything that would keep the changes from
+	// being made or taken back. An error is about the Transaction as a whole, or is worth
+	// another try.
+	Validate(ctx context.Context, t *api.Transaction) (Preflight, error)
 	// Prepare reads the targets of the given items, tries their changes without
 	// effect, and saves their before-images. It returns once those are durable. It calls
 	// lost, as Locks do.
@@ -71,6 +72,28 @@ type History interface {
 	Prune(ctx context.Context, t *api.Transaction, limit int) error
 	// Remembered reports whether t still is, under the number in its status.
 	Remembered(ctx context.Context, t *api.Transaction) (bool, error)
+}
+
+// Preflight is what is known of a Transaction before anything is taken for it.
+type Preflight struct {
+	// Items has one for each change, all Pending.
+	Items []api.Item
+	// Deferred are those whose changes could not be tried, in the order of the items.
+	Deferred []Deferral
+	// Problems are what is wrong, by item; at least one of them will not heal.
+	Problems []Problem
+}
+
+// Deferral is why the change of an item is tried later.
+type Deferral struct {
+	Item int
+	Why  string
+}
+
+// Problem is what is wrong with an item.
+type Problem struct {
+	Item int
+	Err  error
 }
 
 // Witness is told what has become durable, for events and metrics. It cannot

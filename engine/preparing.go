@@ -21,22 +21,6 @@ func (s *saga) hold(ctx context.Context) error {
 	return nil
 }
 
-// validate accepts the spec: from here on the generation is pinned.
-func (s *saga) validate(ctx context.Context) error {
-	items, err := s.Planner.Validate(ctx, s.txn)
-	if definite(err) {
-		return s.fail(ctx, causeOf(err))
-	}
-	if err != nil {
-		return err
-	}
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		status.Items = items
-		s.accept(status)
-		return movePhase(status, api.PhasePreparing)
-	})
-}
-
 func (s *saga) accept(status *api.TransactionStatus) {
 	status.ObservedGeneration = s.txn.Generation
 	status.SpecDigest = specDigest(&s.txn.Spec)
@@ -89,12 +73,18 @@ func (s *saga) prepare(ctx context.Context) error {
 }
 
 // failOr ends the Transaction on an error that will not heal and waits on any
-// other. No intent is on record, so there is nothing to take back.
+// other. No intent is on record, so there is nothing to take back. What the pre-flight
+// said of the changes does not hold any more.
 func (s *saga) failOr(ctx context.Context, err error) error {
-	if definite(err) {
-		return s.fail(ctx, causeOf(err))
+	if !definite(err) {
+		return err
 	}
-	return err
+	cause := causeOf(err)
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		setFailure(status, s.txn.Generation, s.clock.Now(), cause)
+		setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionValidated, no, cause.Reason, fault.Printable(cause.Message)})
+		return nil
+	})
 }
 
 func recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {

@@ -29,6 +29,13 @@ const reportBytes = 200_000
 // ShareOf is how many bytes of that one of n items may use.
 func ShareOf(n int) int { return min(2000, reportBytes/max(n, 1)) }
 
+// planBytes bounds what the plans of one Transaction say together. Nothing else is added
+// to the status of one that is planned.
+const planBytes = 400_000
+
+// PlanShareOf is how many bytes of that the plan of one of n items may use.
+func PlanShareOf(n int) int { return min(8000, planBytes/max(n, 1)) }
+
 // maxListed is how many fields or managers are listed at one place.
 const maxListed = 16
 
@@ -116,6 +123,10 @@ func lighten(status *api.TransactionStatus) bool {
 		message := fault.Cut(item.Message, 128)
 		lighter = lighter || message != item.Message || len(item.Taken)+len(item.Reclaimed)+len(item.Conflicts)+len(item.Warnings) > 0
 		item.Message, item.Taken, item.Reclaimed, item.Warnings = message, nil, nil, nil
+		if plan := item.Plan; plan != nil && len(plan.Fields) > 0 {
+			plan.More += int64(len(plan.Fields))
+			plan.Fields, lighter = nil, true
+		}
 		if len(item.Conflicts) > 0 {
 			item.Conflicts = []api.FieldConflict{{Field: fault.Cut(item.Conflicts[0].Field, 64)}}
 		}

@@ -18,8 +18,8 @@ var itemMoves = map[api.ItemState][]api.ItemState{
 
 // phaseMoves is every legal change of a Transaction's phase.
 var phaseMoves = map[api.Phase][]api.Phase{
-	"":                   {api.PhasePending, api.PhasePreparing, api.PhaseFailed},
-	api.PhasePending:     {api.PhasePreparing, api.PhaseFailed},
+	"":                   {api.PhasePending, api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
+	api.PhasePending:     {api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
 	api.PhasePreparing:   {api.PhasePrepared, api.PhaseFailed},
 	api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
 	api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},

@@ -18,7 +18,7 @@ var (
 	}
 	allPhases = []api.Phase{
 		"", api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting,
-		api.PhaseCommitted, api.PhaseRollingBack, api.PhaseRolledBack, api.PhaseFailed,
+		api.PhaseCommitted, api.PhaseRollingBack, api.PhaseRolledBack, api.PhasePlanned, api.PhaseFailed,
 	}
 )
 
@@ -70,7 +70,7 @@ func TestWhatIsFinalStays(t *testing.T) {
 	for _, state := range []api.ItemState{api.ItemRejected, api.ItemRolledBack} {
 		assert.Empty(t, itemMoves[state], "%s", state)
 	}
-	for _, phase := range []api.Phase{api.PhaseCommitted, api.PhaseRolledBack} {
+	for _, phase := range []api.Phase{api.PhaseCommitted, api.PhaseRolledBack, api.PhasePlanned} {
 		assert.Empty(t, phaseMoves[phase], "%s", phase)
 	}
 	assert.Equal(t, []api.Phase{api.PhaseRollingBack}, phaseMoves[api.PhaseFailed])

@@ -108,7 +108,7 @@ func polarity(t *api.Transaction) error {
 	got := [...]metav1.ConditionStatus{is(api.ConditionReady), is(api.ConditionReconciling), is(api.ConditionStalled), is(api.ConditionSucceeded)}
 	var want [4]metav1.ConditionStatus
 	switch t.Status.Phase {
-	case api.PhaseCommitted:
+	case api.PhaseCommitted, api.PhasePlanned:
 		want = [...]metav1.ConditionStatus{yes, no, no, yes}
 	case api.PhaseRolledBack, api.PhaseFailed:
 		want = [...]metav1.ConditionStatus{no, no, yes, no}

@@ -172,7 +172,7 @@ func refuseB(w *world) { w.refuse["do b"] = errRefused }
 func ptr[T any](v T) *T { return &v }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -222,7 +222,7 @@ func oracle(t reporter, w *world) {
 		}
 		inEffect := w.dos[name] - w.undos[name]
 		switch {
-		case phase == api.PhaseCommitted && inEffect != 1, phase == api.PhaseRolledBack && inEffect != 0:
+		case phase == api.PhaseCommitted && inEffect != 1, phase == api.PhaseRolledBack && inEffect != 0, phase == api.PhasePlanned && inEffect != 0:
 			t.Errorf("%s, but item %s is in effect %d times:\n%s", phase, name, inEffect, w.transcript())
 		case phase == api.PhaseFailed && item.State != api.ItemUnresolved && inEffect != 0:
 			t.Errorf("Failed, and item %d (%s) is in effect but not named:\n%s", i, item.State, w.transcript())
@@ -258,6 +258,8 @@ func TestACrashAfterAnyLineChangesNothingAboutTheEnd(t *testing.T) {
 		{"rollback", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
 		{"refused", func(w *world) { w.refuse["save"] = errRefused }, api.PhaseFailed},
 		{"remembered", inHistory(3), api.PhaseCommitted},
+		{"refusal-in-the-pre-flight", func(w *world) { w.problems = twoProblems }, api.PhaseFailed},
+		{"plan", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
 	} {
 		t.Run(base.name, func(t *testing.T) {
 			var story strings.Builder
@@ -317,6 +319,7 @@ func TestAnyOneRequestMayFail(t *testing.T) {
 			{"while all is well", func(*world) {}, api.PhaseCommitted},
 			{"while it is remembered", inHistory(3), api.PhaseCommitted},
 			{"while a change is refused", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
+			{"while all is tried only", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
 		} {
 			t.Run(failure.name+" "+base.name, func(t *testing.T) {
 				for n := 1; ; n++ {

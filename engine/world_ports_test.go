@@ -175,13 +175,22 @@ func (l locks) Release(_ context.Context, t *api.Transaction) error {
 // planner accepts everything that is not to be refused.
 type planner struct{ *world }
 
-func (p planner) Validate(_ context.Context, t *api.Transaction) (items []api.Item, err error) {
-	return items, p.call("validate", func() (string, error) {
-		items = nil
+func (p planner) Validate(_ context.Context, t *api.Transaction) (found Preflight, err error) {
+	return found, p.call("validate", func() (string, error) {
+		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps"}
 			SetItemState(&item, api.ItemPending)
 			items = append(items, item)
+		}
+		found = Preflight{Items: items, Problems: p.problems}
+		for i, later := range Later(items) {
+			if later {
+				found.Deferred = append(found.Deferred, Deferral{i, "item a1 changes it first"})
+			}
+		}
+		if len(p.problems) > 0 {
+			return fmt.Sprintf("validate: %d problems", len(p.problems)), nil
 		}
 		return "validate", nil
 	})

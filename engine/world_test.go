@@ -39,16 +39,17 @@ type world struct {
 	clock  *clocktesting.FakeClock
 	engine *Engine
 
-	mu      sync.Mutex
-	stored  *api.Transaction              // what is durable; nil once it is gone
-	targets map[string]string             // what the objects are like, by name
-	locks   map[string]string             // holders, by name of the target
-	images  map[string]string             // saved before-images, by item
-	history map[int64]string              // who is remembered, by number
-	refuse  map[string]error              // what is refused for good, by call such as "do b"
-	replies map[string][]reply            // what happens instead, once each, by call
-	nth     func(n int, who string) reply // what happens to the n-th call; may be nil
-	after   map[string]func()             // what happens after a line, once, by prefix
+	mu       sync.Mutex
+	stored   *api.Transaction              // what is durable; nil once it is gone
+	targets  map[string]string             // what the objects are like, by name
+	locks    map[string]string             // holders, by name of the target
+	images   map[string]string             // saved before-images, by item
+	history  map[int64]string              // who is remembered, by number
+	problems []Problem                     // what the pre-flight finds
+	refuse   map[string]error              // what is refused for good, by call such as "do b"
+	replies  map[string][]reply            // what happens instead, once each, by call
+	nth      func(n int, who string) reply // what happens to the n-th call; may be nil
+	after    map[string]func()             // what happens after a line, once, by prefix
 
 	calls   int
 	dos     map[string]int // effective changes, by item

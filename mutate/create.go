@@ -34,6 +34,10 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 		return nil, nil
 	}
 	after, err := c.post(ctx, true)
+	if fault.Is(err, fault.Terminating) {
+		return nil, c.fail(fault.Terminal, fault.Terminating, "create", "namespace %s is being deleted", c.Ref.Namespace).
+			WithHint("wait until it is gone and re-created, then create the Transaction again")
+	}
 	return after, c.wrap(err, "dry-run the creation of")
 }
 

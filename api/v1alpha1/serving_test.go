@@ -175,7 +175,7 @@ func TestStatusIsBounded(t *testing.T) {
 	}{
 		"an unknown phase": {
 			map[string]any{"phase": "Done"},
-			refusal{"status.phase", `Unsupported value: "Done": supported values: "Pending", "Preparing", "Prepared", "Committing", "Committed", "RollingBack", "RolledBack", "Failed"`},
+			refusal{"status.phase", `Unsupported value: "Done": supported values: "Pending", "Preparing", "Prepared", "Committing", "Committed", "RollingBack", "RolledBack", "Planned", "Failed"`},
 		},
 		"a long progress": {
 			map[string]any{"progress": strings.Repeat("1", 33)},

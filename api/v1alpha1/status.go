@@ -8,9 +8,9 @@ import (
 // TransactionStatus is what Janus has done so far.
 type TransactionStatus struct {
 	// phase sums up where the Transaction is: Pending, Preparing, Prepared,
-	// Committing, Committed, RollingBack, RolledBack or Failed. Committed,
-	// RolledBack and Failed are final; wait for status.completionTime to wait for
-	// any of them.
+	// Committing, Committed, RollingBack, RolledBack, Planned or Failed. Committed,
+	// RolledBack, Planned and Failed are final; wait for status.completionTime to
+	// wait for any of them.
 	//
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
@@ -123,9 +123,10 @@ type TransactionStatus struct {
 	Items []Item `json:"items,omitempty"`
 
 	// conditions are Validated, Locked, Succeeded, Ready, Reconciling, Stalled and
-	// RolledBack, and Suspended once the Transaction has been. Succeeded is Unknown
-	// while the Transaction runs. Ready is True once it has committed. Stalled is True
-	// when it has ended otherwise.
+	// RolledBack, and Suspended once the Transaction has been. Validated is True once
+	// every change that can be tried before the others has been. Succeeded is Unknown
+	// while the Transaction runs. Ready is True once it has committed, or is planned.
+	// Stalled is True when it has ended otherwise.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -136,7 +137,7 @@ type TransactionStatus struct {
 
 // Phase sums up where a Transaction is.
 //
-// +kubebuilder:validation:Enum=Pending;Preparing;Prepared;Committing;Committed;RollingBack;RolledBack;Failed
+// +kubebuilder:validation:Enum=Pending;Preparing;Prepared;Committing;Committed;RollingBack;RolledBack;Planned;Failed
 type Phase string
 
 const (
@@ -154,6 +155,9 @@ const (
 	PhaseRollingBack Phase = "RollingBack"
 	// PhaseRolledBack has compensated every change that landed. Final.
 	PhaseRolledBack Phase = "RolledBack"
+	// PhasePlanned has tried every change without effect, because spec.dryRun is
+	// set, and nothing stands in their way. Final.
+	PhasePlanned Phase = "Planned"
 	// PhaseFailed has ended before any change was made, or could not compensate
 	// every change that landed: status.items says which. Final, unless what
 	// stood in the way can heal: then it goes back to RollingBack, a bounded
@@ -163,7 +167,7 @@ const (
 
 // Terminal reports whether p is final.
 func (p Phase) Terminal() bool {
-	return p == PhaseCommitted || p == PhaseRolledBack || p == PhaseFailed
+	return p == PhaseCommitted || p == PhaseRolledBack || p == PhasePlanned || p == PhaseFailed
 }
 
 // RollbackRef names the objects that hold the before-images.
@@ -294,6 +298,11 @@ type Item struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
+
+	// plan is what the change would do, if spec.dryRun is set.
+	//
+	// +optional
+	Plan *Plan `json:"plan,omitempty"`
 }
 
 // OwnedFields are fields that a field manager owns.
@@ -405,13 +414,14 @@ const (
 
 // Condition types of a Transaction.
 const (
-	// ConditionValidated says whether the spec can be carried out.
+	// ConditionValidated says whether every change that can be tried before the others
+	// was accepted, before anything was done.
 	ConditionValidated = "Validated"
 	// ConditionLocked says whether all targets are locked.
 	ConditionLocked = "Locked"
 	// ConditionSucceeded is Unknown while the Transaction runs.
 	ConditionSucceeded = "Succeeded"
-	// ConditionReady is True once the Transaction has committed.
+	// ConditionReady is True once the Transaction has committed, or is planned.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while Janus works on the Transaction.
 	ConditionReconciling = "Reconciling"

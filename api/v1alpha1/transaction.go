@@ -40,6 +40,7 @@ type Transaction struct {
 	//
 	// +kubebuilder:validation:XValidation:rule="has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="(has(self.dryRun) && self.dryRun) == (has(oldSelf.dryRun) && oldSelf.dryRun)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which
@@ -158,6 +159,14 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// dryRun makes a plan and changes nothing: every change is tried without effect, no
+	// lock is taken, and the Transaction ends Planned if nothing stands in the way of
+	// its changes, else Failed. status.items[].plan says what each change would do.
+	// Create the same Transaction under another name and without dryRun to make them.
+	//
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
 
 	// suspend stops the Transaction where it is: the change or the compensation in
 	// hand is finished, no further one is begun, and the locks stay held. With false

@@ -230,7 +230,7 @@ func TestUnknownFieldsAreRefusedUnderStrictValidation(t *testing.T) {
 
 func TestSpecCannotBeChanged(t *testing.T) {
 	client := install(t).transactions(t)
-	tried := map[string]bool{"suspend": true, "cancel": true}
+	tried := map[string]bool{"suspend": true, "cancel": true, "dryRun": true}
 	for title, c := range map[string]struct {
 		field  string
 		change edit
@@ -271,11 +271,16 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"a time after its end that was not there": set(int64(60), "ttlSecondsAfterFinished"),
 		"a history that was not there":            set(int64(10), "revisionHistoryLimit"),
 		"a time after its end less":               func(o map[string]any) { delete(o["spec"].(map[string]any), "ttlSecondsAfterFinished") },
+		"a plan made of it":                       set(true, "dryRun"),
+		"carried out, which was a plan":           set(false, "dryRun"),
 	} {
 		t.Run(title, func(t *testing.T) {
 			var with []edit
-			if strings.HasSuffix(title, "less") {
+			switch {
+			case strings.HasSuffix(title, "less"):
 				with = append(with, set(int64(60), "ttlSecondsAfterFinished"))
+			case strings.HasSuffix(title, "was a plan"):
+				with = append(with, set(true, "dryRun"))
 			}
 			tx, err := create(t.Context(), client, transaction(with...))
 			require.NoError(t, err)

@@ -35,6 +35,7 @@ type workload struct {
 	Ends           api.Phase `json:"ends"`
 	ConflictPolicy string    `json:"conflictPolicy"`
 	OnDelete       string    `json:"onDelete"`
+	DryRun         bool      `json:"dryRun"`
 	// Rights is cluster if the ServiceAccount may do anything anywhere.
 	Rights string `json:"rights"`
 	// Discovery makes the faults meet what is read of kinds and their schemas too.
@@ -145,6 +146,9 @@ func (w workload) transaction(at place, name string, list []map[string]any) (*un
 	}
 	if w.OnDelete != "" {
 		spec["onDelete"] = w.OnDelete
+	}
+	if w.DryRun {
+		spec["dryRun"] = true
 	}
 	txn := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	txn.SetGroupVersionKind(api.Kind)

@@ -151,6 +151,7 @@ func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSp
 		limit := int32(1 + random.IntN(2))
 		spec.RevisionHistoryLimit = &limit
 	}
+	spec.DryRun = random.IntN(10) == 0
 	return spec
 }
 
@@ -190,7 +191,7 @@ func drawChange(random *rand.Rand, t thing, there map[thing]bool, n int) api.Cha
 }
 
 // small are the workloads of which every plan is run. Those whose names end in "back" are
-// taken back; the others commit.
+// taken back, that which is tried is planned; the others commit.
 func small() []scenario {
 	alpha, beta, delta, epsilon := pool[0], pool[1], pool[3], pool[4]
 	refused := thing{configMap, "refused"}.change(api.Create, old)
@@ -225,6 +226,7 @@ func small() []scenario {
 		one("chain-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"}), refused),
 		remembered(one("remembered", []thing{alpha}, alpha.change(api.Patch, news))),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
+		tried(one("tried", []thing{alpha, delta}, alpha.change(api.Patch, news), delta.change(api.Patch, news), beta.change(api.Create, news), alpha.change(api.Delete, nil))),
 	}
 }
 
@@ -237,10 +239,19 @@ func remembered(s scenario) scenario {
 	return s
 }
 
+// tried makes the Transaction of a small workload one that is to be tried only.
+func tried(s scenario) scenario {
+	s.transactions[0].DryRun = true
+	return s
+}
+
 // end is how a small workload ends if nothing happens.
 func (s scenario) end() api.Phase {
-	if strings.HasSuffix(s.name, "back") {
+	switch {
+	case strings.HasSuffix(s.name, "back"):
 		return api.PhaseRolledBack
+	case s.transactions[0].DryRun:
+		return api.PhasePlanned
 	}
 	return api.PhaseCommitted
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -20,17 +21,17 @@ type question struct {
 	verb, group, version, resource, namespace, name string
 }
 
-// mayDo gives what the ServiceAccount may not do of all that the items need. A no counts
+// mayDo gives what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time.
-func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target.Identity) []error {
+func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]engine.Problem, error) {
 	answers := map[question]bool{}
-	problems := denials(ctx, t, items, id, answers)
-	if len(problems) == 0 {
-		return nil
+	problems, err := denials(ctx, t, items, id, answers)
+	if err != nil || len(problems) == 0 {
+		return nil, err
 	}
 	if err := id.Ready(ctx); err != nil {
-		return []error{err}
+		return nil, err
 	}
 	maps.DeleteFunc(answers, func(_ question, yes bool) bool { return !yes })
 	return denials(ctx, t, items, id, answers)
@@ -41,12 +42,13 @@ func mayDo(ctx context.Context, t *api.Transaction, items []api.Item, id *target
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
 // object asked for by name. All refusals are reported.
-func denials(ctx context.Context, t *api.Transaction, items []api.Item, id *target.Identity, answers map[question]bool) []error {
-	var problems []error
-	for i, item := range items {
+func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Identity, answers map[question]bool) ([]engine.Problem, error) {
+	var problems []engine.Problem
+	for _, i := range items {
+		item := t.Status.Items[i]
 		ref, err := refOf(item)
 		if err != nil {
-			return append(problems, err)
+			return nil, err
 		}
 		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
 		if !ok {
@@ -60,17 +62,17 @@ func denials(ctx context.Context, t *api.Transaction, items []api.Item, id *targ
 			for _, verb := range need.verbs {
 				ok, err := allowed(ctx, id, ref, verb, answers)
 				if err != nil {
-					return append(problems, err)
+					return nil, err
 				}
 				if !ok {
-					problems = append(problems, fault.New(fault.Terminal, fault.AccessDenied, verb, ref.String(),
+					problems = append(problems, engine.Problem{Item: i, Err: fault.New(fault.Terminal, fault.AccessDenied, verb, ref.String(),
 						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
-						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource())))
+						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))})
 				}
 			}
 		}
 	}
-	return problems
+	return problems, nil
 }
 
 func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb string, answers map[question]bool) (bool, error) {

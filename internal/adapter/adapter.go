@@ -53,6 +53,7 @@ func Ports(p Parts) engine.Ports {
 		Locks:   &Locks{manager: p.Locks, late: late},
 		Planner: &Planner{
 			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
+			tried: newForecasts(p.Clock), locks: p.Locks,
 		},
 		History: &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own)},
 		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},

@@ -103,7 +103,7 @@ func validateAlone(t *testing.T, txn *api.Transaction) {
 		checkSaid(t, first(problems))
 		return
 	}
-	if err := fits(txn, txn.Status.Items); err != nil && fault.ReasonOf(err) != fault.TooLarge {
+	if err := fits(txn); err != nil && fault.ReasonOf(err) != fault.TooLarge {
 		t.Fatal(err)
 	}
 	if _, err := keysOf(txn); err != nil {

@@ -10,6 +10,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/snapshot"
 )
@@ -100,9 +101,13 @@ func keysOf(t *api.Transaction) ([]lockmgr.Key, error) {
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = lockmgr.Key{Group: ref.GVR.Group, Resource: ref.GVR.Resource, Kind: ref.GVK.Kind, Namespace: ref.Namespace, Name: ref.Name}
+		keys[i] = keyOf(ref)
 	}
 	return keys, nil
+}
+
+func keyOf(ref target.Ref) lockmgr.Key {
+	return lockmgr.Key{Group: ref.GVR.Group, Resource: ref.GVR.Resource, Kind: ref.GVK.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
 // holderOf identifies a Transaction as a holder. The uid makes a new Transaction

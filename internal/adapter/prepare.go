@@ -14,6 +14,7 @@ import (
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/lockmgr"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
 )
@@ -27,10 +28,13 @@ type Planner struct {
 	types    *openapi.Types
 	parallel int
 	late     latecomers
+	tried    *forecasts
+	locks    *lockmgr.Manager
 }
 
-// Prepare reads the targets, dry-runs their changes and saves the before-images. Several targets are worked on at once;
-// all that is wrong is reported together.
+// Prepare reads the targets, tries those of their changes that the pre-flight has not
+// tried on the same object, and saves the before-images. Several targets are worked on
+// at once; all that is wrong is reported together.
 func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (engine.Prepared, error) {
 	confirm := p.late.begin(t)
 	id, err := p.clients.As(ctx, accountOf(t))
@@ -40,11 +44,12 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	if err := samePerson(t, id); err != nil {
 		return engine.Prepared{}, err
 	}
+	known := p.tried.of(t.UID, id.UID)
 	records := make([]snapshot.Record, len(items))
 	prepared := make([]engine.PreparedItem, len(items))
 	problems := make([]error, len(items))
 	sideBySide(p.parallel, len(items), func(n int) {
-		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id)
+		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id, known)
 	})
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
@@ -79,37 +84,58 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 	return snapshot.Owner{Namespace: t.Namespace, Name: t.Name, UID: t.UID}
 }
 
-// captureItem reads the target of an item and tries its change.
-func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (snapshot.Record, engine.PreparedItem, error) {
-	spec := t.Spec.Changes[i]
-	content, err := contentOf(spec)
+// captureItem reads the target of an item and finds out what its change would do.
+func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, known *tries) (snapshot.Record, engine.PreparedItem, error) {
+	seen, err := p.look(ctx, t, i, id, known)
 	if err != nil {
 		return snapshot.Record{}, engine.PreparedItem{}, err
 	}
+	share := engine.ShareOf(len(t.Status.Items))
+	item := engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
+	record := snapshot.Record{Item: i, Type: string(t.Spec.Changes[i].Type), Target: seen.change.Ref, Before: seen.before, After: seen.forecast.After}
+	return record, item, nil
+}
+
+// seen is a target as it was read, and what a change would make of it.
+type seen struct {
+	change   mutate.Change
+	before   *unstructured.Unstructured
+	forecast mutate.Forecast
+}
+
+// look reads the target of an item, and tries its change, unless that was tried on the
+// target as it is.
+func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *target.Identity, known *tries) (seen, error) {
+	spec := t.Spec.Changes[i]
+	content, err := contentOf(spec)
+	if err != nil {
+		return seen{}, err
+	}
 	change, err := changeOf(t, i, content, id, p.store, p.types)
 	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, err
+		return seen{}, err
 	}
 	change = asked(change, t, i)
 	strategy, err := strategyFor(spec.Type, change)
 	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, err
+		return seen{}, err
 	}
 	before, err := mutate.Read(ctx, change)
 	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, explainDenied(ctx, id, change, []string{"get"}, err)
+		return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
 	}
 	if err := stillThere(t, i, change.Ref, before); err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, err
+		return seen{}, err
+	}
+	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok {
+		return seen{change, before, forecast}, nil
 	}
 	forecast, err := mutate.Foresee(ctx, strategy, change, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
-		return snapshot.Record{}, engine.PreparedItem{}, explainDenied(ctx, id, change, verbs, err)
+		return seen{}, explainDenied(ctx, id, change, verbs, err)
 	}
-	share := engine.ShareOf(len(t.Status.Items))
-	known := engine.PreparedItem{Taken: takenBy(change, forecast.Taken, share), Warnings: warningsFor(forecast.Warnings, share)}
-	return snapshot.Record{Item: i, Type: string(spec.Type), Target: change.Ref, Before: before, After: forecast.After}, known, nil
+	return seen{change, before, forecast}, nil
 }
 
 // stillThere makes sure that a target which an earlier item has changed is still that
@@ -139,6 +165,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 // would have are looked at too.
 func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) error {
 	p.images.forget(t.UID)
+	p.tried.forget(t.UID)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
 	if ref == nil {
 		return p.store.Sweep(ctx, owner, saves(t))

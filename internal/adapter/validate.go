@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -18,43 +17,6 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// Validate resolves every target, checks the changes against themselves, and asks
-// whether the ServiceAccount may make them and take them back. All that is wrong
-// is reported at once.
-func (p *Planner) Validate(ctx context.Context, t *api.Transaction) ([]api.Item, error) {
-	id, err := p.clients.As(ctx, accountOf(t))
-	if err != nil {
-		return nil, err
-	}
-	v := validation{planner: p, namespaces: map[string]bool{}, names: map[string]bool{}, txn: t}
-	items := make([]api.Item, len(t.Spec.Changes))
-	var problems []error
-	for i, change := range t.Spec.Changes {
-		item, err := v.item(i, change)
-		if err != nil {
-			problems = append(problems, err)
-		}
-		items[i] = item
-	}
-	for _, err := range problems {
-		// What could not be looked up now may be all that is wrong with the others: the kind
-		// of one target may be what another defines.
-		if class := fault.ClassOf(err); class == fault.Retryable || class == fault.Unknown {
-			return nil, err
-		}
-	}
-	if len(problems) == 0 {
-		problems = mayDo(ctx, t, items, id)
-	}
-	if err := fits(t, items); err != nil {
-		problems = append(problems, err)
-	}
-	if len(problems) > 0 {
-		return nil, first(problems)
-	}
-	return items, nil
-}
-
 // maxBytes is how large a Transaction may become, status included. The store of the
 // API server takes 1.5 MiB in one request and answers a larger one as if it were
 // broken; the rest is room for conditions and for what the server adds.
@@ -66,15 +28,13 @@ const maxBytes = 1_400_000
 const itemBytes = 450
 
 // fits refuses a Transaction whose status could not be written to the end.
-func fits(t *api.Transaction, items []api.Item) error {
-	whole := t.DeepCopy()
-	whole.Status.Items = items
-	encoded, err := json.Marshal(whole)
+func fits(t *api.Transaction) error {
+	encoded, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", describe(t), err)
 	}
 	size := len(encoded)
-	for _, item := range items {
+	for _, item := range t.Status.Items {
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
 	}
 	if size <= maxBytes {

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,12 +12,15 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/lockmgr"
 	"janus.io/janus/snapshot"
 )
 
@@ -43,7 +47,8 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	return &Planner{
 		resolver: target.NewResolver(mapper, kube.Discovery()),
 		clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
-		store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2,
+		store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newForecasts(clock.RealClock{}),
+		locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: "janus-system"}),
 	}, namespace
 }
 
@@ -89,8 +94,12 @@ func TestValidate(t *testing.T) {
 		{name: "a ServiceAccount that may not", spec: "{serviceAccountName: reader, changes: [" + patchMap + "]}", reason: fault.AccessDenied, says: "ServiceAccount " + namespace + "/reader may not"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			items, err := p.Validate(t.Context(), specOf(t, namespace, tt.spec))
+			found, err := p.Validate(t.Context(), specOf(t, namespace, tt.spec))
 			if tt.reason != "" {
+				if len(found.Problems) > 0 {
+					require.NoError(t, err)
+					err = found.Problems[0].Err
+				}
 				require.ErrorContains(t, err, tt.says)
 				assert.Equal(t, tt.reason, fault.ReasonOf(err))
 				assert.Equal(t, fault.Terminal, fault.ClassOf(err))
@@ -98,7 +107,7 @@ func TestValidate(t *testing.T) {
 			}
 			require.NoError(t, err)
 			var deferred []bool
-			for _, item := range items {
+			for _, item := range found.Items {
 				deferred = append(deferred, item.Deferred)
 				assert.Equal(t, api.ItemPending, item.State)
 				assert.NotEmpty(t, item.Name)
@@ -111,22 +120,43 @@ func TestValidate(t *testing.T) {
 
 func TestAllThatIsWrongIsReportedAtOnce(t *testing.T) {
 	p, namespace := newPlanner(t)
-	_, err := p.Validate(t.Context(), specOf(t, namespace, `
+	spec := specOf(t, namespace, `
 changes:
 - {target: {apiVersion: v1, kind: NoSuchKind, name: a}, type: Delete}
 - {target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Create}
 - {target: {apiVersion: v1, kind: ConfigMap, name: c}, type: Delete}
-`))
-	for _, part := range []string{"2 problems", "NoSuchKind a", "a Create needs content"} {
-		require.ErrorContains(t, err, part)
+- {target: {apiVersion: v1, kind: ConfigMap, name: d}, type: Patch, content: {data: {v: '2'}}}
+- {target: {apiVersion: v1, kind: ConfigMap, name: e}, type: Create, content: {daat: {v: '2'}}}
+- {target: {apiVersion: batch/v1, kind: Job, name: f}, type: Delete}
+`)
+	found, err := p.Validate(t.Context(), spec)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"0 KindNotFound", "1 Invalid", "3 NotFound", "4 Invalid", "5 Irreversible",
+	}, problemsOf(found))
+
+	spec.Spec.ServiceAccountName = "reader"
+	found, err = p.Validate(t.Context(), spec)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"0 KindNotFound", "1 Invalid", "2 AccessDenied", "2 AccessDenied", "2 AccessDenied", "2 AccessDenied", "3 AccessDenied", "3 AccessDenied", "3 AccessDenied",
+		"4 AccessDenied", "4 AccessDenied", "4 AccessDenied", "5 AccessDenied", "5 AccessDenied", "5 AccessDenied", "5 AccessDenied",
+	}, problemsOf(found))
+}
+
+// problemsOf writes down of which item there is a problem, and its reason.
+func problemsOf(found engine.Preflight) (out []string) {
+	for _, p := range found.Problems {
+		out = append(out, fmt.Sprint(p.Item, " ", fault.ReasonOf(p.Err)))
 	}
-	assert.Equal(t, fault.KindNotFound, fault.ReasonOf(err))
+	return out
 }
 
 func TestTheNamespaceOfATargetIsFilledIn(t *testing.T) {
 	p, namespace := newPlanner(t)
-	items, err := p.Validate(t.Context(), specOf(t, namespace, "changes: ["+patchMap+", {target: {apiVersion: v1, kind: Namespace, name: a}, type: Delete}]"))
+	found, err := p.Validate(t.Context(), specOf(t, namespace, "changes: ["+patchMap+", {target: {apiVersion: v1, kind: Namespace, name: a}, type: Delete}]"))
 	require.NoError(t, err)
+	items := found.Items
 	assert.Equal(t, namespace, items[0].Target.Namespace)
 	assert.Empty(t, items[1].Target.Namespace)
 	assert.Equal(t, []string{"0", "1"}, []string{items[0].Name, items[1].Name})

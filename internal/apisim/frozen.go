@@ -32,5 +32,8 @@ func frozenSpec(k *kind, obj, old content) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child(name), now, message))
 		}
 	}
+	if (is["dryRun"] == true) != (was["dryRun"] == true) {
+		errs = append(errs, field.Invalid(at, field.OmitValueType{}, message))
+	}
 	return errs
 }

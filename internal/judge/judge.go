@@ -33,6 +33,7 @@ func Judge(e Evidence) []Breach {
 	c.judgeWhole()
 	for _, r := range c.runs {
 		c.judgeIntent(r)
+		c.judgeDryRun(r)
 		if !r.tampered {
 			c.judgePhases(r)
 			c.judgeHandOver(r)

@@ -12,8 +12,8 @@ const MaxRecoveries = 3
 // The legal moves, written down apart from those of the engine.
 var (
 	phaseMoves = map[api.Phase][]api.Phase{
-		"":                   {api.PhasePending, api.PhasePreparing, api.PhaseFailed},
-		api.PhasePending:     {api.PhasePreparing, api.PhaseFailed},
+		"":                   {api.PhasePending, api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
+		api.PhasePending:     {api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
 		api.PhasePreparing:   {api.PhasePrepared, api.PhaseFailed},
 		api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
 		api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
@@ -33,6 +33,7 @@ var (
 	endings = map[api.Phase][]api.ItemState{
 		api.PhaseCommitted:  {api.ItemCommitted},
 		api.PhaseRolledBack: {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending},
+		api.PhasePlanned:    {api.ItemPending},
 		api.PhaseFailed:     {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemUnresolved},
 	}
 )

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+var (
+	errMissing = fault.New(fault.Terminal, fault.NotFound, "patch", "ConfigMap shop/a", "it does not exist").WithHint("make it with a Create")
+	errDenied  = fault.New(fault.Terminal, fault.AccessDenied, "patch", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
+	// twoProblems are of different kinds.
+	twoProblems = []Problem{{0, errMissing}, {2, errDenied}}
+)
+
+// preflights are what happens before anything is taken for a Transaction.
+var preflights = []scenario{
+	{"two changes cannot be made", []string{"a", "b", "c"}, func(w *world) { w.problems = twoProblems }, api.PhaseFailed},
+	{"a change cannot be made", []string{"a", "b"}, func(w *world) { w.problems = []Problem{{1, errRefused}} }, api.PhaseFailed},
+	{"it is not known of one change whether it can be made, and another cannot", []string{"a", "b", "c"}, func(w *world) {
+		w.problems = []Problem{{0, errBusy}, {2, errDenied}}
+	}, api.PhaseFailed},
+	{"a change cannot be made and the record of that is lost", []string{"a", "b"}, func(w *world) {
+		w.problems = []Problem{{1, errRefused}}
+		w.replies["checkpoint"] = []reply{{err: errLost}}
+	}, api.PhaseFailed},
+	{"a plan is made", []string{"a", "b", "c"}, dry(func(*world) {}), api.PhasePlanned},
+	{"a plan of two changes of one object", []string{"a1", "b", "a2"}, dry(func(*world) {}), api.PhasePlanned},
+	{"a plan of changes that cannot be made", []string{"a", "b", "c"}, dry(func(w *world) { w.problems = twoProblems }), api.PhaseFailed},
+	{"the server is busy when a plan is made", []string{"a"}, dry(func(w *world) {
+		w.replies["validate"] = []reply{{err: errBusy}, {err: errLost}}
+	}), api.PhasePlanned},
+	{"the record of a plan is lost", []string{"a"}, dry(func(w *world) {
+		w.replies["checkpoint"] = []reply{{err: errLost}}
+	}), api.PhasePlanned},
+	{"the answer to the record of a plan is lost", []string{"a"}, dry(func(w *world) {
+		w.replies["checkpoint"] = []reply{{err: errLost, lost: true}}
+	}), api.PhasePlanned},
+	{"a plan cannot be made in time", []string{"a"}, dry(func(w *world) {
+		w.stored.Spec.Timeout = ptr(api.Duration("3s"))
+		w.refuse["validate"] = errBusy
+	}), api.PhaseFailed},
+	{"a plan is cancelled", []string{"a"}, dry(func(w *world) { w.stored.Spec.Cancel = api.CancelStop }), api.PhaseFailed},
+	{"a plan goes some time after it was made", []string{"a"}, dry(func(w *world) {
+		w.stored.Spec.TTLSecondsAfterFinished = ptr(int32(60))
+	}), ""},
+	{"a plan is deleted before it is made", []string{"a"}, dry(func(w *world) {
+		w.stored.Finalizers = []string{"somebody.else/finalizer"}
+		w.delete()
+		w.after["-- abandoned"] = func() { w.gone, w.stored = w.stored, nil }
+	}), ""},
+}
+
+// dry makes a scenario one of a Transaction that is to be tried only.
+func dry(set func(*world)) func(*world) {
+	return func(w *world) {
+		w.stored.Spec.DryRun = true
+		set(w)
+	}
+}
+
+// Whatever happens, nothing is taken for a Transaction that is to be tried only.
+func TestAPlanTakesNothing(t *testing.T) {
+	for _, s := range preflights {
+		w := newWorld(t, s.items...)
+		s.set(w)
+		dry := w.stored.Spec.DryRun
+		w.run()
+		for _, line := range w.lines {
+			for _, taken := range []string{"add the finalizer", "lock", "save", "do "} {
+				assert.False(t, dry && strings.HasPrefix(line, taken), "%s:\n%s", s.name, w.transcript())
+			}
+		}
+	}
+}
+
+func TestAPlanIsMadeOnceItIsNotSuspendedAnyMore(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.DryRun, w.stored.Spec.Suspend = true, true
+	w.run()
+	assert.Equal(t, api.PhasePending, phaseOf(w))
+	assert.NotNil(t, w.stored.Status.SuspendTime)
+	assert.Empty(t, w.stored.Finalizers)
+	w.resume()
+	w.run()
+	assert.Equal(t, api.PhasePlanned, phaseOf(w))
+	oracle(t, w)
+}
+
+func TestAPlanThatIsMadeStaysAsItIs(t *testing.T) {
+	for _, edit := range []func(*world){
+		(*world).suspend, (*world).resume,
+		func(w *world) { w.cancel(api.CancelRollback) },
+		func(w *world) { w.cancel(api.CancelStop) },
+	} {
+		w := newWorld(t, "a")
+		w.stored.Spec.DryRun = true
+		w.run()
+		edit(w)
+		w.run()
+		assert.Equal(t, api.PhasePlanned, phaseOf(w))
+		assert.Equal(t, w.stored.Generation, w.stored.Status.ObservedGeneration, "it was looked at since")
+		oracle(t, w)
+	}
+}
+
+func TestAllProblemsAreReportedByItem(t *testing.T) {
+	w := newWorld(t, "a", "b", "c")
+	again := fault.New(fault.Terminal, fault.AccessDenied, "get", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
+	w.problems = append(twoProblems[:2:2], Problem{2, again})
+	w.run()
+	items, failed := w.stored.Status.Items, w.stored.Status.FailedItem
+	assert.Equal(t, "a", failed)
+	assert.Equal(t, []string{fault.NotFound, "", fault.AccessDenied}, []string{items[0].Reason, items[1].Reason, items[2].Reason})
+	assert.Empty(t, items[1].Message)
+	assert.Equal(t, errDenied.Error()+"; "+again.Error(), items[2].Message)
+	validated := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated)
+	assert.Equal(t, metav1.ConditionFalse, validated.Status)
+	assert.Equal(t, "ValidationFailed", validated.Reason)
+	assert.Contains(t, validated.Message, "3 problems with 2 of 3 changes (a, c): item a: patch ConfigMap shop/a: it does not exist")
+
+	w = newWorld(t, "a", "b", "c")
+	w.problems = []Problem{{0, errDenied}, {2, again}}
+	w.run()
+	assert.Equal(t, fault.AccessDenied, meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated).Reason)
+}
+
+// The names and messages of a thousand items do not fit into a message.
+func TestManyProblemsAreBounded(t *testing.T) {
+	items := make([]api.Item, 1000)
+	var problems []Problem
+	for i := range items {
+		items[i].Name = fmt.Sprintf("item-%d", i)
+		problems = append(problems, Problem{i, errors.New(strings.Repeat("long ", 1000))}, Problem{i, errDenied})
+	}
+	complain(items, problems)
+	total := 0
+	for _, item := range items {
+		total += len(item.Message)
+	}
+	assert.LessOrEqual(t, total, reportBytes)
+	cause := sumUp(items, problems)
+	assert.LessOrEqual(t, len(cause.Message), fault.MaxMessage)
+	assert.Contains(t, cause.Message, "2000 problems with 1000 of 1000 changes (item-0, item-1, ")
+	assert.Contains(t, cause.Message, "item-19 and 980 more): ")
+	assert.Equal(t, fault.AccessDenied, cause.Reason, "what may heal counts only beside what will not")
+}
+
+// Validated is True as soon as everything was tried, before the locks are held.
+func TestWhatWasTriedIsOnRecordBeforeTheLocksAreHeld(t *testing.T) {
+	w := newWorld(t, "a1", "b", "a2")
+	w.locks["b"] = "another Transaction"
+	_, _ = w.once()
+	conditions := w.stored.Status.Conditions
+	validated := meta.FindStatusCondition(conditions, api.ConditionValidated)
+	assert.Equal(t, metav1.ConditionTrue, validated.Status)
+	assert.Contains(t, validated.Message, "2 of 3 changes were tried without effect, and accepted; deferred: item a2 (item a1 changes it first)")
+	require.False(t, meta.IsStatusConditionTrue(conditions, api.ConditionLocked))
+}

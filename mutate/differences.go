@@ -1,0 +1,72 @@
+package mutate
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// What is shown instead of the values of a sensitive object. It is the same for every
+// value, so that nothing can be told from it.
+const (
+	maskBefore = "*** (before)"
+	maskAfter  = "*** (after)"
+)
+
+// identity are the fields that say which object it is. Every change agrees with its
+// target there.
+var identity = []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace"}
+
+// Differences lists, fit to be shown, the fields that the change gives another value:
+// Before is the one that they have, Now the one that they get. Either of the objects may
+// be nil.
+func (c Change) Differences(ctx context.Context, before, after *unstructured.Unstructured) ([]fault.Field, error) {
+	images, err := c.images(ctx, before, unmarked(after), nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []fault.Field
+	for _, d := range images.Differences() {
+		if slices.Contains(identity, d.Path) {
+			continue
+		}
+		field := fault.Field{Path: c.path(d.Path), Before: c.disclosed(d.Before, maskBefore), Now: c.disclosed(d.After, maskAfter)}
+		if c.Sensitive && len(out) > 0 && out[len(out)-1].Path == field.Path {
+			continue // fields of one list, whose items are not told apart
+		}
+		out = append(out, field)
+	}
+	return out, nil
+}
+
+// disclosed is a value as it may be shown; empty for none.
+func (c Change) disclosed(v any, mask string) string {
+	switch {
+	case v == nil:
+		return ""
+	case c.Sensitive:
+		return mask
+	case v == (snapshot.Null{}):
+		return "null"
+	default:
+		return shown(v)
+	}
+}
+
+// unmarked is an object without the marker, which says whose it is and nothing else.
+func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if obj == nil || obj.GetAnnotations()[MarkerAnnotation] == "" {
+		return obj
+	}
+	out := obj.DeepCopy()
+	annotations := out.GetAnnotations()
+	if delete(annotations, MarkerAnnotation); len(annotations) == 0 {
+		annotations = nil
+	}
+	out.SetAnnotations(annotations)
+	return out
+}

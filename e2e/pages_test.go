@@ -23,6 +23,16 @@ func TestThePageAboutSuspendingIsAsItIs(t *testing.T) {
 	e.NothingLeft("release")
 }
 
+// TestThePageAboutPlansIsAsItIs runs docs/plan.md.
+func TestThePageAboutPlansIsAsItIs(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Start()
+	runPage(t, e, "plan.md")
+	e.NothingLeft("release-plan")
+	e.NothingLeft("wrong")
+}
+
 // runPage types the commands of a page of the documentation, and compares what is printed
 // with what the page says.
 func runPage(t *testing.T, e *janustest.Env, page string) {

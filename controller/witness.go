@@ -64,7 +64,9 @@ func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
 		}
 		// Why an item was rejected, or is refused before anything is done, is told with the
 		// phase.
-		if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected && item.State != api.ItemPending {
+		if item.State == api.ItemSkipped && old.State != item.State {
+			w.event(after, reasonSkipped, "item "+item.Name+": "+item.Message)
+		} else if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected && item.State != api.ItemPending {
 			action := "RollBack"
 			if item.State == api.ItemCommitted {
 				action = "HandOver"
@@ -76,6 +78,9 @@ func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
 		w.warn(after, reasonWarned, "Prepare", fmt.Sprintf("%d warnings (see status.items[].warnings): %s", len(warnings), strings.Join(warnings, "; ")))
 	}
 }
+
+// reasonSkipped is that of the event about a change that is not made.
+const reasonSkipped = "Skipped"
 
 // reasonWarned is that of the event about changes that are hard to take back.
 const reasonWarned = "HardToTakeBack"

@@ -13,30 +13,32 @@ func uid(s string) types.UID { return types.UID(s) }
 
 // begin records the first intent.
 func (s *saga) begin(ctx context.Context) error {
-	return s.record(ctx, 0, func(status *api.TransactionStatus) error {
+	return s.record(ctx, func(status *api.TransactionStatus) error {
 		return movePhase(status, api.PhaseCommitting)
 	})
 }
 
-// open records the intent of an item that the checkpoint before did not open.
-func (s *saga) open(ctx context.Context, i int) error {
-	return s.record(ctx, i, func(*api.TransactionStatus) error { return nil })
+// open records an intent that the checkpoint before did not open.
+func (s *saga) open(ctx context.Context) error {
+	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// record writes a checkpoint that also opens the intent of item next, if there
+// record writes a checkpoint that also opens the intent of the next item, if there
 // is one and its before-image is saved. That is what makes the price of an item
 // one status write.
-func (s *saga) record(ctx context.Context, next int, change func(*api.TransactionStatus) error) error {
+func (s *saga) record(ctx context.Context, change func(*api.TransactionStatus) error) error {
 	opened := -1
+	plan := scheduleOf(s.txn)
 	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if err := change(status); err != nil {
 			return err
 		}
-		if next < len(status.Items) && status.Items[next].State == api.ItemPrepared && !suspended(s.txn) {
-			opened = next
-			return moveItem(&status.Items[next], api.ItemCommitting)
+		next := plan.next(status.Items)
+		if next < 0 || status.Items[next].State != api.ItemPrepared || suspended(s.txn) {
+			return nil
 		}
-		return nil
+		opened = next
+		return moveItem(&status.Items[next], api.ItemCommitting)
 	})
 	if err != nil {
 		return err
@@ -45,11 +47,20 @@ func (s *saga) record(ctx context.Context, next int, change func(*api.Transactio
 	return nil
 }
 
-// capture takes the before-image of an item whose target an earlier item has
-// changed by now.
+// capture takes the before-image of an item that could not be prepared before: an
+// earlier item has changed its target by now, or it is only now known to be wanted.
 func (s *saga) capture(ctx context.Context, i int) error {
 	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, i, err)
+	}
+	if s.txn.Spec.Changes[i].When != "" {
+		wanted, err := s.Gates.Admits(ctx, s.txn, i)
+		if err != nil {
+			return s.turnOr(ctx, i, err)
+		}
+		if !wanted {
+			return s.skip(ctx, i)
+		}
 	}
 	s.setLoose(true)
 	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i}, s.doubt)
@@ -57,7 +68,7 @@ func (s *saga) capture(ctx context.Context, i int) error {
 		return s.turnOr(ctx, i, err)
 	}
 	s.know(func(m *memory) { m.images = saved.Ref })
-	err = s.record(ctx, i, func(status *api.TransactionStatus) error {
+	err = s.record(ctx, func(status *api.TransactionStatus) error {
 		return recordImages(status, []int{i}, saved)
 	})
 	if err == nil {
@@ -171,7 +182,10 @@ func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 
 // committed records item i as done and opens the intent of the next.
 func (s *saga) committed(ctx context.Context, i int) error {
-	return s.record(ctx, i+1, func(status *api.TransactionStatus) error {
+	return s.record(ctx, func(status *api.TransactionStatus) error {
+		if gated(s.txn.Spec.Changes[i]) {
+			status.Items[i].WaitStartTime = s.now()
+		}
 		return moveItem(&status.Items[i], api.ItemCommitted)
 	})
 }

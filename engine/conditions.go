@@ -33,20 +33,23 @@ const (
 // is there for readers: progress, failed item, duration and conditions.
 func summarize(t *api.Transaction, now time.Time) {
 	status := &t.Status
-	committed := 0
+	committed, wanted := 0, len(t.Spec.Changes)
 	for i := range status.Items {
-		if status.Items[i].Committed {
+		switch {
+		case status.Items[i].Committed:
 			committed++
+		case status.Items[i].State == api.ItemSkipped:
+			wanted--
 		}
 	}
-	status.Progress = fmt.Sprintf("%d/%d", committed, len(t.Spec.Changes))
+	status.Progress = fmt.Sprintf("%d/%d", committed, wanted)
 	if status.CompletionTime != nil && status.StartTime != nil {
 		status.Duration = length(status.CompletionTime.Sub(status.StartTime.Time))
 	}
 	if accepted(t) && t.Generation != status.ObservedGeneration && Unchanged(t) {
 		status.ObservedGeneration = t.Generation
 	}
-	for _, c := range conditions(status, len(t.Spec.Changes)) {
+	for _, c := range conditions(status, wanted) {
 		setCondition(status, t.Generation, now, c)
 	}
 	for _, c := range suspension(status) {
@@ -124,7 +127,7 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 	reason, cause := causeOnRecord(status)
 	switch status.Phase {
 	case api.PhaseCommitted:
-		done := fmt.Sprintf("all %d changes are in effect", total)
+		done := fmt.Sprintf("all %d changes are in effect", total) + skippedOf(status)
 		return []condition{
 			{api.ConditionLocked, no, reasonReleased, "all locks are released"},
 			{api.ConditionSucceeded, yes, string(status.Phase), done},
@@ -213,6 +216,20 @@ func running(status *api.TransactionStatus) []condition {
 		out = append(out, condition{api.ConditionValidated, yes, reasonPassed, "every change that can be tried was accepted"})
 	}
 	return out
+}
+
+// skippedOf says what was skipped, if anything was.
+func skippedOf(status *api.TransactionStatus) string {
+	var names []string
+	for i := range status.Items {
+		if status.Items[i].State == api.ItemSkipped {
+			names = append(names, status.Items[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fault.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
 }
 
 func unresolvedItems(status *api.TransactionStatus) []string {

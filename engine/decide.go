@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -20,6 +21,7 @@ const (
 	Prepare    Verb = "Prepare"    // lock, read, save before-images
 	Begin      Verb = "Begin"      // record the first intent
 	Capture    Verb = "Capture"    // prepare an item whose target an earlier item changed
+	Look       Verb = "Look"       // see whether what is in effect is ready
 	Open       Verb = "Open"       // record the intent of an item
 	Do         Verb = "Do"         // make a change whose intent was just recorded
 	Resolve    Verb = "Resolve"    // observe an open intent, then do or record
@@ -100,7 +102,7 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 	switch {
 	case status.Phase.Terminal():
 		return decideEnded(t, now, policy)
-	case status.Phase == api.PhaseCommitting && allCommitted(t):
+	case status.Phase == api.PhaseCommitting && nothingLeft(t):
 		return Action{Verb: Finish}
 	case status.SuspendTime != nil && !suspended(t):
 		return Action{Verb: Resume}
@@ -131,30 +133,35 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 }
 
 func decideCommitting(t *api.Transaction, fresh int) Action {
-	for i := range t.Status.Items {
-		switch state := t.Status.Items[i].State; {
-		case state == api.ItemCommitted:
+	plan := scheduleOf(t)
+	for _, i := range plan.order {
+		switch t.Status.Items[i].State {
+		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:
 			continue
-		case state == api.ItemCommitting && fresh == i:
-			return Action{Verb: Do, Item: i}
-		case state == api.ItemCommitting:
-			return Action{Verb: Resolve, Item: i}
-		case suspended(t):
-			return standStill(t)
-		case state == api.ItemPending:
-			return Action{Verb: Capture, Item: i}
-		case state == api.ItemPrepared:
-			return Action{Verb: Open, Item: i}
-		default:
-			return Action{Verb: Resolve, Item: i}
+		case api.ItemCommitting:
+			if fresh == i {
+				return Action{Verb: Do, Item: i}
+			}
 		}
+		return Action{Verb: Resolve, Item: i}
 	}
-	return Action{Verb: Finish}
+	if suspended(t) {
+		return standStill(t)
+	}
+	i := plan.next(t.Status.Items)
+	switch {
+	case i < 0:
+		return Action{Verb: Look}
+	case t.Status.Items[i].State == api.ItemPending:
+		return Action{Verb: Capture, Item: i}
+	default:
+		return Action{Verb: Open, Item: i}
+	}
 }
 
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction) Action {
-	for i := len(t.Status.Items) - 1; i >= 0; i-- {
+	for _, i := range slices.Backward(scheduleOf(t).order) {
 		switch state := t.Status.Items[i].State; {
 		case state == api.ItemCommitting:
 			return Action{Verb: Settle, Item: i}
@@ -244,9 +251,10 @@ func stopWith(t *api.Transaction, cause Cause) Action {
 	return Action{Verb: Fail, Cause: cause}
 }
 
-func allCommitted(t *api.Transaction) bool {
+// nothingLeft reports whether every change is made and ready, or skipped.
+func nothingLeft(t *api.Transaction) bool {
 	for i := range t.Status.Items {
-		if t.Status.Items[i].State != api.ItemCommitted {
+		if !done(&t.Status.Items[i]) {
 			return false
 		}
 	}

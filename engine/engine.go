@@ -33,6 +33,7 @@ type Ports struct {
 	Planner Planner
 	Changes Changes
 	History History
+	Gates   Gates
 	Witness Witness
 }
 
@@ -115,7 +116,9 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 	case Capture:
 		return s.capture(ctx, a.Item)
 	case Open:
-		return s.open(ctx, a.Item)
+		return s.open(ctx)
+	case Look:
+		return s.look(ctx)
 	case Do:
 		return s.do(ctx, a.Item)
 	case Resolve:

@@ -50,7 +50,7 @@ func FuzzStored(f *testing.F) {
 			checkDecided(t, txn, a)
 		}
 		summarize(txn, start)
-		early(txn.Status.Items)
+		early(txn)
 		waitingFor(txn)
 		lighten(&txn.Status)
 		if _, err := json.Marshal(txn); err != nil {

@@ -120,14 +120,14 @@ func enumerate(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Later tells, of each item, whether its change can be tried only once an earlier change
-// of the same object is in effect.
-func Later(items []api.Item) []bool {
-	out := make([]bool, len(items))
+// Later tells, of each item, whether its change can be tried only when its turn comes: an
+// earlier one changes the same object, or it is not known before whether it is wanted.
+func Later(t *api.Transaction) []bool {
+	out := make([]bool, len(t.Status.Items))
 	for i := range out {
 		out[i] = true
 	}
-	for _, i := range early(items) {
+	for _, i := range early(t) {
 		out[i] = false
 	}
 	return out

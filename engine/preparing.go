@@ -47,7 +47,7 @@ func (s *saga) prepare(ctx context.Context) error {
 	if err := s.confirm(ctx, false); err != nil {
 		return err
 	}
-	items := early(s.txn.Status.Items)
+	items := early(s.txn)
 	var saved Prepared
 	err = s.whileKeepingLocks(ctx, func() (err error) {
 		saved, err = s.Planner.Prepare(ctx, s.txn, items, s.doubt)
@@ -104,14 +104,19 @@ func recordImages(status *api.TransactionStatus, items []int, saved Prepared) er
 }
 
 // early lists the items whose before-image can be taken before anything is
-// changed: all but those whose target an earlier item changes too. Their
-// before-image is what the earlier item leaves, and is taken then.
-func early(items []api.Item) []int {
+// changed: all but those whose target an earlier item changes too, and those of which
+// it is not known yet whether they are wanted. The before-image of the former is what the
+// earlier item leaves, and is taken then.
+func early(t *api.Transaction) []int {
 	seen := map[api.Target]bool{}
 	var out []int
-	for i := range items {
-		key := identity(items[i].Target)
-		if !seen[key] {
+	for i := range t.Status.Items {
+		item := &t.Status.Items[i]
+		if item.State == api.ItemSkipped {
+			continue
+		}
+		key := identity(item.Target)
+		if !seen[key] && (i >= len(t.Spec.Changes) || t.Spec.Changes[i].When == "") {
 			out = append(out, i)
 		}
 		seen[key] = true

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -117,7 +118,7 @@ func (s *saga) takenBack(ctx context.Context, i int, undone Undone) error {
 		if err := moveItem(item, api.ItemRolledBack); err != nil {
 			return err
 		}
-		return s.openNextUndo(status, i)
+		return s.openNextUndo(status)
 	})
 }
 
@@ -150,11 +151,11 @@ func (s *saga) mayOverwrite(i int, err error) bool {
 
 // openNextUndo records the intent of the next compensation in the checkpoint of
 // the one before.
-func (s *saga) openNextUndo(status *api.TransactionStatus, before int) error {
+func (s *saga) openNextUndo(status *api.TransactionStatus) error {
 	if suspended(s.txn) || s.txn.Spec.Cancel == api.CancelStop {
 		return nil
 	}
-	for i := before - 1; i >= 0; i-- {
+	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
 		switch status.Items[i].State {
 		case api.ItemCommitted:
 			return moveItem(&status.Items[i], api.ItemRollingBack)
@@ -205,7 +206,7 @@ func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*a
 		if status.FailedItem == "" {
 			status.FailedItem = item.Name
 		}
-		return s.openNextUndo(status, i)
+		return s.openNextUndo(status)
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 
 // itemMoves is every legal change of an item's state.
 var itemMoves = map[api.ItemState][]api.ItemState{
-	api.ItemPending:     {api.ItemPrepared},
-	api.ItemPrepared:    {api.ItemCommitting},
+	api.ItemPending:     {api.ItemPrepared, api.ItemSkipped},
+	api.ItemPrepared:    {api.ItemCommitting, api.ItemSkipped},
 	api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
 	api.ItemCommitted:   {api.ItemRollingBack, api.ItemUnresolved},
 	api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
@@ -49,7 +49,7 @@ func takeUp(item *api.Item) error {
 // SetItemState sets the state of an item and the booleans that follow from it.
 func SetItemState(item *api.Item, state api.ItemState) {
 	item.State = state
-	item.Prepared = state != api.ItemPending
+	item.Prepared = state != api.ItemPending && state != api.ItemSkipped
 	item.Committed = state == api.ItemCommitted || state == api.ItemRollingBack || state == api.ItemUnresolved
 	item.RolledBack = state == api.ItemRolledBack
 }

@@ -14,7 +14,7 @@ import (
 var (
 	allStates = []api.ItemState{
 		api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted,
-		api.ItemRejected, api.ItemRollingBack, api.ItemRolledBack, api.ItemUnresolved,
+		api.ItemRejected, api.ItemRollingBack, api.ItemRolledBack, api.ItemUnresolved, api.ItemSkipped,
 	}
 	allPhases = []api.Phase{
 		"", api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting,
@@ -41,7 +41,7 @@ func TestAnItemMovesOnlyAsTheTableSays(t *testing.T) {
 			assert.Equal(t, was, item, "a refused move changes nothing")
 		}
 	}
-	assert.Equal(t, 10, moves, "a new move needs a reason, and scenarios")
+	assert.Equal(t, 12, moves, "a new move needs a reason, and scenarios")
 }
 
 func TestAPhaseMovesOnlyAsTheTableSays(t *testing.T) {
@@ -67,7 +67,7 @@ func TestEveryStateAndPhaseIsReachable(t *testing.T) {
 
 // What is final can be left only where the design says so.
 func TestWhatIsFinalStays(t *testing.T) {
-	for _, state := range []api.ItemState{api.ItemRejected, api.ItemRolledBack} {
+	for _, state := range []api.ItemState{api.ItemRejected, api.ItemRolledBack, api.ItemSkipped} {
 		assert.Empty(t, itemMoves[state], "%s", state)
 	}
 	for _, phase := range []api.Phase{api.PhaseCommitted, api.PhaseRolledBack, api.PhasePlanned} {
@@ -112,7 +112,7 @@ func TestTheBooleansFollowAnItemOnEveryLegalWalk(t *testing.T) {
 				t.Fatalf("%s is both in effect and taken back", item.State)
 			case item.Committed && !sent, item.RolledBack && !sent:
 				t.Fatalf("%s without an intent before it", item.State)
-			case !item.Prepared:
+			case item.Prepared == (item.State == api.ItemSkipped):
 				t.Fatalf("%s without a before-image", item.State)
 			case item.State == api.ItemRejected && done:
 				t.Fatal("an item in effect was written off")

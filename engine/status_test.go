@@ -135,6 +135,7 @@ func consistent(item *api.Item) error {
 		api.ItemRollingBack: {true, true, false},
 		api.ItemRolledBack:  {true, false, true},
 		api.ItemUnresolved:  {true, true, false},
+		api.ItemSkipped:     {false, false, false},
 	}
 	want, known := meaning[item.State]
 	if got := (booleans{item.Prepared, item.Committed, item.RolledBack}); !known || got != want {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -65,7 +66,12 @@ func (s *saga) rest(ctx context.Context) (time.Duration, error) {
 func (s *saga) resume(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if status.StartTime != nil {
-			status.SuspendedSeconds += int64(max(0, s.clock.Since(status.SuspendTime.Time)) / time.Second)
+			rest := max(0, s.clock.Since(status.SuspendTime.Time)).Truncate(time.Second)
+			status.SuspendedSeconds += int64(rest / time.Second)
+			for _, i := range waiting(status.Items) {
+				later := metav1.NewTime(status.Items[i].WaitStartTime.Add(rest))
+				status.Items[i].WaitStartTime = &later
+			}
 		}
 		if status.Phase == api.PhaseRollingBack {
 			status.RollbackStartTime = s.now()

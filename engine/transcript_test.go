@@ -172,7 +172,7 @@ func refuseB(w *world) { w.refuse["do b"] = errRefused }
 func ptr[T any](v T) *T { return &v }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -222,6 +222,10 @@ func oracle(t reporter, w *world) {
 		}
 		inEffect := w.dos[name] - w.undos[name]
 		switch {
+		case item.State == api.ItemSkipped:
+			if w.dos[name] > 0 {
+				t.Errorf("item %s is skipped, and was made:\n%s", name, w.transcript())
+			}
 		case phase == api.PhaseCommitted && inEffect != 1, phase == api.PhaseRolledBack && inEffect != 0, phase == api.PhasePlanned && inEffect != 0:
 			t.Errorf("%s, but item %s is in effect %d times:\n%s", phase, name, inEffect, w.transcript())
 		case phase == api.PhaseFailed && item.State != api.ItemUnresolved && inEffect != 0:

@@ -184,7 +184,9 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found Prefligh
 			items = append(items, item)
 		}
 		found = Preflight{Items: items, Problems: p.problems}
-		for i, later := range Later(items) {
+		shown := t.DeepCopy()
+		shown.Status.Items = items
+		for i, later := range Later(shown) {
 			if later {
 				found.Deferred = append(found.Deferred, Deferral{i, "item a1 changes it first"})
 			}
@@ -236,6 +238,7 @@ func (c changes) Do(_ context.Context, in Intent) error {
 		if c.targets[target] != c.images[name] {
 			return "", fault.New(fault.Conflict, fault.Drifted, "patch", Describe(in.Item().Target), "somebody has written it")
 		}
+		c.mayBeMade(in)
 		c.targets[target] = wrote(name)
 		c.dos[name]++
 		return "do " + name, nil
@@ -268,6 +271,7 @@ func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
 	return Undone{}, c.call("undo "+name, func() (string, error) {
 		switch c.targets[target] {
 		case wrote(name), "going":
+			c.mayBeTakenBack(in)
 			c.targets[target] = c.images[name]
 			c.undos[name]++
 			return "undo " + name, nil
@@ -275,6 +279,53 @@ func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
 			return "undo " + name + " (it is undone)", nil
 		}
 		return "", fault.New(fault.Conflict, fault.Drifted, "restore", Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
+	})
+}
+
+// mayBeMade checks that what a change depends on is done.
+func (c changes) mayBeMade(in Intent) {
+	for _, name := range in.Change().DependsOn {
+		_, waits := c.unready[name]
+		inEffect := c.dos[name] > c.undos[name]
+		if skipped := c.itemNamed(name).State == api.ItemSkipped; skipped || !inEffect || waits {
+			c.t.Errorf("%s is made although %s is not done (in effect: %t, awaited: %t, skipped: %t):\n%s",
+				in.Change().Name, name, inEffect, waits, skipped, c.transcript())
+		}
+	}
+}
+
+// mayBeTakenBack checks that nothing which depends on a change is in effect any more.
+func (c changes) mayBeTakenBack(in Intent) {
+	for _, other := range c.stored.Spec.Changes {
+		if slices.Contains(other.DependsOn, in.Item().Name) && c.dos[other.Name] > c.undos[other.Name] && c.itemNamed(other.Name).State != api.ItemUnresolved {
+			c.t.Errorf("%s is taken back before %s, which depends on it:\n%s", in.Change().Name, other.Name, c.transcript())
+		}
+	}
+}
+
+func (c changes) itemNamed(name string) api.Item {
+	return c.stored.Status.Items[indexOf(c.stored.Status.Items, name)]
+}
+
+// gates say what the world says of an item.
+type gates struct{ *world }
+
+func (g gates) Admits(_ context.Context, t *api.Transaction, i int) (wanted bool, err error) {
+	name := t.Spec.Changes[i].Name
+	return wanted, g.call("ask for "+name, func() (string, error) {
+		wanted = !g.unasked[name]
+		return fmt.Sprintf("ask for %s: %t", name, wanted), nil
+	})
+}
+
+func (g gates) Ready(_ context.Context, t *api.Transaction, i int) (found Readiness, err error) {
+	name := t.Spec.Changes[i].Name
+	return found, g.call("look at "+name, func() (string, error) {
+		var waits bool
+		if found, waits = g.unready[name]; !waits {
+			found.Ready = true
+		}
+		return fmt.Sprintf("look at %s: ready=%t failed=%t", name, found.Ready, found.Failed), nil
 	})
 }
 

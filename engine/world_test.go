@@ -50,6 +50,8 @@ type world struct {
 	replies  map[string][]reply            // what happens instead, once each, by call
 	nth      func(n int, who string) reply // what happens to the n-th call; may be nil
 	after    map[string]func()             // what happens after a line, once, by prefix
+	unready  map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
+	unasked  map[string]bool               // items of which when is false
 
 	calls   int
 	dos     map[string]int // effective changes, by item
@@ -87,6 +89,7 @@ func newWorld(t reporter, names ...string) *world {
 	w := &world{
 		t: t, clock: clocktesting.NewFakeClock(start),
 		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
+		unready: map[string]Readiness{}, unasked: map[string]bool{},
 		refuse: map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
 		dos: map[string]int{}, undos: map[string]int{},
 	}
@@ -118,7 +121,7 @@ func transaction(names ...string) *api.Transaction {
 
 // restart makes a new Engine, as a new process would.
 func (w *world) restart() {
-	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, History: history{w}, Witness: witness{w}}, w.clock, testPolicy)
+	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Witness: witness{w}}, w.clock, testPolicy)
 }
 
 // run does what the controller does until the Transaction has nothing left to do.

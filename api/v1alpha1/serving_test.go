@@ -190,7 +190,7 @@ func TestStatusIsBounded(t *testing.T) {
 				"name": "0", "state": "Undone", "prepared": true, "committed": false, "rolledBack": false,
 				"target": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "x"},
 			}}},
-			refusal{"status.items[0].state", `Unsupported value: "Undone": supported values: "Pending", "Prepared", "Committing", "Committed", "Rejected", "RollingBack", "RolledBack", "Unresolved"`},
+			refusal{"status.items[0].state", `Unsupported value: "Undone": supported values: "Pending", "Prepared", "Committing", "Committed", "Rejected", "RollingBack", "RolledBack", "Unresolved", "Skipped"`},
 		},
 	} {
 		t.Run(title, func(t *testing.T) {

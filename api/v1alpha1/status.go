@@ -214,7 +214,8 @@ type Item struct {
 	// Committing: its change may have been sent. Committed: its change is in
 	// effect. Rejected: its change was refused and is not in effect. RollingBack:
 	// its compensation may have been sent. RolledBack: its change has been taken
-	// back. Unresolved: it could not be taken back; message says why.
+	// back. Unresolved: it could not be taken back; message says why. Skipped: it is
+	// not made; reason and message say why.
 	State ItemState `json:"state"`
 
 	// prepared is true once the before-image is saved.
@@ -225,6 +226,17 @@ type Item struct {
 
 	// rolledBack is true once the change has been taken back.
 	RolledBack bool `json:"rolledBack"`
+
+	// waitStartTime is since when the change is in effect, if it has readyWhen or
+	// goneWhen.
+	//
+	// +optional
+	WaitStartTime *metav1.Time `json:"waitStartTime,omitempty"`
+
+	// readyTime is when readyWhen or goneWhen was found to hold.
+	//
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
 	// unsettled is true for an Unresolved item of which it is not known whether its
 	// change is in effect: what stood in the way of taking it back stood in the way of
@@ -390,7 +402,7 @@ type BeforeImage struct {
 
 // ItemState is where an item is.
 //
-// +kubebuilder:validation:Enum=Pending;Prepared;Committing;Committed;Rejected;RollingBack;RolledBack;Unresolved
+// +kubebuilder:validation:Enum=Pending;Prepared;Committing;Committed;Rejected;RollingBack;RolledBack;Unresolved;Skipped
 type ItemState string
 
 const (
@@ -410,6 +422,9 @@ const (
 	ItemRolledBack ItemState = "RolledBack"
 	// ItemUnresolved could not be taken back.
 	ItemUnresolved ItemState = "Unresolved"
+	// ItemSkipped is not made, because of its when, its activation, or a change that it
+	// depends on.
+	ItemSkipped ItemState = "Skipped"
 )
 
 // Condition types of a Transaction.

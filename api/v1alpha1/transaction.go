@@ -41,6 +41,7 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="(has(self.dryRun) && self.dryRun) == (has(oldSelf.dryRun) && oldSelf.dryRun)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.parallelism) == has(oldSelf.parallelism)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which
@@ -83,9 +84,10 @@ type TransactionSpec struct {
 	// test of uniqueness whose cost grows with the list and not with its square,
 	// and so the only one within the API server's budget for 1000 changes.
 
-	// changes are made in the order of this list and compensated in the reverse
-	// order. A Delete is the change that is hardest to take back: last is best.
-	// One Transaction has at most 1000 changes, and no two of them may have the
+	// changes are made in the order of this list, each when the one before it is done,
+	// and compensated in the reverse order. If any of them has dependsOn, that gives
+	// the order instead. A Delete is the change that is hardest to take back: last is
+	// best. One Transaction has at most 1000 changes, and no two of them may have the
 	// same name.
 	//
 	// +kubebuilder:validation:MinItems=1
@@ -168,6 +170,16 @@ type TransactionSpec struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
+	// parallelism is how many changes may be under way at once if changes have
+	// dependsOn: made, and not yet ready in the sense of readyWhen and goneWhen.
+	// Requests are sent one after the other. The default is 10.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	Parallelism *int32 `json:"parallelism,omitempty"`
+
 	// suspend stops the Transaction where it is: the change or the compensation in
 	// hand is finished, no further one is begun, and the locks stay held. With false
 	// again it goes on, and the time between does not count towards timeout. A
@@ -238,6 +250,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) : has(self.content)",message="content is demanded for Create, Update and Patch, and has no meaning for Delete"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
 // +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || self.type != 'Create'",message="acceptLoss has no meaning for Create, which can always be taken back"
 type Change struct {
 	// name identifies the change in status, events and logs; unique within the
@@ -291,6 +304,48 @@ type Change struct {
 	//
 	// +optional
 	AcceptLoss bool `json:"acceptLoss,omitempty"`
+
+	// dependsOn names the changes that must be done before this one is begun: made,
+	// and ready if they have readyWhen or goneWhen. A change is taken back before
+	// those that it depends on, and skipped if one of them is. Once any change has
+	// dependsOn the list is no order any more, but for changes of the same object and
+	// for objects of a kind or namespace that an earlier change creates.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	DependsOn []string `json:"dependsOn,omitempty"`
+
+	// when is a CEL expression that is asked before the change is made; if it is false
+	// the change is skipped. object is the target, and objects has the targets of
+	// other changes by their name, such as objects.database; what does not exist is
+	// null. An expression that cannot be evaluated ends the Transaction.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	When string `json:"when,omitempty"`
+
+	// readyWhen says when a Create, Update or Patch is done. Without it that is so once
+	// the API server has accepted it.
+	//
+	// +optional
+	ReadyWhen *ReadyWhen `json:"readyWhen,omitempty"`
+
+	// goneWhen says when a Delete is done. Without it that is so once no object with
+	// the uid of the target is left.
+	//
+	// +optional
+	GoneWhen *GoneWhen `json:"goneWhen,omitempty"`
+
+	// activation makes the change only if the cluster serves a kind when the
+	// Transaction begins. Otherwise the change is skipped, and its target may be of a
+	// kind that nobody knows.
+	//
+	// +optional
+	Activation *Activation `json:"activation,omitempty"`
 }
 
 // Propagation says what a Delete does with the objects that its target owns.

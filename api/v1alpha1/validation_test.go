@@ -19,6 +19,8 @@ const (
 	contentRule     = "content is demanded for Create, Update and Patch, and has no meaning for Delete"
 	forceRule       = "force has a meaning for Patch alone"
 	propagationRule = "propagationPolicy has a meaning for Delete alone"
+	gateRule        = "goneWhen has a meaning for Delete alone, and readyWhen for the others"
+	readyRule       = "needs either status or expression"
 	lossRule        = "acceptLoss has no meaning for Create, which can always be taken back"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
@@ -64,6 +66,13 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"a Delete that orphans":                 transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Orphan", "propagationPolicy"), inChange(true, "acceptLoss")),
 		"1000 changes with the longest names":   transaction(changes(1000)),
 		"a name that is another one's position": transaction(changes(2), inChange("0", "name")),
+		"changes that depend on each other":     transaction(changes(2), inChange([]any{name(1)}, "dependsOn"), set(int64(1000), "parallelism")),
+		"a change with all its conditions": transaction(
+			inChange("object != null", "when"), inChange(map[string]any{"status": "Ready", "timeout": "168h"}, "readyWhen"),
+			inChange(map[string]any{"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor"}, "activation")),
+		"a change that is ready by an expression": transaction(inChange(map[string]any{"expression": "object.data.x == 'y'"}, "readyWhen")),
+		"a Delete that waits for more": transaction(inChange("Delete", "type"), dropInChange("content"),
+			inChange(map[string]any{"expression": "object == null", "timeout": "1s"}, "goneWhen")),
 	} {
 		t.Run(title, func(t *testing.T) {
 			_, err := create(t.Context(), client, tx)
@@ -123,6 +132,34 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"a Create that accepts a loss": {
 			transaction(inChange(true, "acceptLoss")),
 			[]refusal{{"spec.changes[0]", "Invalid value: " + lossRule}},
+		},
+		"a Delete with readyWhen": {
+			transaction(inChange("Delete", "type"), dropInChange("content"), inChange(map[string]any{"status": "Ready"}, "readyWhen")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + gateRule}},
+		},
+		"a Patch with goneWhen": {
+			transaction(inChange("Patch", "type"), inChange(map[string]any{"expression": "object == null"}, "goneWhen")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + gateRule}},
+		},
+		"a readyWhen with nothing in it": {
+			transaction(inChange(map[string]any{"timeout": "1m"}, "readyWhen")),
+			[]refusal{{"spec.changes[0].readyWhen", "Invalid value: " + readyRule}},
+		},
+		"a readyWhen with too much in it": {
+			transaction(inChange(map[string]any{"status": "Ready", "expression": "true"}, "readyWhen")),
+			[]refusal{{"spec.changes[0].readyWhen", "Invalid value: " + readyRule}},
+		},
+		"a readyWhen that never ends": {
+			transaction(inChange(map[string]any{"status": "Ready", "timeout": "169h"}, "readyWhen")),
+			[]refusal{{"spec.changes[0].readyWhen.timeout", `Invalid value: "169h": ` + timeoutRule}},
+		},
+		"one dependency twice": {
+			transaction(changes(2), inChange([]any{name(1), name(1)}, "dependsOn")),
+			[]refusal{{"spec.changes[0].dependsOn[1]", fmt.Sprintf("Duplicate value: %q", name(1))}},
+		},
+		"no parallelism at all": {
+			transaction(set(int64(0), "parallelism")),
+			[]refusal{{"spec.parallelism", "Invalid value: 0: spec.parallelism in body should be greater than or equal to 1"}},
 		},
 		"an unknown propagationPolicy": {
 			transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Cascade", "propagationPolicy")),
@@ -248,6 +285,8 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"a field more deep in content":     {"changes", inChange("round", "content", "data", "shape")},
 		"a field less deep in content":     {"changes", dropInChange("content", "metadata", "labels", "tier")},
 		"the type of a value in content":   {"changes", inChange(int64(1), "content", "data", "colour")},
+		"another parallelism":              {"parallelism", set(int64(3), "parallelism")},
+		"another dependency":               {"changes", inChange([]any{name(1)}, "dependsOn")},
 		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
 		"a longer history":                 {"revisionHistoryLimit", set(int64(11), "revisionHistoryLimit")},
 		"with suspend": {"timeout", func(o map[string]any) {
@@ -257,7 +296,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set(int64(2), "parallelism")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
@@ -267,24 +306,36 @@ func TestSpecCannotBeChanged(t *testing.T) {
 			assert.Contains(t, found[0].message, immutableRule)
 		})
 	}
-	for title, change := range map[string]edit{
-		"a time after its end that was not there": set(int64(60), "ttlSecondsAfterFinished"),
-		"a history that was not there":            set(int64(10), "revisionHistoryLimit"),
-		"a time after its end less":               func(o map[string]any) { delete(o["spec"].(map[string]any), "ttlSecondsAfterFinished") },
-		"a plan made of it":                       set(true, "dryRun"),
-		"carried out, which was a plan":           set(false, "dryRun"),
+	for _, field := range []string{"ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism"} {
+		add, drop := set(int64(60), field), drop(field)
+		for title, c := range map[string]struct {
+			with   []edit
+			change edit
+		}{
+			field + " that was not there": {nil, add},
+			field + " less":               {[]edit{add}, drop},
+		} {
+			t.Run(title, func(t *testing.T) {
+				tx, err := create(t.Context(), client, transaction(c.with...))
+				require.NoError(t, err)
+				c.change(tx.Object)
+				_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+				assert.Equal(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, refusals(t, err))
+			})
+		}
+	}
+	for title, c := range map[string]struct {
+		with   []edit
+		change edit
+	}{
+		"a plan made of it":              {nil, set(true, "dryRun")},
+		"carried out, which was a plan":  {[]edit{set(true, "dryRun")}, set(false, "dryRun")},
+		"carried out, which was planned": {[]edit{set(true, "dryRun")}, drop("dryRun")},
 	} {
 		t.Run(title, func(t *testing.T) {
-			var with []edit
-			switch {
-			case strings.HasSuffix(title, "less"):
-				with = append(with, set(int64(60), "ttlSecondsAfterFinished"))
-			case strings.HasSuffix(title, "was a plan"):
-				with = append(with, set(true, "dryRun"))
-			}
-			tx, err := create(t.Context(), client, transaction(with...))
+			tx, err := create(t.Context(), client, transaction(c.with...))
 			require.NoError(t, err)
-			change(tx.Object)
+			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
 			assert.Equal(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, refusals(t, err))
 		})

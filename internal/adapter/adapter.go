@@ -48,6 +48,7 @@ func Ports(p Parts) engine.Ports {
 	}
 	shared := newImages()
 	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
+	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel}
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   &Locks{manager: p.Locks, late: late},
@@ -56,6 +57,7 @@ func Ports(p Parts) engine.Ports {
 			tried: newForecasts(p.Clock), locks: p.Locks,
 		},
 		History: &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own)},
-		Changes: &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel},
+		Changes: changes,
+		Gates:   &Gates{changes},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
@@ -44,7 +44,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Ref: ref, Content: content, Deferred: ref.Deferred,
 		Manager:   managerOf(t.UID, i),
 		Family:    familyOf(t.UID),
-		Last:      i == len(t.Status.Items)-1,
+		Last:      engine.IsLast(t, i),
 		Type:      func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
 		Marker:    string(t.UID) + "." + strconv.Itoa(i),
 		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
@@ -72,7 +72,7 @@ func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
 	c.Unforced = change.Force != nil && !*change.Force
 	c.AcceptLoss = change.AcceptLoss
 	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
-	c.Tail = !slices.ContainsFunc(t.Spec.Changes[i+1:], func(later api.Change) bool { return later.Type != api.Delete })
+	c.Tail = engine.IsTail(t, i)
 	return c
 }
 

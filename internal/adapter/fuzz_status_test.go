@@ -34,7 +34,7 @@ func FuzzEditedStatus(f *testing.F) {
 			return
 		}
 		c := &Changes{images: newImages()}
-		if _, err := keysOf(txn); err != nil {
+		if _, _, err := keysOf(txn); err != nil {
 			return
 		}
 		chains, err := chainsOf(txn)

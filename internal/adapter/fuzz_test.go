@@ -106,7 +106,7 @@ func validateAlone(t *testing.T, txn *api.Transaction) {
 	if err := fits(txn); err != nil && fault.ReasonOf(err) != fault.TooLarge {
 		t.Fatal(err)
 	}
-	if _, err := keysOf(txn); err != nil {
+	if _, _, err := keysOf(txn); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := chainsOf(txn); err != nil {

@@ -52,6 +52,9 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 	byTarget := map[target.Key]chain{}
 	var order []target.Key
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+		if t.Status.Items[i].State == api.ItemSkipped {
+			continue
+		}
 		ref, err := refOf(t.Status.Items[i])
 		if err != nil {
 			return nil, err

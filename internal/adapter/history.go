@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
@@ -58,7 +59,15 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 	if t.Status.RollbackRef != nil {
 		out.Images = *t.Status.RollbackRef
 	}
-	for i, item := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+	order, err := engine.Order(t)
+	if err != nil {
+		return out, err
+	}
+	for _, i := range order {
+		if i >= len(t.Status.Items) || t.Status.Items[i].State == api.ItemSkipped {
+			continue
+		}
+		item := t.Status.Items[i]
 		set, err := h.setBy(t.Spec.Changes[i])
 		if err != nil {
 			return out, fault.New(fault.Terminal, fault.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)

@@ -30,7 +30,7 @@ func (l *Locks) taker(t *api.Transaction, lost func()) lockmgr.Holder {
 
 // Acquire takes the locks of all targets.
 func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([]string, error) {
-	keys, err := keysOf(t)
+	keys, items, err := keysOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +42,9 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([
 	for _, lock := range locks {
 		names[lock.Key] = lock.String()
 	}
-	out := make([]string, len(keys))
-	for i, key := range keys {
-		out[i] = names[key]
+	out := make([]string, len(t.Status.Items))
+	for n, key := range keys {
+		out[items[n]] = names[key]
 	}
 	return out, nil
 }
@@ -52,14 +52,14 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([
 // Keep renews what needs renewing. While the locks are being taken it renews
 // those that are held.
 func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error {
-	keys, err := keysOf(t)
+	keys, items, err := keysOf(t)
 	if err != nil {
 		return err
 	}
 	var locks []lockmgr.Lock
 	seen := map[lockmgr.Key]bool{}
-	for i, key := range keys {
-		lease := t.Status.Items[i].LockLease
+	for n, key := range keys {
+		lease := t.Status.Items[items[n]].LockLease
 		if lease == "" || seen[key] {
 			continue
 		}
@@ -79,7 +79,7 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error
 
 // Release gives back every lock, recorded or not.
 func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
-	keys, err := keysOf(t)
+	keys, _, err := keysOf(t)
 	if err != nil {
 		return err
 	}
@@ -94,16 +94,21 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 // Distrust forgets which locks are held.
 func (l *Locks) Distrust(t *api.Transaction) { l.manager.Distrust(holderOf(t).Identity) }
 
-func keysOf(t *api.Transaction) ([]lockmgr.Key, error) {
-	keys := make([]lockmgr.Key, len(t.Status.Items))
+// keysOf gives the keys of what is to be locked, and which item each is of. A target that
+// was skipped before anything was locked is not.
+func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
+		if item.State == api.ItemSkipped && item.LockLease == "" {
+			continue
+		}
 		ref, err := refOf(item)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		keys[i] = keyOf(ref)
+		keys = append(keys, keyOf(ref))
+		items = append(items, i)
 	}
-	return keys, nil
+	return keys, items, nil
 }
 
 func keyOf(ref target.Ref) lockmgr.Key {

@@ -53,8 +53,7 @@ func (k kin) Owner(ctx context.Context, reference metav1.OwnerReference) (types.
 
 // Deleted tells from the status alone: it has the uid of every target.
 func (k kin) Deleted(uid types.UID) bool {
-	for j := range k.txn.Status.Items[:k.item] {
-		item := k.txn.Status.Items[j]
+	for j, item := range k.txn.Status.Items {
 		if k.deletes(j) && item.Before.UID == uid && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
 			return true
 		}
@@ -72,7 +71,7 @@ func (k kin) deletes(j int) bool {
 // runs.
 func (k kin) Dependents(ctx context.Context, uid types.UID) ([]mutate.Dependent, error) {
 	var out []mutate.Dependent
-	for j := k.item + 1; j < len(k.txn.Status.Items); j++ {
+	for j := range k.txn.Status.Items {
 		state := k.txn.Status.Items[j].State
 		if !k.deletes(j) || state != api.ItemRolledBack && state != api.ItemUnresolved {
 			continue

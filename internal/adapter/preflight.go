@@ -62,10 +62,14 @@ func (f *preflight) note(found []engine.Problem) {
 // resolve finds the resource of each target, and checks the changes against themselves.
 func (f *preflight) resolve(context.Context) ([]engine.Problem, error) {
 	v := validation{planner: f.planner, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn}
+	order, err := engine.Order(f.txn)
+	if err != nil {
+		return nil, err
+	}
 	items := make([]api.Item, len(f.txn.Spec.Changes))
 	var problems []engine.Problem
-	for i, change := range f.txn.Spec.Changes {
-		item, err := v.item(i, change)
+	for _, i := range order {
+		item, err := v.item(i, f.txn.Spec.Changes[i])
 		if err != nil {
 			problems = append(problems, engine.Problem{Item: i, Err: err})
 		}
@@ -79,7 +83,7 @@ func (f *preflight) resolve(context.Context) ([]engine.Problem, error) {
 			return nil, p.Err
 		}
 	}
-	return problems, nil
+	return problems, engine.SkipDependents(f.txn, items)
 }
 
 // fit makes sure that the status can be written to the end. If it cannot, it cannot hold
@@ -101,11 +105,11 @@ func (f *preflight) mayDo(ctx context.Context) ([]engine.Problem, error) {
 	return mayDo(ctx, f.txn, f.sound(), f.id)
 }
 
-// sound lists the items that nothing was found wrong with so far.
+// sound lists the items that are to be made, and that nothing was found wrong with so far.
 func (f *preflight) sound() []int {
 	var out []int
 	for i, wrong := range f.wrong {
-		if !wrong {
+		if !wrong && f.txn.Status.Items[i].State != api.ItemSkipped {
 			out = append(out, i)
 		}
 	}

@@ -146,7 +146,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 		if err != nil {
 			return err
 		}
-		if earlier.Key() != ref.Key() {
+		if earlier.Key() != ref.Key() || t.Status.Items[j].State == api.ItemSkipped {
 			continue
 		}
 		kind, before := t.Spec.Changes[j].Type, t.Status.Items[j].Before
@@ -180,14 +180,14 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) er
 }
 
 // saves is how often before-images of a Transaction may have been saved: once for all
-// items, once more for each whose target an earlier item changes, and once more by a
-// process that was late.
+// items, once more for each whose target an earlier item changes or that has to be
+// wanted first, and once more by a process that was late.
 func saves(t *api.Transaction) int {
 	targets := map[target.Key]bool{}
 	n := 2
-	for _, item := range t.Status.Items {
+	for i, item := range t.Status.Items {
 		ref, err := refOf(item)
-		if err != nil || targets[ref.Key()] {
+		if err != nil || targets[ref.Key()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" {
 			n++
 		}
 		targets[ref.Key()] = true

@@ -63,8 +63,10 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 func (f *preflight) waits() []string {
 	items := f.txn.Status.Items
 	out := make([]string, len(items))
-	for i, later := range engine.Later(items) {
+	for i, later := range engine.Later(f.txn) {
 		switch {
+		case later && f.before(i) == "":
+			out[i] = "its when is asked when its turn comes"
 		case later:
 			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), engine.Describe(items[i].Target))
 		case items[i].Deferred && f.txn.Spec.Changes[i].Type == api.Create:

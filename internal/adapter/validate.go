@@ -3,7 +3,6 @@ package adapter
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
@@ -89,7 +88,7 @@ type validation struct {
 }
 
 func (v *validation) item(i int, change api.Change) (api.Item, error) {
-	item := api.Item{Name: nameOf(i, change), Target: change.Target}
+	item := api.Item{Name: engine.ChangeName(i, change), Target: change.Target}
 	engine.SetItemState(&item, api.ItemPending)
 	if v.names[item.Name] {
 		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
@@ -99,6 +98,19 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	if wrong := legal.IsPathSegmentName(change.Target.Name); change.Target.Name == "" || len(wrong) > 0 {
 		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
+	}
+	if change.Activation != nil {
+		served, err := v.planner.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+		if err != nil {
+			return item, err
+		}
+		if !served {
+			return item, engine.Skip(&item, engine.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
+				engine.Describe(item.Target), change.Activation.Kind, change.Activation.APIVersion))
+		}
+	}
+	if err := checkGates(v.txn, change); err != nil {
+		return item, err
 	}
 	ref, err := v.planner.resolver.Resolve(target.Spec(change.Target), v.txn.Namespace, v.planned)
 	if err != nil {
@@ -163,11 +175,4 @@ func checkContent(change api.Change, t api.Target) (map[string]any, error) {
 		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
 	}
 	return content, contradiction(content, t)
-}
-
-func nameOf(i int, change api.Change) string {
-	if change.Name != "" {
-		return change.Name
-	}
-	return strconv.Itoa(i)
 }

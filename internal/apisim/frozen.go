@@ -1,10 +1,10 @@
 package apisim
 
-import (
-	"slices"
+import "k8s.io/apimachinery/pkg/util/validation/field"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
+// mayBeAbsent are the fields that have no default, and a rule of their own that they stay
+// absent. A default would make them present.
+var mayBeAbsent = map[string]bool{"ttlSecondsAfterFinished": true, "revisionHistoryLimit": true, "parallelism": true}
 
 // frozenSpec are the rules in CEL that are modelled: those of the Transaction, by which
 // all fields of its spec but two stay as they are.
@@ -15,15 +15,13 @@ func frozenSpec(k *kind, obj, old content) field.ErrorList {
 		return nil
 	}
 	const message = "spec is immutable but for suspend and cancel: create another Transaction instead"
-	// A default would make one of the others present.
-	optional := []string{"ttlSecondsAfterFinished", "revisionHistoryLimit"}
 	at := field.NewPath("spec")
 	var errs field.ErrorList
-	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", optional[0], optional[1]} {
+	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", "ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism"} {
 		now, has := is[name]
 		before, had := was[name]
 		switch {
-		case slices.Contains(optional, name) && has != had:
+		case has != had && mayBeAbsent[name]:
 			errs = append(errs, field.Invalid(at, field.OmitValueType{}, message))
 		case !has || !had || equal(now, before):
 		case name == "changes":

@@ -66,6 +66,15 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 	return ref, nil
 }
 
+// Serves reports whether the cluster serves a kind.
+func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
+	_, err := r.Resolve(Spec{APIVersion: apiVersion, Kind: kind}, "", nil)
+	if fault.Is(err, fault.KindNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // ResolveOwner finds the resource of an owner of an object in a namespace. An
 // owner is in the same namespace or cluster-scoped.
 func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (Ref, error) {

@@ -1,0 +1,77 @@
+package v1alpha1
+
+// ReadyWhen says when a change is not only in effect but has done its work, such as
+// when the Pods of a Deployment are available.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.status) != has(self.expression)",message="needs either status or expression"
+type ReadyWhen struct {
+	// status is Ready: the target says by its own status that it is, by the rules
+	// that kubectl and other tools share (kstatus). What it says that it cannot
+	// become, such as a Deployment beyond its progressDeadlineSeconds, fails at once.
+	//
+	// +optional
+	Status ReadyStatus `json:"status,omitempty"`
+
+	// expression is a CEL expression that is true once the target is ready. object is
+	// the target, and objects has the targets of other changes by their name, such as
+	// objects.database; what does not exist is null. While a field that it asks for
+	// is not there, the target is not ready.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Expression string `json:"expression,omitempty"`
+
+	// timeout is how long to wait, as a duration such as 90s or 5m, counted from
+	// when the change was made. When it is over everything is taken back. Without it
+	// only spec.timeout ends the wait. At least 1s, at most 168h.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	Timeout *Duration `json:"timeout,omitempty"`
+}
+
+// GoneWhen says when a Delete has done its work.
+type GoneWhen struct {
+	// expression is a CEL expression that is true once what was deleted is gone as
+	// far as it needs to be. It is asked from when no object with the uid of the target
+	// is left. object is null, or an object of the same name that somebody has made
+	// since, and objects has the targets of other changes by their name.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Expression string `json:"expression"`
+
+	// timeout is how long to wait, as a duration such as 90s or 5m, counted from
+	// when the target was gone. When it is over everything is taken back. Without it
+	// only spec.timeout ends the wait. At least 1s, at most 168h.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	Timeout *Duration `json:"timeout,omitempty"`
+}
+
+// ReadyStatus is a status to wait for.
+//
+// +kubebuilder:validation:Enum=Ready
+type ReadyStatus string
+
+// StatusReady is what kstatus calls Current.
+const StatusReady ReadyStatus = "Ready"
+
+// Activation names a kind that a cluster may have or not.
+type Activation struct {
+	// apiVersion is the group and version of the kind, such as monitoring.coreos.com/v1.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	APIVersion string `json:"apiVersion"`
+
+	// kind is the kind, such as ServiceMonitor.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
+	Kind string `json:"kind"`
+}

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// needs makes a change of a world depend on others.
+func (w *world) needs(name string, on ...string) {
+	for i := range w.stored.Spec.Changes {
+		if w.stored.Spec.Changes[i].Name == name {
+			w.stored.Spec.Changes[i].DependsOn = on
+		}
+	}
+}
+
+// waitsFor gives a change a gate, which the world says what of.
+func (w *world) waitsFor(name string, timeout api.Duration) {
+	c := &w.stored.Spec.Changes[slices.IndexFunc(w.stored.Spec.Changes, func(c api.Change) bool { return c.Name == name })]
+	c.ReadyWhen = &api.ReadyWhen{Status: api.StatusReady, Timeout: &timeout}
+	w.unready[name] = Readiness{Message: "ConfigMap shop/" + name + " is InProgress: 1 of 2"}
+}
+
+func (w *world) onlyWhen(name string, holds bool) {
+	c := &w.stored.Spec.Changes[slices.IndexFunc(w.stored.Spec.Changes, func(c api.Change) bool { return c.Name == name })]
+	c.When = "object != null"
+	w.unasked[name] = !holds
+}
+
+// diamond has d depend on b and c, and both on a; the list has them the other way round.
+func diamond(w *world) {
+	w.needs("d", "b", "c")
+	w.needs("b", "a")
+	w.needs("c", "a")
+}
+
+var turned = []string{"d", "c", "b", "a"}
+
+var branching = []scenario{
+	{"dependsOn gives the order", turned, diamond, api.PhaseCommitted},
+	{"the last of a diamond is refused", turned, func(w *world) {
+		diamond(w)
+		w.refuse["do d"] = errRefused
+	}, api.PhaseRolledBack},
+	{"a branch goes on while another is waited for", turned, func(w *world) {
+		diamond(w)
+		w.waitsFor("c", "1m")
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "c") }
+	}, api.PhaseCommitted},
+	{"a branch waits while another is waited for", turned, func(w *world) {
+		diamond(w)
+		w.stored.Spec.Parallelism = ptr(int32(1))
+		w.waitsFor("c", "1m")
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "c") }
+	}, api.PhaseCommitted},
+	{"a list waits for what is not ready", []string{"a", "b"}, func(w *world) {
+		w.waitsFor("a", "1m")
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "a") }
+	}, api.PhaseCommitted},
+	{"the last change is waited for", []string{"a", "b"}, func(w *world) {
+		w.waitsFor("b", "1m")
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "b") }
+	}, api.PhaseCommitted},
+	{"a change is not ready in time", []string{"a", "b"}, func(w *world) { w.waitsFor("b", "3s") }, api.PhaseRolledBack},
+	{"a change cannot become ready", []string{"a", "b", "c"}, func(w *world) {
+		w.waitsFor("b", "1m")
+		w.after["-- looks again in 1s"] = func() {
+			w.unready["b"] = Readiness{Failed: true, Message: "ConfigMap shop/b is Failed: crashed"}
+		}
+	}, api.PhaseRolledBack},
+	{"it is suspended while a change is waited for", []string{"a", "b"}, func(w *world) {
+		w.waitsFor("a", "5s")
+		w.after["-- looks again in 1s"] = func() { w.suspend() }
+		w.after["-- looks again in 1m15s"] = func() { w.resume() }
+		w.after["checkpoint 8"] = func() { delete(w.unready, "a") }
+	}, api.PhaseCommitted},
+	{"a change is skipped", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", false) }, api.PhaseCommitted},
+	{"a change is wanted", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", true) }, api.PhaseCommitted},
+	{"it cannot be told whether a change is wanted", []string{"a", "b", "c"}, func(w *world) {
+		w.onlyWhen("b", true)
+		w.refuse["ask for b"] = fault.New(fault.Terminal, fault.Invalid, "evaluate when of", "ConfigMap shop/b", "no such key: x")
+	}, api.PhaseRolledBack},
+	{"what depends on a skipped change is skipped", append(slices.Clone(turned), "e"), func(w *world) {
+		diamond(w)
+		w.onlyWhen("b", false)
+		w.refuse["do e"] = errRefused
+	}, api.PhaseRolledBack},
+	{"all changes are skipped", []string{"a", "b"}, func(w *world) {
+		w.needs("b", "a")
+		w.onlyWhen("a", false)
+	}, api.PhaseCommitted},
+}
+
+// Whatever a process does not live to do, the order holds: the world checks it.
+func TestACrashInABranchChangesNothingAboutTheEnd(t *testing.T) {
+	for _, s := range branching {
+		t.Run(s.name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				w := newWorld(t, s.items...)
+				s.set(w)
+				// After a crash time has passed: what waits for a certain moment is not to be missed.
+				w.nth = func(call int, _ string) reply { return reply{crash: call == n} }
+				w.after["-- the process ends"] = func() {
+					clear(w.unready)
+					if w.stored.Spec.Suspend {
+						w.resume()
+					}
+				}
+				w.run()
+				require.NoError(t, checkOrder(w.lines), w.transcript())
+				assert.Contains(t, []api.Phase{s.ends, api.PhaseCommitted}, phaseOf(w), w.transcript())
+				oracle(t, w)
+				if w.calls < n {
+					return
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsWrongWithTheOrder(t *testing.T) {
+	for title, c := range map[string]struct {
+		set    func(w *world)
+		reason string
+		says   string
+	}{
+		"an unknown name": {func(w *world) { w.needs("b", "x") }, fault.Invalid, `change b: dependsOn names "x", and no change has that name`},
+		"itself":          {func(w *world) { w.needs("b", "b") }, fault.CyclicDependency, "each waits for the next: b -> b"},
+		"a cycle": {func(w *world) {
+			w.needs("a", "c")
+			w.needs("b", "a")
+			w.needs("c", "b")
+		}, fault.CyclicDependency, "each waits for the next: a -> c -> b -> a"},
+		"a change of the same object that comes later in the list": {func(w *world) {
+			w.stored.Spec.Changes[2].Target = w.stored.Spec.Changes[0].Target
+			w.needs("a", "c")
+		}, fault.CyclicDependency, "each waits for the next: a -> c -> a; take one of them out of dependsOn; changes of one object also wait"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := newWorld(t, "a", "b", "c")
+			c.set(w)
+			_, err := Order(w.stored)
+			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+			assert.Equal(t, c.reason, fault.ReasonOf(err))
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestWhatNeedsNoDependsOn(t *testing.T) {
+	txn := transaction("ns", "crd", "widget", "inside", "free")
+	set := func(i int, kind api.ChangeType, target api.Target) {
+		txn.Spec.Changes[i].Type, txn.Spec.Changes[i].Target = kind, target
+	}
+	set(0, api.Create, api.Target{APIVersion: "v1", Kind: "Namespace", Name: "new"})
+	set(1, api.Create, api.Target{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "widgets.example.com"})
+	set(2, api.Create, api.Target{APIVersion: "example.com/v1", Kind: "Widget", Name: "w"})
+	set(3, api.Create, api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "new", Name: "c"})
+	txn.Spec.Changes[0].DependsOn = []string{"free"}
+	needs, err := needsOf(txn)
+	require.NoError(t, err)
+	assert.Equal(t, [][]int{{4}, nil, {1}, {0}, nil}, needs)
+	order, err := Order(txn)
+	require.NoError(t, err)
+	assert.Equal(t, []int{4, 0, 1, 2, 3}, order)
+}
+
+func TestWhichChangeIsTheLastWhateverHappens(t *testing.T) {
+	w := newWorld(t, turned...)
+	for i, want := range []bool{false, false, false, true} {
+		assert.Equal(t, want, IsLast(withItems(w.stored), i), "item %d of a list", i)
+	}
+	diamond(w)
+	for i, want := range []bool{true, false, false, false} {
+		assert.Equal(t, want, IsLast(withItems(w.stored), i), "item %d of a diamond", i)
+	}
+	w.waitsFor("d", "1m")
+	assert.False(t, IsLast(withItems(w.stored), 0), "it may not become ready")
+	w.needs("d", "b")
+	w.stored.Spec.Changes[0].ReadyWhen = nil
+	assert.False(t, IsLast(withItems(w.stored), 0), "c may come after it")
+}
+
+func withItems(t *api.Transaction) *api.Transaction {
+	t = t.DeepCopy()
+	t.Status.Items = make([]api.Item, len(t.Spec.Changes))
+	return t
+}
+
+// Any acyclic graph is gone through in an order that it allows, the same each time.
+func TestTheOrderOfAnyGraph(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}[:rapid.IntRange(1, 8).Draw(t, "changes")]
+		shuffled := rapid.Permutation(names).Draw(t, "list")
+		txn := transaction(shuffled...)
+		for i, c := range txn.Spec.Changes {
+			for _, name := range names[:slices.Index(names, c.Name)] {
+				if rapid.Bool().Draw(t, c.Name+" needs "+name) {
+					txn.Spec.Changes[i].DependsOn = append(txn.Spec.Changes[i].DependsOn, name)
+				}
+			}
+		}
+		order, err := Order(txn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, i := range order {
+			for _, name := range txn.Spec.Changes[i].DependsOn {
+				if !seen[name] {
+					t.Fatalf("%s comes before %s, which it depends on: %v of %v", txn.Spec.Changes[i].Name, name, order, shuffled)
+				}
+			}
+			seen[txn.Spec.Changes[i].Name] = true
+		}
+		if len(seen) != len(names) {
+			t.Fatalf("%v of %v", order, shuffled)
+		}
+		if again, _ := Order(txn); !slices.Equal(order, again) {
+			t.Fatalf("%v, and then %v", order, again)
+		}
+	})
+}
+
+// A wait is polled, and never for longer than is left of its time.
+func TestHowLongAWaitIsWaited(t *testing.T) {
+	w := newWorld(t, "a")
+	w.waitsFor("a", "90s")
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w))
+	took := w.clock.Now().Sub(start)
+	assert.GreaterOrEqual(t, took, 90*time.Second)
+	assert.Less(t, took, 95*time.Second)
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// A change may have gates: it is made only if one holds, and is done only once another
+// does. What a gate says is recorded before anything relies on it.
+
+// Gates tells whether a change is wanted, and when it is done.
+type Gates interface {
+	// Admits reports whether the when of a change holds. An error of class Terminal
+	// means that this cannot be told.
+	Admits(ctx context.Context, t *api.Transaction, item int) (bool, error)
+	// Ready looks whether the readyWhen or goneWhen of a change that is in effect holds.
+	Ready(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
+}
+
+// Readiness is what is known of a change that is waited for.
+type Readiness struct {
+	// Ready means that it is done, and Failed that it will not be.
+	Ready, Failed bool
+	// Message says what is missing; it names the object.
+	Message string
+}
+
+// Reasons of items that were skipped.
+const (
+	reasonWhenFalse         = "WhenFalse"
+	reasonDependencySkipped = "DependencySkipped"
+	// ReasonNotActivated is that of a change whose activation names a kind that the
+	// cluster does not serve.
+	ReasonNotActivated = "NotActivated"
+)
+
+// notReady is the reason of the wait for a change to be done.
+const notReady = "NotReady"
+
+// SkipDependents skips what depends on changes that are skipped.
+func SkipDependents(t *api.Transaction, items []api.Item) error {
+	order, err := Order(t)
+	if err != nil {
+		return err
+	}
+	skipped := map[string]string{}
+	for _, i := range order {
+		name, on := ChangeName(i, t.Spec.Changes[i]), ""
+		for _, dependency := range t.Spec.Changes[i].DependsOn {
+			if _, ok := skipped[dependency]; ok {
+				on = dependency
+				break
+			}
+		}
+		item := &items[i]
+		if on != "" && (item.State == api.ItemPending || item.State == api.ItemPrepared) {
+			if err := Skip(item, reasonDependencySkipped, fmt.Sprintf("%s is left as it is: it depends on %s, which is skipped", Describe(item.Target), on)); err != nil {
+				return err
+			}
+		}
+		if item.State == api.ItemSkipped {
+			skipped[name] = item.Reason
+		}
+	}
+	return nil
+}
+
+// Skip records that a change is not made.
+func Skip(item *api.Item, reason, message string) error {
+	item.Reason, item.Message = reason, fault.Printable(message)
+	return moveItem(item, api.ItemSkipped)
+}
+
+// skip records that the change of item i is not wanted, and so are not those that depend
+// on it.
+func (s *saga) skip(ctx context.Context, i int) error {
+	return s.record(ctx, func(status *api.TransactionStatus) error {
+		message := fmt.Sprintf("%s is left as it is: when is false (%s)", Describe(status.Items[i].Target), s.txn.Spec.Changes[i].When)
+		if err := Skip(&status.Items[i], reasonWhenFalse, message); err != nil {
+			return err
+		}
+		return SkipDependents(s.txn, status.Items)
+	})
+}
+
+// look looks whether what is waited for is done, and turns round if it cannot become so
+// or has had its time.
+func (s *saga) look(ctx context.Context) error {
+	items := waiting(s.txn.Status.Items)
+	if err := s.keep(ctx); err != nil {
+		return s.turnOr(ctx, items[0], err)
+	}
+	var ready []int
+	var missing []string
+	var unclear error
+	for _, i := range items {
+		found, err := s.Gates.Ready(ctx, s.txn, i)
+		if err == nil && found.Failed {
+			return s.turn(ctx, s.neverReady(i, fault.ReadyFailed, found.Message))
+		}
+		if err == nil && found.Ready {
+			ready = append(ready, i)
+			continue
+		}
+		if definite(err) {
+			return s.turn(ctx, itemCause(s.txn, i, err))
+		}
+		message := found.Message
+		if err != nil {
+			unclear, message = err, fault.Message(err)
+		}
+		if left, limited := s.readyTimeLeft(i); limited && left <= 0 {
+			return s.turn(ctx, s.neverReady(i, fault.ReadyTimeout,
+				fmt.Sprintf("not ready within %s: %s", *readyTimeout(s.txn.Spec.Changes[i]), message)))
+		}
+		missing = append(missing, message)
+	}
+	if len(ready) > 0 {
+		return s.record(ctx, func(status *api.TransactionStatus) error {
+			for _, i := range ready {
+				status.Items[i].ReadyTime = s.now()
+			}
+			return nil
+		})
+	}
+	if unclear != nil {
+		return unclear
+	}
+	wait := fault.New(fault.Retryable, notReady, "wait for", fmt.Sprintf("%d of %d changes", len(items), len(s.txn.Status.Items)),
+		"%s", strings.Join(missing, "; "))
+	wait.RetryAfter = s.lookAgain(items)
+	return wait
+}
+
+func (s *saga) neverReady(i int, reason, message string) Cause {
+	return Cause{Reason: reason, Message: fault.Printable(message), Item: s.txn.Status.Items[i].Name}
+}
+
+// lookAgain is how long to wait before what is waited for is looked at again.
+func (s *saga) lookAgain(items []int) time.Duration {
+	wait := s.pollTime()
+	for _, i := range items {
+		if left, limited := s.readyTimeLeft(i); limited {
+			wait = min(wait, max(left, time.Millisecond))
+		}
+	}
+	return wait
+}
+
+// readyTimeLeft is how much longer item i may take to be ready, if that is limited. Its
+// time is kept by the second.
+func (s *saga) readyTimeLeft(i int) (time.Duration, bool) {
+	limit := readyTimeout(s.txn.Spec.Changes[i])
+	if limit == nil {
+		return 0, false
+	}
+	end := s.txn.Status.Items[i].WaitStartTime.Add(time.Second + duration(limit, DefaultTimeout))
+	return end.Sub(s.clock.Now()), true
+}
+
+func readyTimeout(c api.Change) *api.Duration {
+	switch {
+	case c.ReadyWhen != nil:
+		return c.ReadyWhen.Timeout
+	case c.GoneWhen != nil:
+		return c.GoneWhen.Timeout
+	}
+	return nil
+}

@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// schedule is the order in which changes are begun; they are taken back in the reverse.
+type schedule struct {
+	// order has each change after all that it needs.
+	order []int
+	// needs are the changes that must be done before one is begun; nil when the list is
+	// the order.
+	needs [][]int
+	// width is how many may be under way.
+	width int
+}
+
+// DefaultParallelism is how many changes may be under way at once.
+const DefaultParallelism = 10
+
+// Order gives the changes of a Transaction in the order in which they are begun, and
+// says what is wrong with it: a name that no change has, or changes that need each other.
+func Order(t *api.Transaction) ([]int, error) {
+	s, err := scheduled(t)
+	return s.order, err
+}
+
+// scheduleOf is the schedule of a Transaction that was validated. If somebody has edited
+// it since, the list is the order.
+func scheduleOf(t *api.Transaction) schedule {
+	s, err := scheduled(t)
+	if err != nil || len(s.order) != len(t.Status.Items) {
+		return inListOrder(len(t.Status.Items))
+	}
+	return s
+}
+
+func inListOrder(n int) schedule {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return schedule{order: order, width: 1}
+}
+
+func scheduled(t *api.Transaction) (schedule, error) {
+	changes := t.Spec.Changes
+	listed := inListOrder(len(changes))
+	if !inBranches(changes) {
+		return listed, nil
+	}
+	needs, err := needsOf(t)
+	if err != nil {
+		return listed, err
+	}
+	walk := walk{needs: needs, seen: make([]int, len(changes))}
+	for i := range changes {
+		if cycle := walk.visit(i); cycle != nil {
+			return listed, cyclic(t, cycle)
+		}
+	}
+	width := DefaultParallelism
+	if t.Spec.Parallelism != nil && *t.Spec.Parallelism > 0 {
+		width = int(*t.Spec.Parallelism)
+	}
+	return schedule{order: walk.order, needs: needs, width: width}, nil
+}
+
+// inBranches reports whether dependsOn gives the order, and not the list.
+func inBranches(changes []api.Change) bool {
+	for i := range changes {
+		if len(changes[i].DependsOn) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// needsOf lists for each change what must be done before it: what it depends on, the
+// change before of the same object, and the creation of its namespace or kind.
+func needsOf(t *api.Transaction) ([][]int, error) {
+	changes := t.Spec.Changes
+	byName := map[string]int{}
+	for i := range changes {
+		byName[ChangeName(i, changes[i])] = i
+	}
+	needs := make([][]int, len(changes))
+	last, made := map[api.Target]int{}, map[string]int{}
+	for i := range changes {
+		for _, name := range changes[i].DependsOn {
+			j, ok := byName[name]
+			if !ok {
+				return nil, fault.New(fault.Terminal, fault.Invalid, "order", "change "+ChangeName(i, changes[i]),
+					"dependsOn names %q, and no change has that name", name).WithHint("a change without a name is called by its position in the list, from 0")
+			}
+			needs[i] = append(needs[i], j)
+		}
+		target := inNamespace(changes[i].Target, t.Namespace)
+		if j, ok := last[target]; ok {
+			needs[i] = append(needs[i], j)
+		}
+		last[target] = i
+		for _, home := range homesOf(target) {
+			if j, ok := made[home]; ok && j != i {
+				needs[i] = append(needs[i], j)
+			}
+		}
+		if home := homeMadeBy(changes[i]); home != "" {
+			made[home] = i
+		}
+	}
+	return needs, nil
+}
+
+// inNamespace identifies a target as spec.changes has it.
+func inNamespace(t api.Target, namespace string) api.Target {
+	if t.Namespace == "" {
+		t.Namespace = namespace
+	}
+	return identity(t)
+}
+
+// homesOf are what must exist before an object can: its namespace, and something that
+// defines its group.
+func homesOf(t api.Target) []string {
+	group := t.APIVersion // identity has left the group alone
+	return []string{"namespace " + t.Namespace, "group " + group}
+}
+
+// homeMadeBy is what the object of a Create makes room for, if it does.
+func homeMadeBy(c api.Change) string {
+	gv, err := schema.ParseGroupVersion(c.Target.APIVersion)
+	switch {
+	case err != nil || c.Type != api.Create:
+	case gv.Group == "" && c.Target.Kind == "Namespace":
+		return "namespace " + c.Target.Name
+	case gv.Group == "apiextensions.k8s.io" && c.Target.Kind == "CustomResourceDefinition":
+		if _, group, ok := strings.Cut(c.Target.Name, "."); ok {
+			return "group " + group
+		}
+	}
+	return ""
+}
+
+// walk goes through the changes so that each comes after what it needs, and otherwise in
+// the order of the list.
+type walk struct {
+	needs [][]int
+	order []int
+	seen  []int // 0: not yet, 1: on the way, 2: in the order
+	path  []int
+}
+
+// visit gives a cycle if it meets one, from its first change to the same again.
+func (w *walk) visit(i int) []int {
+	switch w.seen[i] {
+	case 2:
+		return nil
+	case 1:
+		for at, j := range w.path {
+			if j == i {
+				return append(append([]int{}, w.path[at:]...), i)
+			}
+		}
+	}
+	w.seen[i], w.path = 1, append(w.path, i)
+	for _, j := range w.needs[i] {
+		if cycle := w.visit(j); cycle != nil {
+			return cycle
+		}
+	}
+	w.seen[i], w.path = 2, w.path[:len(w.path)-1]
+	w.order = append(w.order, i)
+	return nil
+}
+
+func cyclic(t *api.Transaction, cycle []int) error {
+	names := make([]string, len(cycle))
+	for n, i := range cycle {
+		names[n] = ChangeName(i, t.Spec.Changes[i])
+	}
+	return fault.New(fault.Terminal, fault.CyclicDependency, "order", "the changes",
+		"each waits for the next: %s", strings.Join(names, " -> ")).
+		WithHint("take one of them out of dependsOn; changes of one object also wait for each other in the order of the list, and objects for the Namespace or CustomResourceDefinition that they need")
+}
+
+// ChangeName is what status, events and logs call a change.
+func ChangeName(i int, change api.Change) string {
+	if change.Name != "" {
+		return change.Name
+	}
+	return fmt.Sprint(i)
+}
+
+// next gives the change to begin next; -1 if there is none, or none yet.
+func (s schedule) next(items []api.Item) int {
+	if len(waiting(items)) >= s.width {
+		return -1
+	}
+	for n, i := range s.order {
+		switch state := items[i].State; {
+		case state != api.ItemPending && state != api.ItemPrepared:
+			continue
+		case s.needs == nil && n > 0 && !done(&items[s.order[n-1]]):
+			return -1
+		case s.needs == nil || allDone(items, s.needs[i]):
+			return i
+		}
+	}
+	return -1
+}
+
+// done reports whether nothing is left to do or to wait for.
+func done(item *api.Item) bool {
+	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !unready(item)
+}
+
+// unready reports whether a change is in effect and waited for.
+func unready(item *api.Item) bool {
+	return item.State == api.ItemCommitted && item.WaitStartTime != nil && item.ReadyTime == nil
+}
+
+func allDone(items []api.Item, which []int) bool {
+	for _, i := range which {
+		if !done(&items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting lists the items that are waited for.
+func waiting(items []api.Item) []int {
+	var out []int
+	for i := range items {
+		if unready(&items[i]) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// IsLast reports whether a change is the last whatever happens: nothing can fail after
+// it that would have to take it back.
+func IsLast(t *api.Transaction, i int) bool {
+	if i >= len(t.Spec.Changes) || gated(t.Spec.Changes[i]) {
+		return false
+	}
+	s := scheduleOf(t)
+	if s.needs == nil {
+		return len(s.order) > 0 && s.order[len(s.order)-1] == i
+	}
+	before := walk{needs: s.needs, seen: make([]int, len(s.order))}
+	return before.visit(i) == nil && len(before.order) == len(s.order)
+}
+
+// IsTail reports whether none but Deletes come after a change.
+func IsTail(t *api.Transaction, i int) bool {
+	order := scheduleOf(t).order
+	for n := len(order) - 1; n >= 0 && order[n] != i; n-- {
+		if t.Spec.Changes[order[n]].Type != api.Delete {
+			return false
+		}
+	}
+	return true
+}
+
+// gated reports whether a change is not done when it is in effect.
+func gated(c api.Change) bool { return c.ReadyWhen != nil || c.GoneWhen != nil }

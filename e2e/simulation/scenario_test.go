@@ -207,7 +207,7 @@ func small() []scenario {
 		}
 		return s
 	}
-	return []scenario{
+	return append(branched(one), []scenario{
 		one("patch", []thing{alpha}, alpha.change(api.Patch, news)),
 		one("update", []thing{alpha}, alpha.change(api.Update, news)),
 		one("create", nil, alpha.change(api.Create, news)),
@@ -227,7 +227,7 @@ func small() []scenario {
 		remembered(one("remembered", []thing{alpha}, alpha.change(api.Patch, news))),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
 		tried(one("tried", []thing{alpha, delta}, alpha.change(api.Patch, news), delta.change(api.Patch, news), beta.change(api.Create, news), alpha.change(api.Delete, nil))),
-	}
+	}...)
 }
 
 // remembered has the Transactions of a scenario remembered.

@@ -92,6 +92,7 @@ func seeded(seed uint64) plan {
 		seed: seed, scenario: draw(random), machines: 1 + random.IntN(3)/2, chaotic: 20 + random.IntN(200),
 		faultRate: rates[random.IntN(len(rates))], actRate: rates[random.IntN(len(rates))] / 2,
 	}
+	branch(source(seed, 3), &p.scenario)
 	return p
 }
 

@@ -15,6 +15,7 @@ const (
 	Identity        = "identity"
 	Confidentiality = "confidentiality"
 	Phases          = "phases"
+	Order           = "order"
 	// Whole is about the evidence itself: a history that lacks something proves
 	// nothing.
 	Whole = "whole evidence"
@@ -23,7 +24,7 @@ const (
 // Guarantees lists all that Judge looks at, in the order in which it does.
 var Guarantees = []string{
 	Whole, DurableIntent, Atomicity, NoLostWrite, ExactlyOnce, LockExclusion,
-	NothingLeft, Termination, Identity, Confidentiality, Phases,
+	NothingLeft, Termination, Identity, Confidentiality, Phases, Order,
 }
 
 // Judge lists what the evidence shows to be broken. It reads the evidence only, and
@@ -36,6 +37,7 @@ func Judge(e Evidence) []Breach {
 		c.judgeDryRun(r)
 		if !r.tampered {
 			c.judgePhases(r)
+			c.judgeDepends(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
 			c.judgeRollback(r)

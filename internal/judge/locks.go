@@ -173,7 +173,7 @@ func (c *trial) moved(r *run, w *write) bool {
 func (s *state) atWork() bool {
 	switch api.Phase(s.phase) {
 	case api.PhaseCommitting:
-		return !s.deleting && !s.allIn(api.ItemCommitted)
+		return !s.deleting && !s.allIn(api.ItemCommitted, api.ItemSkipped)
 	case api.PhaseRollingBack:
 		return slices.ContainsFunc(s.items, func(i item) bool {
 			return i.in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack)

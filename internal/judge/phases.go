@@ -22,8 +22,8 @@ var (
 	}
 	itemMoves = map[api.ItemState][]api.ItemState{
 		// An item that is prepared between two others is opened in the same checkpoint.
-		api.ItemPending:     {api.ItemPrepared, api.ItemCommitting},
-		api.ItemPrepared:    {api.ItemCommitting},
+		api.ItemPending:     {api.ItemPrepared, api.ItemCommitting, api.ItemSkipped},
+		api.ItemPrepared:    {api.ItemCommitting, api.ItemSkipped},
 		api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
 		api.ItemCommitted:   {api.ItemRollingBack, api.ItemUnresolved},
 		api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
@@ -31,10 +31,10 @@ var (
 	}
 	// endings are the states that items can have in a final phase.
 	endings = map[api.Phase][]api.ItemState{
-		api.PhaseCommitted:  {api.ItemCommitted},
-		api.PhaseRolledBack: {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending},
-		api.PhasePlanned:    {api.ItemPending},
-		api.PhaseFailed:     {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemUnresolved},
+		api.PhaseCommitted:  {api.ItemCommitted, api.ItemSkipped},
+		api.PhaseRolledBack: {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemSkipped},
+		api.PhasePlanned:    {api.ItemPending, api.ItemSkipped},
+		api.PhaseFailed:     {api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemSkipped, api.ItemUnresolved},
 	}
 )
 
@@ -102,8 +102,11 @@ func (c *trial) judgeConsistent(r *run, s *state) {
 		if final && !item.in(allowed...) {
 			c.breach(Phases, "%s is %s (@%d) with item %d %s", r, s.phase, s.Revision, i, item.state)
 		}
+		if s.phase == string(api.PhaseCommitted) && !item.in(api.ItemSkipped) && i < len(r.Spec.Changes) && !r.doneAt(s, i) {
+			c.breach(Phases, "%s is Committed (@%d) with item %d not ready", r, s.Revision, i)
+		}
 		committed := item.in(api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved)
-		if item.prepared == item.in(api.ItemPending) || item.committed != committed || item.rolledBack != item.in(api.ItemRolledBack) {
+		if item.prepared == item.in(api.ItemPending, api.ItemSkipped) || item.committed != committed || item.rolledBack != item.in(api.ItemRolledBack) {
 			c.breach(Phases, "%s item %d is %s (@%d), with prepared=%t committed=%t rolledBack=%t", r, i, item.state, s.Revision, item.prepared, item.committed, item.rolledBack)
 		}
 	}

@@ -21,7 +21,7 @@ func (c *trial) judgeRemembered(r *run) {
 		switch {
 		case r.historyLimit() == 0:
 			c.breach(NothingLeft, "%s: it is not to be remembered, and %s@%d was made for it", r, v.Ref, v.Revision)
-		case s == nil || !s.allIn(api.ItemCommitted) && s.phase != string(api.PhaseCommitted):
+		case s == nil || !s.allIn(api.ItemCommitted, api.ItemSkipped) && s.phase != string(api.PhaseCommitted):
 			c.breach(Atomicity, "%s: %s@%d remembers it, and not all of its changes are in effect", r, v.Ref, v.Revision)
 		case v.Ref.Name != revisionPrefix+strconv.FormatInt(s.revision, 10):
 			c.breach(ExactlyOnce, "%s: %s@%d remembers it, and its number is %d (@%d)", r, v.Ref, v.Revision, s.revision, s.Revision)

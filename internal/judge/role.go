@@ -115,7 +115,7 @@ func (w *write) place() int64 {
 func allows(s *state, i int, as role, r *run) bool {
 	switch {
 	case as == handOver:
-		return s.allIn(api.ItemCommitted)
+		return s.allIn(api.ItemCommitted, api.ItemSkipped)
 	case i >= len(s.items):
 		return false
 	case as == do:

@@ -50,6 +50,7 @@ type state struct {
 type item struct {
 	name, state, reason, message, lease, targetName string
 	prepared, committed, rolledBack, unsettled      bool
+	ready                                           bool
 	before                                          *image
 	conflicts                                       []conflict
 }
@@ -134,7 +135,7 @@ func readItem(entry map[string]any) item {
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
 		lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
-		unsettled: entry["unsettled"] == true,
+		unsettled: entry["unsettled"] == true, ready: str(entry, "readyTime") != "",
 	}
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}

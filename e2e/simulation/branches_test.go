@@ -1,0 +1,119 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// branch gives some of the Transactions of a scenario an order of their own, and their
+// changes conditions.
+func branch(random *rand.Rand, s *scenario) {
+	for i := range s.transactions {
+		if random.IntN(3) > 0 {
+			continue
+		}
+		spec := &s.transactions[i]
+		for n := range spec.Changes {
+			spec.Changes[n].Name = fmt.Sprintf("c%d", n)
+		}
+		if random.IntN(2) == 0 {
+			depend(random, spec)
+		}
+		for n := range spec.Changes {
+			if random.IntN(4) == 0 {
+				gate(random, &spec.Changes[n], random.IntN(len(spec.Changes)))
+			}
+		}
+	}
+}
+
+// depend makes changes depend on others, so that there is an order which allows it and
+// which changes of one object do not contradict.
+func depend(random *rand.Rand, spec *api.TransactionSpec) {
+	if random.IntN(2) == 0 {
+		width := int32(1 + random.IntN(2)) //nolint:gosec // it is small
+		spec.Parallelism = &width
+	}
+	place := random.Perm(len(spec.Changes))
+	for i := range spec.Changes {
+		for j := range i {
+			if spec.Changes[i].Target == spec.Changes[j].Target {
+				place[i] = max(place[i], place[j]+1)
+			}
+		}
+	}
+	for i := range spec.Changes {
+		for j := range spec.Changes {
+			if place[j] < place[i] && random.IntN(2) == 0 {
+				spec.Changes[i].DependsOn = append(spec.Changes[i].DependsOn, spec.Changes[j].Name)
+			}
+		}
+	}
+}
+
+// gate gives a change a condition, which may ask for the target of another.
+func gate(random *rand.Rand, c *api.Change, other int) {
+	short := api.Duration("20s")
+	switch random.IntN(8) {
+	case 0:
+		c.When = "object != null"
+	case 1:
+		c.When = "object == null"
+	case 2:
+		c.When = fmt.Sprintf("objects.c%d != null && has(objects.c%d.data)", other, other)
+	case 3:
+		c.Activation = &api.Activation{APIVersion: "example.com/v1", Kind: []string{"Widget", "Gadget"}[random.IntN(2)]}
+	default:
+		ready := []string{
+			"object != null", "object.status.seen.startsWith('seen')", "false", fmt.Sprintf("object != null || objects.c%d != null", other),
+		}[random.IntN(4)]
+		if c.Type == api.Delete {
+			c.GoneWhen = &api.GoneWhen{Expression: "object == null", Timeout: &short}
+		} else {
+			c.ReadyWhen = &api.ReadyWhen{Expression: ready, Timeout: &short}
+		}
+	}
+}
+
+// branched are small workloads whose order is not that of the list, or whose changes have
+// conditions.
+func branched(one func(name string, objects []thing, changes ...api.Change) scenario) []scenario {
+	alpha, beta, gamma := pool[0], pool[1], pool[2]
+	news := map[string]string{"a": "new", "c": "new"}
+	minute := api.Duration("60s")
+	with := func(c api.Change, name string, edit func(c *api.Change)) api.Change {
+		c.Name = name
+		edit(&c)
+		return c
+	}
+	diamond := func(last api.Change) []api.Change {
+		return []api.Change{
+			with(last, "last", func(c *api.Change) { c.DependsOn = []string{"left", "right"} }),
+			with(alpha.change(api.Patch, news), "left", func(c *api.Change) {
+				c.DependsOn = []string{"first"}
+				c.ReadyWhen = &api.ReadyWhen{Expression: "object.data.a == 'new'", Timeout: &minute}
+			}),
+			with(beta.change(api.Update, news), "right", func(c *api.Change) { c.DependsOn = []string{"first"} }),
+			with(gamma.change(api.Create, news), "first", func(*api.Change) {}),
+		}
+	}
+	refused := thing{configMap, "refused"}.change(api.Create, old)
+	return []scenario{
+		one("diamond", []thing{alpha, beta}, diamond(thing{configMap, "omega"}.change(api.Create, news))...),
+		one("diamond-back", []thing{alpha, beta}, diamond(refused)...),
+		one("skipped", []thing{alpha, beta},
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) { c.When = "objects.beta == null" }),
+			with(beta.change(api.Patch, news), "beta", func(c *api.Change) { c.When = "object != null" }),
+			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"alpha"} })),
+		one("never-ready-back", []thing{alpha, beta}, beta.change(api.Patch, news),
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
+				timeout := api.Duration("2s")
+				c.ReadyWhen = &api.ReadyWhen{Expression: "object.data.a == 'never'", Timeout: &timeout}
+			})),
+		one("gone", []thing{alpha}, with(alpha.change(api.Delete, nil), "alpha", func(c *api.Change) {
+			c.GoneWhen = &api.GoneWhen{Expression: "object == null", Timeout: &minute}
+		})),
+	}
+}

@@ -1,0 +1,73 @@
+package judge
+
+import (
+	"slices"
+	"strconv"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// judgeDepends: a change is made after all that it depends on is in effect and ready, and
+// taken back before that. Without dependsOn it depends on all that come before it in the
+// list.
+func (c *trial) judgeDepends(r *run) {
+	on := r.dependencies()
+	for _, w := range r.writes {
+		if w.made == nil || w.item < 0 {
+			continue
+		}
+		s := r.before(w.made.Revision)
+		if s == nil || len(s.items) != len(on) {
+			continue
+		}
+		switch w.role {
+		case do:
+			for _, j := range on[w.item] {
+				if !r.doneAt(s, j) {
+					c.breach(Order, "%s: %s made %s@%d while item %d, which it depends on, was %s (@%d), ready: %t",
+						r.named(w.item), w.At, w.ref, w.made.Revision, j, s.items[j].state, s.Revision, s.items[j].ready)
+				}
+			}
+		case undo:
+			for k := range on {
+				if slices.Contains(on[k], w.item) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) {
+					c.breach(Order, "%s: %s took %s@%d back while item %d, which depends on it, was %s (@%d)",
+						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
+				}
+			}
+		}
+	}
+}
+
+// dependencies gives what each change depends on, by the spec.
+func (r *run) dependencies() [][]int {
+	byName, branches := map[string]int{}, false
+	for i, change := range r.Spec.Changes {
+		name := change.Name
+		if name == "" {
+			name = strconv.Itoa(i)
+		}
+		byName[name] = i
+		branches = branches || len(change.DependsOn) > 0
+	}
+	out := make([][]int, len(r.Spec.Changes))
+	for i, change := range r.Spec.Changes {
+		for j := 0; j < i && !branches; j++ {
+			out[i] = append(out[i], j)
+		}
+		for _, name := range change.DependsOn {
+			out[i] = append(out[i], byName[name])
+		}
+	}
+	return out
+}
+
+// doneAt reports whether a change was done in a state. Where the list is the order, one
+// that is skipped is no reason not to go on.
+func (r *run) doneAt(s *state, i int) bool {
+	item, change := &s.items[i], &r.Spec.Changes[i]
+	if item.in(api.ItemSkipped) {
+		return !slices.ContainsFunc(r.Spec.Changes, func(c api.Change) bool { return len(c.DependsOn) > 0 })
+	}
+	return item.in(api.ItemCommitted) && (item.ready || change.ReadyWhen == nil && change.GoneWhen == nil)
+}

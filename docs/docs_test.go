@@ -43,7 +43,7 @@ func TestTheReadmeListsTheMetrics(t *testing.T) {
 }
 
 // besides are reasons that the engine has besides those of errors.
-var besides = []string{"Settling", "RollbackIncomplete", "Overwritten", "Reclaimed", "Restored", "ManagerStays", "Suspended", "ValidationFailed", "HistoryIncomplete"}
+var besides = []string{"NotReady", "WhenFalse", "NotActivated", "DependencySkipped", "Settling", "ValidationFailed", "RollbackIncomplete", "Overwritten", "Reclaimed", "Restored", "ManagerStays", "HistoryIncomplete", "Suspended"}
 
 func TestTheReadmeListsTheReasons(t *testing.T) {
 	reasons := append(stringConstants(t, "internal/fault/fault.go"), besides...)

@@ -32,6 +32,9 @@ type Options struct {
 	// Turn is after how long a Transaction makes room for those of other namespaces that
 	// wait for a worker; zero means DefaultTurn.
 	Turn time.Duration
+	// Shards is how many shards the Transactions are divided into, each of which is run only
+	// while Serve is. Zero or one means that they are not divided, and Run runs them all.
+	Shards int
 	// Resync is how often every Transaction is looked at again although nothing
 	// was heard of it.
 	Resync time.Duration
@@ -44,6 +47,7 @@ type Controller struct {
 	log       *zap.Logger
 	options   Options
 	informers []cache.SharedIndexInformer
+	terms     *terms
 	line      *line
 	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
@@ -57,7 +61,7 @@ func New(e *engine.Engine, reader Reader, watcher dynamic.Interface, log *zap.Lo
 	if o.Turn <= 0 {
 		o.Turn = DefaultTurn
 	}
-	c := &Controller{engine: e, reader: reader, log: log, options: o, line: newLine()}
+	c := &Controller{engine: e, reader: reader, log: log, options: o, terms: newTerms(), line: newLine()}
 	c.queue = newQueue(c.line)
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
@@ -79,6 +83,10 @@ func New(e *engine.Engine, reader Reader, watcher dynamic.Interface, log *zap.Lo
 // Run works until ctx is done, finishes the steps in hand and returns. It returns
 // an error when the Transactions cannot be listed.
 func (c *Controller) Run(ctx context.Context) error {
+	if c.options.Shards <= 1 {
+		c.terms.begin(0)
+		defer c.terms.end(0)
+	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer c.queue.ShutDown()
@@ -135,12 +143,18 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
+	term := c.terms.enter(c.shardOf(name))
+	if term == nil {
+		c.queue.Forget(name) // It is in a shard that was given up since it was queued.
+		return true
+	}
+	defer term.running.Done()
 	if ctx.Err() != nil {
 		return true
 	}
-	result := c.run(ctx, name)
+	result := c.run(ctx, term, name)
 	switch {
-	case result.Err != nil && ctx.Err() != nil:
+	case result.Err != nil && (ctx.Err() != nil || term.ended()):
 		c.tidy(context.WithoutCancel(ctx), name)
 	case result.Err != nil:
 		c.queue.AddRateLimited(name)
@@ -165,7 +179,7 @@ func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
-func (c *Controller) run(ctx context.Context, name types.NamespacedName) (result engine.Result) {
+func (c *Controller) run(ctx context.Context, term *term, name types.NamespacedName) (result engine.Result) {
 	log := c.log.With(zap.String("namespace", name.Namespace), zap.String("name", name.Name))
 	t, err := c.reader.Read(ctx, name)
 	if err != nil {
@@ -190,13 +204,13 @@ func (c *Controller) run(ctx context.Context, name types.NamespacedName) (result
 		}
 	}()
 	log.Debug("running", zap.String("phase", string(t.Status.Phase)), zap.Int64("version", t.Status.Version))
-	turn, end := c.turn(ctx, name.Namespace)
+	turn, end := c.turn(ctx, term, name.Namespace)
 	defer end()
 	result = c.engine.Run(turn, t)
 	switch {
 	case result.Err != nil:
 		log.Warn("a step failed; trying again", zap.Error(result.Err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
-	case turn.Err() != nil && ctx.Err() == nil && result == (engine.Result{}):
+	case turn.Err() != nil && ctx.Err() == nil && !term.ended() && result == (engine.Result{}):
 		c.queue.Add(name) // It has made room for others, or has ended just then.
 	}
 	return result

@@ -85,11 +85,11 @@ func (l *line) othersWait(namespace string) bool {
 	return len(l.turns) > 1 || len(l.turns) == 1 && l.turns[0] != namespace
 }
 
-// turn gives a context for a run that is done when the run is to make room: it has had a
-// worker for a while, and Transactions of other namespaces wait for one. The engine then
-// returns between two steps. To be called just before the run, so that it always gets to
-// make a step.
-func (c *Controller) turn(ctx context.Context, namespace string) (context.Context, context.CancelFunc) {
+// turn gives a context for a run that is done when the run is to end: its shard is given
+// up, or it has had a worker for a while, and Transactions of other namespaces wait for
+// one. The engine then returns between two steps. To be called just before the run, so
+// that who makes room for others has always made a step.
+func (c *Controller) turn(ctx context.Context, term *term, namespace string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	ticker := time.NewTicker(c.options.Turn)
 	go func() {
@@ -98,6 +98,8 @@ func (c *Controller) turn(ctx context.Context, namespace string) (context.Contex
 			select {
 			case <-ctx.Done():
 				return
+			case <-term.over:
+				cancel()
 			case <-ticker.C:
 				if c.line.othersWait(namespace) {
 					cancel()

@@ -46,6 +46,7 @@ type parts struct {
 	denied  func(name types.NamespacedName) bool // what a read says does not exist
 	workers int
 	turn    time.Duration
+	shards  int
 	watch   []string // namespaces besides that of the test
 }
 
@@ -76,10 +77,11 @@ func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
 	})
 	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, janustest.FastPolicy), reader, e.Dynamic, log,
 		controller.Options{
-			Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Resync: time.Hour,
+			Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Shards: p.shards, Resync: time.Hour,
 		})
 	require.NoError(t, err)
 	metrics.CountActive(r.ctl.Active)
+	metrics.CountShards(r.ctl.Shards)
 	return r
 }
 
@@ -120,6 +122,7 @@ func (stub) Acquire(_ context.Context, t *api.Transaction, _ func()) ([]string, 
 }
 func (stub) Keep(context.Context, *api.Transaction, func()) error { return nil }
 func (stub) Distrust(*api.Transaction)                            {}
+func (stub) Forget(*api.Transaction)                              {}
 func (stub) Release(context.Context, *api.Transaction) error      { return nil }
 
 func (stub) Validate(_ context.Context, t *api.Transaction) (engine.Preflight, error) {

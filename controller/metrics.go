@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,6 +20,7 @@ type Metrics struct {
 	locks       *prometheus.CounterVec
 	itemCount   prometheus.Histogram
 	active      *activeCollector
+	shards      atomic.Pointer[func() int]
 }
 
 // NewMetrics registers the metrics.
@@ -48,7 +50,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}),
 		active: newActiveCollector(),
 	}
-	for _, c := range []prometheus.Collector{m.transitions, m.duration, m.items, m.locks, m.itemCount, m.active} {
+	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "janus_shards_held",
+		Help: "Shards whose Transactions this janusd runs; without --shards, 1 while it runs any.",
+	}, m.held)
+	for _, c := range []prometheus.Collector{m.transitions, m.duration, m.items, m.locks, m.itemCount, m.active, held} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -64,6 +70,16 @@ func (m *Metrics) LockOperation(operation, result string) {
 // CountActive makes the gauge of running Transactions tell what count says at
 // each scrape.
 func (m *Metrics) CountActive(count func() map[api.Phase]int) { m.active.count.Store(&count) }
+
+// CountShards makes the gauge of shards tell what count says at each scrape.
+func (m *Metrics) CountShards(count func() int) { m.shards.Store(&count) }
+
+func (m *Metrics) held() float64 {
+	if count := m.shards.Load(); count != nil {
+		return float64((*count)())
+	}
+	return 0
+}
 
 func (m *Metrics) checkpointed(before, after *api.Transaction) {
 	from, to := orPending(before.Status.Phase), after.Status.Phase

@@ -36,6 +36,7 @@ var (
 		"janus_transactions_active":                 {dto.MetricType_GAUGE, map[string][]string{"phase": {"Pending", "Preparing", "Prepared", "Committing", "RollingBack"}}},
 		"janus_item_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"do", "observe", "undo"}, "result": results}},
 		"janus_lock_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"acquire", "renew", "release"}, "result": lockResult}},
+		"janus_shards_held":                         {dto.MetricType_GAUGE, map[string][]string{}},
 		"janus_transaction_item_count":              {dto.MetricType_HISTOGRAM, map[string][]string{}},
 	}
 )

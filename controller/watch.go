@@ -78,6 +78,9 @@ func (c *Controller) enqueue(obj any) {
 		return
 	}
 	name := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+	if !c.ours(name) {
+		return
+	}
 	phase := phaseOf(obj)
 	done := phase.Terminal() && phase != api.PhaseFailed && m.GetDeletionTimestamp() == nil
 	if done && m.GetGeneration() == observedOf(obj) && !c.engine.EndedLately(completionOf(obj)) {
@@ -136,12 +139,16 @@ func phaseOf(obj any) api.Phase {
 	return api.Phase(phase)
 }
 
-// Active counts the Transactions that have not ended, by phase, from what the
-// informers know: it is right as soon as they have synced.
+// Active counts the Transactions that have not ended and are run here, by phase, from
+// what the informers know: it is right as soon as they have synced.
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
 	for _, informer := range c.informers {
 		for _, obj := range informer.GetStore().List() {
+			m, err := meta.Accessor(obj)
+			if err != nil || !c.ours(types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}) {
+				continue
+			}
 			if phase := phaseOf(obj); !phase.Terminal() {
 				counts[phase]++
 			}

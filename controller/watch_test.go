@@ -144,7 +144,11 @@ func TestWhatIsQueued(t *testing.T) {
 		{"a Committed one that is deleted", func(u *unstructured.Unstructured) { setPhase("Committed")(u); deletedAt(u) }, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &Controller{engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())}
+			c := &Controller{
+				engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), terms: newTerms(),
+				queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+			}
+			c.terms.begin(0)
 			defer c.queue.ShutDown()
 			small, err := trim(seen(tt.change))
 			require.NoError(t, err)

@@ -97,6 +97,23 @@ func (e *Engine) Distrust(t *api.Transaction) {
 	delete(e.memories, t.UID)
 }
 
+// Forget drops what this process knows of some Transactions that another process goes on
+// with from now on. Should they come back, they are met as after a restart. None of them
+// may be running.
+func (e *Engine) Forget(these func(types.NamespacedName) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for uid, m := range e.memories {
+		if these(types.NamespacedName{Namespace: m.txn.Namespace, Name: m.txn.Name}) {
+			e.Locks.Forget(m.txn)
+			delete(e.memories, uid)
+		}
+	}
+	// Another may leave something of those that were cleared up, too. It costs little to
+	// look at the rest of them again.
+	clear(e.known.since)
+}
+
 // Tidy is for a process that is about to end, and whose last run of a Transaction was
 // overtaken by another process. It does what the next run would: it lets go of what that
 // process may have overlooked, if the Transaction has ended. If not, whoever ends it

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -199,4 +200,34 @@ func TestATransactionThatWasTakenForNewIsLookedBackAt(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
+}
+
+// A Transaction that was given up in between, and comes back, is met as that of another: its
+// open intent is looked at, although this process has recorded it and sent nothing.
+func TestWhatIsGivenUpIsForgotten(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	w.after["do a"] = cancel
+	w.engine.Run(ctx, w.stored.DeepCopy())
+	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[1].State, w.transcript())
+	require.NotEmpty(t, w.engine.memories)
+
+	w.engine.Forget(func(name types.NamespacedName) bool { return name.Name == "another" })
+	assert.NotEmpty(t, w.engine.memories, "that is of others")
+	w.engine.Forget(func(name types.NamespacedName) bool { return name == types.NamespacedName{Namespace: "shop", Name: "deploy"} })
+	assert.Empty(t, w.engine.memories)
+	assert.Contains(t, w.transcript(), "forget the locks")
+
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+	assert.Equal(t, map[string]int{"a": 1, "b": 1}, w.dos, w.transcript())
+	assert.Contains(t, w.transcript(), "observe b: not applied")
+
+	// What has ended lately is looked at again, too: another may have been late with it.
+	looks := strings.Count(w.transcript(), "release the locks")
+	w.run()
+	assert.Equal(t, looks, strings.Count(w.transcript(), "release the locks"))
+	w.engine.Forget(func(types.NamespacedName) bool { return true })
+	w.run()
+	assert.Equal(t, looks+1, strings.Count(w.transcript(), "release the locks"))
 }

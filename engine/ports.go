@@ -40,6 +40,8 @@ type Locks interface {
 	// Distrust makes it look at the locks of t before it takes them to be held: another
 	// process may have given them back.
 	Distrust(t *api.Transaction)
+	// Forget drops what is known of the locks of t, which another process keeps from now on.
+	Forget(t *api.Transaction)
 	// Release gives back every lock of t, recorded or not, and never another's.
 	Release(ctx context.Context, t *api.Transaction) error
 }

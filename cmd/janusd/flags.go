@@ -20,6 +20,7 @@ type options struct {
 	workers     int
 	resync      time.Duration
 	leaderElect bool
+	shards      int
 	leaseTime   time.Duration
 	metricsAddr string
 	healthAddr  string
@@ -50,8 +51,9 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
-	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease; for more than one replica")
-	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader that has stopped renewing keeps the others waiting; at least 3s")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
+	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for every janusd of a cluster")
+	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader, or a holder of shards, that has stopped renewing keeps the others waiting; at least 3s")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8080", "`address` that serves Prometheus metrics at /metrics; 0 turns it off")
 	f.StringVar(&o.healthAddr, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	f.StringVar(&o.logLevel, "log-level", "info", "least severe `level` to log: debug, info, warn or error")
@@ -81,6 +83,12 @@ func (o options) check() error {
 	if o.resync <= 0 {
 		return fmt.Errorf("--resync=%s: must be positive", o.resync)
 	}
+	if o.shards < 1 || o.shards > maxShards {
+		return fmt.Errorf("--shards=%d: from 1 to %d", o.shards, maxShards)
+	}
+	if o.shards > 1 && !o.leaderElect {
+		return fmt.Errorf("--shards=%d: needs --leader-elect", o.shards)
+	}
 	if o.leaseTime < 3*time.Second {
 		return fmt.Errorf("--leader-elect-lease-duration=%s: at least 3s", o.leaseTime)
 	}
@@ -95,6 +103,9 @@ func (o options) check() error {
 	_, err := newLogger(o)
 	return err
 }
+
+// maxShards keeps the requests for the Leases of the shards within reason.
+const maxShards = 256
 
 // off turns a server off.
 const off = "0"

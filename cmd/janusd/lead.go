@@ -2,20 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
 
 	"janus.io/janus/controller"
+	"janus.io/janus/internal/shard"
 )
 
-// leaderLease is the name of the Lease that the replicas contend for.
+// leaderLease is the name of the Lease that the replicas contend for when the
+// Transactions are not divided.
 const leaderLease = "janusd-leader"
+
+// identify makes up a name for this replica.
+func identify() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("find a name for this replica: %w", err)
+	}
+	// The host alone would not do: with host networking two replicas share it.
+	return host + "_" + string(uuid.NewUUID()), nil
+}
 
 // lead runs the controller while this replica holds the leader Lease. A replica
 // that is told to stop finishes its steps first and gives the Lease back after
@@ -23,73 +36,50 @@ const leaderLease = "janusd-leader"
 // steps in hand are safe all the same, since every write carries a precondition;
 // janusd then ends, and a new process starts clean.
 func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
-	host, err := os.Hostname()
+	identity, err := identify()
 	if err != nil {
-		return fmt.Errorf("find a name for this replica: %w", err)
+		return err
 	}
-	// The host alone would not do: with host networking two replicas share it.
-	identity := host + "_" + string(uuid.NewUUID())
 	log = log.With(zap.String("identity", identity), zap.String("lease", o.namespace+"/"+leaderLease))
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.namespace, leaderLease, c.own.CoreV1(), c.own.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: identity})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	t := term{controller: ctl, log: log, result: make(chan error, 1)}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: leaderLease, Lock: lock, ReleaseOnCancel: true,
-		LeaseDuration: o.leaseTime, RenewDeadline: o.leaseTime * 2 / 3, RetryPeriod: o.leaseTime / 6,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { t.serve(ctx, leading) },
-			OnStoppedLeading: func() { log.Info("not leading any more") },
-		},
+	election, err := shard.NewElection(shard.Contest{
+		Client: c.own, Namespace: o.namespace, Lease: leaderLease, Identity: identity, Duration: o.leaseTime, Log: log,
 	})
 	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
+		return err
 	}
-	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	t.stop = stop
-	defer context.AfterFunc(ctx, func() {
-		if !t.begun.Load() {
-			stop()
-		}
-	})()
 	log.Info("waiting to lead")
-	elector.Run(electing)
-	return t.end(ctx, o)
-}
-
-// term is the time in which this replica leads.
-type term struct {
-	controller *controller.Controller
-	log        *zap.Logger
-	begun      atomic.Bool
-	stop       func() // stops the election, which gives the Lease back
-	result     chan error
-}
-
-// serve runs the controller until janusd is told to stop or the Lease is lost, and
-// ends the election when the controller has finished.
-func (t *term) serve(stopping, leading context.Context) {
-	t.begun.Store(true)
-	t.log.Info("leading")
-	ctx, cancel := context.WithCancel(leading)
-	defer cancel()
-	defer context.AfterFunc(stopping, cancel)()
-	t.result <- t.controller.Run(ctx)
-	t.stop()
-}
-
-// end waits for the steps in hand and says whether the term ended as it should.
-func (t *term) end(stopping context.Context, o options) error {
-	if t.begun.Load() {
-		if err := <-t.result; err != nil {
-			return err
-		}
-	}
-	if stopping.Err() == nil {
+	var failure error
+	err = election.Hold(ctx, func(leading context.Context) {
+		log.Info("leading")
+		failure = ctl.Run(leading)
+		log.Info("not leading any more")
+	})
+	switch {
+	case err != nil || failure != nil:
+		return errors.Join(err, failure)
+	case ctx.Err() == nil:
 		return fmt.Errorf("the leader Lease %s/%s was lost", o.namespace, leaderLease)
 	}
 	return nil
+}
+
+// share runs the Transactions of the shards that fall to this replica. When the Lease of
+// one is lost, or it falls to another, janusd goes on with the others.
+func share(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
+	identity, err := identify()
+	if err != nil {
+		return err
+	}
+	replica, err := shard.New(shard.Options{
+		Client: c.own, Namespace: o.namespace, Identity: identity, Shards: o.shards, Duration: o.leaseTime,
+		Serve: ctl.Serve, Clock: clock.RealClock{}, Log: log.Named("shards").With(zap.String("identity", identity)),
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("sharing the work", zap.String("identity", identity), zap.Int("shards", o.shards), zap.Duration("leaseDuration", o.leaseTime.Round(time.Second)))
+	var sharing sync.WaitGroup
+	sharing.Go(func() { replica.Run(ctx) })
+	defer sharing.Wait()
+	return ctl.Run(ctx)
 }

@@ -65,16 +65,21 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	metrics.CountActive(ctl.Active)
+	metrics.CountShards(ctl.Shards)
 
 	servers, err := serve(ctx, o, registry, ready(o, ctl), log)
 	if err != nil {
 		return err
 	}
 	defer servers.stop(ctx)
-	if !o.leaderElect {
+	switch {
+	case !o.leaderElect:
 		return ctl.Run(ctx)
+	case o.shards == 1:
+		return lead(ctx, c, o, ctl, log)
+	default:
+		return share(ctx, c, o, ctl, log)
 	}
-	return lead(ctx, c, o, ctl, log)
 }
 
 // assemble builds the engine on its real parts and the controller on the engine.
@@ -95,14 +100,14 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 	ports.Witness = witness
 	e := engine.New(ports, clock.RealClock{}, engine.DefaultPolicy)
 	return controller.New(e, adapter.NewJournal(c.dynamic), c.watcher, log.Named("controller"), controller.Options{
-		Namespaces: o.watch, Workers: o.workers, Resync: o.resync,
+		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
 	})
 }
 
 // ready tells whether this replica can do its part: one that waits to become the
-// leader can.
+// leader can, and one that has no shard if it knows the Transactions.
 func ready(o options, ctl *controller.Controller) func() bool {
-	if o.leaderElect {
+	if o.leaderElect && o.shards == 1 {
 		return func() bool { return true }
 	}
 	return ctl.Synced

@@ -71,7 +71,7 @@ func (w *world) judgeLeases() {
 			if had == has || had == "" || has == "" || after.gap {
 				continue
 			}
-			leads := name == system+"/janusd-leader"
+			leads := name == system+"/janusd-leader" || strings.HasPrefix(name, system+"/janusd-shard-")
 			if !strings.HasPrefix(has, w.namespace+"/") && !leads {
 				continue // a lock of another test, in the system's namespace
 			}

@@ -156,6 +156,8 @@ var acts = []act{
 		a.world.frozen[m] = time.Now().Add(time.Duration(a.world.random.IntN(90)) * time.Second)
 		return nil
 	}},
+	{"make room", func(a *actors) error { return a.interrupt(false) }},
+	{"hand over", func(a *actors) error { return a.interrupt(true) }},
 	{"crash", func(a *actors) error {
 		a.world.machines[a.world.random.IntN(len(a.world.machines))].process.Crash()
 		return nil
@@ -164,6 +166,13 @@ var acts = []act{
 		a.world.machines[len(a.world.machines)-1].process.Crash()
 		return nil
 	}},
+}
+
+// interrupt makes a machine end its run of a Transaction between two steps.
+func (a *actors) interrupt(give bool) error {
+	names := a.world.names()
+	a.world.machines[a.world.random.IntN(len(a.world.machines))].interrupt(names[a.world.random.IntN(len(names))], give)
+	return nil
 }
 
 // replace puts another object in place of one, with the same content.

@@ -33,6 +33,10 @@ type machine struct {
 
 	mu   sync.Mutex
 	rest map[types.NamespacedName]string // of what resourceVersion a Transaction was when nothing was left to do for it
+	// turns end the runs of Transactions between two steps, and given are those that are to
+	// be given up then, as to another process, and taken again.
+	turns map[types.NamespacedName]context.CancelFunc
+	given map[types.NamespacedName]bool
 }
 
 const (
@@ -43,7 +47,10 @@ const (
 
 // newMachine puts a process together as janusd does.
 func newMachine(w *world) (*machine, error) {
-	m := &machine{number: len(w.machines), process: w.line.Process(), clock: &janustest.Clock{}, rest: map[types.NamespacedName]string{}}
+	m := &machine{
+		number: len(w.machines), process: w.line.Process(), clock: &janustest.Clock{},
+		rest: map[types.NamespacedName]string{}, turns: map[types.NamespacedName]context.CancelFunc{}, given: map[types.NamespacedName]bool{},
+	}
 	m.clock.Turn(w.skew)
 	config := &rest.Config{
 		Host: "http://model", UserAgent: "janusd", QPS: -1, Timeout: requestTimeout,
@@ -91,9 +98,12 @@ func (m *machine) start(ctx context.Context, names []types.NamespacedName) {
 		m.running.Go(func() {
 			retry := firstRetry
 			for !m.ended(ctx) {
-				result := m.look(ctx, name)
+				turn := m.turn(ctx, name)
+				result := m.look(turn, name)
 				wait := 5 * time.Second
 				switch {
+				case turn.Err() != nil:
+					wait = firstRetry
 				case result.Err != nil:
 					wait, retry = retry, min(2*retry, lastRetry)
 				case result.After > 0:
@@ -108,6 +118,32 @@ func (m *machine) start(ctx context.Context, names []types.NamespacedName) {
 				}
 			}
 		})
+	}
+}
+
+// turn begins a run of a Transaction.
+func (m *machine) turn(ctx context.Context, name types.NamespacedName) context.Context {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.given[name] {
+		m.engine.Forget(func(n types.NamespacedName) bool { return n == name })
+		delete(m.given, name)
+	}
+	if end := m.turns[name]; end != nil {
+		end()
+	}
+	ctx, m.turns[name] = context.WithCancel(ctx)
+	return ctx
+}
+
+// interrupt makes a run of a Transaction end between two steps, because another is to have
+// its worker, or with give, because another process is to have it.
+func (m *machine) interrupt(name types.NamespacedName, give bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.given[name] = m.given[name] || give
+	if end := m.turns[name]; end != nil {
+		end()
 	}
 }
 
@@ -135,7 +171,7 @@ func (m *machine) look(ctx context.Context, name types.NamespacedName) engine.Re
 		return result
 	}
 	result := m.engine.Run(ctx, t)
-	if result == (engine.Result{}) && (t.Status.Phase.Terminal()) {
+	if result == (engine.Result{}) && t.Status.Phase.Terminal() && ctx.Err() == nil {
 		m.rests(name, t.ResourceVersion)
 	}
 	return result

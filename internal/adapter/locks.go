@@ -94,6 +94,9 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 // Distrust forgets which locks are held.
 func (l *Locks) Distrust(t *api.Transaction) { l.manager.Distrust(holderOf(t).Identity) }
 
+// Forget implements engine.Locks.
+func (l *Locks) Forget(t *api.Transaction) { l.manager.Forget(holderOf(t).Identity) }
+
 // keysOf gives the keys of what is to be locked, and which item each is of. A target that
 // was skipped before anything was locked is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {

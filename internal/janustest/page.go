@@ -15,12 +15,23 @@ import (
 // with what the page says.
 func (e *Env) RunPage(page string) {
 	e.t.Helper()
-	text, err := os.ReadFile(filepath.Join(Root(), "docs", page))
-	require.NoError(e.t, err)
+	e.TypePage(e.Shell(), page)
+}
+
+// Shell makes a shell in the namespace of the test.
+func (e *Env) Shell() *testcluster.Shell {
+	e.t.Helper()
 	shell, err := testcluster.Shared(e.t).NewShell(e.Namespace, Root())
 	require.NoError(e.t, err)
 	e.t.Cleanup(func() { require.NoError(e.t, shell.Close()) })
+	return shell
+}
 
+// TypePage is RunPage for a shell that the test has made ready.
+func (e *Env) TypePage(shell *testcluster.Shell, page string) {
+	e.t.Helper()
+	text, err := os.ReadFile(filepath.Join(Root(), "docs", page))
+	require.NoError(e.t, err)
 	steps := stepsOf(string(text))
 	require.NotEmpty(e.t, steps)
 	for _, step := range steps {

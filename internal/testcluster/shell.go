@@ -45,6 +45,14 @@ func (c *Cluster) NewShell(namespace, dir string) (*Shell, error) {
 	return s, nil
 }
 
+// Provide makes a program one that is found by its name.
+func (s *Shell) Provide(name, path string) error {
+	if err := os.Symlink(path, filepath.Join(s.home, name)); err != nil {
+		return fmt.Errorf("provide %s: %w", name, err)
+	}
+	return nil
+}
+
 // Run gives what a command prints, on standard output and on standard error.
 func (s *Shell) Run(ctx context.Context, command string) (string, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)

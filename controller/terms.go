@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"sync"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"janus.io/janus/internal/shard"
+)
+
+// terms are the shards whose Transactions this process runs.
+type terms struct {
+	mu   sync.Mutex
+	held map[int]*term
+}
+
+// term is the time from when a shard is taken until it is given up.
+type term struct {
+	over    chan struct{}
+	running sync.WaitGroup
+}
+
+func newTerms() *terms { return &terms{held: map[int]*term{}} }
+
+// begin notes that the Transactions of a shard are to be run.
+func (t *terms) begin(shard int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held[shard] = &term{over: make(chan struct{})}
+}
+
+// end notes that no more of them are to be run, makes those that run end after the step
+// in hand, and waits until they have.
+func (t *terms) end(shard int) {
+	t.mu.Lock()
+	ended := t.held[shard]
+	delete(t.held, shard)
+	t.mu.Unlock()
+	close(ended.over)
+	ended.running.Wait()
+}
+
+// enter gives the term of a shard to somebody who runs one of its Transactions, and is to
+// say when that has ended; nil if they are not to be run here.
+func (t *terms) enter(shard int) *term {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	entered := t.held[shard]
+	if entered != nil {
+		entered.running.Add(1)
+	}
+	return entered
+}
+
+func (t *terms) holds(shard int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held[shard] != nil
+}
+
+func (t *terms) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.held)
+}
+
+func (t *term) ended() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Serve runs the Transactions of a shard until ctx is done. It finishes the steps in hand
+// and returns: from then on another process may run them. It is for a Controller with
+// Options.Shards, beside Run, and not to be called for a shard that is being served.
+func (c *Controller) Serve(ctx context.Context, number int) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced()...) {
+		return
+	}
+	log := c.log.With(zap.Int("shard", number), zap.Int("shards", c.options.Shards))
+	c.terms.begin(number)
+	log.Info("running the Transactions of a shard")
+	// What was heard of them before was not queued. What is heard from now on is.
+	for _, informer := range c.informers {
+		for _, obj := range informer.GetStore().List() {
+			c.enqueue(obj)
+		}
+	}
+	<-ctx.Done()
+	log.Info("giving up a shard: the steps in hand are finished first")
+	c.terms.end(number)
+	c.engine.Forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
+	log.Info("gave up a shard")
+}
+
+// Shards is how many shards this process runs the Transactions of.
+func (c *Controller) Shards() int { return c.terms.count() }
+
+func (c *Controller) shardOf(name types.NamespacedName) int { return shard.Of(name, c.options.Shards) }
+
+// ours reports whether this process runs a Transaction.
+func (c *Controller) ours(name types.NamespacedName) bool { return c.terms.holds(c.shardOf(name)) }

@@ -1,0 +1,154 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Contest is what the replicas contend for, and how.
+type Contest struct {
+	Client kubernetes.Interface
+	// Namespace and Lease name the Lease.
+	Namespace, Lease string
+	// Labels are put on the Lease.
+	Labels map[string]string
+	// Identity is who contends. No two processes may have the same.
+	Identity string
+	// Duration is for how long one that has stopped renewing the Lease keeps it.
+	Duration time.Duration
+	Log      *zap.Logger
+}
+
+// renewal is how long a holder tries to renew a Lease before it takes it for lost.
+func (c Contest) renewal() time.Duration { return c.Duration * 2 / 3 }
+
+// retry is how often a holder renews, and how often the others look.
+func (c Contest) retry() time.Duration { return c.Duration / 6 }
+
+// Election holds a Lease by client-go's leader election, and gives it back only when what
+// was done under it has ended.
+type Election struct {
+	Contest
+	lock    resourcelock.Interface
+	elector *leaderelection.LeaderElector
+	tenure  *tenure // of that elector
+}
+
+// NewElection makes an Election that has not begun.
+func NewElection(c Contest) (*Election, error) {
+	e := &Election{Contest: c}
+	if err := e.prepare(); err != nil {
+		return nil, fmt.Errorf("contend for the Lease %s/%s: %w", c.Namespace, c.Lease, err)
+	}
+	return e, nil
+}
+
+// Hold contends for the Lease until ctx is done, and calls serve when it holds it. The
+// context of serve is done when ctx is, or the Lease is lost. When serve has returned the
+// Lease is given back, and Hold returns. It may be called again after that.
+func (e *Election) Hold(ctx context.Context, serve func(ctx context.Context)) error {
+	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	e.tenure.run, e.tenure.stop = func(leading context.Context) {
+		leading, cancel := context.WithCancel(leading)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		serve(leading)
+	}, stop
+	defer context.AfterFunc(ctx, e.tenure.close)()
+	e.elector.Run(electing)
+	e.tenure.wait()
+	e.release(context.WithoutCancel(ctx))
+	return e.prepare()
+}
+
+// prepare makes the elector of a tenure before that begins: client-go's metric then tells
+// that the Lease is not held here. Of one that is given back in order it would not.
+func (e *Election) prepare() (err error) {
+	e.tenure = &tenure{}
+	e.lock, err = resourcelock.NewWithLabels(resourcelock.LeasesResourceLock, e.Namespace, e.Lease, e.Client.CoreV1(), e.Client.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: e.Identity}, e.Labels)
+	if err != nil {
+		return err
+	}
+	// ReleaseOnCancel would give it back as well when it could not be renewed in time: with
+	// steps still in hand, and without a look whose it is by then.
+	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: e.Lease, Lock: e.lock,
+		LeaseDuration: e.Duration, RenewDeadline: e.renewal(), RetryPeriod: e.retry(),
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: e.tenure.serve, OnStoppedLeading: func() {}},
+	})
+	return err
+}
+
+// release gives the Lease back if it is ours. If that fails it expires.
+func (e *Election) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, e.renewal())
+	defer cancel()
+	record, _, err := e.lock.Get(ctx)
+	if err == nil && record.HolderIdentity == e.Identity {
+		record.HolderIdentity, record.LeaseDurationSeconds = "", 1
+		err = e.lock.Update(ctx, *record)
+	}
+	if err != nil {
+		e.Log.Warn("giving a Lease back failed; if it is held, it expires", zap.String("lease", e.Namespace+"/"+e.Lease), zap.Error(err))
+	}
+}
+
+// tenure is what becomes of one attempt to hold a Lease.
+type tenure struct {
+	run  func(ctx context.Context) // what is done while the Lease is held
+	stop func()                    // ends the election
+
+	mu      sync.Mutex
+	closed  bool // run is not to be called any more
+	running bool // run was called
+	done    sync.WaitGroup
+}
+
+// serve is called by client-go when the Lease is held, in a goroutine that nobody waits
+// for.
+func (t *tenure) serve(leading context.Context) {
+	if !t.open() {
+		return
+	}
+	defer t.stop()
+	defer t.done.Done()
+	t.run(leading)
+}
+
+func (t *tenure) open() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	t.running = true
+	t.done.Add(1)
+	return true
+}
+
+// close ends the election, unless run was called: then its end does.
+func (t *tenure) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	if !t.running {
+		t.stop()
+	}
+}
+
+// wait waits, after the election, until run has returned.
+func (t *tenure) wait() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.done.Wait()
+}

@@ -213,7 +213,7 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 			last, wrote = v, valueIn(c.merged(v), overwritten.path)
 		}
 		for _, d := range differences(c.merged(v.before), c.merged(v)) {
-			if reaches(d.path, overwritten.path) {
+			if reaches(d.path, overwritten.path) && (d.now != nil || !c.removedBefore(r, v, overwritten.path)) {
 				last, wrote = v, valueIn(c.merged(v), overwritten.path)
 			}
 		}
@@ -222,6 +222,16 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 		return nil, nil
 	}
 	return last, wrote
+}
+
+// removedBefore reports whether a change of a Transaction had removed what somebody else
+// removes in a version, after another change had added it again. A removal leaves no
+// owner: nobody can tell theirs from that of the rollback.
+func (c *trial) removedBefore(r *run, v *version, path []string) bool {
+	return slices.ContainsFunc(r.writes, func(w *write) bool {
+		return w.ref == v.Ref && w.role == do && w.made != nil && w.made.before != nil && !w.made.Deleted && w.made.Revision < v.Revision &&
+			valueIn(c.merged(w.made.before), path) != nil && valueIn(c.merged(w.made), path) == nil
+	})
 }
 
 // controlPlane are the field managers of Kubernetes itself. They complete objects.

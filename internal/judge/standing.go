@@ -104,7 +104,7 @@ func (w *walk) changed(v *version) {
 	w.written, w.want = true, copied(w.want)
 	unclear := w.unclear(v)
 	for _, d := range found {
-		if reachesAny(d.path, unclear) {
+		if reachesAny(d.path, unclear) || d.now == nil && w.removedBefore(w.run, v, d.path) {
 			w.either = append(w.either, dotted(d.path))
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -77,7 +76,7 @@ func share(ctx context.Context, c *clients, o options, ctl *controller.Controlle
 	if err != nil {
 		return err
 	}
-	log.Info("sharing the work", zap.String("identity", identity), zap.Int("shards", o.shards), zap.Duration("leaseDuration", o.leaseTime.Round(time.Second)))
+	log.Info("sharing the work", zap.String("identity", identity), zap.Int("shards", o.shards), zap.Duration("leaseDuration", o.leaseTime))
 	var sharing sync.WaitGroup
 	sharing.Go(func() { replica.Run(ctx) })
 	defer sharing.Wait()

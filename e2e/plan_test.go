@@ -212,3 +212,30 @@ changes:
 	e.Merge("tester", "Secret/app", `{"metadata": {"finalizers": null}}`)
 	e.NothingLeft("plan")
 }
+
+// What was tried before the locks holds for the target as it was then.
+func TestAChangeIsTriedAgainOnATargetThatSomebodyHasWritten(t *testing.T) {
+	for name, written := range map[string]bool{"untouched": false, "written": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := janustest.New(t)
+			e.Apply(configMap)
+			lease := leaseOfApp(t, e, "alice@example.com", 3600)
+			e.Start()
+			e.Submit("txn", oneChange("Patch", `{data: {version: "2.0"}}`))
+			waitsFor(t, e, "txn", "alice@example.com")
+			if written {
+				e.Merge("somebody", "ConfigMap/app", `{"data": {"theirs": "yes"}}`)
+			}
+			before := e.Object("ConfigMap/app")
+			require.NoError(t, e.Kube.CoordinationV1().Leases(e.Namespace).Delete(t.Context(), lease, metav1.DeleteOptions{}))
+			txn := e.Ended("txn")
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, before.GetResourceVersion(), txn.Status.Items[0].Before.ResourceVersion, "what is saved is what is there under the lock")
+			tried := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "configmaps"),
+				func(r testcluster.AuditEvent) bool { return r.DryRun && r.Verb == "patch" })
+			assert.Len(t, tried, map[bool]int{false: 1, true: 2}[written])
+			e.NothingLeft("txn")
+		})
+	}
+}

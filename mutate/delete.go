@@ -24,7 +24,11 @@ func (deleteStrategy) Admit(ctx context.Context, c Change, before *unstructured.
 	if err := c.admitAlive(before, "delete"); err != nil {
 		return nil, err
 	}
-	return append(warnings, c.cautions(before)...), nil
+	doubts, err := c.rehearseCreation(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(warnings, c.cautions(before)...), doubts...), nil
 }
 
 func (deleteStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {

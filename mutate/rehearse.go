@@ -3,13 +3,94 @@ package mutate
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/snapshot"
 )
+
+const rolesGroup = "rbac.authorization.k8s.io"
+
+var serviceKind = schema.GroupKind{Kind: "Service"}
+
+// namedByContent are kinds of which no object can have another name.
+var namedByContent = map[schema.GroupKind]bool{
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}: true,
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:       true,
+}
+
+// rehearseCreation dry-runs the creation of an object under another name: what was valid
+// when it was made may not be any more. A field that is refused is for good. Any other
+// refusal may be because of the name, or because the object is still there, as with a
+// quota: then there is a warning. Roles are rehearsed apart, and of kinds whose deletion
+// loses something anyway that is said already.
+func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
+	kind := c.Ref.GVK.GroupKind()
+	if _, lost := irreversible[kind]; lost || namedByContent[kind] || kind.Group == rolesGroup {
+		return nil, nil
+	}
+	_, err := c.createAgain(ctx, before)
+	if err == nil {
+		return nil, nil
+	}
+	unfit := refusesAField(err)
+	err = c.wrap(err, "rehearse the re-creation of")
+	switch class := fault.ClassOf(err); {
+	case class == fault.Retryable, class == fault.Unknown:
+		return nil, err
+	case unfit && !c.AcceptLoss:
+		return nil, c.irreversible("delete", fmt.Sprintf("the deletion could not be taken back: it could not be created again as it is: %s", err))
+	default:
+		return c.warn("it is not sure that a rollback could create it again: " + err.Error()), nil
+	}
+}
+
+// refusesAField reports an answer that complains about a field other than the name. What
+// complains about the object as a whole may mean its name.
+func refusesAField(err error) bool {
+	status, ok := fault.Status(err)
+	if !ok || status.Details == nil || status.Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	return slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field != "" && cause.Field != "<nil>" && !strings.HasPrefix(cause.Field, "metadata")
+	})
+}
+
+// createAgain dry-runs the creation of an object under another name, without what only
+// one object can have.
+func (c Change) createAgain(ctx context.Context, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	again := snapshot.ForCreate(before)
+	again.SetName("janus-rehearsal-" + string(before.GetUID()))
+	if c.Ref.GVK.GroupKind() == serviceKind {
+		withoutAllocations(again.Object)
+	}
+	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	return again, err
+}
+
+// withoutAllocations takes off a Service the addresses and ports that it was given.
+func withoutAllocations(service map[string]any) {
+	spec, _ := service["spec"].(map[string]any)
+	if spec["clusterIP"] != corev1.ClusterIPNone {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	delete(spec, "healthCheckNodePort")
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		if fields, ok := port.(map[string]any); ok {
+			delete(fields, "nodePort")
+		}
+	}
+}
 
 // rehearse finds out, without effect, whether the ServiceAccount could take a
 // deletion back where its verbs do not tell.
@@ -24,12 +105,10 @@ func (c Change) rehearse(ctx context.Context, before *unstructured.Unstructured)
 // Nobody may create one that grants more than they have; deleting one is not
 // guarded so.
 func (c Change) rehearseRole(ctx context.Context, before *unstructured.Unstructured) error {
-	if c.Ref.GVK.Group != "rbac.authorization.k8s.io" {
+	if c.Ref.GVK.Group != rolesGroup {
 		return nil
 	}
-	again := snapshot.ForCreate(before)
-	again.SetName("janus-rehearsal-" + string(before.GetUID()))
-	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	again, err := c.createAgain(ctx, before)
 	if !fault.Is(err, fault.AccessDenied) {
 		return c.wrap(err, "rehearse the re-creation of")
 	}

@@ -24,3 +24,14 @@ func TestThePageAboutPlansIsAsItIs(t *testing.T) {
 	e.NothingLeft("release-plan")
 	e.NothingLeft("wrong")
 }
+
+// TestThePageAboutHistoryIsAsItIs runs docs/history-and-undo.md.
+func TestThePageAboutHistoryIsAsItIs(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Start()
+	e.RunPage("history-and-undo.md")
+	for _, name := range []string{"release-2", "undo-release-2", "redo"} {
+		e.NothingLeft(name)
+	}
+}

@@ -34,6 +34,9 @@ const (
 func summarize(t *api.Transaction, now time.Time) {
 	status := &t.Status
 	committed, wanted := 0, len(t.Spec.Changes)
+	if t.Spec.UndoOf != nil {
+		wanted = len(status.Items) // They tell what is to be changed.
+	}
 	for i := range status.Items {
 		switch {
 		case status.Items[i].Committed:

@@ -72,6 +72,8 @@ type History interface {
 	// Prune forgets the oldest that are remembered in the namespace of t, with their
 	// before-images, until limit are left.
 	Prune(ctx context.Context, t *api.Transaction, limit int) error
+	// Find finds what t is to undo.
+	Find(ctx context.Context, t *api.Transaction) (api.Undoing, error)
 	// Remembered reports whether t still is, under the number in its status.
 	Remembered(ctx context.Context, t *api.Transaction) (bool, error)
 }

@@ -19,6 +19,9 @@ const reasonSeveral = "ValidationFailed"
 
 // validate accepts the spec: from here on the generation is pinned.
 func (s *saga) validate(ctx context.Context) error {
+	if s.txn.Spec.UndoOf != nil && s.txn.Status.Undoing == nil {
+		return s.find(ctx)
+	}
 	found, err := s.Planner.Validate(ctx, s.txn)
 	switch {
 	case definite(err):

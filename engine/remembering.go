@@ -85,3 +85,19 @@ func (s *saga) number(ctx context.Context) error {
 		return nil
 	})
 }
+
+// find records what is to be undone. It is found once: whoever goes on undoes that.
+func (s *saga) find(ctx context.Context) error {
+	found, err := s.History.Find(ctx, s.txn)
+	if definite(err) {
+		return s.fail(ctx, causeOf(err))
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		s.accept(status)
+		status.Undoing = &found
+		return movePhase(status, orPending(status.Phase))
+	})
+}

@@ -50,6 +50,12 @@ func (h history) Prune(_ context.Context, _ *api.Transaction, limit int) error {
 	})
 }
 
+func (h history) Find(_ context.Context, t *api.Transaction) (found api.Undoing, err error) {
+	return api.Undoing{Name: t.Spec.UndoOf.Name, UID: "7f39", Revision: 7, Digest: "sha256:d"}, h.call("find what is to be undone", func() (string, error) {
+		return "find what is to be undone", nil
+	})
+}
+
 func (h history) Remembered(_ context.Context, t *api.Transaction) (bool, error) {
 	return h.history[t.Status.Revision] == ours, h.call("look for the revision", func() (string, error) { return "look for the revision", nil })
 }
@@ -61,6 +67,9 @@ func inHistory(limit int32) func(*world) {
 		w.history = map[int64]string{4: "one", 5: "another", 7: "a third"}
 	}
 }
+
+// undoes has the Transaction of a world undo another. Its changes are those that follow.
+func undoes(w *world) { w.stored.Spec.UndoOf = &api.UndoOf{Name: "release"} }
 
 // remembering are the scenarios in which a Transaction enters the history.
 var remembering = []scenario{
@@ -85,6 +94,15 @@ var remembering = []scenario{
 		inHistory(3)(w)
 		w.stored.Spec.Timeout = ptr[api.Duration]("1s")
 		w.refuse["remember"] = errLost
+	}, api.PhaseCommitted},
+	{"it undoes another", []string{"a"}, undoes, api.PhaseCommitted},
+	{"what it is to undo is not remembered", []string{"a"}, func(w *world) {
+		undoes(w)
+		w.refuse["find what is to be undone"] = errRefused
+	}, api.PhaseFailed},
+	{"it is not known at once what it is to undo", []string{"a"}, func(w *world) {
+		undoes(w)
+		w.replies["find what is to be undone"] = []reply{{err: errLost}}
 	}, api.PhaseCommitted},
 	{"it is deleted before it is remembered", []string{"a"}, func(w *world) {
 		inHistory(3)(w)

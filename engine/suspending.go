@@ -168,6 +168,9 @@ func Unchanged(t *api.Transaction) bool {
 func specDigest(spec *api.TransactionSpec) string {
 	fixed := *spec
 	fixed.Suspend, fixed.Cancel = false, ""
+	if fixed.UndoOf != nil {
+		fixed.Changes = nil // They follow from it.
+	}
 	text, err := json.Marshal(fixed)
 	if err != nil {
 		return "" // Content that came in as JSON goes out as JSON.

@@ -36,6 +36,8 @@ type Owner struct {
 
 // Item is what is remembered of one change.
 type Item struct {
+	// Index is its position among the items of the Transaction.
+	Index  int                 `json:"index"`
 	Name   string              `json:"name"`
 	Type   v1alpha1.ChangeType `json:"type"`
 	Target v1alpha1.Target     `json:"target"`

@@ -97,11 +97,11 @@ func (s *Store) Create(ctx context.Context, namespace string, number int64, labe
 	}
 	err = s.client.Post().Namespace(namespace).Resource(resource).SetHeader("Accept", metadataOnly).Body(body).Do(ctx).Error()
 	if !fault.Is(err, fault.AlreadyExists) {
-		return false, fault.Wrap(err, "create", describe(namespace, number), false)
+		return false, fault.Wrap(err, "create", Describe(namespace, number), false)
 	}
 	owner, err := s.Owner(ctx, namespace, number)
 	if fault.Is(err, fault.NotFound) {
-		return false, fault.New(fault.Retryable, fault.AlreadyExists, "create", describe(namespace, number), "it was there a moment ago, and is gone")
+		return false, fault.New(fault.Retryable, fault.AlreadyExists, "create", Describe(namespace, number), "it was there a moment ago, and is gone")
 	}
 	return owner != r.Transaction, err
 }
@@ -111,7 +111,7 @@ func (s *Store) Create(ctx context.Context, namespace string, number int64, labe
 func (s *Store) Owner(ctx context.Context, namespace string, number int64) (Owner, error) {
 	meta, err := target.Confirmed(func() (metav1.ObjectMeta, error) { return s.metadata(ctx, namespace, number) })
 	if err != nil {
-		return Owner{}, fault.Wrap(err, "get", describe(namespace, number), false)
+		return Owner{}, fault.Wrap(err, "get", Describe(namespace, number), false)
 	}
 	owner, _ := ownerOf(meta)
 	return owner, nil
@@ -138,7 +138,7 @@ func (s *Store) Get(ctx context.Context, namespace string, number int64) (Revisi
 		return &found, err
 	})
 	if err != nil {
-		return Revision{}, fault.Wrap(err, "read", describe(namespace, number), false)
+		return Revision{}, fault.Wrap(err, "read", Describe(namespace, number), false)
 	}
 	r, err := Decode(found.Data.Raw)
 	owner, ours := ownerOf(found.ObjectMeta)
@@ -146,7 +146,7 @@ func (s *Store) Get(ctx context.Context, namespace string, number int64) (Revisi
 		err = errNotARevision
 	}
 	if err != nil {
-		return Revision{}, fault.New(fault.Terminal, fault.Invalid, "read", describe(namespace, number), "%w", err)
+		return Revision{}, fault.New(fault.Terminal, fault.Invalid, "read", Describe(namespace, number), "%w", err)
 	}
 	return r, nil
 }
@@ -158,7 +158,7 @@ func (s *Store) Delete(ctx context.Context, e Entry) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	return fault.Wrap(err, "delete", describe(e.meta.Namespace, e.Number), false)
+	return fault.Wrap(err, "delete", Describe(e.meta.Namespace, e.Number), false)
 }
 
 func object(namespace string, number int64, labels map[string]string, r Revision) (*appsv1.ControllerRevision, error) {
@@ -201,6 +201,7 @@ func ownerOf(meta metav1.ObjectMeta) (Owner, bool) {
 	return Owner{Name: controller.Name, UID: controller.UID}, true
 }
 
-func describe(namespace string, number int64) string {
+// Describe names a revision as messages do.
+func Describe(namespace string, number int64) string {
 	return "ControllerRevision " + namespace + "/" + Name(number)
 }

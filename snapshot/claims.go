@@ -25,7 +25,7 @@ const (
 // readable is taken as claimed by nobody; RestoreOwners reports it.
 func (i Images) claimed() *fieldpath.Set {
 	out := fieldpath.NewSet()
-	previous, err := entriesOf(i.Before)
+	previous, err := entriesOf(i.former())
 	if err != nil {
 		return out
 	}
@@ -42,12 +42,19 @@ func (i Images) claimed() *fieldpath.Set {
 		e.set.Iterate(func(p fieldpath.Path) {
 			// The API server may leave an owner a field that is not there any more, such as
 			// one that has no meaning for another type of Service. That asserts nothing.
-			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || change.takes(all, p)) && exists(i.Live.Object, p) {
+			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || !i.HandedOver && change.takes(all, p)) && exists(i.Live.Object, p) {
 				out.Insert(p.Copy())
 			}
 		})
 	}
 	return out
+}
+
+func (i Images) former() *unstructured.Unstructured {
+	if i.Former != nil {
+		return i.Former
+	}
+	return i.Before
 }
 
 func isStatus(path fieldpath.Path) bool {

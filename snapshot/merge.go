@@ -174,14 +174,18 @@ func (m *merger) parts(parts []child, before, live any) any {
 
 // dispute decides about a value that is neither as before nor untouched since.
 func (m *merger) dispute(n node, before, live any) any {
-	owners, via := ownersVia(m.Live, n.path, m.Ours)
+	ours := m.Ours
+	if m.HandedOver {
+		ours = nobodys // Those of a later Transaction have the same names.
+	}
+	owners, via := ownersVia(m.Live, n.path, ours)
 	found := FieldConflict{Path: n.path.String(), Managers: owners, Subresource: via, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
 	switch {
 	case len(owners) == 0 && live != (absent{}) && m.whole(n, live) && Owned(m.Live, m.Ours):
 		// Whoever writes a value owns it. Nobody else does: it is what the server has
 		// made of our own write, such as a port that it chose anew.
 		return before
-	case len(owners) > 0 && live != (absent{}) && m.ownedBefore(n.path):
+	case len(owners) > 0 && live != (absent{}) && (!m.HandedOver || via == "scale") && m.ownedBefore(n.path):
 		m.reclaimed = append(m.reclaimed, found)
 		return live
 	case m.Force:

@@ -29,6 +29,9 @@ type Record struct {
 	// After is what a dry run of the change gave, stripped. Nil for a Delete, and
 	// where the change could not be tried.
 	After *unstructured.Unstructured `json:"after,omitempty"`
+	// Content is that of the change, where it is not in the spec of the Transaction but
+	// follows from what that undoes.
+	Content map[string]any `json:"content,omitempty"`
 }
 
 // format is the number of the encoding. Records outlive the process that wrote
@@ -49,7 +52,8 @@ type document struct {
 	After      map[string]any `json:"after,omitempty"`
 	AfterPatch map[string]any `json:"afterPatch,omitempty"`
 	// Unchanged says that After equals Before, for which the patch is empty.
-	Unchanged bool `json:"unchanged,omitempty"`
+	Unchanged bool           `json:"unchanged,omitempty"`
+	Content   map[string]any `json:"content,omitempty"`
 }
 
 var (
@@ -65,7 +69,7 @@ var (
 // would take six bytes once a ConfigMap is itself sent as JSON, and a full one
 // would exceed the limit of a request.
 func Encode(r Record) ([]byte, error) {
-	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target}
+	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content}
 	if r.Before != nil {
 		if len(r.Before.Object) == 0 {
 			return nil, errEmptyImage
@@ -117,7 +121,7 @@ func Decode(data []byte) (Record, error) {
 	if err := utiljson.Unmarshal(data, &d); err != nil || d.Format != format || d.Item < 0 {
 		return Record{}, errNotARecord
 	}
-	r := Record{Item: d.Item, Type: d.Type, Target: d.Target}
+	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content}
 	if len(d.Before) > 0 {
 		r.Before = &unstructured.Unstructured{Object: d.Before}
 	}

@@ -94,6 +94,11 @@ type TransactionStatus struct {
 	// +optional
 	RollbackRef *RollbackRef `json:"rollbackRef,omitempty"`
 
+	// undoing is the Transaction that spec.undoOf has been found to name.
+	//
+	// +optional
+	Undoing *Undoing `json:"undoing,omitempty"`
+
 	// revision is the number under which the Transaction is remembered once it has
 	// committed, higher than those before it in the namespace. It is that of the
 	// ControllerRevision janus-revision-NUMBER, which goes when others have taken its
@@ -196,6 +201,12 @@ type Item struct {
 
 	// target is the object of the change, with its namespace filled in.
 	Target Target `json:"target"`
+
+	// type is what is done with the target, if that follows from spec.undoOf. name is
+	// then that of the item which is taken back.
+	//
+	// +optional
+	Type ChangeType `json:"type,omitempty"`
 
 	// resource is the plural under which the kind of the target is served.
 	//

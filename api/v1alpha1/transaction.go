@@ -42,6 +42,8 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="(has(self.dryRun) && self.dryRun) == (has(oldSelf.dryRun) && oldSelf.dryRun)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.parallelism) == has(oldSelf.parallelism)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.undoOf) == has(oldSelf.undoOf)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.changes) != has(self.undoOf)",message="a Transaction has changes, or undoOf in place of them"
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which
@@ -88,14 +90,27 @@ type TransactionSpec struct {
 	// and compensated in the reverse order. If any of them has dependsOn, that gives
 	// the order instead. A Delete is the change that is hardest to take back: last is
 	// best. One Transaction has at most 1000 changes, and no two of them may have the
-	// same name.
+	// same name. It is left out with undoOf.
 	//
+	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:XValidation:rule="self.transformMapEntry(i, c, {has(c.name) ? c.name : string(i): i}).size() == self.size()",message="the name of a change must be unique; the default is its position in the list"
 	// +listType=atomic
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
-	Changes []Change `json:"changes"`
+	Changes []Change `json:"changes,omitempty"`
+
+	// undoOf makes the Transaction undo another that has committed and is remembered.
+	// Its changes are taken back in the reverse order, each as a change of this
+	// Transaction, which is locked, recorded, rolled back and remembered like any
+	// other: what was created is deleted, what was deleted is created again, and the
+	// fields that were set get the values that they had. If somebody has changed one
+	// of them since, it fails before anything is changed and names them all; with
+	// conflictPolicy Force they are set all the same.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	UndoOf *UndoOf `json:"undoOf,omitempty"`
 
 	// lockTimeout is how long the lock of a target outlives the last sign of life
 	// of the Transaction that holds it, as a duration such as 90s or 5m. Locks

@@ -202,7 +202,11 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 			transaction(inChange("Config Map", "target", "kind")),
 			[]refusal{mismatch("spec.changes[0].target.kind", "Config Map", kindPattern)},
 		},
-		"no changes at all":     {transaction(drop("changes")), []refusal{{"spec.changes", "Required value"}}},
+		"no changes at all":     {transaction(drop("changes")), []refusal{{"spec", "Invalid value: a Transaction has changes, or undoOf in place of them"}}},
+		"changes and an undo":   {transaction(set(map[string]any{"revision": int64(1)}, "undoOf")), []refusal{{"spec", "Invalid value: a Transaction has changes, or undoOf in place of them"}}},
+		"an undo of nothing":    {transaction(drop("changes"), set(map[string]any{}, "undoOf")), []refusal{{"spec.undoOf", "Invalid value: name the Transaction to undo by its revision or by its name, and not by both"}}},
+		"an undo of two":        {transaction(drop("changes"), set(map[string]any{"revision": int64(1), "name": "a"}, "undoOf")), []refusal{{"spec.undoOf", "Invalid value: name the Transaction to undo by its revision or by its name, and not by both"}}},
+		"an undo of number 0":   {transaction(drop("changes"), set(map[string]any{"revision": int64(0)}, "undoOf")), []refusal{{"spec.undoOf.revision", "Invalid value: 0: spec.undoOf.revision in body should be greater than or equal to 1"}}},
 		"an empty list":         {transaction(changes(0)), []refusal{{"spec.changes", "Invalid value: 0: spec.changes in body should have at least 1 items"}}},
 		"1001 changes":          {transaction(changes(1001)), []refusal{{"spec.changes", "Too many: 1001: must have at most 1000 items"}}},
 		"a name with a capital": {transaction(inChange("A", "name")), []refusal{mismatch("spec.changes[0].name", "A", namePattern)}},
@@ -306,6 +310,14 @@ func TestSpecCannotBeChanged(t *testing.T) {
 			assert.Contains(t, found[0].message, immutableRule)
 		})
 	}
+	t.Run("another undo", func(t *testing.T) {
+		tried["undoOf"] = true
+		tx, err := create(t.Context(), client, transaction(drop("changes"), set(map[string]any{"revision": int64(1)}, "undoOf")))
+		require.NoError(t, err)
+		set(int64(2), "undoOf", "revision")(tx.Object)
+		_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+		assert.Equal(t, []refusal{{"spec.undoOf", "Invalid value: " + immutableRule}}, refusals(t, err))
+	})
 	for _, field := range []string{"ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism"} {
 		add, drop := set(int64(60), field), drop(field)
 		for title, c := range map[string]struct {

@@ -120,6 +120,9 @@ func draw(random *rand.Rand) scenario {
 	for range transactions {
 		s.transactions = append(s.transactions, drawTransaction(random, exists))
 	}
+	if s.transactions[0].RevisionHistoryLimit != nil && random.IntN(2) == 0 {
+		s.transactions = append(s.transactions, drawUndo(random))
+	}
 	return s
 }
 
@@ -153,6 +156,26 @@ func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSp
 	}
 	spec.DryRun = random.IntN(10) == 0
 	return spec
+}
+
+// drawUndo makes an undo of the first Transaction.
+func drawUndo(random *rand.Rand) api.TransactionSpec {
+	spec := undoOf(0)
+	if random.IntN(3) == 0 {
+		spec.ConflictPolicy = api.ConflictForce
+	}
+	if random.IntN(2) == 0 {
+		spec.OnDelete = api.DeleteRollback
+	}
+	limit := int32(random.IntN(3))
+	spec.RevisionHistoryLimit = &limit
+	return spec
+}
+
+// undoOf is a Transaction that undoes another of the scenario. It is created once that has
+// ended.
+func undoOf(n int) api.TransactionSpec {
+	return api.TransactionSpec{ServiceAccountName: "deployer", UndoOf: &api.UndoOf{Name: transactionName(n)}}
 }
 
 // drawParts makes a list with keys, in one order or another.
@@ -225,6 +248,9 @@ func small() []scenario {
 		one("patch-delete-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Delete, nil), refused),
 		one("chain-back", []thing{alpha}, alpha.change(api.Patch, news), alpha.change(api.Patch, map[string]string{"a": "newer"}), refused),
 		remembered(one("remembered", []thing{alpha}, alpha.change(api.Patch, news))),
+		undone(one("patch-undone", []thing{alpha}, alpha.change(api.Patch, news))),
+		undone(one("create-undone", nil, alpha.change(api.Create, news))),
+		undone(one("secret-delete-undone", []thing{delta}, delta.change(api.Delete, nil))),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
 		tried(one("tried", []thing{alpha, delta}, alpha.change(api.Patch, news), delta.change(api.Patch, news), beta.change(api.Create, news), alpha.change(api.Delete, nil))),
 	}...)
@@ -242,6 +268,13 @@ func remembered(s scenario) scenario {
 // tried makes the Transaction of a small workload one that is to be tried only.
 func tried(s scenario) scenario {
 	s.transactions[0].DryRun = true
+	return s
+}
+
+// undone has the Transaction of a scenario remembered, and undone.
+func undone(s scenario) scenario {
+	s = remembered(s)
+	s.transactions = append(s.transactions, undoOf(0))
 	return s
 }
 

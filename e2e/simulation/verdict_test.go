@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/adapter"
 	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/judge"
 )
@@ -57,8 +59,8 @@ func (w *world) outcome() outcome {
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ListKeys: map[string][]string{"parts": {"name"}},
 	}
 	for i, spec := range w.plan.scenario.transactions {
-		run := judge.Run{Namespace: namespace, Name: transactionName(i), Spec: spec}
-		for _, c := range spec.Changes {
+		run := judge.Run{Namespace: namespace, Name: transactionName(i), Spec: w.derived(transactionName(i), spec)}
+		for _, c := range run.Spec.Changes {
 			run.Items = append(run.Items, judge.Ref{Resource: qualified(schema.FromAPIVersionAndKind(c.Target.APIVersion, c.Target.Kind)), Namespace: namespace, Name: c.Target.Name})
 		}
 		phase := "gone"
@@ -77,6 +79,20 @@ func (w *world) outcome() outcome {
 		o.breaches = append(o.breaches, isolated(evidence)...)
 	}
 	return o
+}
+
+// derived gives the spec of an undo the changes that have followed from it, as its status
+// says, and any other as it is.
+func (w *world) derived(name string, spec api.TransactionSpec) api.TransactionSpec {
+	for _, v := range w.history {
+		if spec.UndoOf == nil || v.Ref.Resource != "transactions.backup.janus.io" || v.Ref.Name != name {
+			continue
+		}
+		if t, err := adapter.FromUnstructured(v.Object); err == nil && len(t.Spec.Changes) > 0 {
+			return t.Spec
+		}
+	}
+	return spec
 }
 
 // source gives the choices of a seed; number tells apart what they are for.

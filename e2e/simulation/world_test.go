@@ -34,6 +34,7 @@ type world struct {
 	line      *chaos.Line
 	machines  []*machine
 	frozen    map[int]time.Time // until when a machine stands still
+	submitted map[int]bool      // which Transactions have been created
 	actors    *actors
 	history   judge.History
 	step      int
@@ -74,7 +75,7 @@ type plan struct {
 const maxSteps = 30_000
 
 func newWorld(p plan) (*world, error) {
-	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, reads: map[string]int{}, lied: map[string]int{}}
+	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
 	w.server = apisim.New(apisim.Options{
 		Seed: p.seed, CRDs: kinds(), Namespaces: []string{namespace, systemNamespace},
 		Admit: w.admit, Observe: w.observe, Allowed: w.allowed, CollectAtOnce: true,
@@ -88,12 +89,32 @@ func newWorld(p plan) (*world, error) {
 		w.line.Choose = w.fault
 	}
 	w.actors = newActors(w)
-	for i, spec := range p.scenario.transactions {
+	return w, w.submitDue()
+}
+
+// submitDue creates the Transactions that are to be there by now: those that undo another
+// once that has ended.
+func (w *world) submitDue() error {
+	for i, spec := range w.plan.scenario.transactions {
+		if w.submitted[i] || spec.UndoOf != nil && !w.ended(spec.UndoOf.Name) {
+			continue
+		}
+		w.submitted[i] = true
 		if err := w.actors.submit(transactionName(i), spec); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return w, nil
+	return nil
+}
+
+// ended reports whether a Transaction has come to an end, or is gone.
+func (w *world) ended(name string) bool {
+	t := w.transaction(name)
+	if t == nil {
+		return true
+	}
+	phase, _, _ := unstructured.NestedString(t.Object, "status", "phase")
+	return api.Phase(phase).Terminal()
 }
 
 func transactionName(i int) string { return fmt.Sprintf("txn-%d", i) }
@@ -120,6 +141,9 @@ func (w *world) run(ctx context.Context) error {
 	for ; w.step < maxSteps; w.step++ {
 		synctest.Wait()
 		if err := w.replaceCrashed(ctx); err != nil {
+			return err
+		}
+		if err := w.submitDue(); err != nil {
 			return err
 		}
 		w.meddle() //nolint:contextcheck // what others do is no part of the run

@@ -49,14 +49,15 @@ func Ports(p Parts) engine.Ports {
 	shared := newImages()
 	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
 	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel}
+	history := &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own)}
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   &Locks{manager: p.Locks, late: late},
 		Planner: &Planner{
 			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
-			tried: newForecasts(p.Clock), locks: p.Locks,
+			tried: newForecasts(p.Clock), locks: p.Locks, history: history,
 		},
-		History: &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own)},
+		History: history,
 		Changes: changes,
 		Gates:   &Gates{changes},
 	}

@@ -46,7 +46,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Family:    familyOf(t.UID),
 		Last:      engine.IsLast(t, i),
 		Type:      func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
-		Marker:    string(t.UID) + "." + strconv.Itoa(i),
+		Marker:    markerOf(t.UID, i),
 		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
 		Resource:  id.Resource(ref),
 		Cluster:   id.Dynamic,
@@ -56,6 +56,9 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 // managerOf is the field manager of an item: one for each item, since two applies
 // by one manager to one object drop each other's fields.
 func managerOf(uid apitypes.UID, item int) string { return familyOf(uid) + strconv.Itoa(item) }
+
+// markerOf is what an object carries that an item has created.
+func markerOf(uid apitypes.UID, item int) string { return string(uid) + "." + strconv.Itoa(item) }
 
 // familyOf is what the field managers of all items of a Transaction begin with.
 func familyOf(uid apitypes.UID) string {

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,9 +42,12 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	if err := samePerson(t, id); err != nil {
 		return err
 	}
-	content, err := contentOf(in.Change())
-	if err != nil {
+	content, err := c.contentFor(ctx, t, i)
+	if errors.Is(err, errNotAnObject) {
 		return fault.New(fault.Terminal, fault.Invalid, "decode", engine.Describe(in.Item().Target), "%w", err)
+	}
+	if err != nil {
+		return err
 	}
 	change, err := c.change(t, i, content, id)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -68,18 +69,23 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 			continue
 		}
 		item := t.Status.Items[i]
-		set, err := h.setBy(t.Spec.Changes[i])
+		set, err := h.setBy(t, t.Spec.Changes[i])
 		if err != nil {
 			return out, fault.New(fault.Terminal, fault.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
 		}
 		out.Items = append(out.Items, revision.Item{
-			Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
+			Index: i, Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
 		})
 	}
 	return out, nil
 }
 
-func (h *History) setBy(change api.Change) (string, error) {
+// setBy is what a change has set, as a digest. An undo sets what follows from what it has
+// undone.
+func (h *History) setBy(t *api.Transaction, change api.Change) (string, error) {
+	if t.Status.Undoing != nil {
+		return t.Status.Undoing.Digest, nil
+	}
 	content, err := contentOf(change)
 	kind := schema.FromAPIVersionAndKind(change.Target.APIVersion, change.Target.Kind).GroupKind()
 	if err != nil || content == nil || h.store.Sensitive(kind) {
@@ -95,6 +101,68 @@ func (h *History) Remembered(ctx context.Context, t *api.Transaction) (bool, err
 		return false, nil
 	}
 	return owner.UID == t.UID, err
+}
+
+// Find finds the revision that spec.undoOf names.
+func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, error) {
+	undo := *t.Spec.UndoOf
+	number := ptr.Deref(undo.Revision, 0)
+	if undo.Name != "" {
+		named, err := h.transaction(ctx, types.NamespacedName{Namespace: t.Namespace, Name: undo.Name})
+		switch {
+		case err != nil:
+			return api.Undoing{}, err
+		case named == nil:
+			return api.Undoing{}, fault.New(fault.Terminal, fault.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
+		case named.Status.Revision == 0:
+			return api.Undoing{}, fault.New(fault.Terminal, fault.NotRemembered, "undo", describe(named),
+				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed with a revisionHistoryLimit can be undone")
+		}
+		number = named.Status.Revision
+	}
+	found, digest, err := h.read(ctx, t.Namespace, number)
+	return api.Undoing{Name: found.Transaction.Name, UID: found.Transaction.UID, Revision: number, Digest: digest}, err
+}
+
+// undone reads the revision that has been found to be undone.
+func (h *History) undone(ctx context.Context, t *api.Transaction) (revision.Revision, error) {
+	found, digest, err := h.read(ctx, t.Namespace, t.Status.Undoing.Revision)
+	if err == nil && digest != t.Status.Undoing.Digest {
+		return found, h.forged(t.Namespace, t.Status.Undoing.Revision)
+	}
+	return found, err
+}
+
+// read reads a revision, and believes it if its Transaction says the same of it: others
+// can make revisions, but not write the status of a Transaction.
+func (h *History) read(ctx context.Context, namespace string, number int64) (revision.Revision, string, error) {
+	found, err := h.revisions.Get(ctx, namespace, number)
+	if fault.Is(err, fault.NotFound) {
+		return found, "", fault.New(fault.Terminal, fault.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
+			WithHint("kubectl get controllerrevisions -l app.kubernetes.io/managed-by=janus lists those that can be undone")
+	}
+	if err != nil {
+		return found, "", err
+	}
+	digest, err := revision.Digest(found)
+	if err != nil {
+		return found, "", err
+	}
+	owner, err := h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: found.Transaction.Name})
+	if err != nil {
+		return found, "", err
+	}
+	if owner == nil || owner.UID != found.Transaction.UID || owner.Status.Phase != api.PhaseCommitted ||
+		owner.Status.Revision != number || owner.Status.RevisionDigest != digest {
+		return found, "", h.forged(namespace, number)
+	}
+	return found, digest, nil
+}
+
+func (h *History) forged(namespace string, number int64) error {
+	return fault.New(fault.Terminal, fault.NotRemembered, "undo", revision.Describe(namespace, number),
+		"it is not what its Transaction says of it: that has not committed, is gone, or somebody else has made the revision").
+		WithHint("nothing was done; find out who made it")
 }
 
 // Prune forgets the oldest.

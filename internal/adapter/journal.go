@@ -43,18 +43,20 @@ func (j *Journal) Read(ctx context.Context, name types.NamespacedName) (*api.Tra
 // Checkpoint writes the status. The resourceVersion of t makes the write fail if
 // anybody has written the Transaction since.
 func (j *Journal) Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+	stored := *t
+	stored.Underive()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&stored)
 	if err != nil {
 		return nil, fmt.Errorf("encode Transaction %s/%s: %w", t.Namespace, t.Name, err)
 	}
 	obj := &unstructured.Unstructured{Object: content}
 	obj.SetGroupVersionKind(api.Kind)
 	obj.SetManagedFields(nil)
-	stored, err := j.client.Namespace(t.Namespace).UpdateStatus(ctx, obj, metav1.UpdateOptions{FieldManager: Manager})
+	obj, err = j.client.Namespace(t.Namespace).UpdateStatus(ctx, obj, metav1.UpdateOptions{FieldManager: Manager})
 	if err != nil {
 		return nil, fault.Wrap(err, "write the status of", describe(t), false)
 	}
-	return FromUnstructured(stored)
+	return FromUnstructured(obj)
 }
 
 // Manager is the field manager of the controller's own writes.
@@ -103,12 +105,14 @@ func (j *Journal) setFinalizers(ctx context.Context, t *api.Transaction, finaliz
 	return FromUnstructured(stored)
 }
 
-// FromUnstructured reads a Transaction out of what the dynamic client gives.
+// FromUnstructured reads a Transaction out of what the dynamic client gives. One that
+// undoes another has the changes that follow from that.
 func FromUnstructured(obj *unstructured.Unstructured) (*api.Transaction, error) {
 	t := &api.Transaction{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, t); err != nil {
 		return nil, fault.New(fault.Terminal, fault.Invalid, "decode", "Transaction "+obj.GetNamespace()+"/"+obj.GetName(), "%w", err)
 	}
+	t.Derive()
 	return t, nil
 }
 

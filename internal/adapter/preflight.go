@@ -18,7 +18,14 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (engine.Pref
 	if err != nil {
 		return engine.Preflight{}, err
 	}
-	f := &preflight{planner: p, txn: t.DeepCopy(), id: id, wrong: make([]bool, len(t.Spec.Changes))}
+	f := &preflight{planner: p, txn: t.DeepCopy(), id: id}
+	if f.undo, err = p.undoOf(ctx, t); err != nil {
+		return engine.Preflight{}, err
+	}
+	if err := f.undo.derive(f.txn); err != nil {
+		return engine.Preflight{}, err
+	}
+	f.wrong = make([]bool, len(f.txn.Spec.Changes))
 	for _, look := range f.checks() {
 		found, err := look(ctx)
 		if err != nil {
@@ -35,6 +42,8 @@ type preflight struct {
 	// txn is a copy of the Transaction, with what is known of its items.
 	txn *api.Transaction
 	id  *target.Identity
+	// undo is what it undoes; nil if it undoes nothing.
+	undo *undo
 	// wrong are the items that problems were found with. What comes after does not look
 	// at them again.
 	wrong    []bool

@@ -30,6 +30,7 @@ type Planner struct {
 	late     latecomers
 	tried    *forecasts
 	locks    *lockmgr.Manager
+	history  *History
 }
 
 // Prepare reads the targets, tries those of their changes that the pre-flight has not
@@ -45,11 +46,15 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 		return engine.Prepared{}, err
 	}
 	known := p.tried.of(t.UID, id.UID)
+	undo, err := p.undoOf(ctx, t)
+	if err != nil {
+		return engine.Prepared{}, err
+	}
 	records := make([]snapshot.Record, len(items))
 	prepared := make([]engine.PreparedItem, len(items))
 	problems := make([]error, len(items))
 	sideBySide(p.parallel, len(items), func(n int) {
-		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id, known)
+		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
 	})
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
@@ -85,14 +90,17 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 }
 
 // captureItem reads the target of an item and finds out what its change would do.
-func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, known *tries) (snapshot.Record, engine.PreparedItem, error) {
-	seen, err := p.look(ctx, t, i, id, known)
+func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (snapshot.Record, engine.PreparedItem, error) {
+	seen, err := p.look(ctx, t, i, id, undo, known)
 	if err != nil {
 		return snapshot.Record{}, engine.PreparedItem{}, err
 	}
 	share := engine.ShareOf(len(t.Status.Items))
 	item := engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
 	record := snapshot.Record{Item: i, Type: string(t.Spec.Changes[i].Type), Target: seen.change.Ref, Before: seen.before, After: seen.forecast.After}
+	if undo != nil {
+		record.Content = seen.change.Content
+	}
 	return record, item, nil
 }
 
@@ -105,7 +113,7 @@ type seen struct {
 
 // look reads the target of an item, and tries its change, unless that was tried on the
 // target as it is.
-func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *target.Identity, known *tries) (seen, error) {
+func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (seen, error) {
 	spec := t.Spec.Changes[i]
 	content, err := contentOf(spec)
 	if err != nil {
@@ -127,14 +135,21 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 	if err := stillThere(t, i, change.Ref, before); err != nil {
 		return seen{}, err
 	}
-	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok {
+	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok && undo == nil {
 		return seen{change, before, forecast}, nil
+	}
+	var notes []string
+	if undo != nil {
+		if change.Content, notes, err = undo.content(ctx, p, t, i, id, change, before); err != nil {
+			return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
+		}
 	}
 	forecast, err := mutate.Foresee(ctx, strategy, change, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
 		return seen{}, explainDenied(ctx, id, change, verbs, err)
 	}
+	forecast.Warnings = append(notes, forecast.Warnings...)
 	return seen{change, before, forecast}, nil
 }
 

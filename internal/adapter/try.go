@@ -95,7 +95,7 @@ func (f *preflight) before(i int) string {
 func (f *preflight) tryItem(ctx context.Context, i int) outcome {
 	free := false
 	for range maxLooks {
-		seen, err := f.planner.look(ctx, f.txn, i, f.id, nil)
+		seen, err := f.planner.look(ctx, f.txn, i, f.id, f.undo, nil)
 		if err == nil || mayHeal(err) {
 			return outcome{seen: seen, err: err}
 		}

@@ -90,6 +90,9 @@ type validation struct {
 func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	item := api.Item{Name: engine.ChangeName(i, change), Target: change.Target}
 	engine.SetItemState(&item, api.ItemPending)
+	if v.txn.Spec.UndoOf != nil {
+		item.Type = change.Type
+	}
 	if v.names[item.Name] {
 		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
 			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
@@ -117,9 +120,11 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		return item, err
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	content, err := checkContent(change, item.Target)
-	if err != nil {
-		return item, err
+	var content map[string]any
+	if v.txn.Spec.UndoOf == nil { // The content of an undo is found when its change is tried.
+		if content, err = checkContent(change, item.Target); err != nil {
+			return item, err
+		}
 	}
 	if change.Type == api.Delete {
 		if err := v.outlived(ref); err != nil {

@@ -17,7 +17,7 @@ func frozenSpec(k *kind, obj, old content) field.ErrorList {
 	const message = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	at := field.NewPath("spec")
 	var errs field.ErrorList
-	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", "ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism"} {
+	for _, name := range []string{"serviceAccountName", "changes", "lockTimeout", "timeout", "onDelete", "conflictPolicy", "ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism", "undoOf"} {
 		now, has := is[name]
 		before, had := was[name]
 		switch {

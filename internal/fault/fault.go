@@ -54,6 +54,7 @@ const (
 	NamespaceNotFound   = "NamespaceNotFound"
 	NotFound            = "NotFound"
 	NotEmpty            = "NotEmpty"
+	NotRemembered       = "NotRemembered"
 	OwnerGone           = "OwnerGone"
 	ReadyFailed         = "ReadyFailed"
 	ReadyTimeout        = "ReadyTimeout"

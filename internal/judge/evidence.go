@@ -71,7 +71,7 @@ type Evidence struct {
 type Run struct {
 	Namespace, Name string
 	UID             types.UID
-	// Spec is what was asked for.
+	// Spec is what was asked for; of an undo, with the changes that have followed from it.
 	Spec api.TransactionSpec
 	// Items are the targets of spec.changes, in that order.
 	Items []Ref

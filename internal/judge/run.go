@@ -96,6 +96,9 @@ func (c *trial) enterRun(given *Run) {
 			_ = json.Unmarshal(content.Raw, &r.contents[i])
 		}
 	}
+	if of.Spec.UndoOf != nil {
+		c.enterDerived(r)
+	}
 	c.runs = append(c.runs, r)
 	c.users[r.user] = true
 	c.own[r.ref] = true

@@ -1,0 +1,186 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Original is a change of a committed Transaction that is to be inverted.
+type Original struct {
+	// Record is what was kept of it.
+	Record snapshot.Record
+	// First is the target before the first of the changes that the Transaction has made
+	// to it in a row, of which this is one: who owned its fields then owns them now.
+	First *unstructured.Unstructured
+	// Marker is what the object carries if the change has made it.
+	Marker string
+	// Recreated is set when the target was created again by an earlier change of the
+	// Transaction that inverts this one: it has another uid.
+	Recreated bool
+}
+
+// InverseOf is the type of the change that takes another back.
+func InverseOf(t api.ChangeType) api.ChangeType {
+	switch t {
+	case api.Create:
+		return api.Delete
+	case api.Delete:
+		return api.Create
+	default:
+		return api.Update
+	}
+}
+
+// Invert gives the content of c, a change that takes another back after that has
+// committed, for the target as it is now. It is a conflict if somebody has changed since
+// what the other has made, unless c is to overwrite that. There may be something to say
+// beside. The content is nil for a Delete.
+func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
+	switch api.ChangeType(of.Record.Type) {
+	case api.Create:
+		notes, err = c.invertCreate(ctx, of, live)
+		return nil, notes, err
+	case api.Delete:
+		return c.invertDelete(ctx, of)
+	default:
+		return c.invertWrite(ctx, of, live)
+	}
+}
+
+// invertCreate looks whether an object is as the creation has left it.
+func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) ([]string, error) {
+	if live == nil {
+		return nil, nil
+	}
+	if live.GetAnnotations()[MarkerAnnotation] != of.Marker {
+		return nil, c.fail(fault.Conflict, fault.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
+			WithHint("it is kept; delete it by hand if it is not wanted")
+	}
+	found, err := snapshot.Foreign(live, func(manager string) bool { return family(manager) || snapshot.ControlPlane(manager) })
+	if err != nil {
+		return nil, c.unreadableOwners(err)
+	}
+	found = together(found, snapshot.NewOwners(live, of.Record.After, family))
+	if of.Record.After != nil {
+		images, err := c.images(ctx, of.Record.After, nil, live)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range images.Drift() {
+			// What nobody owns the API server has chosen when it was created, and not in the
+			// dry run.
+			if !f.ByControllers() && (len(f.Managers) > 0 || f.Now == nil) {
+				found = together(found, []snapshot.FieldConflict{f})
+			}
+		}
+	}
+	return c.despite("undo the creation of", found)
+}
+
+// despite is the conflict of what others have changed since, or what there is to say if
+// that is to be overwritten.
+func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, error) {
+	switch {
+	case len(found) == 0:
+		return nil, nil
+	case c.Overwrite:
+		return c.warn("somebody has changed it since, which is overwritten, because conflictPolicy is Force: " + listed(c.fields(found))), nil
+	default:
+		return nil, c.changedSince(op, found)
+	}
+}
+
+// changedSince is the conflict of an object that others have changed since the change
+// that is to be undone.
+func (c Change) changedSince(op string, found []snapshot.FieldConflict) error {
+	fields := c.fields(found)
+	err := c.fail(fault.Conflict, fault.FieldConflict, op, "somebody has changed it since: %s", listed(fields)).
+		WithHint("undo what has come after it first, or set conflictPolicy to Force")
+	err.Fields = fields
+	return err
+}
+
+// invertDelete gives what is to be created again, with the owners that it can have.
+func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, []string, error) {
+	before := of.Record.Before
+	if before == nil {
+		return nil, nil, c.incomplete(of.Record)
+	}
+	now := map[types.UID]types.UID{}
+	var notes []string
+	for _, owner := range before.GetOwnerReferences() {
+		uid, err := c.heirOf(ctx, owner)
+		if err != nil {
+			return nil, nil, err
+		}
+		if now[owner.UID] = uid; uid == "" {
+			notes = append(notes, c.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
+		}
+	}
+	again, err := snapshot.Reown(before, func(old types.UID) types.UID { return now[old] })
+	if err != nil {
+		return nil, nil, c.unreadableOwners(err)
+	}
+	return snapshot.ForCreate(again).Object, notes, nil
+}
+
+// heirOf is the uid of the object that has the name of an owner now; empty if none has.
+func (c Change) heirOf(ctx context.Context, owner metav1.OwnerReference) (types.UID, error) {
+	if c.Kin == nil {
+		return owner.UID, nil
+	}
+	uid, known, err := c.Kin.Owner(ctx, owner)
+	if !known {
+		return owner.UID, err
+	}
+	return uid, err
+}
+
+// invertWrite gives the object as it is to be: as it is now, with the fields of the change
+// as they were before it.
+func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured.Unstructured) (map[string]any, []string, error) {
+	const op = "undo the change of"
+	record := of.Record
+	switch {
+	case record.Before == nil || record.After == nil:
+		return nil, nil, c.fail(fault.Terminal, fault.Irreversible, op, "what the change made of it was not known when it was prepared").
+			WithHint("compare it with its before-image and correct it by hand")
+	case live == nil:
+		return nil, nil, c.fail(fault.Conflict, fault.NotFound, op, "somebody has deleted it since").
+			WithHint("create it again if it is still wanted")
+	case !of.Recreated && !sameObject(live, record.Before.GetUID()):
+		return nil, nil, c.fail(fault.Conflict, fault.AlreadyExists, op, "somebody has deleted and re-created it since").WithHint("theirs is kept")
+	}
+	images, err := c.images(ctx, record.Before, record.After, live)
+	if err != nil {
+		return nil, nil, err
+	}
+	images.Ours, images.HandedOver, images.Former = family, true, of.First
+	restored := images.Restore()
+	notes, err := c.despite(op, restored.Conflicts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(restored.Reclaimed) > 0 {
+		var paths []string
+		for _, f := range c.fields(restored.Reclaimed) {
+			paths = append(paths, f.Path)
+		}
+		notes = append(notes, c.warn("left as they are, because who scales it has written them since: "+strings.Join(paths, ", "))...)
+	}
+	out := snapshot.Strip(restored.Desired)
+	if status, there := restored.Desired.Object["status"]; there && snapshot.Custom(c.Ref.GVK.GroupKind()) {
+		// Where it is no subresource it is a field like any other.
+		out.Object["status"] = status
+	}
+	return out.Object, notes, nil
+}

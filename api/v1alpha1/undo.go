@@ -33,13 +33,13 @@ type Undoing struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// uid is its uid.
+	// uid is the uid of that Transaction: another of its name is not meant.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=128
 	UID types.UID `json:"uid"`
 
-	// revision is its number.
+	// revision is the number under which it is remembered.
 	Revision int64 `json:"revision"`
 
 	// digest is the SHA-256 of what its ControllerRevision says. Nothing else is

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"pgregory.net/rapid"
 )
 
@@ -106,7 +105,7 @@ func TestNobodyWaitsForMoreThanATurnOfEachNamespace(t *testing.T) {
 // The queue adds each Transaction once, as the one of client-go does that it is.
 func TestTheQueueIsClientGosOnALine(t *testing.T) {
 	l := newLine()
-	var queue workqueue.TypedRateLimitingInterface[types.NamespacedName] = newQueue(l)
+	queue := newQueue(l)
 	defer queue.ShutDown()
 	queue.Add(named("a", "1"))
 	queue.Add(named("a", "1"))

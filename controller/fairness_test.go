@@ -40,13 +40,13 @@ func TestManyTransactionsOfOneNamespaceDoNotHoldUpAnother(t *testing.T) {
 	}
 	r := newRig(t, busy, parts{workers: 4, watch: []string{quiet.Namespace}})
 	r.start()
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) { return ended(t, busy) > 0, nil }))
+	busy.Until("the first of them has ended", func() bool { return ended(t, busy) > 0 })
 
 	quiet.Submit("late", three)
 	assert.Equal(t, api.PhaseCommitted, quiet.Ended("late").Status.Phase)
 	assert.Less(t, ended(t, busy), many/2, "it came when all of them waited, and had one turn of theirs to wait")
 
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) { return ended(t, busy) == many, nil }))
+	busy.Until("all of them have ended", func() bool { return ended(t, busy) == many })
 }
 
 // A Transaction of many changes keeps its worker while nobody else wants it.

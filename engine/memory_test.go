@@ -207,6 +207,7 @@ func TestATransactionThatWasTakenForNewIsLookedBackAt(t *testing.T) {
 func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	w.after["do a"] = cancel
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[1].State, w.transcript())
@@ -214,7 +215,7 @@ func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 
 	w.engine.Forget(func(name types.NamespacedName) bool { return name.Name == "another" })
 	assert.NotEmpty(t, w.engine.memories, "that is of others")
-	w.engine.Forget(func(name types.NamespacedName) bool { return name == types.NamespacedName{Namespace: "shop", Name: "deploy"} })
+	w.engine.Forget(func(name types.NamespacedName) bool { return name.String() == "shop/deploy" })
 	assert.Empty(t, w.engine.memories)
 	assert.Contains(t, w.transcript(), "forget the locks")
 

@@ -61,11 +61,9 @@ func (h history) Remembered(_ context.Context, t *api.Transaction) (bool, error)
 }
 
 // inHistory has the Transaction of a world remembered, after three others.
-func inHistory(limit int32) func(*world) {
-	return func(w *world) {
-		w.stored.Spec.RevisionHistoryLimit = &limit
-		w.history = map[int64]string{4: "one", 5: "another", 7: "a third"}
-	}
+func inHistory(w *world) {
+	w.stored.Spec.RevisionHistoryLimit = ptr(int32(3))
+	w.history = map[int64]string{4: "one", 5: "another", 7: "a third"}
 }
 
 // undoes has the Transaction of a world undo another. Its changes are those that follow.
@@ -73,25 +71,25 @@ func undoes(w *world) { w.stored.Spec.UndoOf = &api.UndoOf{Name: "release"} }
 
 // remembering are the scenarios in which a Transaction enters the history.
 var remembering = []scenario{
-	{"it is remembered in place of the oldest", []string{"a"}, inHistory(3), api.PhaseCommitted},
+	{"it is remembered in place of the oldest", []string{"a"}, inHistory, api.PhaseCommitted},
 	{"its number is taken before it is remembered", []string{"a"}, func(w *world) {
-		inHistory(3)(w)
+		inHistory(w)
 		w.after["number 8"] = func() { w.history[8] = "somebody else" }
 	}, api.PhaseCommitted},
 	{"no number is to be had", []string{"a"}, func(w *world) {
-		inHistory(3)(w)
+		inHistory(w)
 		w.refuse["number"] = errRefused
 	}, api.PhaseCommitted},
 	{"it may not be remembered", []string{"a"}, func(w *world) {
-		inHistory(3)(w)
+		inHistory(w)
 		w.refuse["remember"] = errRefused
 	}, api.PhaseCommitted},
 	{"the others may not be forgotten", []string{"a"}, func(w *world) {
-		inHistory(3)(w)
+		inHistory(w)
 		w.refuse["forget"] = errRefused
 	}, api.PhaseCommitted},
 	{"it is not known in time whether it is remembered", []string{"a"}, func(w *world) {
-		inHistory(3)(w)
+		inHistory(w)
 		w.stored.Spec.Timeout = ptr[api.Duration]("1s")
 		w.refuse["remember"] = errLost
 	}, api.PhaseCommitted},
@@ -105,7 +103,7 @@ var remembering = []scenario{
 		w.replies["find what is to be undone"] = []reply{{err: errLost}}
 	}, api.PhaseCommitted},
 	{"it is deleted before it is remembered", []string{"a"}, func(w *world) {
-		inHistory(3)(w)
+		inHistory(w)
 		w.after["number"] = w.delete
 	}, ""},
 }
@@ -114,7 +112,7 @@ var remembering = []scenario{
 func TestATransactionIsRememberedOnce(t *testing.T) {
 	for n := 1; ; n++ {
 		w := newWorld(t, "a", "b")
-		inHistory(3)(w)
+		inHistory(w)
 		w.nth = func(call int, _ string) reply { return reply{crash: call == n} }
 		w.run()
 		assert.Equal(t, map[int64]string{5: "another", 7: "a third", 8: ours}, w.history, w.transcript())

@@ -261,7 +261,7 @@ func TestACrashAfterAnyLineChangesNothingAboutTheEnd(t *testing.T) {
 		{"commit", func(*world) {}, api.PhaseCommitted},
 		{"rollback", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
 		{"refused", func(w *world) { w.refuse["save"] = errRefused }, api.PhaseFailed},
-		{"remembered", inHistory(3), api.PhaseCommitted},
+		{"remembered", inHistory, api.PhaseCommitted},
 		{"refusal-in-the-pre-flight", func(w *world) { w.problems = twoProblems }, api.PhaseFailed},
 		{"plan", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
 	} {
@@ -321,7 +321,7 @@ func TestAnyOneRequestMayFail(t *testing.T) {
 			ends api.Phase
 		}{
 			{"while all is well", func(*world) {}, api.PhaseCommitted},
-			{"while it is remembered", inHistory(3), api.PhaseCommitted},
+			{"while it is remembered", inHistory, api.PhaseCommitted},
 			{"while a change is refused", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
 			{"while all is tried only", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
 		} {

@@ -75,11 +75,11 @@ func TestTheDeletionOfAServiceIsRehearsedWithoutWhatItWasGiven(t *testing.T) {
 
 // A value of a Secret is in no warning.
 func TestTheRehearsalOfASecretQuotesNothing(t *testing.T) {
-	const secret = "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {key: canary-5d21}}"
+	const holding = "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {key: canary-5d21}}"
 	e := newEnv(t)
-	e.create(secret)
+	e.create(holding)
 	e.create("{apiVersion: v1, kind: ResourceQuota, metadata: {name: secrets}, spec: {hard: {count/secrets: 1}}}")
-	i := e.deletion(secret)
+	i := e.deletion(holding)
 	e.within("the quota counts", func() bool {
 		require.NoError(t, i.tryPrepare())
 		return len(i.warnings) > 0

@@ -42,10 +42,10 @@ func holders(t *testing.T, e *janustest.Env) [2]string {
 func awaitHolders(t *testing.T, e *janustest.Env, so func(holders [2]string) bool) [2]string {
 	t.Helper()
 	var now [2]string
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+	e.Until("the shards are held as is wanted", func() bool {
 		now = holders(t, e)
-		return so(now), nil
-	}), "the shards are held by %v", now)
+		return so(now)
+	})
 	return now
 }
 
@@ -66,11 +66,11 @@ func TestReplicasShareTheShards(t *testing.T) {
 	two, _ := second.await("sharing the work")["identity"].(string)
 	now := awaitHolders(t, e, func(h [2]string) bool { return h == [2]string{one, two} || h == [2]string{two, one} })
 	for _, p := range []*process{first, second} {
-		require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+		e.Until("client-go says the same as we do", func() bool {
 			_, body := p.get("metrics", "/metrics")
 			held := heldMetric.FindStringSubmatch(body)
-			return held != nil && held[1] == "1" && len(masterMetric.FindAllString(body, -1)) == 1, nil
-		}), "client-go says the same as we do")
+			return held != nil && held[1] == "1" && len(masterMetric.FindAllString(body, -1)) == 1
+		})
 	}
 
 	// Each Transaction is run by the one that holds its shard.

@@ -132,7 +132,7 @@ func (m *machine) turn(ctx context.Context, name types.NamespacedName) context.C
 	if end := m.turns[name]; end != nil {
 		end()
 	}
-	ctx, m.turns[name] = context.WithCancel(ctx)
+	ctx, m.turns[name] = context.WithCancel(ctx) //nolint:gosec // the next turn calls it, or who interrupts this one
 	return ctx
 }
 

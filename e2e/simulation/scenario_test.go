@@ -151,7 +151,7 @@ func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSp
 	timeout := api.Duration(fmt.Sprintf("%ds", 60+random.IntN(240)))
 	spec.LockTimeout, spec.Timeout = &lockTimeout, &timeout
 	if random.IntN(3) == 0 {
-		limit := int32(1 + random.IntN(2))
+		limit := int32(1 + random.IntN(2)) //nolint:gosec // it is small
 		spec.RevisionHistoryLimit = &limit
 	}
 	spec.DryRun = random.IntN(10) == 0
@@ -167,7 +167,7 @@ func drawUndo(random *rand.Rand) api.TransactionSpec {
 	if random.IntN(2) == 0 {
 		spec.OnDelete = api.DeleteRollback
 	}
-	limit := int32(random.IntN(3))
+	limit := int32(random.IntN(3)) //nolint:gosec // it is small
 	spec.RevisionHistoryLimit = &limit
 	return spec
 }

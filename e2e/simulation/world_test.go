@@ -143,7 +143,7 @@ func (w *world) run(ctx context.Context) error {
 		if err := w.replaceCrashed(ctx); err != nil {
 			return err
 		}
-		if err := w.submitDue(); err != nil {
+		if err := w.submitDue(); err != nil { //nolint:contextcheck // what others do is no part of the run
 			return err
 		}
 		w.meddle() //nolint:contextcheck // what others do is no part of the run

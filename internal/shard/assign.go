@@ -16,7 +16,7 @@ func Of(transaction types.NamespacedName, shards int) int {
 	if shards <= 1 {
 		return 0
 	}
-	return int(hash(transaction.Namespace, transaction.Name) % uint64(shards))
+	return int(hash(transaction.Namespace, transaction.Name) % uint64(shards)) //nolint:gosec // below shards
 }
 
 // hash mixes once more what FNV leaves in the low bits.

@@ -74,12 +74,17 @@ func (r *Replica) beat(ctx context.Context) error {
 	return nil
 }
 
+// seconds is how long a Lease lasts that is not renewed.
+func (r *Replica) seconds() *int32 {
+	return ptr.To(int32(r.Duration / time.Second)) //nolint:gosec // it fits
+}
+
 func (r *Replica) newLease(now metav1.MicroTime) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{}
 	lease.Name, lease.Labels = r.name(), labelsOf(componentReplica)
 	lease.Labels[labelShards] = strconv.Itoa(r.Shards)
 	lease.Spec = coordinationv1.LeaseSpec{
-		HolderIdentity: &r.Identity, LeaseDurationSeconds: ptr.To(int32(r.Duration / time.Second)),
+		HolderIdentity: &r.Identity, LeaseDurationSeconds: r.seconds(),
 		AcquireTime: &now, RenewTime: &now,
 	}
 	return lease
@@ -129,7 +134,7 @@ func (r *Replica) succeed(ctx context.Context, leases []coordinationv1.Lease, nu
 		}
 		r.Log.Info("taking a shard from a replica that has not renewed its Lease in time", zap.Int("shard", number), zap.String("replica", holder))
 		lease.Spec = coordinationv1.LeaseSpec{
-			HolderIdentity: &r.Identity, LeaseDurationSeconds: ptr.To(int32(r.Duration / time.Second)),
+			HolderIdentity: &r.Identity, LeaseDurationSeconds: r.seconds(),
 			AcquireTime: ptr.To(metav1.NewMicroTime(now)), RenewTime: ptr.To(metav1.NewMicroTime(now)),
 			LeaseTransitions: ptr.To(ptr.Deref(lease.Spec.LeaseTransitions, 0) + 1),
 		}

@@ -160,9 +160,7 @@ func TestMoreReplicasThanShards(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		f.start(name, 2)
 	}
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
-		return len(f.load()) == 2 && len(f.replicas()) == 3, nil
-	}))
+	f.Until("two of three replicas have a shard each", func() bool { return len(f.load()) == 2 && len(f.replicas()) == 3 })
 }
 
 // The book tells if another takes a shard while the steps in hand are being finished.
@@ -179,10 +177,10 @@ func TestAShardIsGivenBackWhenWhatWasInHandIsFinished(t *testing.T) {
 		close(stopped)
 	}()
 	f.start("b", 2)
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+	f.Until("a has told that it goes", func() bool {
 		names := f.replicas()
-		return len(names) == 1 && names[0] == "b", nil
-	}), "a has told that it goes")
+		return len(names) == 1 && names[0] == "b"
+	})
 	// It renews the Leases for longer than they last.
 	for number := range 2 {
 		lease, err := f.Kube.CoordinationV1().Leases(f.Namespace).Get(t.Context(), leaseOf(number), metav1.GetOptions{})
@@ -256,12 +254,12 @@ func TestAReplicaWithAnotherNumberOfShardsWaitsForTheFirstToGo(t *testing.T) {
 	f.start("b", 4)
 	// The API server tells in seconds when a Lease was made.
 	second := time.Now()
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+	f.Until("the second has been there for two seconds", func() bool {
 		if len(f.replicas()) < 2 {
 			second = time.Now()
 		}
-		return time.Since(second) > 2*time.Second, nil
-	}))
+		return time.Since(second) > 2*time.Second
+	})
 	f.start("c", 2)
 	f.await(map[string]int{"a": 1, "c": 1})
 	stop()

@@ -76,13 +76,13 @@ func (f *preflight) waits() []string {
 	return out
 }
 
-// before names the last item before i with the same target.
+// before names the last item before i with the same target that is to be made.
 func (f *preflight) before(i int) string {
 	items := f.txn.Status.Items
 	own, err := refOf(items[i])
 	for j := i - 1; j >= 0 && err == nil; j-- {
 		var ref target.Ref
-		if ref, err = refOf(items[j]); err == nil && ref.Key() == own.Key() {
+		if ref, err = refOf(items[j]); err == nil && ref.Key() == own.Key() && items[j].State != api.ItemSkipped {
 			return items[j].Name
 		}
 	}

@@ -20,6 +20,8 @@ type outcome struct {
 	seen  seen
 	later string
 	err   error
+	// plan is what the change would do, if that is asked for.
+	plan *api.Plan
 }
 
 // try makes each change without effect, several at once, but for those that would meet
@@ -33,12 +35,13 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 			outcomes[n] = f.tryItem(ctx, i)
 		}
 		if outcomes[n].err == nil && f.txn.Spec.DryRun {
-			outcomes[n].err = f.plan(ctx, i, outcomes[n])
+			outcomes[n].plan, outcomes[n].err = f.plan(ctx, i, outcomes[n])
 		}
 	})
 	var problems []engine.Problem
 	tries := newTries(f.txn.UID, f.id.UID)
 	for n, o := range outcomes {
+		f.notePlan(sound[n], o)
 		switch i := sound[n]; {
 		case o.err != nil:
 			problems = append(problems, engine.Problem{Item: i, Err: o.err})
@@ -124,18 +127,25 @@ func (f *preflight) holder(ctx context.Context, i int) (string, error) {
 	return holder, explainLock(err)
 }
 
-// plan notes what the change of an item would do.
-func (f *preflight) plan(ctx context.Context, i int, o outcome) error {
-	item := &f.txn.Status.Items[i]
+// plan tells what the change of an item would do. Several are made at once: it changes
+// nothing that another looks at.
+func (f *preflight) plan(ctx context.Context, i int, o outcome) (*api.Plan, error) {
 	if o.later != "" {
-		item.Plan = &api.Plan{Effect: api.EffectDeferred, Deferred: fault.Cut(fault.Printable(o.later), 512)}
-		return nil
+		return &api.Plan{Effect: api.EffectDeferred, Deferred: fault.Cut(fault.Printable(o.later), 512)}, nil
 	}
-	share := engine.ShareOf(len(f.txn.Status.Items))
-	item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), warningsFor(o.seen.forecast.Warnings, share)
-	var err error
-	item.Plan, err = planOf(ctx, f.txn, i, o.seen)
-	return err
+	return planOf(ctx, f.txn, i, o.seen)
+}
+
+// notePlan notes it.
+func (f *preflight) notePlan(i int, o outcome) {
+	if o.plan == nil {
+		return
+	}
+	item := &f.txn.Status.Items[i]
+	if item.Plan = o.plan; o.later == "" {
+		share := engine.ShareOf(len(f.txn.Status.Items))
+		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), warningsFor(o.seen.forecast.Warnings, share)
+	}
 }
 
 // mayHeal reports an error that the same attempt may not meet later.

@@ -66,6 +66,10 @@ func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identi
 		c.evict(account)
 		return nil, fault.New(fault.Terminal, fault.ServiceAccountGone, "act as", "ServiceAccount "+account.String(),
 			"it does not exist").WithHint("create it, with the rights that the changes and their compensations need")
+	case apierrors.IsForbidden(err):
+		// That is about the rights of Janus, and no fault of the Transaction: it may heal.
+		return nil, fault.New(fault.Retryable, fault.AccessDenied, "read", "ServiceAccount "+account.String(), "%w", err).
+			WithHint("Janus itself needs the right to get it: install its RBAC as shipped")
 	case err != nil:
 		return nil, fault.Wrap(err, "read", "ServiceAccount "+account.String(), false)
 	}

@@ -155,3 +155,20 @@ func nested(object map[string]any, path ...string) map[string]any {
 	found, _, _ := unstructured.NestedMap(object, path...)
 	return found
 }
+
+// An API server that has just started may forbid what it allows a moment later, and the
+// rights of Janus are no fault of a Transaction.
+func TestThatJanusMayNotReadServiceAccountsIsWaitedFor(t *testing.T) {
+	clients, kube, account := newClients(t, "janusd")
+	makeAccount(t, kube, account)
+	config := testcluster.Shared(t).Config()
+	config.Impersonate.UserName = "janusd"
+	denied, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = NewClients(config, denied.CoreV1(), "janusd").As(t.Context(), account)
+	assert.Equal(t, fault.Retryable, fault.ClassOf(err))
+	assert.Equal(t, fault.AccessDenied, fault.ReasonOf(err))
+	require.ErrorContains(t, err, "Janus itself needs the right to get it")
+	_, err = clients.As(t.Context(), account)
+	require.NoError(t, err)
+}

@@ -42,8 +42,9 @@ func (c *trial) judgeHistory(r *run) {
 	if len(made) == 0 && !unsure {
 		c.breach(Atomicity, "%s: it says that it is remembered as %d (@%d), and no revision was made", r, s.revision, s.Revision)
 	}
+	// The number of one that is gone may be given again.
 	for _, other := range c.runs {
-		if end := other.end(); other != r && other.Namespace == r.Namespace && end != nil && end.revision == s.revision && end.phase == s.phase {
+		if end := other.end(); other != r && other.gone == nil && r.gone == nil && other.Namespace == r.Namespace && end != nil && end.revision == s.revision && end.phase == s.phase {
 			c.breach(ExactlyOnce, "%s and %s are both remembered as %d", r, other, s.revision)
 		}
 	}

@@ -2,6 +2,9 @@ package deploy_test
 
 import (
 	"context"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -250,4 +253,15 @@ func transaction(account string) *unstructured.Unstructured {
 	tx.SetGroupVersionKind(v1alpha1.Kind)
 	tx.SetGenerateName("tx-")
 	return tx
+}
+
+// A field that the policy forgets could be changed where the CRD has lost its rules.
+func TestThePolicyNamesEveryFieldThatStays(t *testing.T) {
+	policy, err := os.ReadFile("policies/transaction-spec.yaml")
+	require.NoError(t, err)
+	for field := range reflect.TypeFor[v1alpha1.TransactionSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		mutable := name == "suspend" || name == "cancel"
+		assert.Equal(t, !mutable, regexp.MustCompile(`oldObject\.spec\.\??`+name+`\b`).Match(policy), "%s", name)
+	}
 }

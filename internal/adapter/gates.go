@@ -2,7 +2,9 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,7 +89,7 @@ func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text st
 	}
 	for j := range t.Spec.Changes {
 		name := engine.ChangeName(j, t.Spec.Changes[j])
-		if !asksFor(e, name) {
+		if !slices.Contains(e.Names(), name) {
 			continue
 		}
 		other, err := g.read(ctx, t, j, id, seen)
@@ -155,22 +157,13 @@ func (s *sight) without(err error) error {
 	return err
 }
 
-var errCannotTell = fmt.Errorf("it cannot be evaluated on the objects as they are")
+var errCannotTell = errors.New("it cannot be evaluated on the objects as they are")
 
 func contentOrNil(u *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil
 	}
 	return u.Object
-}
-
-func asksFor(e *expression.Expression, name string) bool {
-	for _, asked := range e.Names() {
-		if asked == name {
-			return true
-		}
-	}
-	return false
 }
 
 // compiled compiles an expression of a Transaction. It may ask for targets of the

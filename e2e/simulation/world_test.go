@@ -226,10 +226,10 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// over reports whether every Transaction has ended, and every living machine has
-// seen it and has nothing left to do.
+// over reports whether every Transaction was created and has ended, and every living
+// machine has seen it and has nothing left to do.
 func (w *world) over() bool {
-	if w.line.UnderWay() > 0 {
+	if w.line.UnderWay() > 0 || len(w.submitted) < len(w.plan.scenario.transactions) {
 		return false
 	}
 	for _, name := range w.names() {

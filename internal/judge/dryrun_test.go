@@ -33,6 +33,21 @@ func TestAPlanIsNoBreach(t *testing.T) {
 	assert.Empty(t, lines(planned(true).breaches()))
 }
 
+func TestAHandOverIsNotOfAPlanThatSkipsTheObject(t *testing.T) {
+	ref := txn
+	ref.Name = "plan"
+	w := commit(hooks{"handover": func(w *world) {
+		w.store(ref, tree{
+			"kind": "Transaction", "metadata": tree{"name": ref.Name, "namespace": ns, "uid": "plan-uid", "generation": int64(1)},
+			"status": tree{"phase": "Planned", "version": int64(1), "completionTime": "2026-01-01T00:00:10Z", "items": []any{tree{"state": "Skipped"}}},
+		})
+	}})
+	skips := spec()
+	skips.DryRun, skips.Changes = true, skips.Changes[:1]
+	w.evidence.Runs = append([]Run{{Namespace: ns, Name: ref.Name, UID: "plan-uid", Spec: skips, Items: targets[:1]}}, w.evidence.Runs...)
+	assert.Empty(t, lines(w.breaches()))
+}
+
 func TestBrokenDryRunsAreFound(t *testing.T) {
 	expect(t, planned(false).breaches(), Atomicity, "is Planned (@105), and was to be carried out")
 

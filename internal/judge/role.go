@@ -115,7 +115,8 @@ func (w *write) place() int64 {
 func allows(s *state, i int, as role, r *run) bool {
 	switch {
 	case as == handOver:
-		return s.allIn(api.ItemCommitted, api.ItemSkipped)
+		// What is skipped has nothing to hand over: another Transaction may, of the same object.
+		return s.allIn(api.ItemCommitted, api.ItemSkipped) && !s.allIn(api.ItemSkipped)
 	case i >= len(s.items):
 		return false
 	case as == do:

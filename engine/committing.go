@@ -110,7 +110,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	}
 	switch finding {
 	case Applied:
-		return s.committed(ctx, i)
+		return s.committed(ctx, i, "")
 	case Diverged:
 		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
 	case Applying:
@@ -151,11 +151,13 @@ func (s *saga) send(ctx context.Context, i int) error {
 		return err
 	}
 	s.fresh = -1
+	var made types.UID
+	in.made = func(object types.UID) { made = object }
 	err = s.Changes.Do(ctx, in)
 	switch {
 	case err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		return s.committed(ctx, i)
+		return s.committed(ctx, i, made)
 	case isJournal(err):
 		return err
 	case definite(err) && s.sure[i]:
@@ -174,15 +176,17 @@ func (s *saga) send(ctx context.Context, i int) error {
 func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 	if fault.ClassOf(refusal) == fault.Conflict {
 		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == Applied {
-			return s.committed(ctx, in.Index())
+			return s.committed(ctx, in.Index(), "")
 		}
 	}
 	return s.turn(ctx, itemCause(s.txn, in.Index(), refusal))
 }
 
-// committed records item i as done and opens the intent of the next.
-func (s *saga) committed(ctx context.Context, i int) error {
+// committed records item i as done, and what it has made if that is known, and opens the
+// intent of the next.
+func (s *saga) committed(ctx context.Context, i int, made types.UID) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
+		status.Items[i].CreatedUID = made
 		if gated(s.txn.Spec.Changes[i]) {
 			status.Items[i].WaitStartTime = s.now()
 		}

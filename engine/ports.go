@@ -193,6 +193,8 @@ type Intent struct {
 	confirm func(ctx context.Context, anyway bool) error
 	// mayCreate is MayCreate.
 	mayCreate func() error
+	// made is Made.
+	made func(types.UID)
 	// fresh is Fresh.
 	fresh bool
 }
@@ -228,6 +230,13 @@ func (in Intent) MayCreate() error {
 		return nil
 	}
 	return in.mayCreate()
+}
+
+// Made is told the uid of the object that the change has made.
+func (in Intent) Made(object types.UID) {
+	if in.made != nil {
+		in.made(object)
+	}
 }
 
 // Fresh reports whether no request for the change that was sent before can have taken

@@ -21,7 +21,7 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	finding, err := s.Changes.Observe(ctx, in)
 	if err == nil && finding == NotApplied {
 		if wait := s.settleTime(); wait > 0 {
-			return unsettled(Describe(s.txn.Status.Items[i].Target))
+			return s.stay(ctx, i)
 		}
 		// One answer may be of before the change, and nobody would look again.
 		finding, err = s.Changes.Observe(ctx, in)
@@ -65,7 +65,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would make it anew.
-		return unsettled(Describe(s.txn.Status.Items[i].Target))
+		return s.stay(ctx, i)
 	}
 	if !s.mine() {
 		// Whoever recorded the intent may be about to write the item off.
@@ -102,6 +102,15 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	}
 	s.know(func(m *memory) { m.undone[i] = undone })
 	return s.takenBack(ctx, i, undone)
+}
+
+// stay waits until a request for item i cannot land any more, and keeps the locks
+// meanwhile. That somebody else holds one by now shows when the rollback goes on.
+func (s *saga) stay(ctx context.Context, i int) error {
+	if err := s.keep(ctx); isJournal(err) {
+		return err
+	}
+	return unsettled(Describe(s.txn.Status.Items[i].Target))
 }
 
 // creates reports whether item i is a Create, or may be: a spec that somebody has cut

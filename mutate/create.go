@@ -45,9 +45,10 @@ func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
 	if err := c.mayCreate(ctx); err != nil {
 		return err
 	}
-	_, err := c.post(ctx, false)
+	made, err := c.post(ctx, false)
 	switch {
 	case err == nil:
+		c.tell(made)
 		return nil
 	case fault.Is(err, fault.AlreadyExists):
 		return c.whose(ctx)
@@ -67,16 +68,24 @@ func (c Change) whose(ctx context.Context) error {
 	case live == nil:
 		return c.fail(fault.Retryable, fault.StaleVersion, "create", "it existed a moment ago and is gone now")
 	case c.made(live):
+		c.tell(live)
 		return nil
 	default:
 		return c.exists("create")
 	}
 }
 
+func (c Change) tell(made *unstructured.Unstructured) {
+	if c.Made != nil {
+		c.Made(made.GetUID())
+	}
+}
+
 // made reports whether this change made the object: its manager outlives others
-// changing every value, and the marker tells even where no field is tracked.
+// changing every value, the marker tells even where no field is tracked, and the uid
+// even after somebody has replaced all of it.
 func (c Change) made(live *unstructured.Unstructured) bool {
-	return c.owns(live) || live.GetAnnotations()[MarkerAnnotation] == c.Marker
+	return c.Created != "" && live.GetUID() == c.Created || c.owns(live) || live.GetAnnotations()[MarkerAnnotation] == c.Marker
 }
 
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {

@@ -130,7 +130,11 @@ func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, 
 	if err != nil {
 		return nil, nil, c.unreadableOwners(err)
 	}
-	return snapshot.ForCreate(again).Object, notes, nil
+	content := snapshot.ForCreate(again)
+	annotations := content.GetAnnotations()
+	delete(annotations, MarkerAnnotation) // It is the new change that makes it now.
+	content.SetAnnotations(annotations)
+	return content.Object, notes, nil
 }
 
 // heirOf is the uid of the object that has the name of an owner now; empty if none has.

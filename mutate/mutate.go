@@ -43,6 +43,8 @@ type Change struct {
 	// Kin tells of owners and of what else the Transaction deletes; nil when nothing
 	// is known of them.
 	Kin Kin
+	// Created is the uid of the object that a Create has made; empty if it is not known.
+	Created types.UID
 	// Recreated is the uid of the object that taking back a later change of the
 	// Transaction, which had deleted the target, has made in its place.
 	Recreated types.UID
@@ -74,6 +76,9 @@ type Change struct {
 	// It is asked before the target is created, and its error is passed on as it is. It is
 	// nil where nothing is written for good.
 	MayCreate func() error
+
+	// Made, if it is not nil, is told the uid of the object that a Create has made.
+	Made func(types.UID)
 
 	// Fresh is set when no request for the change that was sent before can have taken
 	// effect.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -47,6 +48,29 @@ func TestUndoOfACreateWithAnOwnerInItsContentDeletesIt(t *testing.T) {
 	// Where it could not be tried, its manager tells.
 	i = e.prepare(0, api.Create, string(text)).done()
 	i.record.After = nil
+	i.undone()
+	i.restored()
+}
+
+// Somebody has replaced all of it, the mark too: its uid tells that it is what was made.
+func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings)
+	i.change.Made = func(uid types.UID) { i.change.Created = uid }
+	i.done()
+	require.Equal(t, i.now().GetUID(), i.change.Created)
+	theirs := i.now()
+	theirs.SetAnnotations(nil)
+	theirs.SetLabels(nil)
+	delete(theirs.Object, "data")
+	theirs.Object["binaryData"] = map[string]any{"theirs": "YWxsIG9mIGl0"}
+	_, err := e.resource(theirs).Update(t.Context(), theirs, metav1.UpdateOptions{FieldManager: "somebody"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"somebody Update"}, managers(i.now()))
+	err = i.undo()
+	fails(t, err, fault.Conflict, fault.FieldConflict, ".binaryData", "somebody", "kept")
+	assert.NotNil(t, i.now())
+	i.change.Overwrite = true
 	i.undone()
 	i.restored()
 }

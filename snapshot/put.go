@@ -90,7 +90,7 @@ func (s *Store) evict(ctx context.Context, o, predecessor Owner) error {
 	if meta.UID != o.UID {
 		return fault.New(fault.Retryable, fault.StaleVersion, op, name, "it was deleted and created again")
 	}
-	return s.SweepUnlisted(ctx, predecessor, nil)
+	return s.Sweep(ctx, predecessor, 1)
 }
 
 // equal reports whether an object is what put would create. One whose finalizer

@@ -100,7 +100,7 @@ func TestWhatAnotherAttemptSavedDifferentlyIsLeftAlone(t *testing.T) {
 	f.wantLoad(second.Ref, second.Images, ours)
 
 	// In the end, what the status does not name goes.
-	if err := f.store.SweepUnlisted(t.Context(), f.owner, &second.Ref); err != nil {
+	if err := f.store.SweepUnlisted(t.Context(), f.owner, &second.Ref, false); err != nil {
 		t.Fatal(err)
 	}
 	f.wantStored(want...)

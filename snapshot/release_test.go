@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -198,7 +201,7 @@ func TestSweepWithNothingToDoTakesTwoRequestsForEachKind(t *testing.T) {
 	saved := f.save(nil, record(0, 10), secretRecord(1, 10))
 	f.wire.requests()
 	for range 2 {
-		if err := f.store.SweepUnlisted(t.Context(), f.owner, &saved.Ref); err != nil {
+		if err := f.store.SweepUnlisted(t.Context(), f.owner, &saved.Ref, false); err != nil {
 			t.Fatal(err)
 		}
 		f.wantRequests("GET release-rollback-2", "GET release-rollback-2")
@@ -209,11 +212,31 @@ func TestSweepWithNothingToDoTakesTwoRequestsForEachKind(t *testing.T) {
 	}
 }
 
+// Once the Transaction has gone, nobody is left to look: one answer is not enough.
+func TestSweepOfWhatGoesForGoodBearsAFalseAnswer(t *testing.T) {
+	f := setUp(t)
+	saved := f.save(nil, record(0, 10))
+	f.save(&saved.Ref, record(1, 10), secretRecord(2, 10))
+	var denied sync.Map
+	f.wire.set(func(r *http.Request) *http.Response {
+		if _, again := denied.LoadOrStore(r.URL.Path, true); again || r.Method != http.MethodGet {
+			return nil
+		}
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}
+	}, nil)
+	if err := f.store.SweepUnlisted(t.Context(), f.owner, &saved.Ref, true); err != nil {
+		t.Fatal(err)
+	}
+	f.wire.set(nil, nil)
+	f.wantStored("ConfigMap/release-rollback")
+}
+
 func TestSweepFindsALateCaptureThatNoStatusNames(t *testing.T) {
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	f.save(&saved.Ref, record(1, 1_400_000), secretRecord(2, 10))
-	if err := f.store.SweepUnlisted(t.Context(), f.owner, &saved.Ref); err != nil {
+	if err := f.store.SweepUnlisted(t.Context(), f.owner, &saved.Ref, false); err != nil {
 		t.Fatal(err)
 	}
 	f.wantStored("ConfigMap/release-rollback")

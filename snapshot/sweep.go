@@ -20,7 +20,7 @@ import (
 // are gone. So numbers up to saves, which is how often before-images may have been
 // saved, are looked at in any case.
 func (s *Store) Sweep(ctx context.Context, o Owner, saves int) error {
-	return s.sweep(ctx, o, nil, saves)
+	return s.sweep(ctx, o, nil, search{saves: saves, last: true})
 }
 
 // SweepUnlisted deletes what earlier attempts have saved and ref does not name.
@@ -29,18 +29,27 @@ func (s *Store) Sweep(ctx context.Context, o Owner, saves int) error {
 //
 // Objects are found by their names, which are numbered without a gap, so that it
 // takes no right to list Secrets. Where there is nothing to do, it costs one
-// request for ConfigMaps and one for Secrets. It may be called before or after
-// Drop or Keep.
-func (s *Store) SweepUnlisted(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef) error {
-	return s.sweep(ctx, o, ref, 1)
+// request for ConfigMaps and one for Secrets, and twice that for a Transaction that
+// goes for good. It may be called before or after Drop or Keep.
+func (s *Store) SweepUnlisted(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, goes bool) error {
+	return s.sweep(ctx, o, ref, search{saves: 1, last: goes})
 }
 
-func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, saves int) error {
+// search is how to look for objects that no status names.
+type search struct {
+	// saves is how many numbers are looked at in any case.
+	saves int
+	// last means that nobody will look again, so that one answer is not enough.
+	last bool
+}
+
+func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, as search) error {
 	known := listed(o.Name, ref)
+	as.last = as.last || len(known) == 0
 	var group errgroup.Group
 	for _, k := range kinds {
 		group.Go(func() error {
-			found, err := s.unlisted(ctx, o, k, known, saves)
+			found, err := s.unlisted(ctx, o, k, known, as)
 			if err != nil {
 				return err
 			}
@@ -58,7 +67,7 @@ func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, s
 
 // unlisted walks over the numbers, from batch to batch. What is known is taken to
 // exist: it may have been dropped already.
-func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place, saves int) ([]place, error) {
+func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place, as search) ([]place, error) {
 	var found []place
 	for n := 1; n <= maxObjects; n++ {
 		p := place{k, n}
@@ -68,12 +77,11 @@ func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place, sa
 		name := objectName(o.Name, n)
 		look := func() (metav1.ObjectMeta, error) { return s.objects.metadata(ctx, o.Namespace, k, name) }
 		meta, err := look()
-		if fault.Is(err, fault.NotFound) && len(known) == 0 {
-			// What the status does not name nobody will look for again.
+		if fault.Is(err, fault.NotFound) && as.last {
 			meta, err = look()
 		}
 		switch {
-		case fault.Is(err, fault.NotFound) && n < saves:
+		case fault.Is(err, fault.NotFound) && n < as.saves:
 			continue
 		case fault.Is(err, fault.NotFound):
 			return found, nil

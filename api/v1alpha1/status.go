@@ -279,6 +279,14 @@ type Item struct {
 	// +optional
 	Before *BeforeImage `json:"before,omitempty"`
 
+	// createdUID is the uid of the object that a Create has made, if its answer has come:
+	// a rollback knows the object by it, whatever others have written to it since.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	CreatedUID types.UID `json:"createdUID,omitempty"`
+
 	// recreatedUID is the uid of the object that a rollback has made in place of the
 	// one that the change deleted.
 	//

@@ -56,7 +56,7 @@ func (w *world) outcome() outcome {
 	}
 	evidence := judge.Evidence{
 		History: w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
-		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ListKeys: map[string][]string{"parts": {"name"}},
+		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}},
 	}
 	for i, spec := range w.plan.scenario.transactions {
 		run := judge.Run{Namespace: namespace, Name: transactionName(i), Spec: w.derived(transactionName(i), spec)}

@@ -55,7 +55,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	change = asked(change, t, i)
 	change.Kin = c.kinOf(t, i, id)
-	change.Confirm, change.MayCreate, change.Fresh = in.Confirm, in.MayCreate, in.Fresh()
+	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	if err := sameTarget(record, change); err != nil {
 		return recalled{}, err
 	}
-	change.Recreated = recreated(t, i, change.Ref)
+	change.Created, change.Recreated = in.Item().CreatedUID, recreated(t, i, change.Ref)
 	change.Kin = c.kinOf(t, i, id)
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)

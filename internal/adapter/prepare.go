@@ -185,7 +185,7 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) er
 	if ref == nil {
 		return p.store.Sweep(ctx, owner, saves(t))
 	}
-	if err := p.store.SweepUnlisted(ctx, owner, ref); err != nil {
+	if err := p.store.SweepUnlisted(ctx, owner, ref, t.DeletionTimestamp != nil); err != nil {
 		return err
 	}
 	if keep {

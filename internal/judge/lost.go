@@ -198,10 +198,12 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 	var last *version
 	var wrote any
 	begun := false
+	writers := map[*version]*version{} // as of each version
 	for _, v := range c.objects[w.ref].versions {
 		if v == w.made {
 			break
 		}
+		writers[v.before] = last
 		if v.of(r) {
 			begun = begun || v.by != nil && v.by.role == do
 			continue
@@ -216,6 +218,9 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 			if reaches(d.path, overwritten.path) && (d.now != nil || !c.removedBefore(r, v, overwritten.path)) {
 				last, wrote = v, valueIn(c.merged(v), overwritten.path)
 			}
+		}
+		if origin := v.takesBackTo(); last == v && origin != nil && same(valueIn(c.merged(origin), overwritten.path), wrote) {
+			last = writers[origin]
 		}
 	}
 	if last == nil || !same(wrote, valueIn(c.merged(w.made.before), overwritten.path)) {

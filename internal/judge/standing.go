@@ -103,13 +103,32 @@ func (w *walk) changed(v *version) {
 	}
 	w.written, w.want = true, copied(w.want)
 	unclear := w.unclear(v)
+	origin := v.takesBackTo()
 	for _, d := range found {
 		if reachesAny(d.path, unclear) || d.now == nil && w.removedBefore(w.run, v, d.path) {
 			w.either = append(w.either, dotted(d.path))
 			continue
 		}
-		w.want = with(w.want, d.path, d.now)
+		wanted := d.now
+		if then, seen := w.then[revisionOf(origin)]; origin != nil && seen && same(valueIn(w.merged(origin), d.path), d.now) {
+			wanted = valueIn(then.want, d.path)
+		}
+		w.want = with(w.want, d.path, wanted)
 	}
+}
+
+// takesBackTo gives the version that another Transaction met before its first change of
+// an object, if this one is of its rollback: what that puts back is whose it was then.
+func (v *version) takesBackTo() *version {
+	if v.by == nil || v.by.role != undo {
+		return nil
+	}
+	for _, w := range v.by.run.writes {
+		if w.ref == v.Ref && w.role == do && w.made != nil && w.made.uid == v.uid {
+			return w.made.before
+		}
+	}
+	return nil
 }
 
 // unclear lists the fields of the changes, if they were being taken back for a second

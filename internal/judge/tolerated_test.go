@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,34 @@ func yellow(w *world) {
 
 func failedEnd(w *world) {
 	w.checkpoint(func(s tree) { s["phase"], s["completionTime"] = "Failed", "2026-01-01T00:00:10Z" })
+}
+
+// The rollback of another Transaction puts back what this one has made of a field, which
+// is this one's again.
+func TestWhatAnotherRollbackPutsBackIsWhoseItWas(t *testing.T) {
+	const uid = "bbbbcccc-0000-0000-0000-000000000000"
+	other := chaos.Call{User: account, FieldManager: "janus-bbbbcccc-0"}
+	between := func(back string) *world {
+		w := rollBack(hooks{"open0": func(w *world) {
+			w.send("PATCH", mapA, other, "ConfigMap", func(o tree) { o["data"].(tree)["color"] = "yellow" })
+			w.send("PATCH", mapA, other, "", func(o tree) { o["data"].(tree)["color"] = back })
+		}})
+		only := spec()
+		only.Changes = only.Changes[:1]
+		w.evidence.Runs = append(w.evidence.Runs, Run{Namespace: ns, Name: "other", UID: uid, Spec: only, Items: targets[:1]})
+		return w
+	}
+	about := func(w *world) (found []Breach) {
+		for _, b := range w.breaches() {
+			if !strings.Contains(b.Message, "Transaction shop/other") {
+				found = append(found, b)
+			}
+		}
+		return found
+	}
+	assert.Empty(t, lines(about(between("blue"))))
+	expect(t, about(between("green")), NoLostWrite, `changed .data.color from "green" to "red", and somebody else had written "green"`)
+	expect(t, about(between("green")), Atomicity, `has .data.color = "red", and ought to have "green"`)
 }
 
 func TestWhatOthersDoIsNoBreach(t *testing.T) {

@@ -182,7 +182,7 @@ func (c *trial) judgeHandOver(r *run) {
 // Transaction has made may keep it: to create takes no right to patch.
 func (c *trial) judgeHandedOver(r *run, i int, s *state) {
 	v := c.objects[r.Items[i]].at(s.Revision)
-	if v == nil || v.made(r) || c.reasonOf(r, s, r.Items[i]) == "ManagerStays" {
+	if v == nil || v.made(r) || r.managerStays(s, r.Items[i]) {
 		return
 	}
 	for _, e := range list(v.Object.Object, "metadata", "managedFields") {
@@ -201,16 +201,13 @@ func (v *version) made(r *run) bool {
 	return v.of(r)
 }
 
-// reasonOf gives the reason that one of the items of a target has.
-func (c *trial) reasonOf(r *run, s *state, target Ref) string {
-	reason := ""
+// managerStays reports whether a Transaction says that its field managers stay on a
+// target. The last item says it when the time is over for all.
+func (r *run) managerStays(s *state, target Ref) bool {
 	for i := range min(len(s.items), len(r.Items)) {
-		if r.Items[i] == target && s.items[i].reason != "" {
-			reason = s.items[i].reason
+		if (r.Items[i] == target || i == len(s.items)-1) && s.items[i].reason == "ManagerStays" {
+			return true
 		}
 	}
-	if last := len(s.items) - 1; reason == "" && s.items[last].reason == "ManagerStays" {
-		reason = "ManagerStays" // the last item says it when the time is over for all
-	}
-	return reason
+	return false
 }

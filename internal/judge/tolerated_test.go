@@ -101,6 +101,15 @@ func TestWhatOthersDoIsNoBreach(t *testing.T) {
 		"the new value is there before the change is sent": commit(hooks{"do0": func(w *world) {
 			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "blue" })
 		}, "-do0": nothing}),
+		"field managers that stay, and are named": commit(hooks{"-handover": nothing, "-end": func(w *world) {
+			w.checkpoint(func(s tree) {
+				s["phase"], s["completionTime"] = "Committed", "2026-01-01T00:00:10Z"
+				delete(s, "rollbackRef")
+				for _, i := range []int{0, 2} {
+					s["items"].([]any)[i].(tree)["reason"] = "ManagerStays"
+				}
+			})
+		}}),
 		"the stand-in of a lock goes": commit(hooks{"do1": func(w *world) {
 			standIn := lockOf(mapC)
 			standIn.Namespace = "janus-system"

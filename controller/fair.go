@@ -6,21 +6,39 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Back-off between attempts at a Transaction that meets errors which may heal.
+// Back-off between attempts at a Transaction that meets errors which may heal: each wait is
+// twice as long as the one before, and up to half as long again, so that many that fail
+// together do not all come back together.
 const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 30 * time.Second
+	firstRetry  = 100 * time.Millisecond
+	lastRetry   = 30 * time.Second
+	retryJitter = 0.5
 )
+
+// backOff is the wait before the next attempt at each Transaction.
+type backOff struct {
+	workqueue.TypedRateLimiter[types.NamespacedName]
+}
+
+func newBackOff() backOff {
+	return backOff{workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)}
+}
+
+// When implements workqueue.TypedRateLimiter.
+func (b backOff) When(name types.NamespacedName) time.Duration {
+	return wait.Jitter(b.TypedRateLimiter.When(name), retryJitter)
+}
 
 // newQueue makes the queue of the workers on a line.
 func newQueue(l *line) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	const name = "transactions"
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Queue: l})
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		newBackOff(),
 		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{
 			Name: name,
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(

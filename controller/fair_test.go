@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -119,4 +120,25 @@ func TestTheQueueIsClientGosOnALine(t *testing.T) {
 	assert.Equal(t, 1, queue.Len(), "what is in hand waits for its end")
 	queue.Done(first)
 	assert.Equal(t, 2, queue.Len())
+}
+
+func TestTheWaitBeforeAnotherAttemptDoublesAndScatters(t *testing.T) {
+	b := newBackOff()
+	seen := map[time.Duration]bool{}
+	for n := range 200 {
+		name := named("a", fmt.Sprint(n))
+		least := firstRetry
+		for attempt := range 12 {
+			after := b.When(name)
+			assert.GreaterOrEqual(t, after, least, attempt)
+			assert.LessOrEqual(t, after, least+least/2, attempt)
+			if attempt == 0 {
+				seen[after] = true
+			}
+			least = min(2*least, lastRetry)
+		}
+		b.Forget(name)
+		assert.Less(t, b.When(name), 2*firstRetry)
+	}
+	assert.Greater(t, len(seen), 100, "they do not all come back together")
 }

@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"context"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"janus.io/janus/internal/janustest"
 )
@@ -34,4 +38,22 @@ func TestThePageAboutHistoryIsAsItIs(t *testing.T) {
 	for _, name := range []string{"release-2", "undo-release-2", "redo"} {
 		e.NothingLeft(name)
 	}
+}
+
+// TestThePageAboutWaitsIsAsItIs runs docs/waits-and-retries.md.
+func TestThePageAboutWaitsIsAsItIs(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Start()
+	shell := e.Shell()
+	t.Cleanup(func() { // It is nobody's namespace's, and an interrupted test leaves it.
+		printed, err := shell.Run(context.Background(), "kubectl delete --ignore-not-found -f examples/waits-and-retries/webhook.yaml")
+		assert.NoError(t, err, printed)
+	})
+	e.TypePage(shell, "waits-and-retries.md")
+	for _, name := range []string{"hasty", "patient", "paced"} {
+		e.NothingLeft(name)
+	}
+	took := e.Transaction("paced").Status
+	assert.GreaterOrEqual(t, took.CompletionTime.Sub(took.StartTime.Time), time.Second, "two seconds, by times that are kept by the second")
 }

@@ -13,20 +13,33 @@ func uid(s string) types.UID { return types.UID(s) }
 
 // begin records the first intent.
 func (s *saga) begin(ctx context.Context) error {
-	return s.record(ctx, func(status *api.TransactionStatus) error {
+	return s.openIn(ctx, func(status *api.TransactionStatus) error {
 		return movePhase(status, api.PhaseCommitting)
 	})
 }
 
 // open records an intent that the checkpoint before did not open.
 func (s *saga) open(ctx context.Context) error {
-	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
+	if spacing(s.txn) > 0 {
+		if left := s.paceTime(); left > 0 {
+			return s.await(ctx, left)
+		}
+	}
+	return s.openIn(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// record writes a checkpoint that also opens the intent of the next item, if there
-// is one and its before-image is saved. That is what makes the price of an item
-// one status write.
+// record writes a checkpoint that also opens the intent of the next item, unless that has
+// to wait for its turn.
 func (s *saga) record(ctx context.Context, change func(*api.TransactionStatus) error) error {
+	if spacing(s.txn) > 0 {
+		return s.checkpoint(ctx, change)
+	}
+	return s.openIn(ctx, change)
+}
+
+// openIn writes a checkpoint that also opens the intent of the next item, if there is one
+// and its before-image is saved. That is what makes the price of an item one status write.
+func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) error) error {
 	opened := -1
 	plan := scheduleOf(s.txn)
 	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
@@ -43,7 +56,9 @@ func (s *saga) record(ctx context.Context, change func(*api.TransactionStatus) e
 	if err != nil {
 		return err
 	}
-	s.fresh = opened
+	if s.fresh = opened; opened >= 0 && spacing(s.txn) > 0 {
+		s.know(func(m *memory) { m.begun = s.clock.Now() })
+	}
 	return nil
 }
 

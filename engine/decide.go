@@ -240,7 +240,7 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 		}
 		return Cause{Reason: fault.DeadlineExceeded, Message: message}, true
 	}
-	return Cause{}, false
+	return retriesOver(t)
 }
 
 // stopWith ends a Transaction that has recorded no intent, and turns one that has.

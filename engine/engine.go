@@ -172,6 +172,7 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 // store writes the status as the next version.
 func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++
+	s.know(func(m *memory) { next.Status.Failures += m.failures })
 	sent := s.clock.Now()
 	stored, err := s.Journal.Checkpoint(ctx, next)
 	if fault.Is(err, fault.TooLarge) && lighten(&next.Status) {
@@ -216,6 +217,7 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 	s.txn = stored
 	s.know(func(m *memory) {
 		m.sure, m.version, m.checkpoints = maps.Clone(s.sure), stored.ResourceVersion, stored.Status.Version
+		m.failures = 0
 		if stored.Status.RollbackRef != nil {
 			m.images = stored.Status.RollbackRef
 		}

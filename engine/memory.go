@@ -41,6 +41,10 @@ type memory struct {
 	undone map[int]Undone
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
+	// begun is when this process last began a change, or was to; zero if it did not.
+	begun time.Time
+	// failures are the failed attempts that are not on record yet.
+	failures int32
 	// missed is when it was first found to be gone; zero if it was not.
 	missed time.Time
 	// txn is the Transaction as this process last knew it when it took something for it.

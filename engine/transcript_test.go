@@ -172,7 +172,7 @@ func refuseB(w *world) { w.refuse["do b"] = errRefused }
 func ptr[T any](v T) *T { return &v }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)

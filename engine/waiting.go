@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -9,15 +10,31 @@ import (
 	"janus.io/janus/internal/fault"
 )
 
-// note records, once, what the Transaction waits for, so that a person who looks
-// sees it. Errors that repeat are not written again.
+// isWait reports whether an error says only that something is not so yet. Any other is a
+// failed attempt.
+func isWait(err error) bool {
+	switch fault.ReasonOf(err) {
+	case fault.LockHeld, fault.Terminating, fault.KindNotFound, settling, notReady, paced:
+		return true
+	}
+	return false
+}
+
+// note records, once, what the Transaction waits for, so that a person who looks sees it.
+// Errors that repeat are not written again, unless their number decides.
 func (s *saga) note(ctx context.Context, err error) error {
-	reason, message := fault.ReasonOf(err), fault.Message(err)
-	current := meta.FindStatusCondition(s.txn.Status.Conditions, api.ConditionReconciling)
-	if s.txn.Status.Phase.Terminal() || current != nil && current.Reason == reason &&
-		(current.Message == message || fault.ClassOf(err) == fault.Unknown) {
+	if s.txn.Status.Phase.Terminal() {
 		return nil
 	}
+	counts := !isWait(err)
+	if counts {
+		s.know(func(m *memory) { m.failures++ })
+	}
+	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
+	if !decides && s.noted(err) {
+		return nil
+	}
+	reason, message := fault.ReasonOf(err), fault.Message(err)
 	next := s.txn.DeepCopy()
 	now := s.clock.Now()
 	if phase := next.Status.Phase; phase == "" || phase == api.PhasePending {
@@ -25,6 +42,7 @@ func (s *saga) note(ctx context.Context, err error) error {
 		next.Status.Phase = api.PhasePending
 	}
 	next.Status.Version++
+	s.know(func(m *memory) { next.Status.Failures += m.failures })
 	summarize(next, now)
 	setCondition(&next.Status, next.Generation, now, condition{api.ConditionReconciling, yes, reason, message})
 	setCondition(&next.Status, next.Generation, now, condition{api.ConditionReady, no, reason, message})
@@ -37,6 +55,29 @@ func (s *saga) note(ctx context.Context, err error) error {
 	}
 	s.acknowledged(stored)
 	return nil
+}
+
+// noted reports whether an error is on record, or a wait that is over before anybody reads
+// of it.
+func (s *saga) noted(err error) bool {
+	if fault.Is(err, paced) && fault.RetryAfter(err) < pollInterval {
+		return true
+	}
+	current := meta.FindStatusCondition(s.txn.Status.Conditions, api.ConditionReconciling)
+	return current != nil && current.Reason == fault.ReasonOf(err) && (current.Message == fault.Message(err) || fault.ClassOf(err) == fault.Unknown)
+}
+
+// retriesOver is the cause of the end of a Transaction that has failed too often.
+func retriesOver(t *api.Transaction) (Cause, bool) {
+	limit := t.Spec.RetryLimit
+	if limit == nil || t.Status.Failures <= *limit {
+		return Cause{}, false
+	}
+	message := fmt.Sprintf("%d attempts have failed, and spec.retryLimit is %d", t.Status.Failures, *limit)
+	if waiting := waitingFor(t); waiting != "" {
+		message += ": " + waiting
+	}
+	return Cause{Reason: fault.RetryLimitExceeded, Message: fault.Printable(message)}, true
 }
 
 // waitingFor is what note recorded last, if the Transaction still waits for it.

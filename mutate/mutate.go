@@ -43,7 +43,8 @@ type Change struct {
 	// Kin tells of owners and of what else the Transaction deletes; nil when nothing
 	// is known of them.
 	Kin Kin
-	// Created is the uid of the object that a Create has made; empty if it is not known.
+	// Created is the uid of the object that a Create has made, or the compensation of a
+	// Delete; empty if it is not known.
 	Created types.UID
 	// Recreated is the uid of the object that taking back a later change of the
 	// Transaction, which had deleted the target, has made in its place.
@@ -80,8 +81,8 @@ type Change struct {
 	// Made, if it is not nil, is told the uid of the object that a Create has made.
 	Made func(types.UID)
 
-	// Fresh is set when no request for the change that was sent before can have taken
-	// effect.
+	// Fresh is set when no request for the change, or for its compensation where it is
+	// that, that was sent before can have taken effect.
 	Fresh bool
 
 	// applies is set by Patch: nothing but the fields of Content is written.

@@ -11,6 +11,13 @@ import (
 	"janus.io/janus/snapshot"
 )
 
+// remade reports whether an object is the re-created one, by what can be seen of it. Where
+// no creation can have been sent, one that has nothing of ours is somebody else's, however
+// much it looks like the deleted one.
+func (c Change) remade(live, wanted *unstructured.Unstructured) bool {
+	return c.owns(live) || inherits(live, wanted) || !c.Fresh && (restored(live, wanted) || c.blank(live, wanted))
+}
+
 // restored reports whether an object is the re-created one, complete already. What
 // controllers have made of it since does not count, nor which of its owners are
 // there.

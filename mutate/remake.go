@@ -53,7 +53,7 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	switch {
 	case live == nil:
 		live, err = c.recreate(ctx, l.wanted)
-	case !c.owns(live) && !restored(live, l.wanted) && !c.blank(live, l.wanted) && !inherits(live, l.wanted):
+	case !sameObject(live, cmp.Or(made, c.Created)) && !c.remade(live, l.wanted):
 		err = c.occupied(ctx, before)
 	case live.GetDeletionTimestamp() != nil:
 		err = c.deletedAgain(waitsFor(live))

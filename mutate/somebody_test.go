@@ -311,3 +311,19 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 	fails(t, err, fault.Conflict, fault.FieldConflict, ".data.a of somebody")
 	assert.Equal(t, []fault.Field{{Path: ".data.a", Managers: []string{"somebody"}}}, fault.FieldsOf(err))
 }
+
+// An empty object bears no trace of who has made it. If no creation can have been sent, it
+// is somebody else's.
+func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirsIfNothingWasSent(t *testing.T) {
+	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
+	e := newEnv(t)
+	e.create(empty)
+	i := e.prepare(0, api.Delete, empty).done()
+	theirs := e.create(empty)
+	require.Empty(t, theirs.GetManagedFields())
+	i.change.Fresh = true
+	fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "somebody else has created it", "kept")
+	i.change.Fresh = false // It may be what a request made whose answer got lost.
+	i.undone()
+	assert.Equal(t, theirs.GetUID(), i.now().GetUID())
+}

@@ -114,6 +114,12 @@ type TransactionStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	RevisionDigest string `json:"revisionDigest,omitempty"`
 
+	// failures counts the attempts that have failed with errors that may heal. One is
+	// counted when the status is next written: at once if spec.retryLimit is set.
+	//
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+
 	// recoveries counts how often a Failed Transaction was taken up again to roll
 	// back what was left.
 	//

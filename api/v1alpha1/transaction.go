@@ -42,6 +42,8 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="(has(self.dryRun) && self.dryRun) == (has(oldSelf.dryRun) && oldSelf.dryRun)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.parallelism) == has(oldSelf.parallelism)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.retryLimit) == has(oldSelf.retryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.changesPerMinute) == has(oldSelf.changesPerMinute)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.undoOf) == has(oldSelf.undoOf)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changes) != has(self.undoOf)",message="a Transaction has changes, or undoOf in place of them"
 	Spec TransactionSpec `json:"spec"`
@@ -194,6 +196,29 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Parallelism *int32 `json:"parallelism,omitempty"`
+
+	// retryLimit is how many attempts may fail with errors that may heal, such as a busy
+	// API server, an admission webhook that is down, or somebody else's write that came
+	// between, before the Transaction stops and takes back what has landed. The wait
+	// between two attempts grows from a tenth of a second to half a minute, and up to half
+	// as much is added. Without retryLimit timeout alone decides, and it alone bounds a
+	// rollback. What is waited for, such as a lock, is no failed attempt.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	RetryLimit *int32 `json:"retryLimit,omitempty"`
+
+	// changesPerMinute is how many changes are begun within a minute at most, evenly
+	// spread: with 6, one every ten seconds. Compensations are not held up. Without it
+	// the next change is begun as soon as the ones before it allow.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=6000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	ChangesPerMinute *int32 `json:"changesPerMinute,omitempty"`
 
 	// suspend stops the Transaction where it is: the change or the compensation in
 	// hand is finished, no further one is begun, and the locks stay held. With false

@@ -59,6 +59,7 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"a lockTimeout of several units":        transaction(set("1h30m0.5s", "lockTimeout")),
 		"a lockTimeout in milliseconds":         transaction(set("1500ms", "lockTimeout")),
 		"the longest timeout":                   transaction(set("168h", "timeout")),
+		"no failed attempt, and no hurry":       transaction(set(int64(0), "retryLimit"), set(int64(1), "changesPerMinute")),
 		"a rollback on delete":                  transaction(set("Rollback", "onDelete")),
 		"a conflict policy":                     transaction(set("Force", "conflictPolicy")),
 		"a Patch that takes nothing":            transaction(inChange("Patch", "type"), inChange(false, "force")),
@@ -160,6 +161,22 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"no parallelism at all": {
 			transaction(set(int64(0), "parallelism")),
 			[]refusal{{"spec.parallelism", "Invalid value: 0: spec.parallelism in body should be greater than or equal to 1"}},
+		},
+		"fewer attempts than none": {
+			transaction(set(int64(-1), "retryLimit")),
+			[]refusal{{"spec.retryLimit", "Invalid value: -1: spec.retryLimit in body should be greater than or equal to 0"}},
+		},
+		"more attempts than can be counted": {
+			transaction(set(int64(1001), "retryLimit")),
+			[]refusal{{"spec.retryLimit", "Invalid value: 1001: spec.retryLimit in body should be less than or equal to 1000"}},
+		},
+		"no change in a minute": {
+			transaction(set(int64(0), "changesPerMinute")),
+			[]refusal{{"spec.changesPerMinute", "Invalid value: 0: spec.changesPerMinute in body should be greater than or equal to 1"}},
+		},
+		"more changes than can be spread": {
+			transaction(set(int64(6001), "changesPerMinute")),
+			[]refusal{{"spec.changesPerMinute", "Invalid value: 6001: spec.changesPerMinute in body should be less than or equal to 6000"}},
 		},
 		"an unknown propagationPolicy": {
 			transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Cascade", "propagationPolicy")),
@@ -290,6 +307,8 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"a field less deep in content":     {"changes", dropInChange("content", "metadata", "labels", "tier")},
 		"the type of a value in content":   {"changes", inChange(int64(1), "content", "data", "colour")},
 		"another parallelism":              {"parallelism", set(int64(3), "parallelism")},
+		"another retryLimit":               {"retryLimit", set(int64(3), "retryLimit")},
+		"another pace":                     {"changesPerMinute", set(int64(3), "changesPerMinute")},
 		"another dependency":               {"changes", inChange([]any{name(1)}, "dependsOn")},
 		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
 		"a longer history":                 {"revisionHistoryLimit", set(int64(11), "revisionHistoryLimit")},
@@ -300,7 +319,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set(int64(2), "parallelism")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
@@ -318,7 +337,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
 		assert.Equal(t, []refusal{{"spec.undoOf", "Invalid value: " + immutableRule}}, refusals(t, err))
 	})
-	for _, field := range []string{"ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism"} {
+	for _, field := range []string{"ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism", "retryLimit", "changesPerMinute"} {
 		add, drop := set(int64(60), field), drop(field)
 		for title, c := range map[string]struct {
 			with   []edit

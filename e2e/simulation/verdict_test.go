@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/adapter"
@@ -109,7 +110,20 @@ func seeded(seed uint64) plan {
 		faultRate: rates[random.IntN(len(rates))], actRate: rates[random.IntN(len(rates))] / 2,
 	}
 	branch(source(seed, 3), &p.scenario)
+	pace(source(seed, 4), &p.scenario)
 	return p
+}
+
+// pace bounds the failed attempts of some Transactions, and how fast some go.
+func pace(random *rand.Rand, s *scenario) {
+	for i := range s.transactions {
+		if random.IntN(6) == 0 {
+			s.transactions[i].RetryLimit = ptr.To(int32(random.IntN(6))) //nolint:gosec // a small number
+		}
+		if random.IntN(6) == 0 {
+			s.transactions[i].ChangesPerMinute = ptr.To(1 + int32(random.IntN(300))) //nolint:gosec // a small number
+		}
+	}
 }
 
 func (o outcome) String() string {

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -101,7 +102,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 	}
 	t := in.Transaction()
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && engine.Unchanged(t) && len(in.Item().Conflicts) > 0
-	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
+	r.change.Confirm, r.change.MayCreate, r.change.Fresh = in.Confirm, in.MayCreate, in.Fresh()
 	if err := in.Confirm(ctx, false); err != nil {
 		return engine.Undone{}, err
 	}
@@ -139,7 +140,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	if err := sameTarget(record, change); err != nil {
 		return recalled{}, err
 	}
-	change.Created, change.Recreated = in.Item().CreatedUID, recreated(t, i, change.Ref)
+	change.Created, change.Recreated = cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), recreated(t, i, change.Ref)
 	change.Kin = c.kinOf(t, i, id)
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)

@@ -59,6 +59,7 @@ const (
 	ReadyFailed         = "ReadyFailed"
 	ReadyTimeout        = "ReadyTimeout"
 	Rejected            = "Rejected"
+	RetryLimitExceeded  = "RetryLimitExceeded"
 	ServerUnavailable   = "ServerUnavailable"
 	ServiceAccountGone  = "ServiceAccountGone"
 	SpecChanged         = "SpecChanged"

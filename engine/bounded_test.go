@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+func busy(n int) []reply {
+	var out []reply
+	for range n {
+		out = append(out, reply{err: errBusy})
+	}
+	return out
+}
+
+func (w *world) retries(limit int32)  { w.stored.Spec.RetryLimit = &limit }
+func (w *world) perMinute(most int32) { w.stored.Spec.ChangesPerMinute = &most }
+
+// bounded are the scenarios in which attempts are counted, or changes spread over time.
+var bounded = []scenario{
+	{"as many attempts fail as may", []string{"a", "b"}, func(w *world) {
+		w.retries(2)
+		w.replies["do b"] = busy(2)
+	}, api.PhaseCommitted},
+	{"one more attempt fails than may", []string{"a", "b"}, func(w *world) {
+		w.retries(2)
+		w.replies["do b"] = busy(3)
+	}, api.PhaseRolledBack},
+	{"the pre-flight fails more often than it may", []string{"a"}, func(w *world) {
+		w.retries(0)
+		w.replies["validate"] = busy(1)
+	}, api.PhaseFailed},
+	{"what is waited for is no failed attempt", []string{"a", "b"}, func(w *world) {
+		w.retries(0)
+		w.locks["b"] = "another Transaction"
+		w.after["-- looks again in 1s"] = func() { delete(w.locks, "b") }
+	}, api.PhaseCommitted},
+	{"a rollback may fail as often as it takes", []string{"a", "b"}, func(w *world) {
+		w.retries(0)
+		w.refuse["do b"] = errRefused
+		w.replies["undo a"] = busy(4)
+	}, api.PhaseRolledBack},
+	{"changes are spread over time", []string{"a", "b", "c"}, func(w *world) { w.perMinute(30) }, api.PhaseCommitted},
+	{"changes are spread over time and one is waited for", turned, func(w *world) {
+		diamond(w)
+		w.perMinute(30)
+		w.waitsFor("b", "1m")
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "b") }
+	}, api.PhaseCommitted},
+	{"compensations are not spread over time", []string{"a", "b", "c"}, func(w *world) {
+		w.perMinute(30)
+		w.refuse["do c"] = errRefused
+	}, api.PhaseRolledBack},
+	{"the process ends while the next change waits for its turn", []string{"a", "b"}, func(w *world) {
+		w.perMinute(30)
+		w.after["-- looks again in 2s"] = w.restart
+	}, api.PhaseCommitted},
+}
+
+func TestFailedAttemptsAreCounted(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.retries(5)
+	w.replies["validate"], w.replies["do b"] = busy(1), busy(2)
+	w.locks["b"] = "another Transaction"
+	w.after["-- looks again in 1s"] = func() { delete(w.locks, "b") }
+	w.run()
+	assert.Equal(t, int32(3), w.stored.Status.Failures)
+
+	// Without a limit a failure that repeats is not written, and is counted when
+	// something else is.
+	w = newWorld(t, "a", "b")
+	w.replies["validate"] = busy(9)
+	w.run()
+	assert.Equal(t, int32(9), w.stored.Status.Failures)
+	few := w.stored.Status.Version
+	w = newWorld(t, "a", "b")
+	w.replies["validate"] = busy(1)
+	w.run()
+	assert.Equal(t, few, w.stored.Status.Version)
+}
+
+func TestTheRetryLimitSaysWhatFailedLast(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.retries(1)
+	w.replies["do b"] = busy(2)
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase)
+	c := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionSucceeded)
+	assert.Equal(t, fault.RetryLimitExceeded, c.Reason)
+	assert.Equal(t, "2 attempts have failed, and spec.retryLimit is 1: send: too many requests", c.Message)
+}
+
+// What somebody waits for so long says so; a short wait is over before it is read.
+func TestALongWaitForTheNextTurnIsNoted(t *testing.T) {
+	for perMinute, noted := range map[int32]bool{6: true, 600: false} {
+		w := newWorld(t, "a", "b")
+		w.perMinute(perMinute)
+		seen := false
+		w.nth = func(int, string) reply {
+			c := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionReconciling)
+			seen = seen || c != nil && c.Reason == paced && c.Message == "begin the next change: it waits for its turn, because spec.changesPerMinute is 6"
+			return reply{}
+		}
+		w.run()
+		assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
+		assert.Equal(t, noted, seen, perMinute)
+	}
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// paced is the reason of the wait for the turn of the next change.
+const paced = "Paced"
+
+// spacing is the time from the beginning of one change to that of the next; zero if there
+// is none to keep.
+func spacing(t *api.Transaction) time.Duration {
+	if n := t.Spec.ChangesPerMinute; n != nil && *n > 0 {
+		return time.Minute / time.Duration(*n)
+	}
+	return 0
+}
+
+// paceTime is how much longer to wait before the next change is begun. A process that has
+// begun none waits for a whole turn: another may have just begun one.
+func (s *saga) paceTime() (left time.Duration) {
+	now := s.clock.Now()
+	s.know(func(m *memory) {
+		if m.begun.IsZero() || now.Before(m.begun) {
+			m.begun = now
+		}
+		left = spacing(s.txn) - now.Sub(m.begun)
+	})
+	return left
+}
+
+// await keeps the locks until it is the next change's turn, and looks meanwhile after those
+// that were begun and are not done.
+func (s *saga) await(ctx context.Context, left time.Duration) error {
+	again := min(left, LockTimeout(s.txn)/4)
+	if len(waiting(s.txn.Status.Items)) > 0 {
+		err := s.look(ctx)
+		if !fault.Is(err, notReady) {
+			return err
+		}
+		again = min(again, fault.RetryAfter(err))
+	} else if err := s.keep(ctx); err != nil {
+		return s.turnOr(ctx, scheduleOf(s.txn).next(s.txn.Status.Items), err)
+	}
+	wait := fault.New(fault.Retryable, paced, "begin", "the next change", "it waits for its turn, because spec.changesPerMinute is %d", *s.txn.Spec.ChangesPerMinute)
+	wait.RetryAfter = again
+	return wait
+}

@@ -35,6 +35,8 @@ type Options struct {
 	// Shards is how many shards the Transactions are divided into, each of which is run only
 	// while Serve is. Zero or one means that they are not divided, and Run runs them all.
 	Shards int
+	// Retention is how many that have ended are kept.
+	Retention Retention
 	// Resync is how often every Transaction is looked at again although nothing
 	// was heard of it.
 	Resync time.Duration
@@ -102,6 +104,9 @@ func (c *Controller) Run(ctx context.Context) error {
 			for c.next(ctx) {
 			}
 		})
+	}
+	if !c.options.Retention.isAll() {
+		all.Go(func() { c.retire(ctx) })
 	}
 	<-ctx.Done()
 	c.log.Info("stopping: the steps in hand are finished first")

@@ -32,6 +32,9 @@ func trim(obj any) (any, error) {
 	if observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); found {
 		status["observedGeneration"] = observed
 	}
+	if mustStay(u) {
+		status["stays"] = true
+	}
 	small := &unstructured.Unstructured{Object: map[string]any{"status": status}}
 	if ttl, found, _ := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished"); found {
 		small.Object["spec"] = map[string]any{"ttlSecondsAfterFinished": ttl}

@@ -101,8 +101,12 @@ func (w *Witness) Abandoned(t *api.Transaction) {
 }
 
 // Expired implements engine.Witness. Nobody can look at events of what is gone.
-func (w *Witness) Expired(t *api.Transaction) {
-	w.log.Info("deleted: its ttlSecondsAfterFinished are over", zap.String("namespace", t.Namespace), zap.String("name", t.Name),
+func (w *Witness) Expired(t *api.Transaction, retired bool) {
+	why := "deleted: its ttlSecondsAfterFinished are over"
+	if retired {
+		why = "deleted: as many as are kept have ended since"
+	}
+	w.log.Info(why, zap.String("namespace", t.Namespace), zap.String("name", t.Name),
 		zap.String("uid", string(t.UID)), zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 }
 

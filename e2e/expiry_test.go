@@ -1,13 +1,17 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -58,4 +62,38 @@ func TestWhatWasStoppedIsKeptAfterItsTime(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	assert.NotNil(t, e.Object("backup.janus.io/v1alpha1 Transaction/stopped"))
 	assert.NotNil(t, e.Object("ConfigMap/"+txn.Status.RollbackRef.Name))
+}
+
+// Of the Transactions of a namespace that have ended the latest are kept, more of those
+// that have failed, and any that can be undone.
+func TestTheLatestTransactionsAreKept(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Apply(ab)
+	e.Refuse()
+	e.Start(janustest.WithRetention(controller.Retention{Completed: ptr.To(1), Failed: ptr.To(2), Every: 100 * time.Millisecond}))
+
+	e.Run("undoable", "revisionHistoryLimit: 5"+patchAB)
+	for _, name := range []string{"first", "second", "third"} {
+		e.Run(name, patchAB)
+		e.Run("failed-"+name, patchAB+refusedAtCommit)
+		time.Sleep(1100 * time.Millisecond) // Ends are kept by the second.
+	}
+	left := func() []string {
+		list, err := e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).List(e.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		var names []string
+		for _, txn := range list.Items {
+			names = append(names, txn.GetName())
+		}
+		slices.Sort(names)
+		return names
+	}
+	want := []string{"failed-second", "failed-third", "third", "undoable"}
+	e.Until("the latest are left", func() bool { return slices.Equal(want, left()) })
+	time.Sleep(time.Second)
+	assert.Equal(t, want, left())
+	for _, name := range []string{"first", "second", "failed-first"} {
+		e.NothingLeft(name)
+	}
 }

@@ -24,6 +24,7 @@ type Engine struct {
 	mu       sync.Mutex
 	memories map[types.UID]*memory // of Transactions that have not ended, or may have left something
 	known    clearedUp
+	retired  map[types.UID]bool
 }
 
 // Ports are the engine's ways to the world.

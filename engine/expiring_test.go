@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -26,10 +27,34 @@ var expiring = []scenario{
 		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](0)
 		w.after["checkpoint 5"] = func() { w.cancel(api.CancelRollback) }
 	}, ""},
+	{"it is retired", []string{"a"}, func(w *world) {
+		w.after["checkpoint 5"] = w.retire
+	}, ""},
+	{"it is retired while something is left to take back", []string{"a", "b"}, func(w *world) {
+		w.after["do a"] = func() { w.cancel(api.CancelStop); w.retire() }
+	}, api.PhaseFailed},
+	{"it is retired while it runs", []string{"a", "b"}, func(w *world) {
+		w.after["do a"] = func() { w.retire(); w.engine.Retire(nil) }
+	}, api.PhaseCommitted},
 	{"what could not be taken back keeps it", []string{"a", "b"}, func(w *world) {
 		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](0)
 		w.after["do a"] = func() { w.cancel(api.CancelStop) }
 	}, api.PhaseFailed},
+}
+
+func (w *world) retire() {
+	w.say("-- there are enough that have ended later")
+	w.engine.Retire(map[types.UID]bool{w.stored.UID: true})
+}
+
+func TestWhatCanBeUndoneIsNotRetired(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.RevisionHistoryLimit = ptr[int32](3)
+	w.after["do a"] = w.retire
+	w.run()
+	w.run()
+	assert.NotNil(t, w.stored)
+	assert.True(t, CanBeUndone(w.stored))
 }
 
 func TestExpiryIsOfWhatHasEndedAndIsNotWanted(t *testing.T) {

@@ -108,8 +108,8 @@ type Witness interface {
 	// Abandoned is called when a Transaction was let go because it is being deleted.
 	Abandoned(t *api.Transaction)
 	// Expired is called when a Transaction was deleted because its time after its end is
-	// over.
-	Expired(t *api.Transaction)
+	// over, or because it was retired.
+	Expired(t *api.Transaction, retired bool)
 }
 
 // Prepared is what Prepare saved.

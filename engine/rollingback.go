@@ -88,7 +88,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if isJournal(err) {
 		return err
 	}
-	if err == nil || undone.Recreated != "" || fault.ClassOf(err) == fault.Unknown {
+	if err == nil || fault.ClassOf(err) == fault.Unknown || undone.Recreated != "" && !definite(err) {
 		s.unsure(i)
 	}
 	if s.mayOverwrite(i, err) {

@@ -339,5 +339,5 @@ func (v witness) Checkpointed(before, after *api.Transaction) {
 	}
 }
 
-func (v witness) Abandoned(*api.Transaction) { v.say("-- abandoned") }
-func (v witness) Expired(*api.Transaction)   { v.say("-- expired") }
+func (v witness) Abandoned(*api.Transaction)     { v.say("-- abandoned") }
+func (v witness) Expired(*api.Transaction, bool) { v.say("-- expired") }

@@ -28,7 +28,12 @@ type options struct {
 	logFormat   string
 	sensitive   []string
 	version     bool
+
+	keepCompleted, keepFailed int
 }
+
+// keepAll stands for no limit.
+const keepAll = -1
 
 const usage = `janusd runs Transactions (backup.janus.io/v1alpha1): ordered changes to
 Kubernetes objects that are made together or not at all.
@@ -50,6 +55,8 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it is created where it is missing and janusd may, and must be the same for every janusd of a cluster (default $POD_NAMESPACE, else janus-system)")
 	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
+	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
+	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not taken back stays")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
 	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for every janusd of a cluster")
@@ -79,6 +86,11 @@ func parse(args []string, help io.Writer) (options, error) {
 func (o options) check() error {
 	if o.workers < 1 {
 		return fmt.Errorf("--workers=%d: at least 1 is needed", o.workers)
+	}
+	for flag, n := range map[string]int{"keep-completed": o.keepCompleted, "keep-failed": o.keepFailed} {
+		if n < keepAll {
+			return fmt.Errorf("--%s=%d: at least 0, or -1 to keep all", flag, n)
+		}
 	}
 	if o.resync <= 0 {
 		return fmt.Errorf("--resync=%s: must be positive", o.resync)

@@ -101,7 +101,16 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 	e := engine.New(ports, clock.RealClock{}, engine.DefaultPolicy)
 	return controller.New(e, adapter.NewJournal(c.dynamic), c.watcher, log.Named("controller"), controller.Options{
 		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
+		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},
 	})
+}
+
+// limit is how many are kept; nil for all.
+func limit(n int) *int {
+	if n == keepAll {
+		return nil
+	}
+	return &n
 }
 
 // ready tells whether this replica can do its part: one that waits to become the

@@ -124,7 +124,11 @@ type settings struct {
 	changes func(engine.Changes) engine.Changes
 	journal func(engine.Journal) engine.Journal
 	schemas *Schemas
+	keep    controller.Retention
 }
+
+// WithRetention sets how many Transactions that have ended are kept.
+func WithRetention(r controller.Retention) Option { return func(s *settings) { s.keep = r } }
 
 // WithTransport puts a transport under every client of Janus, own and
 // impersonated, below client-go's retries.
@@ -198,7 +202,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	ports := s.ports(config, own, kube, metrics)
 	ports.Witness = controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
 	ctl, err := controller.New(engine.New(ports, s.clock, s.policy), adapter.NewJournal(own), watcher, log,
-		controller.Options{Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour})
+		controller.Options{Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour, Retention: s.keep})
 	if err != nil {
 		return nil, err
 	}

@@ -23,11 +23,19 @@ func (c *trial) judgeRemembered(r *run) {
 			c.breach(NothingLeft, "%s: it is not to be remembered, and %s@%d was made for it", r, v.Ref, v.Revision)
 		case s == nil || !s.allIn(api.ItemCommitted, api.ItemSkipped) && s.phase != string(api.PhaseCommitted):
 			c.breach(Atomicity, "%s: %s@%d remembers it, and not all of its changes are in effect", r, v.Ref, v.Revision)
-		case v.Ref.Name != revisionPrefix+strconv.FormatInt(s.revision, 10):
+		case !r.wasNumbered(v):
 			c.breach(ExactlyOnce, "%s: %s@%d remembers it, and its number is %d (@%d)", r, v.Ref, v.Revision, s.revision, s.Revision)
 		}
 	}
 	c.judgeHistory(r)
+}
+
+// wasNumbered reports whether the number of a revision was on record before it was made:
+// the latest, or an earlier one if the request for that landed late.
+func (r *run) wasNumbered(v *version) bool {
+	return slices.ContainsFunc(r.states, func(s *state) bool {
+		return s.Revision < v.Revision && v.Ref.Name == revisionPrefix+strconv.FormatInt(s.revision, 10)
+	})
 }
 
 // judgeHistory: a Transaction that says that it is remembered is, by one revision that it

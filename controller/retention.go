@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// Retention is how many Transactions that have ended are kept in each namespace. The
+// latest stay.
+type Retention struct {
+	// Completed is for those that are Committed or Planned, Failed for those that are
+	// RolledBack or Failed; nil means all.
+	Completed, Failed *int
+	// Every is how often what is too many is looked for; zero means once a minute.
+	Every time.Duration
+}
+
+func (r Retention) isAll() bool { return r.Completed == nil && r.Failed == nil }
+
+// of gives the limit for a phase; nil if there is none.
+func (r Retention) of(phase api.Phase) *int {
+	switch phase {
+	case api.PhaseCommitted, api.PhasePlanned:
+		return r.Completed
+	case api.PhaseRolledBack, api.PhaseFailed:
+		return r.Failed
+	}
+	return nil
+}
+
+// retire has what is too many deleted, from time to time.
+func (c *Controller) retire(ctx context.Context) {
+	every := cmp.Or(c.options.Retention.Every, time.Minute)
+	for ctx.Err() == nil {
+		those := map[types.UID]bool{}
+		names := c.tooMany()
+		for _, u := range names {
+			those[u.GetUID()] = true
+		}
+		c.engine.Retire(those)
+		for _, u := range names {
+			c.queue.Add(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(every):
+		}
+	}
+}
+
+// tooMany lists the Transactions beyond what is to be kept, as far as the watch has told.
+func (c *Controller) tooMany() []*unstructured.Unstructured {
+	type pool struct {
+		namespace string
+		limit     *int
+	}
+	pools := map[pool][]*unstructured.Unstructured{}
+	for _, informer := range c.informers {
+		for _, obj := range informer.GetStore().List() {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok || completionOf(u) == nil || stays(u) || u.GetDeletionTimestamp() != nil {
+				continue
+			}
+			limit := c.options.Retention.of(phaseOf(u))
+			if limit == nil || !c.ours(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
+				continue
+			}
+			in := pool{u.GetNamespace(), limit}
+			pools[in] = append(pools[in], u)
+		}
+	}
+	var out []*unstructured.Unstructured
+	for in, those := range pools {
+		slices.SortFunc(those, func(a, b *unstructured.Unstructured) int {
+			return cmp.Or(completionOf(b).Compare(completionOf(a).Time), cmp.Compare(a.GetName(), b.GetName()))
+		})
+		out = append(out, those[min(*in.limit, len(those)):]...)
+	}
+	return out
+}
+
+// mustStay reports whether a Transaction, as the API server has it, is not to go because
+// there are others: something may yet be taken back of it, or it can be undone.
+func mustStay(u *unstructured.Unstructured) bool {
+	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+	images, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "rollbackRef")
+	if phase == string(api.PhaseCommitted) && images != nil {
+		return true
+	}
+	items, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "items")
+	list, _ := items.([]any)
+	return slices.ContainsFunc(list, func(i any) bool {
+		item, _ := i.(map[string]any)
+		return item["state"] == string(api.ItemUnresolved)
+	})
+}
+
+// stays gives what mustStay has said of what the informer keeps.
+func stays(u *unstructured.Unstructured) bool {
+	stays, _, _ := unstructured.NestedBool(u.Object, "status", "stays")
+	return stays
+}

@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"janus.io/janus/engine"
+)
+
+// finished is a Transaction that ended so many seconds after midnight.
+func finished(namespace, name, phase string, second int, items ...any) *unstructured.Unstructured {
+	return seen(func(u *unstructured.Unstructured) {
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		status := map[string]any{"phase": phase, "observedGeneration": int64(1), "items": items}
+		if second >= 0 {
+			status["completionTime"] = fmt.Sprintf("2030-01-02T00:00:%02dZ", second)
+		}
+		u.Object["status"] = status
+	})
+}
+
+func TestTheLatestOfANamespaceAreKept(t *testing.T) {
+	undoable := finished("a", "can-be-undone", "Committed", 0)
+	require.NoError(t, unstructured.SetNestedField(undoable.Object, "x", "status", "rollbackRef", "name"))
+	going := finished("a", "going", "Committed", 0)
+	deletedAt(going)
+	there := []*unstructured.Unstructured{
+		finished("a", "one", "Committed", 1), finished("a", "two", "Planned", 2), finished("a", "three", "Committed", 3),
+		finished("a", "failed-1", "Failed", 1), finished("a", "failed-2", "RolledBack", 2), finished("a", "failed-3", "Failed", 3),
+		finished("b", "one", "Committed", 1), finished("b", "failed-1", "RolledBack", 1),
+		finished("a", "running", "Committing", -1), undoable, going,
+		finished("a", "not-taken-back", "Failed", 0, map[string]any{"state": "RolledBack"}, map[string]any{"state": "Unresolved"}),
+	}
+	for _, c := range []struct {
+		keep Retention
+		want []string
+	}{
+		{Retention{}, nil},
+		{Retention{Completed: ptr.To(9), Failed: ptr.To(9)}, nil},
+		{Retention{Completed: ptr.To(2)}, []string{"a/one"}},
+		{Retention{Completed: ptr.To(1), Failed: ptr.To(2)}, []string{"a/failed-1", "a/one", "a/two"}},
+		{Retention{Failed: ptr.To(0)}, []string{"a/failed-1", "a/failed-2", "a/failed-3", "b/failed-1"}},
+	} {
+		ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), nil, nil, nil, Options{Workers: 1, Resync: time.Hour, Retention: c.keep})
+		require.NoError(t, err)
+		for _, u := range there {
+			small, err := trim(u.DeepCopy())
+			require.NoError(t, err)
+			require.NoError(t, ctl.informers[0].GetStore().Add(small))
+		}
+		ctl.terms.begin(0)
+		var got []string
+		for _, u := range ctl.tooMany() {
+			got = append(got, u.GetNamespace()+"/"+u.GetName())
+		}
+		slices.Sort(got)
+		assert.Equal(t, c.want, got, "%+v", c.keep)
+	}
+}

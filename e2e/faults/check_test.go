@@ -93,7 +93,7 @@ func (r *run) left(out *result) (found []string) {
 		case "leases.coordination.k8s.io":
 			found = append(found, "a lock is left: "+v.Ref.String())
 		case "configmaps", "secrets":
-			if len(v.Object.GetFinalizers()) > 0 || !out.keeps(v.Ref.Name) {
+			if len(v.Object.GetFinalizers()) > 0 || !out.keeps(v.Ref.Name) && !(len(r.Earlier) > 0 && strings.HasPrefix(v.Ref.Name, earlier)) {
 				found = append(found, fmt.Sprintf("a before-image is left: %s with finalizers %v", v.Ref, v.Object.GetFinalizers()))
 			}
 		}
@@ -104,7 +104,7 @@ func (r *run) left(out *result) (found []string) {
 // keeps reports whether an object holds before-images that are kept on purpose.
 func (out *result) keeps(image string) bool {
 	return slices.ContainsFunc(out.ended, func(t *api.Transaction) bool {
-		return t != nil && t.Status.RollbackRef != nil && t.Status.Phase != api.PhaseCommitted && strings.HasPrefix(image, t.Name+"-rollback")
+		return t != nil && t.Status.RollbackRef != nil && (t.Status.Phase != api.PhaseCommitted || t.Status.Revision > 0) && strings.HasPrefix(image, t.Name+"-rollback")
 	})
 }
 

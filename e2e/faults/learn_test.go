@@ -121,7 +121,7 @@ func (w workload) every() int {
 // in which acts number them.
 func targetsOf(of workload) []string {
 	var out []string
-	for _, change := range of.Changes {
+	for _, change := range of.changed() {
 		t, _ := change["target"].(map[string]any)
 		kind, _ := t["kind"].(string)
 		name, _ := t["name"].(string)

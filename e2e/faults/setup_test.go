@@ -43,6 +43,9 @@ func (r *run) setUp() error {
 			return err
 		}
 	}
+	if err := r.commitEarlier(); err != nil {
+		return err
+	}
 	if r.plan.cancels() {
 		r.OnDelete = string(api.DeleteRollback)
 	}
@@ -124,6 +127,13 @@ func (r *run) findTargets() error {
 			return err
 		}
 		changes = append(changes, list...)
+	}
+	if r.Undoes {
+		list, err := decode[[]any](r.Earlier, r.at)
+		if err != nil {
+			return err
+		}
+		changes = list
 	}
 	seen := map[judge.Ref]bool{}
 	for _, change := range changes {

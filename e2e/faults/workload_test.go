@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -52,6 +53,12 @@ type workload struct {
 	// faults, or some requests do.
 	Faults string `json:"faults"`
 	Canary string `json:"canary"`
+	// Earlier are the changes of a Transaction that has committed before, and is remembered.
+	// Undoes says that it is undone in place of Changes, and Remembers is the
+	// revisionHistoryLimit.
+	Earlier   []map[string]any `json:"earlier"`
+	Undoes    bool             `json:"undoes"`
+	Remembers int64            `json:"remembers"`
 	// Contenders are the changes of several Transactions that run at the same time, in
 	// place of Changes, and Processes how many processes of Janus work on them.
 	Contenders [][]map[string]any `json:"-"`
@@ -120,12 +127,19 @@ func decode[T any](what any, at place) (out T, err error) {
 // transactions makes the Transactions of the workload.
 func (w workload) transactions(at place) ([]*unstructured.Unstructured, error) {
 	if len(w.Contenders) == 0 {
-		txn, err := w.transaction(at, transaction, w.Changes)
+		with := map[string]any{}
+		if w.Remembers > 0 {
+			with["revisionHistoryLimit"] = w.Remembers
+		}
+		if w.Undoes {
+			with["undoOf"] = map[string]any{"name": earlier}
+		}
+		txn, err := w.transaction(at, transaction, with, w.Changes)
 		return []*unstructured.Unstructured{txn}, err
 	}
 	var out []*unstructured.Unstructured
 	for n, changes := range w.Contenders {
-		txn, err := w.transaction(at, fmt.Sprintf("%s-%d", transaction, n), changes)
+		txn, err := w.transaction(at, fmt.Sprintf("%s-%d", transaction, n), nil, changes)
 		if err != nil {
 			return nil, err
 		}
@@ -135,12 +149,16 @@ func (w workload) transactions(at place) ([]*unstructured.Unstructured, error) {
 }
 
 // transaction makes one Transaction.
-func (w workload) transaction(at place, name string, list []map[string]any) (*unstructured.Unstructured, error) {
-	changes, err := decode[[]any](list, at)
-	if err != nil {
-		return nil, err
+func (w workload) transaction(at place, name string, with map[string]any, list []map[string]any) (*unstructured.Unstructured, error) {
+	spec := map[string]any{"serviceAccountName": account, "lockTimeout": lockTimeout.String()}
+	maps.Copy(spec, with)
+	if len(list) > 0 {
+		changes, err := decode[[]any](list, at)
+		if err != nil {
+			return nil, err
+		}
+		spec["changes"] = changes
 	}
-	spec := map[string]any{"serviceAccountName": account, "lockTimeout": lockTimeout.String(), "changes": changes}
 	if w.ConflictPolicy != "" {
 		spec["conflictPolicy"] = w.ConflictPolicy
 	}

@@ -72,7 +72,7 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, w.ApplyYAML(ctx, "", common))
 	require.NoError(t, w.ApplyRefusal(ctx, "faults-refusal", runLabel, "yes"))
 	e.Served("faults.example.com/v1 Widget")
-	w.watcher = janustest.NewWatcher(t, w.Client, widgets, definitions)
+	w.watcher = janustest.NewWatcher(t, w.Client, widgets, definitions, revisions)
 	w.scribe, w.hub = newScribe(w.watcher), newHub(ctx, w.Client)
 	at, err := w.makePlace("")
 	require.NoError(t, err)

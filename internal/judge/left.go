@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
 )
 
 // imageFinalizer keeps an object with before-images until Janus lets go.
@@ -36,6 +37,19 @@ func (c *trial) judgeLeft(r *run) {
 	}
 }
 
+// diedAfter reports whether a process of Janus has died since the Transaction was let go.
+func (c *trial) diedAfter(r *run) bool {
+	letGo := 0
+	for i := range c.Calls {
+		if call := &c.Calls[i]; call.Resource == "transactions" && call.Namespace == r.Namespace && call.Name == r.Name && call.Landed() {
+			letGo = max(letGo, call.Sent)
+		}
+	}
+	return slices.ContainsFunc(c.Calls, func(call chaos.Call) bool {
+		return call.Sent > letGo && (call.Fault == chaos.CrashBefore || call.Fault == chaos.CrashAfter || call.Fault == chaos.LateAfterRestart)
+	})
+}
+
 func ended(phase string) bool { return api.Phase(phase).Terminal() }
 
 // finally says how a Transaction has ended.
@@ -54,6 +68,9 @@ func (c *trial) judgeImageLeft(r *run, s *state, last *version) {
 		return
 	}
 	if slices.ContainsFunc(list(last.Object.Object, "metadata", "finalizers"), func(f any) bool { return f == imageFinalizer }) {
+		if r.gone != nil && c.diedAfter(r) {
+			return // Who comes next knows nothing of the Transaction.
+		}
 		c.breach(NothingLeft, "%s is %s, and %s@%d still has the finalizer %s", r, r.finally(), last.Ref, last.Revision, imageFinalizer)
 		return
 	}

@@ -88,7 +88,7 @@ type silent struct{}
 
 func (silent) Checkpointed(_, _ *api.Transaction) {}
 func (silent) Abandoned(*api.Transaction)         {}
-func (silent) Expired(*api.Transaction, bool)           {}
+func (silent) Expired(*api.Transaction, bool)     {}
 
 // start carries the Transactions out until the machine is stopped or crashes. It
 // looks at each again and again, where the controller is woken by its watch.

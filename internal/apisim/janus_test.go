@@ -245,7 +245,7 @@ type quiet struct{}
 
 func (quiet) Checkpointed(_, _ *api.Transaction) {}
 func (quiet) Abandoned(*api.Transaction)         {}
-func (quiet) Expired(*api.Transaction, bool)           {}
+func (quiet) Expired(*api.Transaction, bool)     {}
 
 func BenchmarkTransaction(b *testing.B) {
 	crds := definitions(b)

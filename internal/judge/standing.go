@@ -99,6 +99,8 @@ func (w *walk) deleted(v *version) {
 func (w *walk) changed(v *version) {
 	found := append(differences(w.merged(v.before), w.merged(v)), w.claims(v)...)
 	if len(found) == 0 {
+		// They may have put a list into another order.
+		w.written = w.written || !same(v.before.content(), v.content())
 		return
 	}
 	w.written, w.want = true, copied(w.want)

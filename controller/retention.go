@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -35,24 +36,18 @@ func (r Retention) of(phase api.Phase) *int {
 	return nil
 }
 
-// retire has what is too many deleted, from time to time.
+// retire has what is too many deleted, from time to time until ctx is done.
 func (c *Controller) retire(ctx context.Context) {
-	every := cmp.Or(c.options.Retention.Every, time.Minute)
-	for ctx.Err() == nil {
-		those := map[types.UID]bool{}
-		names := c.tooMany()
-		for _, u := range names {
-			those[u.GetUID()] = true
+	wait.UntilWithContext(ctx, func(context.Context) {
+		tooMany, uids := c.tooMany(), map[types.UID]bool{}
+		for _, u := range tooMany {
+			uids[u.GetUID()] = true
 		}
-		c.engine.Retire(those)
-		for _, u := range names {
+		c.engine.Retire(uids)
+		for _, u := range tooMany {
 			c.queue.Add(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(every):
-		}
-	}
+	}, cmp.Or(c.options.Retention.Every, time.Minute))
 }
 
 // tooMany lists the Transactions beyond what is to be kept, as far as the watch has told.

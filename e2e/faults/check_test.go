@@ -93,7 +93,8 @@ func (r *run) left(out *result) (found []string) {
 		case "leases.coordination.k8s.io":
 			found = append(found, "a lock is left: "+v.Ref.String())
 		case "configmaps", "secrets":
-			if len(v.Object.GetFinalizers()) > 0 || !out.keeps(v.Ref.Name) && !(len(r.Earlier) > 0 && strings.HasPrefix(v.Ref.Name, earlier)) {
+			before := len(r.Earlier) > 0 && strings.HasPrefix(v.Ref.Name, earlier)
+			if len(v.Object.GetFinalizers()) > 0 || !before && !out.keeps(v.Ref.Name) {
 				found = append(found, fmt.Sprintf("a before-image is left: %s with finalizers %v", v.Ref, v.Object.GetFinalizers()))
 			}
 		}

@@ -211,3 +211,22 @@ func (r requests) minus(other requests) requests {
 	}
 	return out
 }
+
+// Nothing of what it has left for itself stands in the way of a deletion: the garbage
+// collector has to be able to take the Transaction off the revision.
+func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Apply(ab)
+	e.Start()
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
+	e.Delete("release", metav1.DeletePropagationOrphan)
+	e.Gone("release")
+	left := e.Object("apps/v1 ControllerRevision/janus-revision-1")
+	require.NotNil(t, left)
+	assert.Empty(t, left.GetOwnerReferences())
+	// It is nobody's now, and its number is not given again.
+	txn := e.Run("next", "revisionHistoryLimit: 10\nchanges: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: \"7\"}}}]")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, int64(2), txn.Status.Revision)
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"janus.io/janus/api/v1alpha1"
 )
@@ -59,6 +60,25 @@ func Encode(r Revision) ([]byte, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode a revision: %w", err)
+	}
+	return data, nil
+}
+
+// sorted is what Encode gives, in the order in which the API server writes it itself. It
+// lets nobody change the data of a ControllerRevision, and takes another order for a
+// change: it would refuse every patch, even that by which the garbage collector takes the
+// owner off, and who deletes a Transaction with propagation Orphan would wait for ever.
+func sorted(r Revision) ([]byte, error) {
+	data, err := Encode(r)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := utiljson.Unmarshal(data, &fields); err != nil {
+		return nil, fmt.Errorf("sort a revision: %w", err)
+	}
+	if data, err = json.Marshal(fields); err != nil {
+		return nil, fmt.Errorf("sort a revision: %w", err)
 	}
 	return data, nil
 }

@@ -162,7 +162,7 @@ func (s *Store) Delete(ctx context.Context, e Entry) error {
 }
 
 func object(namespace string, number int64, labels map[string]string, r Revision) (*appsv1.ControllerRevision, error) {
-	data, err := Encode(r)
+	data, err := sorted(r)
 	if err != nil {
 		return nil, err
 	}

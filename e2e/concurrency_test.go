@@ -185,7 +185,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 
 			<-woken
 			e.Until("the late one has let go", func() bool {
-				images, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "janus.io/transaction=txn"})
+				images, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus,janus.io/transaction=txn"})
 				leases, err2 := e.Kube.CoordinationV1().Leases(e.Namespace).List(t.Context(), metav1.ListOptions{})
 				if err != nil || err2 != nil || len(leases.Items) > 0 {
 					return false

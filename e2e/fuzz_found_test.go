@@ -103,7 +103,7 @@ func TestABeforeImageWithoutAnOwner(t *testing.T) {
 		txn := e.Run(name, patchAB+last)
 
 		assert.True(t, strings.EqualFold(name, string(txn.Status.Phase)), janustest.Describe(txn))
-		left, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "janus.io/transaction=" + name})
+		left, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus,janus.io/transaction=" + name})
 		require.NoError(t, err)
 		for _, cm := range left.Items {
 			assert.Empty(t, cm.Finalizers)

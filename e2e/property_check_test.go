@@ -70,8 +70,8 @@ func (r *run) check(t *rapid.T, twin *janustest.Env) {
 }
 
 // comparable is an object without what differs from one namespace to another: what
-// the server sets, the namespace, the addresses of a Service; and without the marker
-// of an object that Janus has made.
+// the server sets, the namespace, the addresses of a Service; and without what
+// an object that Janus has made says of it.
 func comparable(obj *unstructured.Unstructured) map[string]any {
 	if obj == nil {
 		return nil
@@ -79,12 +79,15 @@ func comparable(obj *unstructured.Unstructured) map[string]any {
 	out := snapshot.Strip(obj).Object
 	for _, path := range [][]string{
 		{"metadata", "namespace"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"},
-		{"metadata", "annotations", mutate.MarkerAnnotation},
+		{"metadata", "annotations", mutate.MarkerAnnotation}, {"metadata", "annotations", snapshot.TransactionKey},
+		{"metadata", "labels", snapshot.TransactionKey},
 	} {
 		unstructured.RemoveNestedField(out, path...)
 	}
-	if annotations, found, _ := unstructured.NestedMap(out, "metadata", "annotations"); found && len(annotations) == 0 {
-		unstructured.RemoveNestedField(out, "metadata", "annotations")
+	for _, name := range []string{"annotations", "labels"} {
+		if left, found, _ := unstructured.NestedMap(out, "metadata", name); found && len(left) == 0 {
+			unstructured.RemoveNestedField(out, "metadata", name)
+		}
 	}
 	return out
 }

@@ -96,18 +96,6 @@ func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured,
 	})
 }
 
-// mark adds the marker to the annotations. Annotations that are not text stay as
-// they are: the API server refuses them, and dropping them would hide that.
-func (c Change) mark(body *unstructured.Unstructured) {
-	meta, _ := body.Object["metadata"].(map[string]any)
-	switch annotations := meta["annotations"].(type) {
-	case nil:
-		meta["annotations"] = map[string]any{MarkerAnnotation: c.Marker}
-	case map[string]any:
-		annotations[MarkerAnnotation] = c.Marker
-	}
-}
-
 func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (Finding, error) {
 	live, err := Read(ctx, c)
 	if err != nil || live == nil || !c.made(live) {

@@ -23,9 +23,12 @@ var identity = []string{".apiVersion", ".kind", ".metadata.name", ".metadata.nam
 
 // Differences lists, fit to be shown, the fields that the change gives another value:
 // Before is the one that they have, Now the one that they get. Either of the objects may
-// be nil.
+// be nil. What a creation adds to say whose it is is not listed.
 func (c Change) Differences(ctx context.Context, before, after *unstructured.Unstructured) ([]fault.Field, error) {
-	images, err := c.images(ctx, before, unmarked(after), nil)
+	if before == nil {
+		after = unmarked(after)
+	}
+	images, err := c.images(ctx, before, after, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +58,4 @@ func (c Change) disclosed(v any, mask string) string {
 	default:
 		return shown(v)
 	}
-}
-
-// unmarked is an object without the marker, which says whose it is and nothing else.
-func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	if obj == nil || obj.GetAnnotations()[MarkerAnnotation] == "" {
-		return obj
-	}
-	out := obj.DeepCopy()
-	annotations := out.GetAnnotations()
-	if delete(annotations, MarkerAnnotation); len(annotations) == 0 {
-		annotations = nil
-	}
-	out.SetAnnotations(annotations)
-	return out
 }

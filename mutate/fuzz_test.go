@@ -104,10 +104,11 @@ func jsonOf(t *testing.T, v any) string {
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"metadata":null}`, `{"metadata":{"annotations":null}}`, `{"metadata":{"annotations":[]}}`, `{"metadata":{"annotations":{"a":7}}}`,
+		`{"metadata":{"labels":null}}`, `{"metadata":{"labels":[]}}`, `{"metadata":{"labels":{"a":7}},"spec":{"template":{"metadata":{"labels":[]}}}}`,
 		`{"metadata":{"name":"other","namespace":"other","uid":"x","resourceVersion":"9"},"kind":"Other","apiVersion":"x/v9"}`,
 		`{"stringData":{"a":"b"},"data":null}`, `{"stringData":{"a":7},"data":{"a":"eA=="}}`, `{"stringData":[],"data":"x"}`, `{"stringData":null}`, `{"stringData":{"a":"\u0000ä"},"data":{"b":7}}`,
 	} {
-		for _, kind := range []string{"ConfigMap", "Secret"} {
+		for _, kind := range []string{"ConfigMap", "Secret", "ReplicationController"} {
 			f.Add([]byte(text), kind, "shop", "u-1")
 			f.Add([]byte(text), kind, "", "")
 		}
@@ -118,7 +119,7 @@ func FuzzBody(f *testing.F) {
 			return // Validation lets neither pass.
 		}
 		was := jsonOf(t, content)
-		c := Change{Ref: target.Ref{GVK: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: "web"}, Content: content, Marker: "m"}
+		c := Change{Ref: target.Ref{GVK: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: "web"}, Content: content, Marker: "m", Transaction: types.NamespacedName{Namespace: "n", Name: "t"}}
 		body := c.body(Version{UID: types.UID(uid), ResourceVersion: "17"})
 		if body.GetKind() != kind || body.GetAPIVersion() != "v1" || body.GetName() != "web" || namespace != "" && body.GetNamespace() != namespace {
 			t.Fatalf("%s is sent for %s", jsonOf(t, body.Object), c.Ref)
@@ -127,8 +128,13 @@ func FuzzBody(f *testing.F) {
 			t.Fatalf("%s has no condition", jsonOf(t, body.Object))
 		}
 		c.mark(body)
-		if annotations, ok := body.Object["metadata"].(map[string]any)["annotations"].(map[string]any); ok && annotations[MarkerAnnotation] != "m" {
+		meta := body.Object["metadata"].(map[string]any)
+		annotations, ok := meta["annotations"].(map[string]any)
+		if ok && (annotations[MarkerAnnotation] != "m" || annotations[snapshot.TransactionKey] != "n/t") {
 			t.Fatalf("%s has no mark", jsonOf(t, body.Object))
+		}
+		if labels, ok := meta["labels"].(map[string]any); ok && labels[snapshot.TransactionKey] != "t" {
+			t.Fatalf("%s has no label", jsonOf(t, body.Object))
 		}
 		if jsonOf(t, content) != was {
 			t.Fatal("the content has changed")

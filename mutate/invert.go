@@ -130,10 +130,7 @@ func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, 
 	if err != nil {
 		return nil, nil, c.unreadableOwners(err)
 	}
-	content := snapshot.ForCreate(again)
-	annotations := content.GetAnnotations()
-	delete(annotations, MarkerAnnotation) // It is the new change that makes it now.
-	content.SetAnnotations(annotations)
+	content := unmarked(snapshot.ForCreate(again)) // It is the new change that makes it now.
 	return content.Object, notes, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -45,7 +46,7 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
 		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
 		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
-		Cluster: e.dynamic,
+		Cluster: e.dynamic, Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
 	}
 	if kind != api.Delete {
 		i.change.Content = obj.Object

@@ -30,6 +30,9 @@ type Change struct {
 	Family string
 	// Marker is what a created object carries in the annotation MarkerAnnotation.
 	Marker string
+	// Transaction is what a created object says by its label and annotation
+	// snapshot.TransactionKey.
+	Transaction types.NamespacedName
 	// Deferred is set when the change cannot be tried before earlier changes of
 	// the Transaction are in effect: they make its kind or its namespace.
 	Deferred bool
@@ -88,11 +91,6 @@ type Change struct {
 	// applies is set by Patch: nothing but the fields of Content is written.
 	applies bool
 }
-
-// MarkerAnnotation is set on objects that a Transaction creates. It shows, after
-// a lost reply, whose object it is: an object without any field of its own, such
-// as an empty ConfigMap, would have no entry in managedFields.
-const MarkerAnnotation = "janus.io/transaction-uid"
 
 // Finding is what Observe saw.
 type Finding int

@@ -1,8 +1,16 @@
 package snapshot
 
-// Labels are those of every object that Janus makes for a Transaction. A label
-// value stops at 63 characters where a name may have 253, so a longer name is cut
-// and hashed; the annotation of the same key has it whole.
+// TransactionKey is the key of a label by which all that a Transaction has made is found,
+// whether for itself or as a change, and of an annotation that says in full what the label
+// may not.
+const TransactionKey = "janus.io/transaction"
+
+// Labels are those of every object that Janus makes for itself on behalf of a Transaction.
+// What a change of the Transaction makes has no labelManagedBy, by which it is told apart.
 func Labels(transaction string) map[string]string {
-	return map[string]string{labelManagedBy: managedBy, labelTransaction: shorten(transaction, maxLabel)}
+	return map[string]string{labelManagedBy: managedBy, TransactionKey: LabelValue(transaction)}
 }
+
+// LabelValue is the name of a Transaction as a label has it. The value of a label stops at
+// 63 characters where a name may have 253, so a longer name is cut and hashed.
+func LabelValue(transaction string) string { return shorten(transaction, maxLabel) }

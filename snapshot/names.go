@@ -20,9 +20,6 @@ const Finalizer = "backup.janus.io/before-image"
 const (
 	labelManagedBy = "app.kubernetes.io/managed-by"
 	managedBy      = "janus"
-	// labelTransaction is a label with the name of the Transaction, shortened
-	// where it must be, and an annotation with the whole name.
-	labelTransaction = "janus.io/transaction"
 	// annotationBatch says which objects one Save wrote together, see batch.
 	annotationBatch = "janus.io/rollback-batch"
 

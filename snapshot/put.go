@@ -122,8 +122,8 @@ func newObject(o Owner, name string, b batch, c *chunk) runtime.Object {
 		Name:      name,
 		Labels:    Labels(o.Name),
 		Annotations: map[string]string{
-			labelTransaction: o.Name,
-			annotationBatch:  b.mark,
+			TransactionKey:  o.Name,
+			annotationBatch: b.mark,
 		},
 		Finalizers: []string{Finalizer},
 		// blockOwnerDeletion stays unset. It would let a foreground deletion of the

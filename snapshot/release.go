@@ -113,7 +113,7 @@ func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1
 // off, or still says whose it was.
 func orphaned(meta metav1.ObjectMeta, o Owner) bool {
 	_, owned := transactionOf(meta)
-	marked := meta.Annotations[annotationBatch] != "" && meta.Annotations[labelTransaction] == o.Name
+	marked := meta.Annotations[annotationBatch] != "" && meta.Annotations[TransactionKey] == o.Name
 	return !owned && (slices.Contains(meta.Finalizers, Finalizer) || marked)
 }
 

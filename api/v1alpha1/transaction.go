@@ -305,7 +305,8 @@ type Change struct {
 	// target is the object to change.
 	Target Target `json:"target"`
 
-	// type is what to do with the target. Create makes it and fails if it exists.
+	// type is what to do with the target. Create makes it and fails if it exists; it
+	// gets the label janus.io/transaction, with the name of the Transaction.
 	// Update replaces it by content. Patch sets the fields that content names, by
 	// server-side apply, and takes them from whoever owns them. Delete removes
 	// it, and is done if it does not exist.

@@ -87,8 +87,10 @@ func project(obj *unstructured.Unstructured) map[string]any {
 	}
 	out := snapshot.Strip(obj).Object
 	without(out, func(key string) bool {
-		return strings.HasPrefix(key, foreignAnnotation) || key == mutate.MarkerAnnotation || key == "deployment.kubernetes.io/revision"
+		return strings.HasPrefix(key, foreignAnnotation) || key == mutate.MarkerAnnotation || key == snapshot.TransactionKey ||
+			key == "deployment.kubernetes.io/revision"
 	}, "metadata", "annotations")
+	without(out, func(key string) bool { return key == snapshot.TransactionKey }, "metadata", "labels")
 	without(out, func(key string) bool { return strings.HasPrefix(key, foreignKey) }, "data")
 	return out
 }

@@ -50,6 +50,8 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
 		Resource:  id.Resource(ref),
 		Cluster:   id.Dynamic,
+
+		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name},
 	}, nil
 }
 

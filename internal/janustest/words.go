@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -251,7 +252,7 @@ func (e *Env) locks(ctx context.Context, name string) ([]string, error) {
 }
 
 func selectorOf(name string) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: "janus.io/transaction=" + snapshot.Labels(name)["janus.io/transaction"]}
+	return metav1.ListOptions{LabelSelector: labels.Set(snapshot.Labels(name)).String()}
 }
 
 func (e *Env) imagesLeft(t *api.Transaction, selector metav1.ListOptions) {

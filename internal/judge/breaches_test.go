@@ -99,6 +99,12 @@ func TestBrokenCommitsAreFound(t *testing.T) {
 		{"a Patch that did not land", Atomicity, "item 0 (Patch shop/configmaps/a): it is Committed (@114), and nothing that was stored",
 			commit(hooks{"-do0": nothing})},
 		{"a Create that did not land", Atomicity, "item 1 (Create shop/configmaps/b): it is Committed", commit(hooks{"-do1": nothing, "-handover": nothing})},
+		{"a Create that does not say who has made the object", Atomicity, "item 1 (Create shop/configmaps/b): it is Committed", commit(hooks{"-do1": func(w *world) {
+			w.send("POST", mapB, asItem(1), "ConfigMap", func(o tree) {
+				o["data"] = tree{"x": "1"}
+				own(o, manager(1), true)
+			})
+		}})},
 		{"an Update that did not land", Atomicity, "item 2 (Update shop/deployments.apps/web): it is Committed", commit(hooks{"-do2": nothing})},
 		{"a Delete that did not land", Atomicity, "item 3 (Delete shop/configmaps/c): it is Committed (@120), and shop/configmaps/c@102", commit(hooks{"-do3": nothing})},
 		{"a Delete that still waits", Atomicity, "item 3 (Delete shop/configmaps/c): it is Committed",

@@ -97,7 +97,7 @@ func (c *trial) judgeDeleted(r *run, i int, from, to *state) {
 
 // hasContent reports whether an object has the content of a change.
 func (c *trial) hasContent(r *run, i int, v *version) bool {
-	asked := askedFor(r.contents[i], v.Ref)
+	asked := signed(r, i, askedFor(r.contents[i], v.Ref))
 	if !holds(map[string]any(v.Object.Object), asked) {
 		return false
 	}

@@ -237,6 +237,7 @@ func (w *world) do(i int) *chaos.Call {
 	case 1:
 		return w.send("POST", mapB, asItem(1), "ConfigMap", func(o tree) {
 			o["data"] = tree{"x": "1"}
+			sign(o, txn)
 			own(o, manager(1), true)
 		})
 	case 2:

@@ -107,6 +107,13 @@ func own(o tree, manager string, owns bool) {
 	meta["managedFields"] = entries
 }
 
+// sign has an object say which Transaction has made it.
+func sign(o tree, by Ref) {
+	meta := o["metadata"].(tree)
+	meta["labels"] = tree{"janus.io/transaction": by.Name}
+	meta["annotations"] = tree{"janus.io/transaction": by.Namespace + "/" + by.Name}
+}
+
 // foreign writes an object as somebody else.
 func (w *world) foreign(ref Ref, manager string, change func(tree)) {
 	o := w.live[ref]

@@ -19,7 +19,7 @@ func TestNoLeaseIsMadeThatIsNotWantedAnyMore(t *testing.T) {
 	m, _ := w.process()
 	h, key := holder("a"), w.key("web")
 	wanted := true
-	h.Confirm = func(context.Context) error {
+	h.Confirm = func(context.Context, bool) error {
 		if !wanted {
 			return errUnwanted
 		}
@@ -55,7 +55,12 @@ func TestNoLeaseIsTakenOverThatAnotherProcessHasMadeSince(t *testing.T) {
 	w.step(time.Millisecond)
 
 	h := holder("a")
-	h.Confirm = func(context.Context) error { return errUnwanted }
+	h.Confirm = func(_ context.Context, found bool) error {
+		if found {
+			return errUnwanted
+		}
+		return nil
+	}
 	_, err := late.Acquire(t.Context(), h, keys)
 	require.Error(t, err)
 	require.Equal(t, before.ResourceVersion, w.lease(w.home(keys[1])).ResourceVersion)

@@ -43,7 +43,7 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 			m.memory.drop(h.Identity, place)
 			return err
 		}
-		if err := m.update(ctx, h, next); !isOutdated(err) {
+		if err := m.update(ctx, h, next, holder == h.Identity); !isOutdated(err) {
 			return err
 		}
 	}
@@ -76,7 +76,8 @@ func (m *Manager) claim(h Holder, key Key, lease *coordinationv1.Lease) (*coordi
 func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordinationv1.Lease) error {
 	var outdated error
 	for range m.limits.attempts {
-		if lease == nil {
+		found := lease == nil
+		if found {
 			var err error
 			if lease, err = m.get(ctx, lock.place()); apierrors.IsNotFound(err) {
 				m.memory.drop(h.Identity, lock.place())
@@ -92,7 +93,7 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 			}
 			return &LostError{Lock: lock, Holder: holder}
 		}
-		outdated = m.update(ctx, h, renewed(lease, h, m.clock.Now()))
+		outdated = m.update(ctx, h, renewed(lease, h, m.clock.Now()), found)
 		if !isOutdated(outdated) {
 			return outdated
 		}
@@ -104,7 +105,7 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 // create creates the Lease and remembers it. If the answer is lost the Lease
 // may exist, and the memory says so until somebody has looked.
 func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.NamespacedName) error {
-	if err := h.confirm(ctx); err != nil {
+	if err := h.confirm(ctx, false); err != nil {
 		return fmt.Errorf("create Lease %s: %w", place, err)
 	}
 	sent := m.clock.Now()
@@ -127,10 +128,11 @@ func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.Nam
 
 // update writes a Lease conditioned on its uid and resourceVersion, and
 // remembers it. If the answer is lost then the next write is refused as
-// outdated, and looking tells.
-func (m *Manager) update(ctx context.Context, h Holder, next *coordinationv1.Lease) error {
+// outdated, and looking tells. found says that the Lease was the holder's when this
+// process found it.
+func (m *Manager) update(ctx context.Context, h Holder, next *coordinationv1.Lease, found bool) error {
 	place := placeOf(next)
-	if err := h.confirm(ctx); err != nil {
+	if err := h.confirm(ctx, found); err != nil {
 		return fmt.Errorf("update Lease %s: %w", place, err)
 	}
 	sent := m.clock.Now()

@@ -32,8 +32,9 @@ type Holder struct {
 	// Confirm is asked before a Lease is made or written, if it is not nil. Its error ends
 	// the attempt: whoever may have hung since it decided to take the lock is not to take
 	// it when it is wanted no more, for it would not be released; nor when another process
-	// of the same holder has it by now, for it would be given back under that one.
-	Confirm func(ctx context.Context) error
+	// of the same holder has it by now, for it would be given back under that one. If found
+	// is set, the Lease is the holder's already, and this process has not made it so.
+	Confirm func(ctx context.Context, found bool) error
 	// Lost is called, if it is not nil, when what became of the creation of a Lease is not
 	// known: it may land when nobody looks any more.
 	Lost func()
@@ -43,11 +44,11 @@ type Holder struct {
 // free Lease for its own.
 var errNoIdentity = errors.New("lockmgr: the holder has no identity")
 
-func (h Holder) confirm(ctx context.Context) error {
+func (h Holder) confirm(ctx context.Context, found bool) error {
 	if h.Confirm == nil {
 		return nil
 	}
-	return h.Confirm(ctx)
+	return h.Confirm(ctx, found)
 }
 
 func (h Holder) check() error {

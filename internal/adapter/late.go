@@ -25,11 +25,11 @@ type latecomers struct {
 // begin is called when a call begins, with the Transaction that it is about. What it
 // gives is asked before the call makes something that the end of the Transaction has to
 // remove. It reads the Transaction if that was not done, or the call begun, within the
-// lateness, and fails if it is not as the call knows it.
-func (l latecomers) begin(t *api.Transaction) func(ctx context.Context) error {
+// lateness, or anyway, and fails if it is not as the call knows it.
+func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway bool) error {
 	turn := make(chan struct{}, 1) // Those who wait for it can be told to stop.
 	heard := l.clock.Now()
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, anyway bool) error {
 		select {
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
@@ -37,7 +37,7 @@ func (l latecomers) begin(t *api.Transaction) func(ctx context.Context) error {
 			return fmt.Errorf("wait for another to read Transaction %s/%s: %w", t.Namespace, t.Name, ctx.Err())
 		}
 		asked := l.clock.Now()
-		if asked.Sub(heard) < l.lateness {
+		if !anyway && asked.Sub(heard) < l.lateness {
 			return nil
 		}
 		now, err := l.journal.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})

@@ -33,10 +33,12 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 	}
 	known := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "uid-1", ResourceVersion: "7"}}
 	for name, row := range map[string]struct {
-		live  *unstructured.Unstructured
-		after time.Duration
-		late  bool
+		live   *unstructured.Unstructured
+		after  time.Duration
+		anyway bool
+		late   bool
 	}{
+		"at once, and asked anyway":          {live: stored("uid-1", "8"), anyway: true, late: true},
 		"at once, nothing is asked":          {live: nil, after: lateness - time.Millisecond},
 		"later, and it is as it was":         {live: stored("uid-1", "7"), after: lateness},
 		"later, and it has been written":     {live: stored("uid-1", "8"), after: lateness, late: true},
@@ -53,7 +55,7 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
 			confirm := latecomers{journal: NewJournal(client), clock: clock, lateness: lateness}.begin(known)
 			clock.SetTime(clock.Now().Add(row.after))
-			err := confirm(t.Context())
+			err := confirm(t.Context(), row.anyway)
 			if row.late {
 				require.Error(t, err)
 				assert.Equal(t, fault.Retryable, fault.ClassOf(err), "the Transaction is not to fail of it: %v", err)
@@ -61,7 +63,7 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 			}
 			require.NoError(t, err)
 			asked := len(client.Actions())
-			require.NoError(t, confirm(t.Context()))
+			require.NoError(t, confirm(t.Context(), false))
 			assert.Len(t, client.Actions(), asked, "it was asked a moment ago")
 		})
 	}

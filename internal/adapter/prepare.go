@@ -59,7 +59,7 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
 	}
-	if err := confirm(ctx); err != nil {
+	if err := confirm(ctx, false); err != nil {
 		return engine.Prepared{}, err
 	}
 	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, records)

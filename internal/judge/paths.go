@@ -35,8 +35,11 @@ func with(object map[string]any, path []string, value any) map[string]any {
 	if object == nil {
 		object = map[string]any{}
 	}
-	name := path[0]
-	if len(path) == 1 {
+	if len(path) == 0 {
+		return object
+	}
+	name, rest := path[0], path[1:]
+	if len(rest) == 0 {
 		if value == nil {
 			delete(object, name)
 		} else {
@@ -50,7 +53,7 @@ func with(object map[string]any, path []string, value any) map[string]any {
 			return object
 		}
 	}
-	inner = with(inner, path[1:], value)
+	inner = with(inner, rest, value)
 	if len(inner) == 0 {
 		delete(object, name)
 	} else {

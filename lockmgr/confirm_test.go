@@ -65,3 +65,27 @@ func TestNoLeaseIsTakenOverThatAnotherProcessHasMadeSince(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, before.ResourceVersion, w.lease(w.home(keys[1])).ResourceVersion)
 }
+
+// Who has hung while it let go of a Transaction finds a Lease that another process has
+// taken for it since, to go on with it.
+func TestNoLeaseIsReleasedThatAnotherProcessHasTakenSince(t *testing.T) {
+	w := newWorld(t)
+	late, _ := w.process()
+	other, _ := w.process()
+	key := w.key("web")
+	w.acquire(other, holder("a"), key)
+
+	h := holder("a")
+	overtaken := true
+	h.Confirm = func(_ context.Context, found bool) error {
+		if found && overtaken {
+			return errUnwanted
+		}
+		return nil
+	}
+	require.ErrorIs(t, late.Release(t.Context(), h, []Key{key}), errUnwanted)
+	w.heldBy(w.home(key), "a")
+	overtaken = false
+	require.NoError(t, late.Release(t.Context(), h, []Key{key}))
+	w.noLease(w.home(key))
+}

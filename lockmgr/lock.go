@@ -33,7 +33,8 @@ type Holder struct {
 	// the attempt: whoever may have hung since it decided to take the lock is not to take
 	// it when it is wanted no more, for it would not be released; nor when another process
 	// of the same holder has it by now, for it would be given back under that one. If found
-	// is set, the Lease is the holder's already, and this process has not made it so.
+	// is set, the Lease is the holder's already, and this process has not made it so: then
+	// it is asked before the Lease is released, too.
 	Confirm func(ctx context.Context, found bool) error
 	// Lost is called, if it is not nil, when what became of the creation of a Lease is not
 	// known: it may land when nobody looks any more.

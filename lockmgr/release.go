@@ -86,6 +86,9 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 			if lease.DeletionTimestamp != nil {
 				return true, nil
 			}
+			if err := h.confirm(ctx, true); err != nil {
+				return false, fmt.Errorf("delete Lease %s: %w", lock.place(), err)
+			}
 		}
 		err := m.delete(ctx, lease)
 		if err == nil || apierrors.IsNotFound(err) {

@@ -45,10 +45,27 @@ func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway b
 			return err
 		}
 		if now == nil || now.UID != t.UID || now.ResourceVersion != t.ResourceVersion {
-			return fault.New(fault.Retryable, fault.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
-				"it has been written since this process read it")
+			return overtaken(t)
 		}
 		heard = asked
 		return nil
 	}
+}
+
+// unlessOvertaken is asked before something of the Transaction is removed that another
+// process may rely on: this one may have hung. It fails if somebody has written the
+// Transaction since it was read. What is left of one that is gone nobody relies on.
+func (l latecomers) unlessOvertaken(t *api.Transaction) func(ctx context.Context, _ bool) error {
+	return func(ctx context.Context, _ bool) error {
+		now, err := l.journal.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+		if err != nil || now == nil || now.UID != t.UID || now.ResourceVersion == t.ResourceVersion {
+			return err
+		}
+		return overtaken(t)
+	}
+}
+
+func overtaken(t *api.Transaction) error {
+	return fault.New(fault.Retryable, fault.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
+		"it has been written since this process read it")
 }

@@ -20,17 +20,7 @@ import (
 
 const lateness = time.Second
 
-// The fake serves reads alone here.
 func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
-	stored := func(uid types.UID, version string) *unstructured.Unstructured {
-		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-		obj.SetGroupVersionKind(api.Kind)
-		obj.SetNamespace("shop")
-		obj.SetName("deploy")
-		obj.SetUID(uid)
-		obj.SetResourceVersion(version)
-		return obj
-	}
 	known := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "uid-1", ResourceVersion: "7"}}
 	for name, row := range map[string]struct {
 		live   *unstructured.Unstructured
@@ -46,12 +36,7 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 		"later, and another has taken place": {live: stored("uid-2", "7"), after: lateness, late: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var objects []runtime.Object
-			if row.live != nil {
-				objects = append(objects, row.live)
-			}
-			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-				map[schema.GroupVersionResource]string{api.Resource: "TransactionList"}, objects...)
+			client := serving(row.live)
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
 			confirm := latecomers{journal: NewJournal(client), clock: clock, lateness: lateness}.begin(known)
 			clock.SetTime(clock.Now().Add(row.after))
@@ -67,4 +52,48 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 			assert.Len(t, client.Actions(), asked, "it was asked a moment ago")
 		})
 	}
+}
+
+func TestWhatAnotherProcessReliesOnIsNotRemoved(t *testing.T) {
+	known := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "uid-1", ResourceVersion: "7"}}
+	for name, row := range map[string]struct {
+		live      *unstructured.Unstructured
+		overtaken bool
+	}{
+		"it is as it was":         {live: stored("uid-1", "7")},
+		"it has been written":     {live: stored("uid-1", "8"), overtaken: true},
+		"it is gone":              {},
+		"another has taken place": {live: stored("uid-2", "8")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := latecomers{journal: NewJournal(serving(row.live))}.unlessOvertaken(known)(t.Context(), true)
+			if row.overtaken {
+				assert.True(t, fault.Is(err, fault.StaleVersion), "%v", err)
+				assert.Equal(t, fault.Retryable, fault.ClassOf(err))
+				return
+			}
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// stored is a Transaction as the API server has it.
+func stored(uid types.UID, version string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	obj.SetGroupVersionKind(api.Kind)
+	obj.SetNamespace("shop")
+	obj.SetName("deploy")
+	obj.SetUID(uid)
+	obj.SetResourceVersion(version)
+	return obj
+}
+
+// serving gives a client that serves a Transaction, or none. It serves reads alone here.
+func serving(live *unstructured.Unstructured) *dynamicfake.FakeDynamicClient {
+	var objects []runtime.Object
+	if live != nil {
+		objects = append(objects, live)
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{api.Resource: "TransactionList"}, objects...)
 }

@@ -84,6 +84,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 		return err
 	}
 	holder := holderOf(t)
+	holder.Confirm = l.late.unlessOvertaken(t)
 	if err := l.manager.Release(ctx, holder, keys); err != nil {
 		return explainLock(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"janus.io/janus/internal/chaos"
 )
 
 // TestPlans runs a sample of the plans that is spread evenly over workloads and
@@ -164,6 +166,9 @@ func (w *world) runAll(t *testing.T, chosen []plan) {
 				}
 				out = w.do(of, p)
 			}
+			if len(out.missed) > 0 && len(out.failures) == 0 {
+				out.waited = w.onlyAfterAWait(of, out.missed)
+			}
 			report.add(out)
 		})
 	}
@@ -172,4 +177,12 @@ func (w *world) runAll(t *testing.T, chosen []plan) {
 	if *table != "" {
 		require.NoError(t, os.WriteFile(*table, []byte(report.markdown()), 0o600))
 	}
+}
+
+// onlyAfterAWait reports whether a run without a fault makes none of these calls either:
+// they came of a wait, or of a controller that wrote in between, in both runs from which
+// the plans were learned.
+func (w *world) onlyAfterAWait(of workload, missed []chaos.At) bool {
+	calls := w.do(of, plan{workload: of.Name}).calls
+	return len(calls) > 0 && !slices.ContainsFunc(calls, func(call chaos.Call) bool { return slices.Contains(missed, call.At) })
 }

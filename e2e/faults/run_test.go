@@ -58,6 +58,7 @@ type result struct {
 	calls    []chaos.Call
 	history  judge.History
 	missed   []chaos.At
+	waited   bool // for what was missed there was no occasion
 	failures []string
 	log      string
 	took     time.Duration

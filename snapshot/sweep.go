@@ -20,7 +20,7 @@ import (
 // are gone. So numbers up to saves, which is how often before-images may have been
 // saved, are looked at in any case.
 func (s *Store) Sweep(ctx context.Context, o Owner, saves int) error {
-	return s.sweep(ctx, o, nil, search{saves: saves, last: true})
+	return s.sweep(ctx, o, nil, search{saves: saves})
 }
 
 // SweepUnlisted deletes what earlier attempts have saved and ref does not name.
@@ -45,7 +45,7 @@ type search struct {
 
 func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, as search) error {
 	known := listed(o.Name, ref)
-	as.last = as.last || len(known) == 0
+	as.last = as.last || len(known) == 0 // What no status names nobody looks for again.
 	var group errgroup.Group
 	for _, k := range kinds {
 		group.Go(func() error {

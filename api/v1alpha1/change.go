@@ -1,0 +1,172 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/runtime"
+
+// Change is one entry of spec.changes: what to do, to which object, and with
+// what content.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) : has(self.content)",message="content is demanded for Create, Update and Patch, and has no meaning for Delete"
+// +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || self.type != 'Create'",message="acceptLoss has no meaning for Create, which can always be taken back"
+type Change struct {
+	// name identifies the change in status, events and logs; unique within the
+	// Transaction. The default is its position in the list, counted from 0.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// target is the object to change.
+	Target Target `json:"target"`
+
+	// type is what to do with the target. Create makes it and fails if it exists; it
+	// gets the label janus.io/transaction, with the name of the Transaction.
+	// Update replaces it by content. Patch sets the fields that content names, by
+	// server-side apply, and takes them from whoever owns them. Delete removes
+	// it, and is done if it does not exist.
+	Type ChangeType `json:"type"`
+
+	// content is the object for Create and Update, and the fields to set for
+	// Patch. apiVersion, kind, metadata.name and metadata.namespace may be left
+	// out: they are those of the target. Unknown fields are an error.
+	//
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Content *runtime.RawExtension `json:"content,omitempty"`
+
+	// force says whether a Patch takes fields from other field managers (the
+	// default, true; status.items lists what was taken from whom). With false a
+	// field that another manager owns with another value makes the change fail,
+	// and the message names manager and field.
+	//
+	// +optional
+	Force *bool `json:"force,omitempty"`
+
+	// propagationPolicy says what a Delete does with the objects that the target
+	// owns: Background (the default) and Foreground delete them too, Foreground
+	// first of all; Orphan leaves them. A Deployment that was deleted with Orphan
+	// and is re-created by a rollback takes its ReplicaSets and Pods again, and
+	// nothing restarts; with the other two its Pods are new.
+	//
+	// +optional
+	PropagationPolicy Propagation `json:"propagationPolicy,omitempty"`
+
+	// acceptLoss allows a change that could not be wholly taken back, such as the
+	// deletion of a Namespace or of a Job, or setting immutable on a ConfigMap.
+	// Without it such a change is refused before anything is done. A rollback then
+	// restores what it can, and the message of the item says what is lost.
+	//
+	// +optional
+	AcceptLoss bool `json:"acceptLoss,omitempty"`
+
+	// dependsOn names the changes that must be done before this one is begun: made,
+	// and ready if they have readyWhen or goneWhen. A change is taken back before
+	// those that it depends on, and skipped if one of them is. Once any change has
+	// dependsOn the list is no order any more, but for changes of the same object and
+	// for objects of a kind or namespace that an earlier change creates.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	DependsOn []string `json:"dependsOn,omitempty"`
+
+	// when is a CEL expression that is asked before the change is made; if it is false
+	// the change is skipped. object is the target, and objects has the targets of
+	// other changes by their name, such as objects.database; what does not exist is
+	// null. An expression that cannot be evaluated ends the Transaction.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	When string `json:"when,omitempty"`
+
+	// readyWhen says when a Create, Update or Patch is done. Without it that is so once
+	// the API server has accepted it.
+	//
+	// +optional
+	ReadyWhen *ReadyWhen `json:"readyWhen,omitempty"`
+
+	// goneWhen says when a Delete is done. Without it that is so once no object with
+	// the uid of the target is left.
+	//
+	// +optional
+	GoneWhen *GoneWhen `json:"goneWhen,omitempty"`
+
+	// activation makes the change only if the cluster serves a kind when the
+	// Transaction begins. Otherwise the change is skipped, and its target may be of a
+	// kind that nobody knows.
+	//
+	// +optional
+	Activation *Activation `json:"activation,omitempty"`
+}
+
+// Propagation says what a Delete does with the objects that its target owns.
+//
+// +kubebuilder:validation:Enum=Background;Foreground;Orphan
+type Propagation string
+
+const (
+	// PropagateBackground deletes them after the target.
+	PropagateBackground Propagation = "Background"
+	// PropagateForeground deletes them before the target.
+	PropagateForeground Propagation = "Foreground"
+	// PropagateOrphan leaves them.
+	PropagateOrphan Propagation = "Orphan"
+)
+
+// ChangeType is what to do with a target.
+//
+// +kubebuilder:validation:Enum=Create;Update;Patch;Delete
+type ChangeType string
+
+const (
+	// Create makes the target; it must not exist.
+	Create ChangeType = "Create"
+	// Update replaces the target.
+	Update ChangeType = "Update"
+	// Patch sets the named fields of the target by server-side apply.
+	Patch ChangeType = "Patch"
+	// Delete removes the target.
+	Delete ChangeType = "Delete"
+)
+
+// Target names one object.
+type Target struct {
+	// apiVersion is the group and version of the target, such as v1 or apps/v1.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	APIVersion string `json:"apiVersion"`
+
+	// kind is the kind of the target, such as ConfigMap.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
+	Kind string `json:"kind"`
+
+	// name is the name of the target. Kinds differ in what they allow; none
+	// allows a slash or a percent sign, and Janus no control characters, which
+	// would reach logs and terminals.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^/%\x00-\x1f\x7f]+$`
+	Name string `json:"name"`
+
+	// namespace is the namespace of the target. The default is the namespace of
+	// the Transaction; leave it out for a cluster-scoped kind.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	Namespace string `json:"namespace,omitempty"`
+}

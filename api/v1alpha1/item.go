@@ -1,0 +1,260 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Item is the progress of one change.
+type Item struct {
+	// name is that of the change, or its position in the list.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// target is the object of the change, with its namespace filled in.
+	Target Target `json:"target"`
+
+	// type is what is done with the target, if that follows from spec.undoOf. name is
+	// then that of the item which is taken back.
+	//
+	// +optional
+	Type ChangeType `json:"type,omitempty"`
+
+	// resource is the plural under which the kind of the target is served.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Resource string `json:"resource,omitempty"`
+
+	// deferred is true when the kind or the namespace of the target is made by an
+	// earlier change, so that the change cannot be tried before that.
+	//
+	// +optional
+	Deferred bool `json:"deferred,omitempty"`
+
+	// state is where the item is; prepared, committed and rolledBack follow from
+	// it. Pending: nothing was done. Prepared: its before-image is saved.
+	// Committing: its change may have been sent. Committed: its change is in
+	// effect. Rejected: its change was refused and is not in effect. RollingBack:
+	// its compensation may have been sent. RolledBack: its change has been taken
+	// back. Unresolved: it could not be taken back; message says why. Skipped: it is
+	// not made; reason and message say why.
+	State ItemState `json:"state"`
+
+	// prepared is true once the before-image is saved.
+	Prepared bool `json:"prepared"`
+
+	// committed is true while the change is in effect.
+	Committed bool `json:"committed"`
+
+	// rolledBack is true once the change has been taken back.
+	RolledBack bool `json:"rolledBack"`
+
+	// waitStartTime is since when the change is in effect, if it has readyWhen or
+	// goneWhen.
+	//
+	// +optional
+	WaitStartTime *metav1.Time `json:"waitStartTime,omitempty"`
+
+	// readyTime is when readyWhen or goneWhen was found to hold.
+	//
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// unsettled is true for an Unresolved item of which it is not known whether its
+	// change is in effect: what stood in the way of taking it back stood in the way of
+	// finding out, too.
+	//
+	// +optional
+	Unsettled bool `json:"unsettled,omitempty"`
+
+	// lockLease is the Lease, as namespace/name, that locks the target.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	LockLease string `json:"lockLease,omitempty"`
+
+	// reason is a word for why the item failed.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+
+	// message says what failed on which object, why, and what to do.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// before is the before-image: the target as it was when it was prepared.
+	//
+	// +optional
+	Before *BeforeImage `json:"before,omitempty"`
+
+	// createdUID is the uid of the object that a Create has made, if its answer has come:
+	// a rollback knows the object by it, whatever others have written to it since.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	CreatedUID types.UID `json:"createdUID,omitempty"`
+
+	// recreatedUID is the uid of the object that a rollback has made in place of the
+	// one that the change deleted.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	RecreatedUID types.UID `json:"recreatedUID,omitempty"`
+
+	// taken lists the fields that the change takes from other field managers. A
+	// commit gives them back to those managers, with the new value; so does a
+	// rollback, with the old one.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Taken []OwnedFields `json:"taken,omitempty"`
+
+	// reclaimed lists the fields that a rollback left alone because a manager that
+	// owned them before the change has written them again since.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Reclaimed []OwnedFields `json:"reclaimed,omitempty"`
+
+	// conflicts lists the fields of the change that somebody else had written when
+	// it was taken back. They kept that value, unless spec.conflictPolicy is Force:
+	// then they were overwritten. At most the first 16 are listed; message counts
+	// the others.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Conflicts []FieldConflict `json:"conflicts,omitempty"`
+
+	// warnings say what is hard to take back about the change.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	// +listType=atomic
+	Warnings []string `json:"warnings,omitempty"`
+
+	// plan is what the change would do, if spec.dryRun is set.
+	//
+	// +optional
+	Plan *Plan `json:"plan,omitempty"`
+}
+
+// OwnedFields are fields that a field manager owns.
+type OwnedFields struct {
+	// manager is the name of the field manager.
+	//
+	// +kubebuilder:validation:MaxLength=256
+	Manager string `json:"manager"`
+
+	// subresource is the subresource through which the manager wrote them, such as
+	// scale; empty for the object itself.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Subresource string `json:"subresource,omitempty"`
+
+	// fields are paths such as .spec.replicas. The first of them are listed.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=512
+	// +listType=atomic
+	Fields []string `json:"fields"`
+
+	// more counts the fields that are not listed.
+	//
+	// +optional
+	More int64 `json:"more,omitempty"`
+}
+
+// FieldConflict is a field that a change wrote and somebody else has written since.
+type FieldConflict struct {
+	// field is the path, such as .spec.replicas.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	Field string `json:"field"`
+
+	// managers own the field now; none if it was removed.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=atomic
+	Managers []string `json:"managers,omitempty"`
+
+	// now is the value that was found, as JSON, cut to fit; empty if there is none,
+	// and for kinds whose content is confidential.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Now string `json:"now,omitempty"`
+
+	// before is the value that was to be restored, in the same form.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Before string `json:"before,omitempty"`
+}
+
+// BeforeImage says where a before-image is kept and what it must be.
+type BeforeImage struct {
+	// key is the key of its first part in the objects of status.rollbackRef.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+
+	// digest is the SHA-256 of the stored record. What is restored is checked
+	// against it first.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest"`
+
+	// uid is that of the target; empty when it did not exist.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	UID types.UID `json:"uid,omitempty"`
+
+	// resourceVersion is that of the target; empty when it did not exist.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// ItemState is where an item is.
+//
+// +kubebuilder:validation:Enum=Pending;Prepared;Committing;Committed;Rejected;RollingBack;RolledBack;Unresolved;Skipped
+type ItemState string
+
+const (
+	// ItemPending has nothing done and nothing saved.
+	ItemPending ItemState = "Pending"
+	// ItemPrepared has its before-image saved.
+	ItemPrepared ItemState = "Prepared"
+	// ItemCommitting has its intent recorded: its change may have been sent.
+	ItemCommitting ItemState = "Committing"
+	// ItemCommitted has its change in effect.
+	ItemCommitted ItemState = "Committed"
+	// ItemRejected had its change refused; it is known not to be in effect.
+	ItemRejected ItemState = "Rejected"
+	// ItemRollingBack may have had its compensation sent.
+	ItemRollingBack ItemState = "RollingBack"
+	// ItemRolledBack has its change taken back.
+	ItemRolledBack ItemState = "RolledBack"
+	// ItemUnresolved could not be taken back.
+	ItemUnresolved ItemState = "Unresolved"
+	// ItemSkipped is not made, because of its when, its activation, or a change that it
+	// depends on.
+	ItemSkipped ItemState = "Skipped"
+)

@@ -35,9 +35,10 @@ type memory struct {
 	version string
 	// checkpoints is how many of them this process knows of.
 	checkpoints int64
-	// undone are the items that this process has taken back, as long as no other goes on
-	// with the Transaction: if the record of one gets lost, what others have written since
-	// is not taken for the change.
+	// undone are the items that this process has taken back: if the record of one gets
+	// lost, what others have written since is not taken for the change. Where another
+	// process goes on with the Transaction, a Create is looked at again: only that can be
+	// made once more by a request of its that is under way.
 	undone map[int]Undone
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
@@ -88,7 +89,7 @@ func (s *saga) meet() {
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
 		m.doubt, m.checkpoints, m.txn = s.clock.Now(), s.txn.Status.Version, s.txn
-		clear(m.undone)
+		maps.DeleteFunc(m.undone, func(i int, _ Undone) bool { return creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:

@@ -113,22 +113,23 @@ func TestARefusalAfterAChangeWasMadeDoesNotProveThatItWasNot(t *testing.T) {
 }
 
 // The record of a compensation is lost. Whoever made it knows that it was made, and
-// leaves alone what becomes of the object afterwards; another process has to look, and
-// so has this one when another has gone on.
+// leaves alone what becomes of the object afterwards, even when another has gone on with
+// the Transaction meanwhile; another process has to look. So has whoever made it after
+// another has gone on, if what the item creates may be made anew by that one.
 func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 	for name, c := range map[string]struct {
+		kind      api.ChangeType
 		meanwhile func(w *world)
 		undone    int
 	}{
-		"it goes on itself": {func(*world) {}, 1},
-		"it is restarted":   {(*world).restart, 2},
-		"another takes over": {func(w *world) {
-			w.stored.Status.Version++
-			w.stored.ResourceVersion += "0"
-		}, 2},
+		"it goes on itself":                     {api.Patch, func(*world) {}, 1},
+		"it is restarted":                       {api.Patch, (*world).restart, 2},
+		"another takes over":                    {api.Patch, (*world).overtake, 1},
+		"another takes over what it is to make": {api.Create, (*world).overtake, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "a", "b")
+			w.stored.Spec.Changes[0].Type = c.kind
 			w.refuse["do b"] = errRefused
 			w.after["undo a"] = func() { w.replies["checkpoint"] = []reply{{err: errLost}} }
 			w.after["-- tries again after an error: ServerUnavailable"] = func() { c.meanwhile(w) }
@@ -137,6 +138,12 @@ func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 			assert.Equal(t, c.undone, strings.Count(w.transcript(), "\nundo a"), w.transcript())
 		})
 	}
+}
+
+// overtake lets another process write the Transaction.
+func (w *world) overtake() {
+	w.stored.Status.Version++
+	w.stored.ResourceVersion += "0"
 }
 
 // Two processes that prepare one Transaction: the one that comes later writes it first,

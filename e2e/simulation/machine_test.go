@@ -37,6 +37,9 @@ type machine struct {
 	// be given up then, as to another process, and taken again.
 	turns map[types.NamespacedName]context.CancelFunc
 	given map[types.NamespacedName]bool
+	line  *chaos.Line
+	// handed is how many calls there were when it last gave one up.
+	handed int
 }
 
 const (
@@ -48,7 +51,7 @@ const (
 // newMachine puts a process together as janusd does.
 func newMachine(w *world) (*machine, error) {
 	m := &machine{
-		number: len(w.machines), process: w.line.Process(), clock: &janustest.Clock{},
+		number: len(w.machines), line: w.line, process: w.line.Process(), clock: &janustest.Clock{},
 		rest: map[types.NamespacedName]string{}, turns: map[types.NamespacedName]context.CancelFunc{}, given: map[types.NamespacedName]bool{},
 	}
 	m.clock.Turn(w.skew)
@@ -128,6 +131,7 @@ func (m *machine) turn(ctx context.Context, name types.NamespacedName) context.C
 	if m.given[name] {
 		m.engine.Forget(func(n types.NamespacedName) bool { return n == name })
 		delete(m.given, name)
+		m.handed = m.line.Count()
 	}
 	if end := m.turns[name]; end != nil {
 		end()

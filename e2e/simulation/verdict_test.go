@@ -59,6 +59,9 @@ func (w *world) outcome() outcome {
 		History: w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}},
 	}
+	for _, m := range w.machines {
+		evidence.HandedOver = max(evidence.HandedOver, m.handed)
+	}
 	for i, spec := range w.plan.scenario.transactions {
 		run := judge.Run{Namespace: namespace, Name: transactionName(i), Spec: w.derived(transactionName(i), spec)}
 		for _, c := range run.Spec.Changes {

@@ -61,6 +61,9 @@ type Evidence struct {
 	// ClocksTurned is set when somebody has turned the clock of a process: what it
 	// has written about times then proves nothing.
 	ClocksTurned bool
+	// HandedOver is how many calls there were when a process last left its Transactions
+	// to another; zero if none has.
+	HandedOver int
 	// ListKeys says of lists, by the name of their field, which fields of an item are
 	// its identity; none for a list that is a set. It is for kinds of the test's own:
 	// those of Kubernetes are known, and any other list is one value.

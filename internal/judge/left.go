@@ -37,15 +37,16 @@ func (c *trial) judgeLeft(r *run) {
 	}
 }
 
-// diedAfter reports whether a process of Janus has died since the Transaction was let go.
-func (c *trial) diedAfter(r *run) bool {
-	letGo := 0
+// unknownSince reports whether a process of Janus has died since the Transaction was let
+// go, or has left its Transactions to another.
+func (c *trial) unknownSince(r *run) bool {
+	letGo, calls := 0, 0
 	for i := range c.Calls {
 		if call := &c.Calls[i]; call.Resource == "transactions" && call.Namespace == r.Namespace && call.Name == r.Name && call.Landed() {
-			letGo = max(letGo, call.Sent)
+			letGo, calls = max(letGo, call.Sent), i+1
 		}
 	}
-	return slices.ContainsFunc(c.Calls, func(call chaos.Call) bool {
+	return c.HandedOver >= calls && c.HandedOver > 0 || slices.ContainsFunc(c.Calls, func(call chaos.Call) bool {
 		return call.Sent > letGo && (call.Fault == chaos.CrashBefore || call.Fault == chaos.CrashAfter || call.Fault == chaos.LateAfterRestart)
 	})
 }
@@ -68,7 +69,7 @@ func (c *trial) judgeImageLeft(r *run, s *state, last *version) {
 		return
 	}
 	if slices.ContainsFunc(list(last.Object.Object, "metadata", "finalizers"), func(f any) bool { return f == imageFinalizer }) {
-		if r.gone != nil && c.diedAfter(r) {
+		if r.gone != nil && c.unknownSince(r) {
 			return // Who comes next knows nothing of the Transaction.
 		}
 		c.breach(NothingLeft, "%s is %s, and %s@%d still has the finalizer %s", r, r.finally(), last.Ref, last.Revision, imageFinalizer)

@@ -48,6 +48,20 @@ func TestWhatAnotherRollbackPutsBackIsWhoseItWas(t *testing.T) {
 	expect(t, about(between("green")), Atomicity, `has .data.color = "red", and ought to have "green"`)
 }
 
+// Whoever takes Transactions over does not know of one that has gone before.
+func TestWhatIsLeftOfATransactionThatHadGoneAtAHandOverIsNoBreach(t *testing.T) {
+	left := func(handedOver int) *world {
+		w := rollBack(hooks{"-letgo": nothing, "after": func(w *world) { w.end(txn) }})
+		w.evidence.HandedOver = handedOver
+		return w
+	}
+	calls := len(left(0).evidence.Calls)
+	for _, earlier := range []int{0, calls - 3} {
+		expect(t, left(earlier).breaches(), NothingLeft, "shop/configmaps/txn-rollback@")
+	}
+	assert.Empty(t, lines(left(calls).breaches()))
+}
+
 func TestWhatOthersDoIsNoBreach(t *testing.T) {
 	for what, told := range map[string]*world{
 		"another field is written between": rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }}),

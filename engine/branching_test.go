@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -57,7 +58,7 @@ var branching = []scenario{
 	}, api.PhaseCommitted},
 	{"a branch waits while another is waited for", turned, func(w *world) {
 		diamond(w)
-		w.stored.Spec.Parallelism = ptr(int32(1))
+		w.stored.Spec.Parallelism = ptr.To(int32(1))
 		w.waitsFor("c", "1m")
 		w.after["-- looks again in 1s"] = func() { delete(w.unready, "c") }
 	}, api.PhaseCommitted},

@@ -76,6 +76,9 @@ type Policy struct {
 	// answer, may have been replaced: another process may have made the change and taken
 	// it back, so that the target is again as a request expects it.
 	Lateness time.Duration
+	// RevisionHistoryLimit is how many committed Transactions of a namespace are
+	// remembered where the one that commits does not say.
+	RevisionHistoryLimit int32
 }
 
 // DefaultLateness is far more than a request takes, and far less than it takes to

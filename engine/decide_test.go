@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -16,7 +17,7 @@ import (
 func with(phase api.Phase, states ...api.ItemState) *api.Transaction {
 	t := transaction("a", "b", "c", "d")
 	t.Finalizers = []string{api.Finalizer}
-	t.Status = api.TransactionStatus{Phase: phase, ObservedGeneration: 1, StartTime: ptr(metav1.NewTime(start))}
+	t.Status = api.TransactionStatus{Phase: phase, ObservedGeneration: 1, StartTime: ptr.To(metav1.NewTime(start))}
 	for i, state := range states {
 		item := api.Item{Name: t.Spec.Changes[i].Name, Target: t.Spec.Changes[i].Target}
 		SetItemState(&item, state)
@@ -26,13 +27,13 @@ func with(phase api.Phase, states ...api.ItemState) *api.Transaction {
 		t.Spec.Changes = t.Spec.Changes[:len(states)]
 	}
 	if phase.Terminal() {
-		t.Finalizers, t.Status.CompletionTime = nil, ptr(metav1.NewTime(start))
+		t.Finalizers, t.Status.CompletionTime = nil, ptr.To(metav1.NewTime(start))
 	}
 	return t
 }
 
 func deleted(policy api.DeletePolicy, t *api.Transaction) *api.Transaction {
-	t.DeletionTimestamp, t.Spec.OnDelete = ptr(metav1.NewTime(start)), policy
+	t.DeletionTimestamp, t.Spec.OnDelete = ptr.To(metav1.NewTime(start)), policy
 	t.Generation++
 	return t
 }
@@ -78,7 +79,7 @@ func suspendedSpec(t *api.Transaction) *api.Transaction {
 
 // atRestSince is one that is recorded to be suspended.
 func atRestSince(t *api.Transaction) *api.Transaction {
-	t.Status.SuspendTime = ptr(metav1.NewTime(start))
+	t.Status.SuspendTime = ptr.To(metav1.NewTime(start))
 	return t
 }
 
@@ -239,7 +240,7 @@ func TestDecide(t *testing.T) {
 func TestTheMessageOfATimeoutSaysWhatWasWaitedFor(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.locks["b"] = "another Transaction"
-	w.stored.Spec.Timeout = ptr(api.Duration("3s"))
+	w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
 	w.run()
 	_, message := causeOnRecord(&w.stored.Status)
 	assert.Equal(t, "not done within spec.timeout (3s): lock ConfigMap shop/b: Lease shop/lock-b is held by another Transaction; waiting until it is released or expires", message)

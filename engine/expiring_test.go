@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -13,18 +14,18 @@ import (
 // expiring are the scenarios in which a Transaction goes by itself after its end.
 var expiring = []scenario{
 	{"its time after its end is over", []string{"a"}, func(w *world) {
-		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](60)
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
 	}, ""},
 	{"it goes right after its end", []string{"a", "b"}, func(w *world) {
-		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](0)
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
 		refuseB(w)
 	}, ""},
 	{"the answer to its deletion is lost", []string{"a"}, func(w *world) {
-		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](0)
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
 		w.replies["delete the Transaction"] = []reply{{err: errLost}, {err: errLost, lost: true}}
 	}, ""},
 	{"somebody writes it when its time is over", []string{"a"}, func(w *world) {
-		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](0)
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
 		w.after["checkpoint 5"] = func() { w.cancel(api.CancelRollback) }
 	}, ""},
 	{"it is retired", []string{"a"}, func(w *world) {
@@ -37,7 +38,7 @@ var expiring = []scenario{
 		w.after["do a"] = func() { w.retire(); w.engine.Retire(nil) }
 	}, api.PhaseCommitted},
 	{"what could not be taken back keeps it", []string{"a", "b"}, func(w *world) {
-		w.stored.Spec.TTLSecondsAfterFinished = ptr[int32](0)
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
 		w.after["do a"] = func() { w.cancel(api.CancelStop) }
 	}, api.PhaseFailed},
 }
@@ -49,7 +50,7 @@ func (w *world) retire() {
 
 func TestWhatCanBeUndoneIsNotRetired(t *testing.T) {
 	w := newWorld(t, "a")
-	w.stored.Spec.RevisionHistoryLimit = ptr[int32](3)
+	w.stored.Spec.RevisionHistoryLimit = ptr.To[int32](3)
 	w.after["do a"] = w.retire
 	w.run()
 	w.run()
@@ -60,7 +61,7 @@ func TestWhatCanBeUndoneIsNotRetired(t *testing.T) {
 func TestExpiryIsOfWhatHasEndedAndIsNotWanted(t *testing.T) {
 	ended := func(phase api.Phase, states ...api.ItemState) *api.Transaction {
 		txn := with(phase, states...)
-		txn.Spec.TTLSecondsAfterFinished = ptr[int32](90)
+		txn.Spec.TTLSecondsAfterFinished = ptr.To[int32](90)
 		return txn
 	}
 	for name, txn := range map[string]*api.Transaction{

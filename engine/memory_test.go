@@ -140,6 +140,24 @@ func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 	}
 }
 
+// What a rollback has made anew is on record before it goes on: whoever goes on does not
+// make it once more when somebody deletes it.
+func TestWhatWasMadeAnewIsOnRecordBeforeTheCompensationIsComplete(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.stored.Spec.Changes[0].Type = api.Delete
+	w.refuse["do b"] = errRefused
+	w.anew = map[string]types.UID{"a": "u-2"}
+	w.replies["undo a"] = []reply{{err: errLost}, {err: errLost}}
+	var recorded api.Item
+	w.after["undo a: fails"] = func() {
+		w.after["checkpoint"] = func() { recorded = w.stored.Status.Items[0] }
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+	assert.Equal(t, types.UID("u-2"), recorded.RecreatedUID, w.transcript())
+	assert.Equal(t, api.ItemRollingBack, recorded.State, w.transcript())
+}
+
 // overtake lets another process write the Transaction.
 func (w *world) overtake() {
 	w.stored.Status.Version++

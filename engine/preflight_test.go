@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -46,12 +47,12 @@ var preflights = []scenario{
 		w.replies["checkpoint"] = []reply{{err: errLost, lost: true}}
 	}), api.PhasePlanned},
 	{"a plan cannot be made in time", []string{"a"}, dry(func(w *world) {
-		w.stored.Spec.Timeout = ptr(api.Duration("3s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
 		w.refuse["validate"] = errBusy
 	}), api.PhaseFailed},
 	{"a plan is cancelled", []string{"a"}, dry(func(w *world) { w.stored.Spec.Cancel = api.CancelStop }), api.PhaseFailed},
 	{"a plan goes some time after it was made", []string{"a"}, dry(func(w *world) {
-		w.stored.Spec.TTLSecondsAfterFinished = ptr(int32(60))
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To(int32(60))
 	}), ""},
 	{"a plan is deleted before it is made", []string{"a"}, dry(func(w *world) {
 		w.stored.Finalizers = []string{"somebody.else/finalizer"}

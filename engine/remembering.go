@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 )
@@ -11,13 +13,10 @@ import (
 // number, and its before-images are kept. The number is on record before anything is
 // made under it: whoever goes on makes the same revision, and no other.
 
-// HistoryLimit is how many committed Transactions of its namespace are remembered once
+// historyLimit is how many committed Transactions of its namespace are remembered once
 // t has committed; 0 leaves the history alone.
-func HistoryLimit(t *api.Transaction) int {
-	if t.Spec.RevisionHistoryLimit == nil {
-		return 0
-	}
-	return int(*t.Spec.RevisionHistoryLimit)
+func (p Policy) historyLimit(t *api.Transaction) int {
+	return int(ptr.Deref(t.Spec.RevisionHistoryLimit, p.RevisionHistoryLimit))
 }
 
 // remembered is what has come of remembering a Transaction.
@@ -31,7 +30,7 @@ type remembered struct {
 // effect whatever comes of it: what fails for good, or still when the Transaction has
 // had its time, is left.
 func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err error) {
-	if HistoryLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
+	if s.policy.historyLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
 		return remembered{}, false, nil // What is deleted is not remembered: its revision would go with it.
 	}
 	if s.txn.Status.Revision == 0 {
@@ -60,7 +59,7 @@ func (s *saga) keepRevision(ctx context.Context) (kept, again bool, err error) {
 			return err
 		}
 		kept = true
-		return s.History.Prune(ctx, s.txn, HistoryLimit(s.txn))
+		return s.History.Prune(ctx, s.txn, s.policy.historyLimit(s.txn))
 	})
 	if taken {
 		return false, true, s.number(ctx)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -62,7 +63,7 @@ func (h history) Remembered(_ context.Context, t *api.Transaction) (bool, error)
 
 // inHistory has the Transaction of a world remembered, after three others.
 func inHistory(w *world) {
-	w.stored.Spec.RevisionHistoryLimit = ptr(int32(3))
+	w.stored.Spec.RevisionHistoryLimit = ptr.To(int32(3))
 	w.history = map[int64]string{4: "one", 5: "another", 7: "a third"}
 }
 
@@ -90,7 +91,7 @@ var remembering = []scenario{
 	}, api.PhaseCommitted},
 	{"it is not known in time whether it is remembered", []string{"a"}, func(w *world) {
 		inHistory(w)
-		w.stored.Spec.Timeout = ptr[api.Duration]("1s")
+		w.stored.Spec.Timeout = ptr.To[api.Duration]("1s")
 		w.refuse["remember"] = errLost
 	}, api.PhaseCommitted},
 	{"it undoes another", []string{"a"}, undoes, api.PhaseCommitted},
@@ -123,9 +124,12 @@ func TestATransactionIsRememberedOnce(t *testing.T) {
 	}
 }
 
-func TestHistoryLimitOfNothingIsNone(t *testing.T) {
+func TestATransactionSaysHowManyAreRememberedOrThePolicyDoes(t *testing.T) {
 	txn := &api.Transaction{}
-	assert.Zero(t, HistoryLimit(txn))
-	txn.Spec.RevisionHistoryLimit = ptr[int32](7)
-	assert.Equal(t, 7, HistoryLimit(txn))
+	assert.Zero(t, Policy{}.historyLimit(txn))
+	assert.Equal(t, 5, Policy{RevisionHistoryLimit: 5}.historyLimit(txn))
+	for _, says := range []int32{0, 7} {
+		txn.Spec.RevisionHistoryLimit = &says
+		assert.EqualValues(t, says, Policy{RevisionHistoryLimit: 5}.historyLimit(txn))
+	}
 }

@@ -97,6 +97,13 @@ func (s *saga) undo(ctx context.Context, i int) error {
 			return nil
 		})
 	}
+	if err != nil && !definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID {
+		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			status.Items[i].RecreatedUID = undone.Recreated
+			return nil
+		})
+	}
 	if err != nil {
 		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { beside(item, undone, s.share()) })
 	}

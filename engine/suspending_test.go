@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -38,7 +39,7 @@ var halted = []scenario{
 		w.after[atRest] = w.resume
 	}, api.PhaseCommitted},
 	{"it is suspended for longer than the timeout", []string{"a", "b", "c"}, func(w *world) {
-		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 		w.after["do a"] = w.suspend
 		w.after[atRest] = func() { w.after[atRest] = w.resume }
 	}, api.PhaseCommitted},

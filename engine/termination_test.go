@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -110,7 +111,7 @@ func TestARollbackThatCannotSucceedStops(t *testing.T) {
 // While the targets are read, the locks are renewed as often as they need it.
 func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	w := newWorld(t, "a")
-	w.stored.Spec.LockTimeout = ptr(api.Duration("40s"))
+	w.stored.Spec.LockTimeout = ptr.To(api.Duration("40s"))
 	kept := make(chan struct{})
 	ports := w.engine.Ports
 	ports.Locks = renewals{Locks: ports.Locks, kept: kept}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -60,7 +61,7 @@ var scenarios = []scenario{
 	}, api.PhaseCommitted},
 	{"a lock is held for too long", []string{"a", "b"}, func(w *world) {
 		w.locks["b"] = "another Transaction"
-		w.stored.Spec.Timeout = ptr(api.Duration("3s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
 	}, api.PhaseFailed},
 	{"a lock is lost before the first change", []string{"a", "b"}, func(w *world) {
 		w.after["checkpoint 3"] = func() { w.locks["b"] = "another Transaction" }
@@ -69,11 +70,11 @@ var scenarios = []scenario{
 		w.after["do a"] = func() { w.locks["b"] = "another Transaction" }
 	}, api.PhaseRolledBack},
 	{"the timeout ends while changes are made", []string{"a", "b", "c"}, func(w *world) {
-		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 		w.after["do a"] = func() { w.clock.Step(6 * time.Second) }
 	}, api.PhaseRolledBack},
 	{"the timeout ends after the last change", []string{"a", "b"}, func(w *world) {
-		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 		w.after["do b"] = func() { w.clock.Step(6 * time.Second) }
 	}, api.PhaseCommitted},
 	{"the spec is changed while changes are made", []string{"a", "b"}, func(w *world) {
@@ -89,7 +90,7 @@ var scenarios = []scenario{
 		w.replies["hand over"] = []reply{{err: errBusy}, {err: errLost, lost: true}}
 	}, api.PhaseCommitted},
 	{"the fields cannot be handed over in time", []string{"a"}, func(w *world) {
-		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 		w.refuse["hand over"] = errBusy
 		w.after["hand over: fails"] = func() { w.clock.Step(6 * time.Second) }
 	}, api.PhaseCommitted},
@@ -145,7 +146,7 @@ var scenarios = []scenario{
 	}, api.PhaseFailed},
 	{"a rollback meets a server that is away for longer than the timeout", []string{"a", "b"}, func(w *world) {
 		refuseB(w)
-		w.stored.Spec.Timeout = ptr(api.Duration("5s"))
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 		w.refuse["undo a"] = errLost
 	}, api.PhaseFailed},
 	{"one object is changed twice", []string{"a1", "b", "a2"}, func(*world) {}, api.PhaseCommitted},
@@ -168,8 +169,6 @@ var scenarios = []scenario{
 }
 
 func refuseB(w *world) { w.refuse["do b"] = errRefused }
-
-func ptr[T any](v T) *T { return &v }
 
 func TestTranscripts(t *testing.T) {
 	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded) {

@@ -269,7 +269,7 @@ func (c changes) HandOver(context.Context, *api.Transaction) (map[int]string, er
 
 func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
 	name, target := c.itemOf(in)
-	return Undone{}, c.call("undo "+name, func() (string, error) {
+	return Undone{Recreated: c.anew[name]}, c.call("undo "+name, func() (string, error) {
 		switch c.targets[target] {
 		case wrote(name), "going":
 			c.mayBeTakenBack(in)

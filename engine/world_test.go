@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -44,6 +45,7 @@ type world struct {
 	targets  map[string]string             // what the objects are like, by name
 	locks    map[string]string             // holders, by name of the target
 	images   map[string]string             // saved before-images, by item
+	anew     map[string]types.UID          // what an undo tells that it has made anew
 	history  map[int64]string              // who is remembered, by number
 	problems []Problem                     // what the pre-flight finds
 	refuse   map[string]error              // what is refused for good, by call such as "do b"

@@ -44,6 +44,19 @@ func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
 	assert.Nil(t, i.now())
 }
 
+// A call before this one has made it anew, and that is on record.
+func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	undone, err := i.strategy.Undo(t.Context(), i.change, i.record)
+	require.NoError(t, err)
+	i.change.Created = undone.Recreated
+	e.remove(i.object)
+	fails(t, i.undo(), fault.Conflict, fault.Drifted, "somebody else has deleted it since it was made anew")
+	assert.Nil(t, i.now())
+}
+
 // A deletion does not say whose it is. Before the first request it is not ours, and a
 // rollback is not to make anew what somebody else has wanted gone.
 func TestADeletionBySomebodyElseIsDrift(t *testing.T) {

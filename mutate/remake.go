@@ -16,7 +16,7 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	if record.Before == nil {
 		return Undone{}, nil
 	}
-	made := types.UID("") // of what this call has made
+	made := c.Created // by a call before this one
 	for range attempts {
 		undone, err := c.remake(ctx, record.Before, made)
 		made = cmp.Or(undone.Recreated, made)

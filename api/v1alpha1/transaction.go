@@ -166,8 +166,9 @@ type TransactionSpec struct {
 	// revisionHistoryLimit is how many committed Transactions of the namespace are
 	// remembered once this one has committed, itself included, so that they can be
 	// undone. Each is given a number, a ControllerRevision, and keeps its
-	// before-images; what is older loses the last two, and stays. Without it, or with
-	// 0, the Transaction is not remembered and the others are left alone. What is
+	// before-images; what is older loses the last two, and stays. With 0 the
+	// Transaction is not remembered and the others are left alone. The default is
+	// janusd's, 10 unless its --revision-history-limit says otherwise. What is
 	// remembered goes when its Transaction is deleted.
 	//
 	// +optional

@@ -29,7 +29,7 @@ type options struct {
 	sensitive   []string
 	version     bool
 
-	keepCompleted, keepFailed int
+	keepCompleted, keepFailed, historyLimit int
 }
 
 // keepAll stands for no limit.
@@ -57,6 +57,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
 	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
 	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not taken back stays")
+	f.IntVar(&o.historyLimit, "revision-history-limit", 10, "how many committed Transactions of a namespace are remembered with their before-images, so that they can be undone, where spec.revisionHistoryLimit does not say; 0 for none")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
 	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for every janusd of a cluster")
@@ -92,6 +93,9 @@ func (o options) check() error {
 			return fmt.Errorf("--%s=%d: at least 0, or -1 to keep all", flag, n)
 		}
 	}
+	if o.historyLimit < 0 || o.historyLimit > maxHistory {
+		return fmt.Errorf("--revision-history-limit=%d: from 0 to %d", o.historyLimit, maxHistory)
+	}
 	if o.resync <= 0 {
 		return fmt.Errorf("--resync=%s: must be positive", o.resync)
 	}
@@ -115,6 +119,9 @@ func (o options) check() error {
 	_, err := newLogger(o)
 	return err
 }
+
+// maxHistory is what spec.revisionHistoryLimit may be, too.
+const maxHistory = 1000
 
 // maxShards keeps the requests for the Leases of the shards within reason.
 const maxShards = 256

@@ -98,7 +98,9 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 	})
 	ports.Changes = metrics.Count(ports.Changes)
 	ports.Witness = witness
-	e := engine.New(ports, clock.RealClock{}, engine.DefaultPolicy)
+	policy := engine.DefaultPolicy
+	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
+	e := engine.New(ports, clock.RealClock{}, policy)
 	return controller.New(e, adapter.NewJournal(c.dynamic), c.watcher, log.Named("controller"), controller.Options{
 		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},

@@ -116,7 +116,7 @@ func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, er
 			return api.Undoing{}, fault.New(fault.Terminal, fault.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
 		case named.Status.Revision == 0:
 			return api.Undoing{}, fault.New(fault.Terminal, fault.NotRemembered, "undo", describe(named),
-				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed with a revisionHistoryLimit can be undone")
+				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
 		}
 		number = named.Status.Revision
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -47,9 +48,16 @@ func newFloor(t *testing.T) *floor {
 // start starts a replica, and gives what stops it in order.
 func (f *floor) start(name string, shards int) (stop func()) {
 	f.t.Helper()
+	return f.startOn(f.Kube, nil, name, shards)
+}
+
+// startOn starts a replica that has this client. When dead is closed its process is gone,
+// with all that it serves.
+func (f *floor) startOn(client kubernetes.Interface, dead <-chan struct{}, name string, shards int) (stop func()) {
+	f.t.Helper()
 	r, err := shard.New(shard.Options{
-		Client: f.Kube, Namespace: f.Namespace, Identity: name, Shards: shards, Duration: lasting,
-		Serve: func(ctx context.Context, number int) { f.serve(ctx, name, number) },
+		Client: client, Namespace: f.Namespace, Identity: name, Shards: shards, Duration: lasting,
+		Serve: func(ctx context.Context, number int) { f.serve(ctx, dead, name, number) },
 		Clock: clock.RealClock{}, Log: zaptest.NewLogger(f.t).Named(name),
 	})
 	require.NoError(f.t, err)
@@ -67,7 +75,7 @@ func (f *floor) start(name string, shards int) (stop func()) {
 	return stop
 }
 
-func (f *floor) serve(ctx context.Context, name string, number int) {
+func (f *floor) serve(ctx context.Context, dead <-chan struct{}, name string, number int) {
 	f.mu.Lock()
 	if other := f.serving[number]; other != "" {
 		f.t.Errorf("%s serves shard %d while %s does", name, number, other)
@@ -75,7 +83,10 @@ func (f *floor) serve(ctx context.Context, name string, number int) {
 	f.serving[number] = name
 	hold := f.leaving[name]
 	f.mu.Unlock()
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-dead:
+	}
 	if hold != nil {
 		<-hold
 	}

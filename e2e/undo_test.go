@@ -83,6 +83,35 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	}
 }
 
+// An undo can be seen before it is made, with what stands in its way.
+func TestAnUndoIsPlanned(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Apply(ab)
+	e.Start()
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
+	now := dataOf(e, "a", "b")
+
+	plan := e.Run("plan", `{dryRun: true, undoOf: {name: release}}`)
+	require.Equal(t, api.PhasePlanned, plan.Status.Phase, janustest.Describe(plan))
+	assert.Equal(t, now, dataOf(e, "a", "b"), "nothing is changed")
+	var would []string
+	for _, item := range plan.Status.Items {
+		for _, field := range item.Plan.Fields {
+			would = append(would, fmt.Sprintln(item.Type, item.Target.Name, field.Field, field.Before, field.After))
+		}
+	}
+	assert.Equal(t, []string{"Update b .data.version \"2\" \"1\"\n", "Update a .data.version \"2\" \"1\"\n"}, would)
+	assert.Zero(t, plan.Status.Revision)
+	e.NothingLeft("plan")
+
+	e.Merge("person", "ConfigMap/a", `{"data": {"version": "9"}}`)
+	refused := e.Run("refused", `{dryRun: true, undoOf: {name: release}}`)
+	require.Equal(t, api.PhaseFailed, refused.Status.Phase, janustest.Describe(refused))
+	assert.Contains(t, janustest.Describe(refused), `.data.version of person, now "9", was "1"`)
+	assert.Equal(t, map[string]string{"a": "map[other:1 version:9]", "b": "map[other:1 version:2]"}, dataOf(e, "a", "b"))
+}
+
 // What somebody has changed since stays, and all of it is named before anything is done,
 // unless it is to be overwritten.
 func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -39,6 +40,7 @@ func (w *world) judge() {
 	for _, hot := range hots {
 		w.judgeHot(hot)
 	}
+	w.judgeHistory()
 	w.judgeForeign()
 	w.judgeLeases()
 	w.judgeAudit()
@@ -82,6 +84,10 @@ func (w *world) left(ctx context.Context) []string {
 		}
 	}
 	kept := map[string]bool{}
+	remembered, err := w.remembered(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
 	txns, err := w.Dynamic.Resource(api.Resource).Namespace(w.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return []string{err.Error()}
@@ -90,7 +96,7 @@ func (w *world) left(ctx context.Context) []string {
 		if len(txn.GetFinalizers()) > 0 {
 			note("finalizers of %s: %v", txn.GetName(), txn.GetFinalizers())
 		}
-		for _, ref := range w.imagesOf(txn.Object) {
+		for _, ref := range w.imagesOf(txn.Object, remembered) {
 			kept[ref] = true
 		}
 	}
@@ -113,12 +119,12 @@ func (w *world) left(ctx context.Context) []string {
 }
 
 // imagesOf lists the before-images that a Transaction keeps.
-func (w *world) imagesOf(txn map[string]any) []string {
+func (w *world) imagesOf(txn map[string]any, remembered map[int64]types.UID) []string {
 	var typed api.Transaction
 	if err := decode(txn, &typed); err != nil {
 		w.t.Errorf("decode a Transaction: %v", err)
 	}
-	if typed.Status.RollbackRef == nil || typed.Status.Phase == api.PhaseCommitted {
+	if typed.Status.RollbackRef == nil || typed.Status.Phase == api.PhaseCommitted && remembered[typed.Status.Revision] != typed.UID {
 		return nil
 	}
 	return typed.Status.RollbackRef.Objects

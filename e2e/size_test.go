@@ -30,6 +30,32 @@ func TestATransactionThatCannotHoldItsOwnStatusIsRefused(t *testing.T) {
 	e.NothingLeft("too-large-2")
 }
 
+// What its before-images would take is known before anything is locked, and is said with
+// all else that is wrong.
+func TestATransactionWhoseBeforeImagesTakeTooMuchIsRefused(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	for _, name := range []string{"large", "larger"} {
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {text: %s}}", name, strings.Repeat("x", 10_000*len(name))))
+	}
+	e.Start(janustest.WithImagesLimit(105 << 10))
+	const both = `changes:
+  - {name: first, target: {apiVersion: v1, kind: ConfigMap, name: large}, type: Patch, content: {data: {a: b}}}
+  - {name: second, target: {apiVersion: v1, kind: ConfigMap, name: larger}, type: Patch, content: {data: {a: b}}}
+`
+	txn := e.Run("too-heavy", both+"  - {name: third, target: {apiVersion: v1, kind: ConfigMap, name: missing}, type: Patch, content: {data: {a: b}}}\n")
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	message := janustest.Describe(txn)
+	assert.Regexp(t, `item second: keep the before-image of ConfigMap \S+/larger: the before-images of all changes would take 1\d\dKi, this one the most, and 105Ki are kept`, message)
+	assert.Contains(t, message, "--before-images-limit")
+	assert.Contains(t, message, "item third: ", "all that is wrong is said")
+	assert.Equal(t, fault.TooLarge, txn.Status.Items[1].Reason)
+	e.NothingLeft("too-heavy")
+
+	one := e.Run("one", strings.Join(strings.SplitAfter(both, "\n")[:2], ""))
+	assert.Equal(t, api.PhaseCommitted, one.Status.Phase, janustest.Describe(one))
+}
+
 func TestATransactionOfAHundredChangesCommits(t *testing.T) {
 	e := janustest.New(t)
 	e.Start()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,7 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"janus.io/janus/internal/adapter"
 )
 
 // options are the flags of janusd.
@@ -30,6 +34,8 @@ type options struct {
 	version     bool
 
 	keepCompleted, keepFailed, historyLimit int
+
+	imagesLimit quantity
 }
 
 // keepAll stands for no limit.
@@ -47,7 +53,7 @@ Flags:
 `
 
 func parse(args []string, help io.Writer) (options, error) {
-	var o options
+	o := options{imagesLimit: adapter.DefaultImagesLimit}
 	f := pflag.NewFlagSet("janusd", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.SetOutput(io.Discard)
@@ -58,6 +64,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
 	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not taken back stays")
 	f.IntVar(&o.historyLimit, "revision-history-limit", 10, "how many committed Transactions of a namespace are remembered with their before-images, so that they can be undone, where spec.revisionHistoryLimit does not say; 0 for none")
+	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take together, as a `quantity` of bytes; what would take more is refused before anything is changed")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
 	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for every janusd of a cluster")
@@ -128,6 +135,30 @@ const maxShards = 256
 
 // off turns a server off.
 const off = "0"
+
+// quantity is a number of bytes, written as a quantity of Kubernetes.
+type quantity int64
+
+func (q *quantity) String() string {
+	return resource.NewQuantity(int64(*q), resource.BinarySI).String()
+}
+
+func (*quantity) Type() string { return "quantity" }
+
+func (q *quantity) Set(text string) error {
+	if len(text) > 20 {
+		return errors.New("it is too long")
+	}
+	parsed, err := resource.ParseQuantity(text)
+	if err != nil {
+		return err
+	}
+	if parsed.Value() <= 0 {
+		return errors.New("it must be positive")
+	}
+	*q = quantity(parsed.Value())
+	return nil
+}
 
 func (o options) sensitiveKinds() []schema.GroupKind {
 	var kinds []schema.GroupKind

@@ -94,7 +94,8 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
 			Namespace: o.namespace, Observe: metrics.LockOperation,
 		}),
-		Types: openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),
+		Types:       openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),
+		ImagesLimit: int64(o.imagesLimit),
 	})
 	ports.Changes = metrics.Count(ports.Changes)
 	ports.Witness = witness

@@ -29,6 +29,9 @@ type Parts struct {
 	// Parallel is how many targets of one Transaction are read and tried at once;
 	// zero means 8.
 	Parallel int
+	// ImagesLimit is how many bytes the before-images of one Transaction may take; zero
+	// means DefaultImagesLimit.
+	ImagesLimit int64
 	// Clock tells how long a call takes; nil means the real one.
 	Clock clock.PassiveClock
 	// Lateness is as in engine.Policy.
@@ -39,6 +42,9 @@ type Parts struct {
 func Ports(p Parts) engine.Ports {
 	if p.Parallel <= 0 {
 		p.Parallel = 8
+	}
+	if p.ImagesLimit <= 0 {
+		p.ImagesLimit = DefaultImagesLimit
 	}
 	if p.Clock == nil {
 		p.Clock = clock.RealClock{}
@@ -55,7 +61,7 @@ func Ports(p Parts) engine.Ports {
 		Locks:   &Locks{manager: p.Locks, late: late},
 		Planner: &Planner{
 			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
-			tried: newForecasts(p.Clock), locks: p.Locks, history: history,
+			tried: newForecasts(p.Clock), locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
 		},
 		History: history,
 		Changes: changes,

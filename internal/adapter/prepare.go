@@ -31,6 +31,8 @@ type Planner struct {
 	tried    *forecasts
 	locks    *lockmgr.Manager
 	history  *History
+	// imagesLimit is how many bytes the before-images of a Transaction may take.
+	imagesLimit int64
 }
 
 // Prepare reads the targets, tries those of their changes that the pre-flight has not
@@ -97,11 +99,7 @@ func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id
 	}
 	share := engine.ShareOf(len(t.Status.Items))
 	item := engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
-	record := snapshot.Record{Item: i, Type: string(t.Spec.Changes[i].Type), Target: seen.change.Ref, Before: seen.before, After: seen.forecast.After}
-	if undo != nil {
-		record.Content = seen.change.Content
-	}
-	return record, item, nil
+	return recordOf(t, i, seen, undo), item, nil
 }
 
 // seen is a target as it was read, and what a change would make of it.

@@ -22,6 +22,8 @@ type outcome struct {
 	err   error
 	// plan is what the change would do, if that is asked for.
 	plan *api.Plan
+	// bytes is what its before-image takes; zero if it could not be tried.
+	bytes int64
 }
 
 // try makes each change without effect, several at once, but for those that would meet
@@ -33,6 +35,9 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 		i := sound[n]
 		if outcomes[n].later = waits[i]; waits[i] == "" {
 			outcomes[n] = f.tryItem(ctx, i)
+		}
+		if o := &outcomes[n]; o.err == nil && o.later == "" {
+			o.bytes, o.err = f.weigh(i, o.seen)
 		}
 		if outcomes[n].err == nil && f.txn.Spec.DryRun {
 			outcomes[n].plan, outcomes[n].err = f.plan(ctx, i, outcomes[n])
@@ -51,6 +56,7 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 			tries.add(i, o.seen)
 		}
 	}
+	problems = append(problems, f.overweight(sound, outcomes)...)
 	// What may heal is waited for, unless something will not.
 	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p engine.Problem) bool { return !mayHeal(p.Err) }) {
 		return nil, problems[0].Err

@@ -45,9 +45,10 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	require.NoError(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
 	return &Planner{
-		resolver: target.NewResolver(mapper, kube.Discovery()),
-		clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
-		store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newForecasts(clock.RealClock{}),
+		imagesLimit: DefaultImagesLimit,
+		resolver:    target.NewResolver(mapper, kube.Discovery()),
+		clients:     target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
+		store:       snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newForecasts(clock.RealClock{}),
 		locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: "janus-system"}),
 	}, namespace
 }

@@ -125,7 +125,11 @@ type settings struct {
 	journal func(engine.Journal) engine.Journal
 	schemas *Schemas
 	keep    controller.Retention
+	images  int64
 }
+
+// WithImagesLimit sets how many bytes the before-images of a Transaction may take.
+func WithImagesLimit(bytes int64) Option { return func(s *settings) { s.images = bytes } }
 
 // WithRetention sets how many Transactions that have ended are kept.
 func WithRetention(r controller.Retention) Option { return func(s *settings) { s.keep = r } }
@@ -239,7 +243,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
 			Namespace: SystemNamespace, Observe: metrics.LockOperation, Clock: s.clock,
 		}),
-		Types: s.schemas.types, Lateness: s.policy.Lateness,
+		Types: s.schemas.types, Lateness: s.policy.Lateness, ImagesLimit: s.images,
 	})
 	if s.journal != nil {
 		ports.Journal = s.journal(ports.Journal)

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 
-	"k8s.io/utils/ptr"
-
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 )
@@ -16,7 +14,10 @@ import (
 // historyLimit is how many committed Transactions of its namespace are remembered once
 // t has committed; 0 leaves the history alone.
 func (p Policy) historyLimit(t *api.Transaction) int {
-	return int(ptr.Deref(t.Spec.RevisionHistoryLimit, p.RevisionHistoryLimit))
+	if own := t.Spec.RevisionHistoryLimit; own != nil {
+		return int(*own)
+	}
+	return int(p.RevisionHistoryLimit)
 }
 
 // remembered is what has come of remembering a Transaction.

@@ -2,6 +2,7 @@ package janustest
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/assert"
@@ -219,7 +220,7 @@ func (e *Env) NothingLeft(name string) {
 }
 
 // ClearedUp waits until a committed Transaction holds no lock and has no
-// before-image. Where two Janus work on one Transaction, the one that is late lets go
+// before-image, but those with which it is remembered. Where two Janus work on one Transaction, the one that is late lets go
 // of what it took and saved when it sees the end.
 func (e *Env) ClearedUp(name string) {
 	e.t.Helper()
@@ -229,7 +230,16 @@ func (e *Env) ClearedUp(name string) {
 			return false, err
 		}
 		images, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(ctx, selectorOf(name))
-		return err == nil && len(images.Items) == 0, err
+		if err != nil {
+			return false, err
+		}
+		t := e.Transaction(name)
+		for _, image := range images.Items {
+			if t.Status.Revision == 0 || !slices.Contains(t.Status.RollbackRef.Objects, "ConfigMap/"+image.Name) {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 	require.NoError(e.t, err, "locks or before-images of %s are left", name)
 }

@@ -43,7 +43,8 @@ func (r *role) start() {
 	config := rest.CopyConfig(r.f.Config)
 	config.Wrap(process.Wrap)
 	client, err := kubernetes.NewForConfig(config)
-	if !assert.NoError(r.f.t, err) {
+	if err != nil {
+		r.f.t.Errorf("make a client for %s: %v", r.name, err)
 		return
 	}
 	r.number++

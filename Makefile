@@ -117,6 +117,16 @@ faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHA
 	go test ./e2e/faults -run 'TestPairs$$' -timeout 24h -v -pairs=$(FAULTS_PAIRS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-pairs.md)
 endif
 
+BENCH_RESULTS ?= $(CURDIR)/dist/bench.md
+# Of what to measure, such as -sizes=10,100 -rounds=3.
+BENCH_FLAGS ?=
+
+.PHONY: bench
+bench: bin/janus-cluster bin/kubectl ## Measure what Transactions cost beside a bare client and kubectl (BENCH_FLAGS='-sizes=10,100 -rounds=3' measures less)
+	@mkdir -p dist
+	@echo "==> measuring; the tables go to $(BENCH_RESULTS)"
+	go test ./e2e/bench -run TestWhatATransactionCosts -count=1 -timeout 24h -results='$(BENCH_RESULTS)' $(BENCH_FLAGS)
+
 .PHONY: vet
 vet: ## Run go vet in every module
 	@for module in . $(MODULES); do echo "==> vetting $$module"; go vet -C $$module ./...; done

@@ -94,14 +94,23 @@ var installOnce sync.Map // *testcluster.Cluster by kubeconfig → *sync.Once
 func install(t testing.TB, c *Client) {
 	t.Helper()
 	once, _ := installOnce.LoadOrStore(c.Host, &sync.Once{})
-	once.(*sync.Once).Do(func() {
-		crd, err := os.ReadFile(filepath.Join(Root(), "deploy", "crd", "backup.janus.io_transactions.yaml"))
-		require.NoError(t, err)
-		ctx := context.Background()
-		require.NoError(t, c.ApplyYAML(ctx, "", string(crd)))
-		require.NoError(t, c.ApplyYAML(ctx, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+SystemNamespace+"}}"))
-		require.NoError(t, c.awaitServed(ctx, api.Kind), "the CRD is not served")
-	})
+	once.(*sync.Once).Do(func() { require.NoError(t, c.Install(context.Background())) })
+}
+
+// Install applies the CRD and makes Janus' namespace. It returns when Transactions are
+// served.
+func (c *Client) Install(ctx context.Context) error {
+	crd, err := os.ReadFile(filepath.Join(Root(), "deploy", "crd", "backup.janus.io_transactions.yaml"))
+	if err != nil {
+		return err
+	}
+	if err := c.ApplyYAML(ctx, "", string(crd)); err != nil {
+		return err
+	}
+	if err := c.ApplyYAML(ctx, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+SystemNamespace+"}}"); err != nil {
+		return err
+	}
+	return c.awaitServed(ctx, api.Kind)
 }
 
 // Context ends with the test.

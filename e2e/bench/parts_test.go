@@ -1,0 +1,216 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// kinds of contestants.
+const (
+	bare     = "bare client"
+	together = "bare, 8 at once"
+	commits  = "commit"
+	backs    = "rollback"
+	kubectl  = "kubectl apply"
+)
+
+// oneByOne lets everybody change the same number of ConfigMaps, in turn.
+func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
+	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, commits, backs}}
+	costs := table{title: "What janusd does for one commit", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
+	var last requests
+	if err := s.warmUp(ctx); err != nil {
+		return err
+	}
+	for _, n := range s.sizes {
+		namespace, err := s.namespace(ctx, n)
+		if err != nil {
+			return err
+		}
+		r := row{name: fmt.Sprint(n), times: map[string][]time.Duration{}}
+		c := row{name: fmt.Sprint(n)}
+		for round := range s.rounds {
+			progress("%d changes, round %d of %d", n, round+1, s.rounds)
+			for name, run := range s.contest(namespace, n, round) {
+				perform := func(ctx context.Context) error { return r.measure(ctx, name, run) }
+				if name == commits && round == s.rounds-1 {
+					c.texts, last, err = s.costOf(ctx, namespace, perform)
+				} else {
+					err = perform(ctx)
+				}
+				if err != nil {
+					return fmt.Errorf("%s of %d changes: %w", name, n, err)
+				}
+			}
+		}
+		t.rows, costs.rows = append(t.rows, r), append(costs.rows, c)
+	}
+	t.write(out)
+	costs.write(out)
+	_, err := fmt.Fprintf(out, "\nThe requests of the last: %s.\n", last)
+	return err
+}
+
+// warmUp has each perform once before that is measured: janusd reads the schemas of the
+// cluster when it first needs them.
+func (s *stage) warmUp(ctx context.Context) error {
+	namespace, err := s.namespace(ctx, 1)
+	if err != nil {
+		return err
+	}
+	for name, run := range s.contest(namespace, 1, 0) {
+		if err := run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// contest gives who is to perform in a round, and how, in any order.
+func (s *stage) contest(namespace string, n, round int) map[string]func(context.Context) error {
+	value := func(who string) string { return fmt.Sprintf("%s-%d", strings.Fields(who)[0], round) }
+	name := func(who string) string { return fmt.Sprintf("%s-%d-%d", who, n, round) }
+	return map[string]func(context.Context) error{
+		bare:     func(ctx context.Context) error { return s.inTurn(ctx, namespace, n, value(bare)) },
+		together: func(ctx context.Context) error { return s.sideBySide(ctx, namespace, 0, n, value("eight"), 8) },
+		kubectl: func(ctx context.Context) error {
+			var all strings.Builder
+			for i := range n {
+				all.WriteString(one(i, value(kubectl)) + "\n---\n")
+			}
+			_, err := s.cluster.Kubectl(ctx, all.String(), "apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", "-")
+			return err
+		},
+		commits: func(ctx context.Context) error {
+			return s.transact(ctx, namespace, api.PhaseCommitted, manifest(namespace, name(commits), 0, n, value(commits), ""))
+		},
+		backs: func(ctx context.Context) error {
+			return s.transact(ctx, namespace, api.PhaseRolledBack, manifest(namespace, name(backs), 0, n, value(backs), refused))
+		},
+	}
+}
+
+// costOf tells what janusd does for one Transaction.
+func (s *stage) costOf(ctx context.Context, namespace string, run func(context.Context) error) ([]string, requests, error) {
+	before, err := s.requestsIn("janusd", namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.janusd.resetPeak(); err != nil {
+		return nil, nil, err
+	}
+	was, err := s.janusd.used()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := run(ctx); err != nil {
+		return nil, nil, err
+	}
+	is, err := s.janusd.used()
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := s.requestsIn("janusd", namespace)
+	made := after.since(before)
+	return []string{
+		fmt.Sprint(made.sum()), fmt.Sprint(made.writes()), fmt.Sprint((is.cpu - was.cpu).Milliseconds()),
+		fmt.Sprint((is.written - was.written) >> 10), fmt.Sprint(is.peak >> 20),
+	}, made, err
+}
+
+// each is of how many changes the Transactions are that run at once.
+const each = 5
+
+// atOnce runs many Transactions at once: each with targets of its own, and all with the
+// same.
+func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
+	const own, same = "commits, own targets", "commits, same targets"
+	t := table{title: fmt.Sprintf("Many Transactions of %d changes at once", each), first: "Transactions", columns: []string{together, own, same}}
+	for _, many := range s.many {
+		namespace, err := s.namespace(ctx, many*each)
+		if err != nil {
+			return err
+		}
+		r := row{name: fmt.Sprint(many), times: map[string][]time.Duration{}}
+		for round := range s.rounds {
+			progress("%d Transactions at once, round %d of %d", many, round+1, s.rounds)
+			all := func(who string, apart bool) func(context.Context) error {
+				var texts []string
+				for n := range many {
+					first := 0
+					if apart {
+						first = n * each
+					}
+					texts = append(texts, manifest(namespace, fmt.Sprintf("%s-%d-%d", who, round, n), first, first+each, fmt.Sprintf("%s-%d-%d", who, round, n), ""))
+				}
+				return func(ctx context.Context) error { return s.transact(ctx, namespace, api.PhaseCommitted, texts...) }
+			}
+			for name, run := range map[string]func(context.Context) error{
+				together: func(ctx context.Context) error {
+					return s.sideBySide(ctx, namespace, 0, many*each, fmt.Sprint("eight-", round), 8)
+				},
+				own:  all("own", true),
+				same: all("same", false),
+			} {
+				if err := r.measure(ctx, name, run); err != nil {
+					return fmt.Errorf("%s of %d Transactions: %w", name, many, err)
+				}
+			}
+		}
+		t.rows = append(t.rows, r)
+	}
+	if len(t.rows) > 0 {
+		t.write(out)
+	}
+	return nil
+}
+
+// atRest watches a janusd that has nothing to do.
+func (s *stage) atRest(ctx context.Context, out io.Writer) error {
+	progress("janusd has nothing to do for %s; before that it comes to rest", s.idle)
+	if err := sleep(ctx, s.idle); err != nil { // It looks whether anything is left.
+		return err
+	}
+	was, err := s.janusd.used()
+	if err != nil {
+		return err
+	}
+	before, err := s.cluster.Audit()
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, s.idle); err != nil {
+		return err
+	}
+	is, err := s.janusd.used()
+	if err != nil {
+		return err
+	}
+	after, err := s.cluster.Audit()
+	if err != nil {
+		return err
+	}
+	asked := 0
+	for _, e := range after[len(before):] {
+		if strings.HasPrefix(e.UserAgent, "janusd") && e.Verb != "watch" {
+			asked++
+		}
+	}
+	_, err = fmt.Fprintf(out, "\n### At rest\n\nIn %s janusd has made %d requests, and used %.2f %% of a core.\n", s.idle, asked,
+		100*float64(is.cpu-was.cpu)/float64(s.idle))
+	return err
+}

@@ -18,7 +18,7 @@ import (
 
 // own are the resources that janusd reads and writes as itself in a namespace of
 // Transactions; of ConfigMaps and Secrets it is the before-images alone.
-var own = []string{"transactions", "leases", "events", "serviceaccounts"}
+var own = []string{"transactions", "leases", "events", "serviceaccounts", "controllerrevisions"}
 
 // image is what before-images are called.
 var image = regexp.MustCompile(`-rollback(-\d+)?$`)

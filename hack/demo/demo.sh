@@ -110,8 +110,9 @@ commit() {
     is 'myapp:v2.0 2' get deployment/web-server '{.spec.template.spec.containers[0].image} {.status.updatedReplicas}'
   check "the Secret old-api-key is gone" gone secret/old-api-key
   check "no lock of deploy-v2 is left" no_locks
-  check "no before-image is left: the ConfigMap is gone" gone configmap/deploy-v2-rollback
-  check "no before-image is left: the Secret is gone" gone secret/deploy-v2-rollback
+  check "it is remembered under a number, so that it can be undone" is 1 get txn/deploy-v2 '{.status.revision}'
+  check "its before-images are kept for that, and nothing holds them" \
+    is 'deploy-v2-rollback []' get configmap/deploy-v2-rollback '{.metadata.name} [{.metadata.finalizers}]'
 }
 
 # ---------------------------------------------------------------------------

@@ -224,6 +224,7 @@ func (e *Env) NothingLeft(name string) {
 // of what it took and saved when it sees the end.
 func (e *Env) ClearedUp(name string) {
 	e.t.Helper()
+	t := e.Transaction(name)
 	err := Poll(e.t.Context(), func(ctx context.Context) (bool, error) {
 		locks, err := e.locks(ctx, name)
 		if err != nil || len(locks) > 0 {
@@ -233,7 +234,6 @@ func (e *Env) ClearedUp(name string) {
 		if err != nil {
 			return false, err
 		}
-		t := e.Transaction(name)
 		for _, image := range images.Items {
 			if t.Status.Revision == 0 || !slices.Contains(t.Status.RollbackRef.Objects, "ConfigMap/"+image.Name) {
 				return false, nil

@@ -220,8 +220,9 @@ func (e *Env) NothingLeft(name string) {
 }
 
 // ClearedUp waits until a committed Transaction holds no lock and has no
-// before-image, but those with which it is remembered. Where two Janus work on one Transaction, the one that is late lets go
-// of what it took and saved when it sees the end.
+// before-image, but those with which it is remembered. Where two Janus work on one
+// Transaction, the one that is late lets go of what it took and saved when it sees
+// the end.
 func (e *Env) ClearedUp(name string) {
 	e.t.Helper()
 	t := e.Transaction(name)

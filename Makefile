@@ -125,7 +125,7 @@ BENCH_FLAGS ?=
 bench: bin/janus-cluster bin/kubectl ## Measure what Transactions cost beside a bare client and kubectl (BENCH_FLAGS='-sizes=10,100 -rounds=3' measures less)
 	@mkdir -p dist
 	@echo "==> measuring; the tables go to $(BENCH_RESULTS)"
-	go test ./e2e/bench -run TestWhatATransactionCosts -count=1 -timeout 24h -results='$(BENCH_RESULTS)' $(BENCH_FLAGS)
+	go test ./e2e/bench -run TestWhatATransactionCosts -count=1 -v -timeout 24h -results='$(BENCH_RESULTS)' $(BENCH_FLAGS)
 
 .PHONY: vet
 vet: ## Run go vet in every module

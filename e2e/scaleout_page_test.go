@@ -3,9 +3,6 @@ package e2e
 import (
 	"context"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +20,7 @@ func TestThePageAboutScalingOutIsAsItIs(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	shell := e.Shell()
-	require.NoError(t, shell.Provide("janusd", builtJanusd(t)))
+	require.NoError(t, shell.Provide("janusd", janustest.BuildJanusd(t)))
 	t.Cleanup(func() {
 		// If the page was not typed to its end, its processes still run.
 		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-scale-out/*.pid) 2>/dev/null || true`)
@@ -58,16 +55,4 @@ func ranByOneAtATime(t *testing.T, e *janustest.Env) {
 		}
 	}
 	assert.Len(t, checkpoints, 6)
-}
-
-// builtJanusd builds janusd as it is shipped.
-func builtJanusd(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "janusd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "./cmd/janusd")
-	build.Dir = janustest.Root()
-	build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
 }

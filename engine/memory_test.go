@@ -158,6 +158,28 @@ func TestWhatWasMadeAnewIsOnRecordBeforeTheCompensationIsComplete(t *testing.T) 
 	assert.Equal(t, api.ItemRollingBack, recorded.State, w.transcript())
 }
 
+// Whether that record was stored or not, and whether its answer came, the rollback goes on.
+func TestTheRecordOfWhatWasMadeAnewMayBeLost(t *testing.T) {
+	for name, lost := range map[string]reply{
+		"it is not stored":              {err: errLost},
+		"it is, and the answer is lost": {err: errLost, lost: true},
+		"the process dies after it":     {crash: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "a", "b")
+			w.stored.Spec.Changes[0].Type = api.Delete
+			w.refuse["do b"] = errRefused
+			w.anew = map[string]types.UID{"a": "u-2"}
+			w.replies["undo a"] = []reply{{err: errLost}, {err: errLost}}
+			w.after["undo a: fails"] = func() { w.replies["checkpoint"] = []reply{lost} }
+			w.run()
+			assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+			assert.Equal(t, types.UID("u-2"), w.stored.Status.Items[0].RecreatedUID, w.transcript())
+			assert.Equal(t, 1, w.undos["a"], w.transcript())
+		})
+	}
+}
+
 // overtake lets another process write the Transaction.
 func (w *world) overtake() {
 	w.stored.Status.Version++

@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -87,17 +84,6 @@ func TestWhatATransactionCosts(t *testing.T) {
 	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "janusd has made ", "janusd is ready "} {
 		assert.Contains(t, out.String(), text)
 	}
-}
-
-// build builds janusd as `make build` does.
-func build(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "janusd")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "./cmd/janusd")
-	cmd.Dir = janustest.Root()
-	output, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(output))
-	return path
 }
 
 // progress says what is being done.

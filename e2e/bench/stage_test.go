@@ -36,7 +36,7 @@ type stage struct {
 
 func newStage(t *testing.T, o options) *stage {
 	t.Helper()
-	s := &stage{options: o, cluster: testcluster.Shared(t), dir: t.TempDir(), program: build(t)}
+	s := &stage{options: o, cluster: testcluster.Shared(t), dir: t.TempDir(), program: janustest.BuildJanusd(t)}
 	config := s.cluster.Config()
 	config.QPS, config.UserAgent = -1, "bench"
 	var err error

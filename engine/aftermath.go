@@ -52,7 +52,7 @@ func (s *saga) lookBack(ctx context.Context, gone bool) Result {
 // gone: it was late with it, and another process has let it go.
 func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result {
 	for _, t := range e.takenFor(name) {
-		s := &saga{Engine: e, txn: t, fresh: -1, heard: e.clock.Now()}
+		s := e.saga(t)
 		if wait := s.missTime(); wait > 0 {
 			return Result{After: wait}
 		}
@@ -122,7 +122,7 @@ func (e *Engine) Tidy(ctx context.Context, t *api.Transaction) error {
 	if !t.Status.Phase.Terminal() {
 		return nil
 	}
-	return (&saga{Engine: e, txn: t, fresh: -1, heard: e.clock.Now()}).lookBack(ctx, false).Err
+	return e.saga(t).lookBack(ctx, false).Err
 }
 
 // aftermath is how long after the end of a Transaction it is thought possible that a

@@ -11,14 +11,14 @@ import (
 
 func uid(s string) types.UID { return types.UID(s) }
 
-// begin records the first intent.
+// begin records the first intents.
 func (s *saga) begin(ctx context.Context) error {
 	return s.openIn(ctx, func(status *api.TransactionStatus) error {
 		return movePhase(status, api.PhaseCommitting)
 	})
 }
 
-// open records an intent that the checkpoint before did not open.
+// open records intents that the checkpoint before did not open.
 func (s *saga) open(ctx context.Context) error {
 	if spacing(s.txn) > 0 {
 		if left := s.paceTime(); left > 0 {
@@ -28,36 +28,46 @@ func (s *saga) open(ctx context.Context) error {
 	return s.openIn(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// record writes a checkpoint that also opens the intent of the next item, unless that has
-// to wait for its turn.
+// record writes a checkpoint that also opens the intents of the next items, unless they
+// have to wait for their turn.
 func (s *saga) record(ctx context.Context, change func(*api.TransactionStatus) error) error {
-	if spacing(s.txn) > 0 {
+	if spacing(s.txn) > 0 && s.txn.Status.Phase != api.PhaseRollingBack {
 		return s.checkpoint(ctx, change)
 	}
 	return s.openIn(ctx, change)
 }
 
-// openIn writes a checkpoint that also opens the intent of the next item, if there is one
-// and its before-image is saved. That is what makes the price of an item one status write.
+// openIn writes a checkpoint that also opens the intents of the next items, as far as
+// their before-images are saved and nothing has to be written in between. That is what
+// makes the price of many items one status write.
 func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) error) error {
-	opened := -1
-	plan := scheduleOf(s.txn)
 	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if err := change(status); err != nil {
 			return err
 		}
-		next := plan.next(status.Items)
-		if next < 0 || status.Items[next].State != api.ItemPrepared || suspended(s.txn) {
+		if suspended(s.txn) {
 			return nil
 		}
-		opened = next
-		return moveItem(&status.Items[next], api.ItemCommitting)
+		if status.Phase == api.PhaseRollingBack {
+			return s.openUndos(status)
+		}
+		return s.openNext(status)
 	})
-	if err != nil {
-		return err
-	}
-	if s.fresh = opened; opened >= 0 && spacing(s.txn) > 0 {
+	if err == nil && spacing(s.txn) > 0 && len(s.grip.fresh) > 0 {
 		s.know(func(m *memory) { m.begun = s.clock.Now() })
+	}
+	return err
+}
+
+func (s *saga) openNext(status *api.TransactionStatus) error {
+	most := s.policy.window()
+	if spacing(s.txn) > 0 {
+		most = 1
+	}
+	for _, i := range scheduleOf(s.txn).window(s.txn.Spec.Changes, status.Items, most) {
+		if err := moveItem(&status.Items[i], api.ItemCommitting); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -115,7 +125,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, i, err)
 	}
-	in, err := intentOf(s.txn, i, api.ItemCommitting)
+	in, err := s.intent(i, api.ItemCommitting)
 	if err != nil {
 		return err
 	}
@@ -125,12 +135,17 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	}
 	switch finding {
 	case Applied:
-		return s.committed(ctx, i, "")
+		s.isOver(i)
+		return nil
 	case Diverged:
 		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
 	case Applying:
 		s.unsure(i)
 		return s.send(ctx, i)
+	}
+	if suspended(s.txn) {
+		s.grip.parked[i] = true
+		return nil
 	}
 	if s.txn.Spec.Changes[i].Type == api.Create {
 		// It is asked again where it counts; until then there is nothing to write.
@@ -138,8 +153,10 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	if err := s.takeOver(ctx); err != nil {
-		return err
+	if !s.mine() {
+		if err := s.takeOver(ctx); err != nil {
+			return err
+		}
 	}
 	return s.send(ctx, i)
 }
@@ -165,17 +182,17 @@ func (s *saga) send(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	s.fresh = -1
-	var made types.UID
-	in.made = func(object types.UID) { made = object }
+	delete(s.grip.fresh, i)
+	in.made = func(object types.UID) { s.grip.made[i] = object }
 	err = s.Changes.Do(ctx, in)
 	switch {
 	case err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		return s.committed(ctx, i, made)
+		s.isOver(i)
+		return nil
 	case isJournal(err):
 		return err
-	case definite(err) && s.sure[i]:
+	case definite(err) && s.grip.sure[i]:
 		return s.reject(ctx, i, err)
 	case definite(err):
 		return s.refused(ctx, in, err)
@@ -191,22 +208,11 @@ func (s *saga) send(ctx context.Context, i int) error {
 func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 	if fault.ClassOf(refusal) == fault.Conflict {
 		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == Applied {
-			return s.committed(ctx, in.Index(), "")
+			s.isOver(in.Index())
+			return nil
 		}
 	}
 	return s.turn(ctx, itemCause(s.txn, in.Index(), refusal))
-}
-
-// committed records item i as done, and what it has made if that is known, and opens the
-// intent of the next.
-func (s *saga) committed(ctx context.Context, i int, made types.UID) error {
-	return s.record(ctx, func(status *api.TransactionStatus) error {
-		status.Items[i].CreatedUID = made
-		if gated(s.txn.Spec.Changes[i]) {
-			status.Items[i].WaitStartTime = s.now()
-		}
-		return moveItem(&status.Items[i], api.ItemCommitted)
-	})
 }
 
 // reject records that the change of item i was refused, and turns round.
@@ -231,15 +237,9 @@ func (s *saga) turnOr(ctx context.Context, i int, err error) error {
 	return err
 }
 
-// turn stops committing and starts rolling back. An intent that was recorded but
-// not acted on is known not to be in effect.
+// turn stops committing and starts rolling back.
 func (s *saga) turn(ctx context.Context, cause Cause) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		if s.fresh >= 0 {
-			if err := moveItem(&status.Items[s.fresh], api.ItemRejected); err != nil {
-				return err
-			}
-		}
 		if i := indexOf(status.Items, cause.Item); i >= 0 {
 			status.Items[i].Reason, status.Items[i].Message = cause.Reason, cause.Message
 		}
@@ -248,7 +248,9 @@ func (s *saga) turn(ctx context.Context, cause Cause) error {
 }
 
 func (s *saga) turnStatus(status *api.TransactionStatus, cause Cause) error {
-	s.fresh = -1
+	if err := s.withdraw(status); err != nil {
+		return err
+	}
 	setCause(status, s.txn.Generation, s.clock.Now(), cause)
 	status.RollbackStartTime = s.now()
 	return movePhase(status, api.PhaseRollingBack)

@@ -229,7 +229,7 @@ func TestAStopLetsTheStepInHandFinish(t *testing.T) {
 	w.after["do a"] = cancel
 	result := w.engine.Run(ctx, w.stored.DeepCopy())
 	assert.Equal(t, Result{}, result)
-	assert.Equal(t, "checkpoint 4 Committing: a Committed, b Committing, c Prepared", w.lines[len(w.lines)-1], "the step is recorded and no other begun")
+	assert.Equal(t, "checkpoint 4 Committing: a Committed, b Prepared, c Prepared", w.lines[len(w.lines)-1], "the step is recorded and no other begun")
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
 	oracle(t, w)

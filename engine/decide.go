@@ -22,14 +22,15 @@ const (
 	Begin      Verb = "Begin"      // record the first intent
 	Capture    Verb = "Capture"    // prepare an item whose target an earlier item changed
 	Look       Verb = "Look"       // see whether what is in effect is ready
-	Open       Verb = "Open"       // record the intent of an item
+	Open       Verb = "Open"       // record the intents of the next items
 	Do         Verb = "Do"         // make a change whose intent was just recorded
-	Resolve    Verb = "Resolve"    // observe an open intent, then do or record
+	Resolve    Verb = "Resolve"    // observe an open intent, then do it if need be
+	Record     Verb = "Record"     // record what is over
 	Finish     Verb = "Finish"     // every change is in effect: end
 	Fail       Verb = "Fail"       // end before any change was made
 	Turn       Verb = "Turn"       // stop committing, start rolling back
 	Settle     Verb = "Settle"     // find out about an open intent while rolling back
-	OpenUndo   Verb = "OpenUndo"   // record that an item is about to be taken back
+	OpenUndo   Verb = "OpenUndo"   // record that items are about to be taken back
 	Undo       Verb = "Undo"       // take an item back
 	FinishUndo Verb = "FinishUndo" // nothing is left to take back: end
 	Recover    Verb = "Recover"    // take up a failed rollback again
@@ -76,6 +77,8 @@ type Policy struct {
 	// answer, may have been replaced: another process may have made the change and taken
 	// it back, so that the target is again as a request expects it.
 	Lateness time.Duration
+	// Window is how many intents may be open at once; zero means DefaultWindow.
+	Window int
 	// RevisionHistoryLimit is how many committed Transactions of a namespace are
 	// remembered where the one that commits does not say.
 	RevisionHistoryLimit int32
@@ -92,25 +95,33 @@ func (p Policy) lateness() time.Duration {
 	return p.Lateness
 }
 
+func (p Policy) window() int {
+	if p.Window <= 0 {
+		return DefaultWindow
+	}
+	return p.Window
+}
+
 // DefaultPolicy takes a failed rollback up three times, after half a minute, two
 // minutes and eight. The settle time covers the request timeout of 15 s, which
 // the API server is told and keeps, and some slack for the network.
 var DefaultPolicy = Policy{Recoveries: 3, RecoveryDelay: 30 * time.Second, SettleTime: 20 * time.Second}
 
-// Decide gives the next step of a Transaction as the API server last stored it.
-// fresh is the item whose intent this process recorded and has not acted on yet,
-// or -1. It is a pure function.
-func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action {
+// Decide gives the next step of a Transaction as the API server last stored it, and as far
+// as this process knows more of it. It is a pure function.
+func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action {
 	status := &t.Status
 	switch {
 	case status.Phase.Terminal():
 		return decideEnded(t, now, policy)
 	case status.Phase == api.PhaseCommitting && nothingLeft(t):
 		return Action{Verb: Finish}
+	case status.Phase == api.PhaseCommitting && nothingElse(t, hand):
+		return Action{Verb: Record}
 	case status.SuspendTime != nil && !suspended(t):
 		return Action{Verb: Resume}
 	case status.Phase == api.PhaseRollingBack:
-		return decideRollingBack(t)
+		return decideRollingBack(t, hand)
 	case t.DeletionTimestamp != nil:
 		return decideDeleted(t)
 	case suspended(t) && !accepted(t):
@@ -123,7 +134,7 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 	}
 	switch {
 	case status.Phase == api.PhaseCommitting:
-		return decideCommitting(t, fresh)
+		return decideCommitting(t, hand)
 	case suspended(t):
 		return standStill(t)
 	case status.Phase == api.PhasePreparing:
@@ -135,20 +146,28 @@ func Decide(t *api.Transaction, fresh int, now time.Time, policy Policy) Action 
 	}
 }
 
-func decideCommitting(t *api.Transaction, fresh int) Action {
-	plan := scheduleOf(t)
+func decideCommitting(t *api.Transaction, hand Hand) Action {
+	plan, still := scheduleOf(t), suspended(t)
 	for _, i := range plan.order {
 		switch t.Status.Items[i].State {
 		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:
 			continue
-		case api.ItemCommitting:
-			if fresh == i {
-				return Action{Verb: Do, Item: i}
-			}
 		}
-		return Action{Verb: Resolve, Item: i}
+		switch {
+		case hand.Over[i], still && (hand.Fresh[i] || hand.Parked[i]):
+			continue
+		case hand.Due && len(hand.Over) > 0:
+			return Action{Verb: Record}
+		case hand.Fresh[i]:
+			return Action{Verb: Do, Item: i}
+		default:
+			return Action{Verb: Resolve, Item: i}
+		}
 	}
-	if suspended(t) {
+	if len(hand.Over) > 0 {
+		return Action{Verb: Record}
+	}
+	if still {
 		return standStill(t)
 	}
 	i := plan.next(t.Status.Items)
@@ -163,24 +182,36 @@ func decideCommitting(t *api.Transaction, fresh int) Action {
 }
 
 // decideRollingBack goes through the items in reverse order.
-func decideRollingBack(t *api.Transaction) Action {
+func decideRollingBack(t *api.Transaction, hand Hand) Action {
+	still := suspended(t) || t.Spec.Cancel == api.CancelStop
+	next := -1
 	for _, i := range slices.Backward(scheduleOf(t).order) {
 		switch state := t.Status.Items[i].State; {
 		case state == api.ItemCommitting:
 			return Action{Verb: Settle, Item: i}
-		case state == api.ItemRollingBack:
-			return Action{Verb: Undo, Item: i}
-		case state != api.ItemCommitted:
-			continue
-		case t.Spec.Cancel == api.CancelStop:
-			return Action{Verb: Leave}
-		case suspended(t):
-			return standStill(t)
+		case state == api.ItemCommitted, state == api.ItemRollingBack && still && hand.Fresh[i]:
+			if next < 0 {
+				next = i
+			}
+		case state != api.ItemRollingBack || hand.Over[i]:
+		case hand.Due && len(hand.Over) > 0:
+			return Action{Verb: Record}
 		default:
-			return Action{Verb: OpenUndo, Item: i}
+			return Action{Verb: Undo, Item: i}
 		}
 	}
-	return Action{Verb: FinishUndo}
+	switch {
+	case len(hand.Over) > 0:
+		return Action{Verb: Record}
+	case next < 0:
+		return Action{Verb: FinishUndo}
+	case t.Spec.Cancel == api.CancelStop:
+		return Action{Verb: Leave}
+	case still:
+		return standStill(t)
+	default:
+		return Action{Verb: OpenUndo, Item: next}
+	}
 }
 
 // decideDeleted says what the deletion of a Transaction that is not rolling back
@@ -262,6 +293,16 @@ func nothingLeft(t *api.Transaction) bool {
 		}
 	}
 	return len(t.Status.Items) > 0
+}
+
+// nothingElse reports whether nothing is left once what is over is on record.
+func nothingElse(t *api.Transaction, hand Hand) bool {
+	for i := range t.Status.Items {
+		if !hand.Over[i] && !done(&t.Status.Items[i]) {
+			return false
+		}
+	}
+	return len(hand.Over) > 0
 }
 
 func hasFinalizer(t *api.Transaction) bool {

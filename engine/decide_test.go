@@ -93,6 +93,15 @@ func tryOnly(t *api.Transaction) *api.Transaction {
 	return t
 }
 
+// fresh has the intents of these items, and nothing else.
+func fresh(these ...int) Hand {
+	h := Hand{Fresh: items{}}
+	for _, i := range these {
+		h.Fresh[i] = true
+	}
+	return h
+}
+
 func TestDecide(t *testing.T) {
 	const (
 		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
@@ -178,7 +187,9 @@ func TestDecide(t *testing.T) {
 		{"one that goes on", atRestSince(with(api.PhaseCommitting, committed, prepared)), none, 0, Resume, 0, ""},
 		{"suspended while it prepares", suspendedSpec(with(api.PhasePreparing, pending)), none, 0, Suspend, 0, ""},
 		{"suspended before the first intent", suspendedSpec(with(api.PhasePrepared, prepared)), none, 0, Suspend, 0, ""},
-		{"suspended with an intent that was not acted on", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), 0, 0, Do, 0, ""},
+		{"suspended with an intent that was not acted on", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), 0, 0, Suspend, 0, ""},
+		{"stopped with a compensation that was not acted on", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), 1, 0, Leave, 0, ""},
+		{"suspended with a compensation that was not acted on", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), 1, 0, Suspend, 0, ""},
 		{"suspended with an open intent", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), none, 0, Resolve, 0, ""},
 		{"suspended between two changes", suspendedSpec(with(api.PhaseCommitting, committed, prepared)), none, 0, Suspend, 0, ""},
 		{"suspended before a late before-image", atRestSince(suspendedSpec(with(api.PhaseCommitting, committed, pending))), none, 0, Rest, 0, ""},
@@ -219,7 +230,7 @@ func TestDecide(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.txn.DeepCopy()
-			got := Decide(tt.txn, tt.fresh, start.Add(tt.after), testPolicy)
+			got := Decide(tt.txn, fresh(tt.fresh), start.Add(tt.after), testPolicy)
 			seen[got.Verb] = true
 			assert.Equal(t, tt.verb, got.Verb)
 			assert.Equal(t, tt.item, got.Item)

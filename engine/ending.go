@@ -124,7 +124,7 @@ func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.Transac
 // letGo releases the locks and discards the before-images. Before the Transaction
 // is accepted it holds neither.
 func (s *saga) letGo(ctx context.Context, keepImages bool) error {
-	s.settled()
+	s.know(func(m *memory) { clear(m.asked) })
 	if len(s.txn.Status.Items) == 0 {
 		return nil
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
@@ -64,10 +63,10 @@ const (
 // until it ends, has to wait, or ctx is done. A step in hand is finished even
 // when ctx is done.
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
-	s := &saga{Engine: e, txn: t, fresh: -1, heard: e.clock.Now()}
+	s := e.saga(t)
 	s.meet()
 	for ctx.Err() == nil {
-		action := Decide(s.txn, s.fresh, e.clock.Now(), e.policy)
+		action := Decide(s.txn, s.hand(), e.clock.Now(), e.policy)
 		switch action.Verb {
 		case Nothing:
 			result := s.lookBack(context.WithoutCancel(ctx), false)
@@ -91,17 +90,20 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 			return Result{}
 		}
 	}
-	return Result{}
+	return Result{Err: s.putDown(context.WithoutCancel(ctx))}
 }
 
 // saga is one run of one Transaction.
 type saga struct {
 	*Engine
 	txn   *api.Transaction // as the API server last stored it
-	fresh int              // the item whose intent this run recorded and has not acted on
-	sure  items            // as in memory
+	grip  *grip            // what is known beyond that
 	heard time.Time        // when the API server last had what this run goes on from, or a little before
 	gone  bool             // the Transaction has been let go
+}
+
+func (e *Engine) saga(t *api.Transaction) *saga {
+	return &saga{Engine: e, txn: t, grip: newGrip(), heard: e.clock.Now()}
 }
 
 func (s *saga) perform(ctx context.Context, a Action) error {
@@ -124,6 +126,8 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.do(ctx, a.Item)
 	case Resolve:
 		return s.resolve(ctx, a.Item)
+	case Record:
+		return s.writeDown(ctx)
 	case Finish:
 		return s.finish(ctx)
 	case Fail:
@@ -133,7 +137,7 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 	case Settle:
 		return s.settle(ctx, a.Item)
 	case OpenUndo:
-		return s.openUndo(ctx, a.Item)
+		return s.writeDown(ctx)
 	case Undo:
 		return s.undo(ctx, a.Item)
 	case FinishUndo:
@@ -155,10 +159,13 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 	}
 }
 
-// checkpoint changes the status and writes it. Only when the API server has
-// acknowledged it does the run go on, with what the server stored.
+// checkpoint changes the status, with what is over, and writes it. Only when the API
+// server has acknowledged it does the run go on, with what the server stored.
 func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatus) error) error {
 	next := s.txn.DeepCopy()
+	if err := s.settleHand(&next.Status); err != nil {
+		return err
+	}
 	if err := change(&next.Status); err != nil {
 		return err
 	}
@@ -200,7 +207,11 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 // intent gives the Intent of an item from what this run goes on from.
 func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in, err := intentOf(s.txn, i, state)
-	in.fresh = s.sure[i]
+	if err != nil {
+		return in, err
+	}
+	in.txn, err = s.soFar()
+	in.fresh = s.grip.sure[i]
 	in.confirm, in.mayCreate = s.confirm, func() error { return s.mayCreate(i) }
 	return in, err
 }
@@ -214,10 +225,11 @@ func isJournal(err error) bool {
 // acknowledged goes on with what the API server stored.
 func (s *saga) acknowledged(stored *api.Transaction) {
 	s.Witness.Checkpointed(s.txn, stored)
-	s.opened(&s.txn.Status, &stored.Status)
+	before := s.txn.Status.Items
 	s.txn = stored
 	s.know(func(m *memory) {
-		m.sure, m.version, m.checkpoints = maps.Clone(s.sure), stored.ResourceVersion, stored.Status.Version
+		s.grip.opened(before, stored.Status.Items, func(i int) { delete(m.asked, i) })
+		m.grip, m.version, m.checkpoints = s.grip, stored.ResourceVersion, stored.Status.Version
 		m.failures = 0
 		if stored.Status.RollbackRef != nil {
 			m.images = stored.Status.RollbackRef

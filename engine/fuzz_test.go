@@ -29,7 +29,7 @@ func FuzzStored(f *testing.F) {
 		add(`{"phase":"` + string(phase) + `","items":[{},{},{},{}],"conditions":[{"type":"Succeeded","status":"Unknown"},{"type":"Succeeded"},{}],"recoveries":-1,"rollbackRef":{}}`)
 		add(`{"phase":"` + string(phase) + `","completionTime":"0001-01-01T00:00:00Z","startTime":"9999-12-31T23:59:59Z","recoveries":2147483647}`)
 	}
-	f.Fuzz(func(t *testing.T, data []byte, changes int, generation int64, deleted bool, fresh int) {
+	f.Fuzz(func(t *testing.T, data []byte, changes int, generation int64, deleted bool, first int) {
 		txn := transaction([]string{"a", "b", "c"}[:min(max(changes, 1), 3)]...)
 		if json.Unmarshal(data, &txn.Status) != nil {
 			return
@@ -42,12 +42,13 @@ func FuzzStored(f *testing.F) {
 		if deleted {
 			txn.DeletionTimestamp = &metav1.Time{Time: start}
 		}
-		if fresh < -1 || fresh >= len(txn.Status.Items) {
-			fresh = -1
+		if first < -1 || first >= len(txn.Status.Items) {
+			first = -1
 		}
 		for _, now := range []time.Time{start, start.Add(1000 * time.Hour)} {
-			a := Decide(txn, fresh, now, testPolicy)
-			checkDecided(t, txn, a)
+			for _, hand := range []Hand{fresh(first), {Over: items{first: true}}, {Fresh: items{0: true, 1: true}, Over: items{first: true, 2: true}, Due: true}} {
+				checkDecided(t, txn, Decide(txn, hand, now, testPolicy))
+			}
 		}
 		summarize(txn, start)
 		early(txn)

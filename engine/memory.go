@@ -19,19 +19,17 @@ type items map[int]bool
 
 // memory is what this process knows of a Transaction that its status does not tell.
 type memory struct {
-	// asked is when this process began to wait for a request to land or not; zero if
-	// it does not.
-	asked time.Time
+	// asked is when this process began to wait for a request for an item to land or not.
+	asked map[int]time.Time
 	// doubt is when a creation of a lock or a before-image may have been sent last whose
 	// outcome is not known; zero if there was none.
 	doubt time.Time
 	// loose is set while locks or before-images may be there that no checkpoint of this
 	// process covers.
 	loose bool
-	// sure are the items whose open intents this process has recorded, with no request
-	// for them that has taken effect or may yet, as long as the Transaction has this
-	// resourceVersion.
-	sure    items
+	// grip is what is known of open intents, as long as nobody else writes the status.
+	grip *grip
+	// version is the resourceVersion that this process has last made.
 	version string
 	// checkpoints is how many of them this process knows of.
 	checkpoints int64
@@ -55,7 +53,7 @@ type memory struct {
 }
 
 func remember(t *api.Transaction) *memory {
-	return &memory{txn: t, checkpoints: t.Status.Version, undone: map[int]Undone{}}
+	return &memory{txn: t, checkpoints: t.Status.Version, undone: map[int]Undone{}, asked: map[int]time.Time{}}
 }
 
 // know changes what this process knows of the Transaction.
@@ -83,12 +81,12 @@ func (s *saga) meet() {
 		m.missed = time.Time{}
 	}
 	switch phase := s.txn.Status.Phase; {
-	case ok && m.version == s.txn.ResourceVersion:
-		s.sure = maps.Clone(m.sure)
+	case ok && m.grip != nil && m.checkpoints == s.txn.Status.Version:
+		s.grip = m.grip
 	case phase == "", phase == api.PhasePending, phase == api.PhasePlanned: // nothing was taken for it
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
-		m.doubt, m.checkpoints, m.txn = s.clock.Now(), s.txn.Status.Version, s.txn
+		m.doubt, m.checkpoints, m.txn, m.grip = s.clock.Now(), s.txn.Status.Version, s.txn, nil
 		maps.DeleteFunc(m.undone, func(i int, _ Undone) bool { return creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
@@ -120,29 +118,11 @@ func (s *saga) mine() (yes bool) {
 	return yes
 }
 
-// opened notes which intents this process has recorded and has not acted on.
-func (s *saga) opened(before, after *api.TransactionStatus) {
-	sure := items{}
-	for i := range min(len(before.Items), len(after.Items)) {
-		state := after.Items[i].State
-		switch open := state == api.ItemCommitting || state == api.ItemRollingBack; {
-		case open && before.Items[i].State != state:
-			sure[i] = true
-			s.know(func(m *memory) { m.asked = time.Time{} })
-		case open && s.sure[i]:
-			sure[i] = true
-		}
-	}
-	s.sure = sure
-}
-
 // unsure notes that a request for an item has taken effect, or may.
 func (s *saga) unsure(i int) {
-	delete(s.sure, i)
-	s.know(func(m *memory) {
-		delete(m.sure, i)
-		m.asked = time.Time{}
-	})
+	delete(s.grip.sure, i)
+	delete(s.grip.fresh, i)
+	s.know(func(m *memory) { delete(m.asked, i) })
 }
 
 // doubt notes that a creation of a lock or a before-image may be under way.
@@ -153,17 +133,30 @@ func (s *saga) doubt() {
 // settling is the reason of the wait for a request to land or not.
 const settling = "Settling"
 
-// settleTime is how much longer to wait, counted from when this process first
-// asked: another machine's clock proves nothing.
-func (s *saga) settleTime() (left time.Duration) {
+// settleTime is how much longer to wait for a request for item i to land or not, counted
+// from when this process first asked for one of those that are open: another machine's
+// clock proves nothing.
+func (s *saga) settleTime(i int) (left time.Duration) {
 	now := s.clock.Now()
 	s.know(func(m *memory) {
-		if m.asked.IsZero() || now.Before(m.asked) {
-			m.asked = now
+		if since, ok := m.asked[i]; !ok || now.Before(since) {
+			m.asked[i] = now
+			for j := range s.txn.Status.Items {
+				if _, ok := m.asked[j]; !ok && s.mayLand(j) {
+					m.asked[j] = now
+				}
+			}
 		}
-		left = s.policy.SettleTime - now.Sub(m.asked)
+		left = s.policy.SettleTime - now.Sub(m.asked[i])
 	})
 	return left
+}
+
+// mayLand reports whether a request for item i may be under way, as far as this process
+// knows, and none of its own.
+func (s *saga) mayLand(i int) bool {
+	state := s.txn.Status.Items[i].State
+	return (state == api.ItemCommitting || state == api.ItemRollingBack) && !s.grip.sure[i] && !s.grip.over[i]
 }
 
 // pollTime is how long to wait before what holds the Transaction up is looked at again:
@@ -180,7 +173,8 @@ func (s *saga) pollTime() (wait time.Duration) {
 	return max(pollInterval, min(wait, maxPollInterval, LockTimeout(s.txn)/4))
 }
 
-func (s *saga) settled() { s.know(func(m *memory) { m.asked = time.Time{} }) }
+// settled ends the wait for requests for item i.
+func (s *saga) settled(i int) { s.know(func(m *memory) { delete(m.asked, i) }) }
 
 // unsettled is the wait for a request to land or not.
 func unsettled(what string) error {
@@ -189,7 +183,7 @@ func unsettled(what string) error {
 
 // mayCreate is asked before the object of item i is created, or created again.
 func (s *saga) mayCreate(i int) error {
-	if s.sure[i] || s.settleTime() <= 0 {
+	if s.grip.sure[i] || s.settleTime(i) <= 0 {
 		return nil
 	}
 	return unsettled(Describe(s.txn.Status.Items[i].Target))

@@ -255,7 +255,7 @@ func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.after["do a"] = cancel
+	w.after["checkpoint 4"] = cancel
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[1].State, w.transcript())
 	require.NotEmpty(t, w.engine.memories)

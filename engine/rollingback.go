@@ -14,13 +14,13 @@ import (
 // that lands after its item was written off would outlive the rollback. So "not
 // applied" is believed only after the settle time.
 func (s *saga) settle(ctx context.Context, i int) error {
-	in, err := intentOf(s.txn, i, api.ItemCommitting)
+	in, err := s.intent(i, api.ItemCommitting)
 	if err != nil {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
 	if err == nil && finding == NotApplied {
-		if wait := s.settleTime(); wait > 0 {
+		if wait := s.settleTime(i); wait > 0 {
 			return s.stay(ctx, i)
 		}
 		// One answer may be of before the change, and nobody would look again.
@@ -31,24 +31,17 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	}
 	switch finding {
 	case Applied, Applying:
-		s.settled()
+		s.settled(i)
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			return moveItem(&status.Items[i], api.ItemCommitted)
 		})
 	case Diverged:
-		s.settled()
+		s.settled(i)
 		return s.unresolved(ctx, i, diverged(s.txn, i))
 	}
-	s.settled()
+	s.settled(i)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		return moveItem(&status.Items[i], api.ItemRejected)
-	})
-}
-
-// openUndo records that item i is about to be taken back.
-func (s *saga) openUndo(ctx context.Context, i int) error {
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		return moveItem(&status.Items[i], api.ItemRollingBack)
 	})
 }
 
@@ -59,8 +52,9 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
 		return s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
 	}
-	if undone, ok := s.undone(i); ok {
-		return s.takenBack(ctx, i, undone)
+	if _, ok := s.undone(i); ok {
+		s.isOver(i)
+		return nil
 	}
 	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
@@ -84,6 +78,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
+	delete(s.grip.fresh, i)
 	undone, err := s.Changes.Undo(ctx, in)
 	if isJournal(err) {
 		return err
@@ -108,7 +103,11 @@ func (s *saga) undo(ctx context.Context, i int) error {
 		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { beside(item, undone, s.share()) })
 	}
 	s.know(func(m *memory) { m.undone[i] = undone })
-	return s.takenBack(ctx, i, undone)
+	s.isOver(i)
+	if undone.Recreated != "" {
+		return s.writeDown(ctx) // As above.
+	}
+	return nil
 }
 
 // stay waits until a request for item i cannot land any more, and keeps the locks
@@ -124,18 +123,6 @@ func (s *saga) stay(ctx context.Context, i int) error {
 // short since does not tell.
 func creates(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
-}
-
-// takenBack records that item i is as it was before.
-func (s *saga) takenBack(ctx context.Context, i int, undone Undone) error {
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		item := &status.Items[i]
-		report(item, undone, s.share())
-		if err := moveItem(item, api.ItemRolledBack); err != nil {
-			return err
-		}
-		return s.openNextUndo(status)
-	})
 }
 
 // inTheWay gives a later change of the same object that is to be taken back before
@@ -165,18 +152,25 @@ func (s *saga) mayOverwrite(i int, err error) bool {
 		fault.Is(err, fault.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(fault.FieldsOf(err)) > 0
 }
 
-// openNextUndo records the intent of the next compensation in the checkpoint of
-// the one before.
-func (s *saga) openNextUndo(status *api.TransactionStatus) error {
-	if suspended(s.txn) || s.txn.Spec.Cancel == api.CancelStop {
+// openUndos records the intents of the next compensations.
+func (s *saga) openUndos(status *api.TransactionStatus) error {
+	if s.txn.Spec.Cancel == api.CancelStop {
 		return nil
 	}
+	open := 0
 	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
-		switch status.Items[i].State {
-		case api.ItemCommitted:
-			return moveItem(&status.Items[i], api.ItemRollingBack)
-		case api.ItemCommitting, api.ItemRollingBack:
+		switch item := &status.Items[i]; item.State {
+		case api.ItemCommitting:
 			return nil
+		case api.ItemRollingBack:
+			open++
+		case api.ItemCommitted:
+			if open++; open > s.policy.window() {
+				return nil
+			}
+			if err := moveItem(item, api.ItemRollingBack); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -192,10 +186,10 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	switch {
 	case !definite(err) && !late:
 		return err
-	case !s.sure[i] && fault.ClassOf(err) != fault.Unknown && s.settleTime() > 0:
+	case !s.grip.sure[i] && fault.ClassOf(err) != fault.Unknown && s.settleTime(i) > 0:
 		return unsettled(Describe(s.txn.Status.Items[i].Target))
 	}
-	s.settled()
+	s.settled(i)
 	if definite(err) {
 		return s.unresolved(ctx, i, err, also...)
 	}
@@ -209,7 +203,7 @@ func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*a
 	if target := s.txn.Status.Items[i].Target; !strings.Contains(cause.Message, target.Name) {
 		cause.Message = "roll back " + Describe(target) + ": " + cause.Message
 	}
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		item.Reason, item.Message = cause.Reason, cause.Message
 		item.Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
@@ -222,7 +216,7 @@ func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*a
 		if status.FailedItem == "" {
 			status.FailedItem = item.Name
 		}
-		return s.openNextUndo(status)
+		return nil
 	})
 }
 

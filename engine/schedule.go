@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -214,6 +215,45 @@ func (s schedule) next(items []api.Item) int {
 		}
 	}
 	return -1
+}
+
+// window lists the changes to open next, so that no more than so many intents are open:
+// those that can be made one after the other with nothing to write down in between.
+func (s schedule) window(changes []api.Change, items []api.Item, most int) []int {
+	open := map[int]bool{}
+	waited := len(waiting(items))
+	begin := func(i int) {
+		if open[i] = true; i < len(changes) && gated(changes[i]) {
+			waited++
+		}
+	}
+	for i := range items {
+		if items[i].State == api.ItemCommitting {
+			begin(i)
+		}
+	}
+	begun := func(i int) bool {
+		return done(&items[i]) || open[i] && (i >= len(changes) || !gated(changes[i]))
+	}
+	var out []int
+	for n, i := range s.order {
+		state := items[i].State
+		switch {
+		case len(open) >= most, waited >= s.width:
+			return out
+		case state != api.ItemPending && state != api.ItemPrepared:
+			continue
+		case s.needs == nil && n > 0 && !begun(s.order[n-1]):
+			return out
+		case s.needs != nil && slices.ContainsFunc(s.needs[i], func(j int) bool { return !begun(j) }):
+			continue
+		case state == api.ItemPending:
+			return out // Its before-image comes first.
+		}
+		begin(i)
+		out = append(out, i)
+	}
+	return out
 }
 
 // done reports whether nothing is left to do or to wait for.

@@ -10,7 +10,7 @@ import (
 var itemMoves = map[api.ItemState][]api.ItemState{
 	api.ItemPending:     {api.ItemPrepared, api.ItemSkipped},
 	api.ItemPrepared:    {api.ItemCommitting, api.ItemSkipped},
-	api.ItemCommitting:  {api.ItemCommitted, api.ItemRejected, api.ItemUnresolved},
+	api.ItemCommitting:  {api.ItemCommitted, api.ItemPrepared, api.ItemRejected, api.ItemUnresolved},
 	api.ItemCommitted:   {api.ItemRollingBack, api.ItemUnresolved},
 	api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
 	api.ItemUnresolved:  {api.ItemRollingBack},

@@ -110,7 +110,7 @@ func (s *saga) leave(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			item := &status.Items[i]
-			if item.State != api.ItemCommitted {
+			if item.State != api.ItemCommitted && (item.State != api.ItemRollingBack || !s.grip.fresh[i]) {
 				continue
 			}
 			item.Reason = fault.Cancelled

@@ -25,7 +25,7 @@ func TestOnceFaultsStopEveryTransactionEnds(t *testing.T) {
 		if n > 2 && rapid.Bool().Draw(t, "the third changes the object of the first") {
 			names[2], names[0] = "a2", "a1"
 		}
-		w := newWorld(t, names...)
+		w := newWorld(t, names...).wide(rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "window"))
 		if refused := rapid.IntRange(-1, n-1).Draw(t, "refused"); refused >= 0 {
 			w.refuse["do "+names[refused]] = errRefused
 		}
@@ -125,7 +125,7 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	txn := with(api.PhasePreparing, api.ItemPending)
 	txn.Spec, txn.ResourceVersion = w.stored.Spec, w.stored.ResourceVersion
 	summarize(txn, w.clock.Now())
-	s := &saga{Engine: w.engine, txn: txn, fresh: -1, heard: w.clock.Now()}
+	s := w.engine.saga(txn)
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
 	require.NoError(t, s.prepare(t.Context()))
 	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)
@@ -184,7 +184,7 @@ func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsTakenBack(t *testi
 // A rollback takes everything from the status and the before-images, since the spec may
 // have been cut short.
 func TestASpecThatWasCutShortIsRolledBack(t *testing.T) {
-	w := newWorld(t, "a", "b")
+	w := newWorld(t, "a", "b", "c")
 	w.after["do b"] = func() {
 		w.stored.Spec.Changes = w.stored.Spec.Changes[:1]
 		w.stored.Generation++

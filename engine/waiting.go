@@ -31,11 +31,14 @@ func (s *saga) note(ctx context.Context, err error) error {
 		s.know(func(m *memory) { m.failures++ })
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
-	if !decides && s.noted(err) {
+	if !decides && s.noted(err) && len(s.grip.over) == 0 {
 		return nil
 	}
 	reason, message := fault.ReasonOf(err), fault.Message(err)
 	next := s.txn.DeepCopy()
+	if err := s.settleHand(&next.Status); err != nil {
+		return err
+	}
 	now := s.clock.Now()
 	if phase := next.Status.Phase; phase == "" || phase == api.PhasePending {
 		s.accept(&next.Status)

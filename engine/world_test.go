@@ -18,8 +18,9 @@ import (
 // start is when the worlds of these tests begin.
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// testPolicy has numbers that are easy to recognize in a transcript.
-var testPolicy = Policy{Recoveries: 2, RecoveryDelay: 10 * time.Second, SettleTime: 7 * time.Second}
+// testPolicy has numbers that are easy to recognize in a transcript, and one open intent
+// at a time.
+var testPolicy = Policy{Recoveries: 2, RecoveryDelay: 10 * time.Second, SettleTime: 7 * time.Second, Window: 1}
 
 // ours is how the Transaction of a world is called as the holder of locks.
 const ours = "us"
@@ -38,6 +39,7 @@ type reporter interface {
 type world struct {
 	t      reporter
 	clock  *clocktesting.FakeClock
+	policy Policy
 	engine *Engine
 
 	mu       sync.Mutex
@@ -89,7 +91,7 @@ var (
 // so do "a1" and "a2".
 func newWorld(t reporter, names ...string) *world {
 	w := &world{
-		t: t, clock: clocktesting.NewFakeClock(start),
+		t: t, clock: clocktesting.NewFakeClock(start), policy: testPolicy,
 		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
 		unready: map[string]Readiness{}, unasked: map[string]bool{},
 		refuse: map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
@@ -123,7 +125,7 @@ func transaction(names ...string) *api.Transaction {
 
 // restart makes a new Engine, as a new process would.
 func (w *world) restart() {
-	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Witness: witness{w}}, w.clock, testPolicy)
+	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Witness: witness{w}}, w.clock, w.policy)
 }
 
 // run does what the controller does until the Transaction has nothing left to do.

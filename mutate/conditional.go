@@ -182,6 +182,14 @@ func (c Change) write(ctx context.Context, before Baseline, op string, send func
 	return c.fail(fault.Retryable, fault.StaleVersion, op, "its status changes faster than it can be written")
 }
 
+// wrote passes on what the target is after a write.
+func (c Change) wrote(after *unstructured.Unstructured, err error) error {
+	if err == nil && c.Wrote != nil {
+		c.Wrote(after)
+	}
+	return err
+}
+
 // confirm asks whether a write may still be made.
 func (c Change) confirm(ctx context.Context, anyway bool) error {
 	if c.Confirm == nil {

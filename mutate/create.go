@@ -49,7 +49,7 @@ func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
 	switch {
 	case err == nil:
 		c.tell(made)
-		return nil
+		return c.wrote(made, nil)
 	case fault.Is(err, fault.AlreadyExists):
 		return c.whose(ctx)
 	case c.Deferred && (fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound)):

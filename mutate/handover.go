@@ -3,6 +3,8 @@ package mutate
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/snapshot"
 )
@@ -15,13 +17,20 @@ const Heir = "janus"
 // It does so for every item of the Transaction at once; before is the target as it
 // was before the first of them, absent if the Transaction made it. A target that is
 // gone, is another object by now, or bears no manager of the Transaction has nothing
-// to hand over, and its before-image is not asked for.
-func HandOver(ctx context.Context, c Change, before Baseline) error {
+// to hand over, and its before-image is not asked for. As it was seen last, if it was,
+// the target need not be read: the write meets that, or the target is read all the same.
+func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured.Unstructured) error {
 	looked := false
 	for range attempts {
-		live, err := Read(ctx, c)
-		if err != nil || live == nil || !before.Absent() && !sameObject(live, before.UID) {
-			return err
+		live := seen
+		if seen = nil; live == nil {
+			var err error
+			if live, err = Read(ctx, c); err != nil {
+				return err
+			}
+		}
+		if live == nil || !before.Absent() && !sameObject(live, before.UID) {
+			return nil
 		}
 		if !snapshot.Owned(live, c.sibling) {
 			if looked {
@@ -32,6 +41,7 @@ func HandOver(ctx context.Context, c Change, before Baseline) error {
 		}
 		images := snapshot.Images{Live: live, Ours: c.sibling}
 		if !before.Absent() {
+			var err error
 			if images.Before, err = before.Image(ctx); err != nil {
 				return err
 			}

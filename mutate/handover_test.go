@@ -2,18 +2,20 @@ package mutate_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/mutate"
 )
 
-func (i *item) handOver() error { return mutate.HandOver(i.t.Context(), i.change, i.baseline) }
+func (i *item) handOver() error { return mutate.HandOver(i.t.Context(), i.change, i.baseline, nil) }
 
 // handedOver asserts that nobody of the Transaction owns anything any more.
 func (i *item) handedOver() {
@@ -85,6 +87,37 @@ func TestAHandOverMeetsAWriter(t *testing.T) {
 		i.sent("GET PATCH GET PATCH")
 		assert.True(e.t, owns(i.now(), "somebody", ".data.shape"))
 	})
+}
+
+// What the change was answered with is what the hand-over starts from. If somebody has
+// written the target since, or deleted it, it is read after all.
+func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(e *env, i *item)
+		sends     string
+	}{
+		"nothing":  {func(*env, *item) {}, "PATCH"},
+		"a write":  {func(e *env, i *item) { e.merge("somebody", i.object, `{"data":{"shape":"round"}}`) }, "PATCH GET PATCH"},
+		"deletion": {func(e *env, i *item) { e.remove(i.object) }, "PATCH GET GET"},
+		"another":  {func(e *env, i *item) { e.remove(i.object); e.create(settings) }, "PATCH GET"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWrites(t, func(e *env, i *item) {
+				var wrote *unstructured.Unstructured
+				i.change.Wrote = func(obj *unstructured.Unstructured) { wrote = obj }
+				i.done()
+				require.NotNil(t, wrote)
+				assertSame(t, wrote, i.now())
+				c.meanwhile(e, i)
+				i.wire.requests()
+				require.NoError(t, mutate.HandOver(t.Context(), i.change, i.baseline, wrote))
+				i.sent(c.sends)
+				if now := i.now(); now != nil {
+					assert.NotContains(t, strings.Join(managers(now), " "), "janus-")
+				}
+			})
+		})
+	}
 }
 
 func TestAHandOverGoesOnAfterACrashAtAnyRequest(t *testing.T) {

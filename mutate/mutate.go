@@ -84,6 +84,9 @@ type Change struct {
 	// Made, if it is not nil, is told the uid of the object that a Create has made.
 	Made func(types.UID)
 
+	// Wrote, if it is not nil, is told what the target is after the change was made.
+	Wrote func(*unstructured.Unstructured)
+
 	// Fresh is set when no request for the change, or for its compensation where it is
 	// that, that was sent before can have taken effect.
 	Fresh bool

@@ -38,8 +38,7 @@ func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstr
 func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	c.applies = true
 	return c.write(ctx, before, "patch", func(meets Version) error {
-		_, err := c.apply(ctx, meets, false)
-		return err
+		return c.wrote(c.apply(ctx, meets, false))
 	})
 }
 

@@ -27,8 +27,7 @@ func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 
 func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	return c.write(ctx, before, "update", func(meets Version) error {
-		_, err := c.put(ctx, meets, false)
-		return err
+		return c.wrote(c.put(ctx, meets, false))
 	})
 }
 

@@ -88,7 +88,7 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 	ports := adapter.Ports(adapter.Parts{
 		Own:       c.dynamic,
 		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
-		Clients:   target.NewClients(c.config, c.own.CoreV1(), c.user),
+		Clients:   target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{}),
 		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{

@@ -54,14 +54,15 @@ func Ports(p Parts) engine.Ports {
 	}
 	shared := newImages()
 	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
-	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel}
+	written := newWritten()
+	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written}
 	history := &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own)}
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
-		Locks:   &Locks{manager: p.Locks, late: late},
+		Locks:   newLocks(p.Locks, late),
 		Planner: &Planner{
 			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
-			tried: newForecasts(p.Clock), locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
+			tried: newForecasts(p.Clock), written: written, locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
 		},
 		History: history,
 		Changes: changes,

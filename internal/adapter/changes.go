@@ -26,6 +26,7 @@ type Changes struct {
 	images   *images
 	types    *openapi.Types
 	parallel int
+	written  *written
 }
 
 // change makes the change of an item for the strategies.
@@ -57,6 +58,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	change = asked(change, t, i)
 	change.Kin = c.kinOf(t, i, id)
 	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
+	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		}
 		before = c.baseline(t, of.first)
 	}
-	err = mutate.HandOver(ctx, change, before)
+	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
 	if of.made && fault.Is(err, fault.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
 		// and it is created once: the manager of its item may stay.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,6 +21,36 @@ import (
 type Locks struct {
 	manager *lockmgr.Manager
 	late    latecomers
+
+	mu   sync.Mutex
+	kept map[string]time.Time // when the locks of a holder were last kept
+}
+
+func newLocks(manager *lockmgr.Manager, late latecomers) *Locks {
+	return &Locks{manager: manager, late: late, kept: map[string]time.Time{}}
+}
+
+// justKept reports whether the locks of a holder were kept a moment ago: none of them has
+// come near the time at which it is to be renewed since.
+func (l *Locks) justKept(h lockmgr.Holder) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, ok := l.kept[h.Identity]
+	since := l.late.clock.Since(at)
+	return ok && since >= 0 && since < h.TTL/12
+}
+
+func (l *Locks) setKept(h lockmgr.Holder, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept[h.Identity] = at
+}
+
+// unkept has the locks of a holder looked at before they are taken to be held.
+func (l *Locks) unkept(h lockmgr.Holder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, h.Identity)
 }
 
 // taker is the holder as which locks are taken.
@@ -30,6 +62,7 @@ func (l *Locks) taker(t *api.Transaction, lost func()) lockmgr.Holder {
 
 // Acquire takes the locks of all targets.
 func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([]string, error) {
+	l.unkept(holderOf(t))
 	keys, items, err := keysOf(t)
 	if err != nil {
 		return nil, err
@@ -52,6 +85,10 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([
 // Keep renews what needs renewing. While the locks are being taken it renews
 // those that are held.
 func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error {
+	if l.justKept(holderOf(t)) {
+		return nil
+	}
+	began := l.late.clock.Now()
 	keys, items, err := keysOf(t)
 	if err != nil {
 		return err
@@ -74,7 +111,11 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error
 		_, err := l.manager.Acquire(ctx, l.taker(t, lost), keys)
 		return explainLock(err)
 	}
-	return explainLock(l.manager.Keep(ctx, l.taker(t, lost), locks))
+	if err := l.manager.Keep(ctx, l.taker(t, lost), locks); err != nil {
+		return explainLock(err)
+	}
+	l.setKept(holderOf(t), began)
+	return nil
 }
 
 // Release gives back every lock, recorded or not.
@@ -84,6 +125,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 		return err
 	}
 	holder := holderOf(t)
+	l.unkept(holder)
 	holder.Confirm = l.late.unlessOvertaken(t)
 	if err := l.manager.Release(ctx, holder, keys); err != nil {
 		return explainLock(err)
@@ -93,10 +135,16 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 }
 
 // Distrust forgets which locks are held.
-func (l *Locks) Distrust(t *api.Transaction) { l.manager.Distrust(holderOf(t).Identity) }
+func (l *Locks) Distrust(t *api.Transaction) {
+	l.unkept(holderOf(t))
+	l.manager.Distrust(holderOf(t).Identity)
+}
 
 // Forget implements engine.Locks.
-func (l *Locks) Forget(t *api.Transaction) { l.manager.Forget(holderOf(t).Identity) }
+func (l *Locks) Forget(t *api.Transaction) {
+	l.unkept(holderOf(t))
+	l.manager.Forget(holderOf(t).Identity)
+}
 
 // keysOf gives the keys of what is to be locked, and which item each is of. A target that
 // was skipped before anything was locked is not.

@@ -29,6 +29,7 @@ type Planner struct {
 	parallel int
 	late     latecomers
 	tried    *forecasts
+	written  *written
 	locks    *lockmgr.Manager
 	history  *History
 	// imagesLimit is how many bytes the before-images of a Transaction may take.
@@ -179,6 +180,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) error {
 	p.images.forget(t.UID)
 	p.tried.forget(t.UID)
+	p.written.forget(t.UID)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
 	if ref == nil {
 		return p.store.Sweep(ctx, owner, saves(t))

@@ -23,20 +23,59 @@ func (c *trial) judgeDepends(r *run) {
 		switch w.role {
 		case do:
 			for _, j := range on[w.item] {
-				if !r.doneAt(s, j) {
+				if !r.doneAt(s, j) && !r.madeBefore(s, j, w) {
 					c.breach(Order, "%s: %s made %s@%d while item %d, which it depends on, was %s (@%d), ready: %t",
 						r.named(w.item), w.At, w.ref, w.made.Revision, j, s.items[j].state, s.Revision, s.items[j].ready)
 				}
 			}
 		case undo:
 			for k := range on {
-				if slices.Contains(on[k], w.item) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) {
+				if slices.Contains(on[k], w.item) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.takenBackBefore(s, k, w) {
 					c.breach(Order, "%s: %s took %s@%d back while item %d, which depends on it, was %s (@%d)",
 						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
 				}
 			}
 		}
 	}
+}
+
+// madeBefore reports whether a change was in effect before a write, although that was not
+// on record: several are recorded together.
+func (r *run) madeBefore(s *state, i int, w *write) bool {
+	change := &r.Spec.Changes[i]
+	if !s.items[i].in(api.ItemCommitting) || change.ReadyWhen != nil || change.GoneWhen != nil {
+		return false
+	}
+	before, after := r.around(w, i, do)
+	next := r.next(s, i)
+	return before && (next == nil || next.items[i].in(api.ItemCommitted)) || !after && next != nil && next.items[i].in(api.ItemCommitted)
+}
+
+// takenBackBefore reports the same of a compensation.
+func (r *run) takenBackBefore(s *state, i int, w *write) bool {
+	_, after := r.around(w, i, undo)
+	next := r.next(s, i)
+	return s.items[i].in(api.ItemRollingBack) && !after && (next == nil || next.items[i].in(api.ItemRolledBack))
+}
+
+// around reports whether an item has had an effect in a role before and after a write.
+func (r *run) around(w *write, i int, as role) (before, after bool) {
+	for _, own := range r.made(i, as) {
+		before = before || own.made.Revision < w.made.Revision
+		after = after || own.made.Revision > w.made.Revision
+	}
+	return before, after
+}
+
+// next gives the first state after s in which an item is in another one; nil if there is
+// none.
+func (r *run) next(s *state, i int) *state {
+	for _, later := range r.states {
+		if later.Revision > s.Revision && i < len(later.items) && later.items[i].state != s.items[i].state {
+			return later
+		}
+	}
+	return nil
 }
 
 // dependencies gives what each change depends on, by the spec.

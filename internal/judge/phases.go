@@ -82,7 +82,9 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 	for i := range is.items {
 		from, to := api.ItemState(was.items[i].state), api.ItemState(is.items[i].state)
 		settling := was.items[i].unsettled && from == api.ItemUnresolved && to == api.ItemCommitting
-		if from != to && !settling && !slices.Contains(itemMoves[from], to) {
+		// What was about to be changed and is not to be any more: nothing was sent for it.
+		withdrawn := from == api.ItemCommitting && to == api.ItemPrepared && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseRollingBack)
+		if from != to && !settling && !withdrawn && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	authzv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"janus.io/janus/internal/fault"
 )
@@ -22,13 +24,25 @@ import (
 // namespace and name and kept until the ServiceAccount is gone or has been
 // re-created; all of them share the connections of the controller's transport.
 type Clients struct {
-	base *rest.Config
-	core corev1client.CoreV1Interface
-	own  string
+	base  *rest.Config
+	core  corev1client.CoreV1Interface
+	own   string
+	clock clock.PassiveClock
+	trust time.Duration
 
 	mu    sync.Mutex
-	cache map[types.NamespacedName]*Identity
+	cache map[types.NamespacedName]known
 }
+
+// known is an identity, and when its ServiceAccount was last seen.
+type known struct {
+	*Identity
+	seen time.Time
+}
+
+// Trust is for how long janusd takes a ServiceAccount that it has read to exist. One that
+// is deleted stops its Transactions that much later.
+const Trust = 250 * time.Millisecond
 
 // Identity is a ServiceAccount and the clients that act as it.
 type Identity struct {
@@ -47,17 +61,27 @@ type Identity struct {
 // NewClients makes the cache. base is the controller's own configuration and own
 // its user name, which no Transaction may act as.
 func NewClients(base *rest.Config, core corev1client.CoreV1Interface, own string) *Clients {
-	return &Clients{base: base, core: core, own: own, cache: map[types.NamespacedName]*Identity{}}
+	return &Clients{base: base, core: core, own: own, clock: clock.RealClock{}, cache: map[types.NamespacedName]known{}}
 }
 
-// As gives the identity of a ServiceAccount. It reads the ServiceAccount each
-// time: impersonating one that was deleted would succeed wherever a binding still
-// names it.
+// Trusting has a ServiceAccount that was read taken to exist for a while.
+func (c *Clients) Trusting(d time.Duration, by clock.PassiveClock) *Clients {
+	c.trust, c.clock = d, by
+	return c
+}
+
+// As gives the identity of a ServiceAccount. It reads the ServiceAccount, unless that was
+// done a moment ago: impersonating one that was deleted would succeed wherever a binding
+// still names it.
 func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identity, error) {
 	if username(account) == c.own {
 		return nil, fault.New(fault.Terminal, fault.AccessDenied, "act as", "ServiceAccount "+account.String(),
 			"it is the identity of Janus itself").WithHint("name a ServiceAccount that may do just what the Transaction needs")
 	}
+	if id := c.justSeen(account); id != nil {
+		return id, nil
+	}
+	asked := c.clock.Now()
 	found, err := Confirmed(func() (*corev1.ServiceAccount, error) {
 		return c.core.ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
 	})
@@ -73,20 +97,31 @@ func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identi
 	case err != nil:
 		return nil, fault.Wrap(err, "read", "ServiceAccount "+account.String(), false)
 	}
-	return c.cached(account, found.UID)
+	return c.cached(account, found.UID, asked)
 }
 
-func (c *Clients) cached(account types.NamespacedName, uid types.UID) (*Identity, error) {
+func (c *Clients) justSeen(account types.NamespacedName) *Identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, ok := c.cache[account]
+	if ago := c.clock.Since(id.seen); !ok || ago < 0 || ago >= c.trust {
+		return nil
+	}
+	return id.Identity
+}
+
+func (c *Clients) cached(account types.NamespacedName, uid types.UID, seen time.Time) (*Identity, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if id, ok := c.cache[account]; ok && id.UID == uid {
-		return id, nil
+		c.cache[account] = known{id.Identity, seen}
+		return id.Identity, nil
 	}
 	id, err := c.build(account, uid)
 	if err != nil {
 		return nil, err
 	}
-	c.cache[account] = id
+	c.cache[account] = known{id, seen}
 	return id, nil
 }
 

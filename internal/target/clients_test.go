@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/testcluster"
@@ -134,6 +136,36 @@ func TestNobodyActsAsJanusItself(t *testing.T) {
 	assert.Equal(t, fault.AccessDenied, fault.ReasonOf(err))
 	require.ErrorContains(t, err, "it is the identity of Janus itself")
 	assert.Empty(t, clients.cache)
+}
+
+// One that was read is taken to exist for a moment, and no longer.
+func TestAServiceAccountIsTrustedForAMoment(t *testing.T) {
+	clients, kube, account := newClients(t, "janusd")
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	clients.Trusting(Trust, now)
+	uid := makeAccount(t, kube, account)
+	first, err := clients.As(t.Context(), account)
+	require.NoError(t, err)
+	deleteAccount(t, kube, account)
+
+	now.SetTime(now.Now().Add(Trust - time.Millisecond))
+	again, err := clients.As(t.Context(), account)
+	require.NoError(t, err)
+	assert.Same(t, first, again)
+
+	now.SetTime(now.Now().Add(time.Millisecond))
+	_, err = clients.As(t.Context(), account)
+	assert.Equal(t, fault.ServiceAccountGone, fault.ReasonOf(err))
+
+	require.NotEqual(t, uid, makeAccount(t, kube, account))
+	other, err := clients.As(t.Context(), account)
+	require.NoError(t, err)
+	assert.NotEqual(t, uid, other.UID, "what was found to be gone is not trusted")
+
+	now.SetTime(now.Now().Add(-time.Hour))
+	deleteAccount(t, kube, account)
+	_, err = clients.As(t.Context(), account)
+	assert.Equal(t, fault.ServiceAccountGone, fault.ReasonOf(err), "nor is one that was read by a clock which has been turned back")
 }
 
 func TestAServerThatIsAwayIsNoServiceAccountThatIsGone(t *testing.T) {

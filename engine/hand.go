@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// One checkpoint records several intents, and a later one what has come of all of them:
+// a write of the status costs more the larger the Transaction is. In between this process
+// has in hand what is not on record. If it dies, the intents are on record, and whoever
+// goes on looks at their targets.
+
+// DefaultWindow is how many intents may be open at once.
+const DefaultWindow = 100
+
+// Hand is what a process knows of open intents beyond what is on record.
+type Hand struct {
+	// Fresh are the items for whose intents this process has sent nothing yet, and
+	// nobody else has.
+	Fresh map[int]bool
+	// Over are the items whose change is in effect, or that are taken back.
+	Over map[int]bool
+	// Parked are the items of a suspended Transaction whose changes are not in effect.
+	Parked map[int]bool
+	// Due says that it is time to record what is over.
+	Due bool
+}
+
+// grip is the Hand of a process, and what belongs to it. It holds as long as nobody else
+// has written the status.
+type grip struct {
+	fresh, over, parked items
+	// sure are the items whose open intents this process has recorded, with no request
+	// for them that has taken effect or may yet.
+	sure items
+	// made are the uids of the objects that changes have made, by item.
+	made map[int]types.UID
+	// soFar is what saga.soFar gives; nil if it was not asked since something changed.
+	soFar *api.Transaction
+}
+
+func newGrip() *grip {
+	return &grip{fresh: items{}, over: items{}, parked: items{}, sure: items{}, made: map[int]types.UID{}}
+}
+
+// hand is what Decide has to know.
+func (s *saga) hand() Hand {
+	return Hand{
+		Fresh: s.grip.fresh, Over: s.grip.over, Parked: s.grip.parked,
+		Due: s.clock.Since(s.heard) >= s.policy.lateness()/2,
+	}
+}
+
+// isOver notes that the change of item i is in effect, or that it is taken back.
+func (s *saga) isOver(i int) {
+	delete(s.grip.fresh, i)
+	s.grip.over[i], s.grip.soFar = true, nil
+}
+
+// opened notes what a checkpoint has recorded.
+func (g *grip) opened(before, after []api.Item, recorded func(i int)) {
+	for i := range min(len(before), len(after)) {
+		state := after[i].State
+		if state != api.ItemCommitting && state != api.ItemRollingBack {
+			g.drop(i)
+		} else if before[i].State != state {
+			g.drop(i)
+			g.fresh[i], g.sure[i] = true, true
+			recorded(i)
+		}
+	}
+	g.soFar = nil
+}
+
+func (g *grip) drop(i int) {
+	delete(g.fresh, i)
+	delete(g.over, i)
+	delete(g.parked, i)
+	delete(g.sure, i)
+	delete(g.made, i)
+}
+
+// settleHand puts on record what is over.
+func (s *saga) settleHand(status *api.TransactionStatus) error {
+	for i := range s.grip.over {
+		if i >= len(status.Items) {
+			continue // Somebody has edited it.
+		}
+		if err := s.settleItem(&status.Items[i], i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *saga) settleItem(item *api.Item, i int) error {
+	switch item.State {
+	case api.ItemCommitting:
+		item.CreatedUID = s.grip.made[i]
+		if i < len(s.txn.Spec.Changes) && gated(s.txn.Spec.Changes[i]) {
+			item.WaitStartTime = s.now()
+		}
+		return moveItem(item, api.ItemCommitted)
+	case api.ItemRollingBack:
+		undone, _ := s.undone(i)
+		report(item, undone, s.share())
+		return moveItem(item, api.ItemRolledBack)
+	}
+	return nil
+}
+
+// soFar is the Transaction with the Deletes that are over: what becomes of a target may
+// depend on whether its owner has been deleted or made anew.
+func (s *saga) soFar() (*api.Transaction, error) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(s.grip.over)), func(i int) bool { return deletes(s.txn, i) }) {
+		return s.txn, nil
+	}
+	if s.grip.soFar == nil {
+		t := *s.txn
+		t.Status.Items = slices.Clone(t.Status.Items)
+		if err := s.settleHand(&t.Status); err != nil {
+			return nil, err
+		}
+		s.grip.soFar = &t
+	}
+	return s.grip.soFar, nil
+}
+
+// deletes reports whether item i is a Delete, or may be.
+func deletes(t *api.Transaction, i int) bool {
+	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Delete
+}
+
+// writeDown records what is over, and opens what comes next.
+func (s *saga) writeDown(ctx context.Context) error {
+	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
+}
+
+// putDown records what is over, and opens nothing.
+func (s *saga) putDown(ctx context.Context) error {
+	if len(s.grip.over) == 0 {
+		return nil
+	}
+	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
+}
+
+// withdraw takes back the intents of changes for which nothing was sent.
+func (s *saga) withdraw(status *api.TransactionStatus) error {
+	for i := range s.grip.fresh {
+		if i < len(status.Items) && status.Items[i].State == api.ItemCommitting {
+			if err := moveItem(&status.Items[i], api.ItemPrepared); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// wide has the intents of many items open at once.
+func (w *world) wide(most int) *world {
+	w.policy.Window = most
+	w.restart()
+	return w
+}
+
+// What a process has in hand decides what it does next.
+func TestDecideWithSeveralInHand(t *testing.T) {
+	const (
+		prepared, committing, committed = api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
+		rollingBack, rolledBack         = api.ItemRollingBack, api.ItemRolledBack
+	)
+	these := func(is ...int) items { return fresh(is...).Fresh }
+	for name, tt := range map[string]struct {
+		txn  *api.Transaction
+		hand Hand
+		verb Verb
+		item int
+	}{
+		"the first in order":                     {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(0, 1)}, Do, 0},
+		"the next":                               {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(1), Over: these(0)}, Do, 1},
+		"one of which it is not known":           {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(1)}, Resolve, 0},
+		"none is left of the window":             {with(api.PhaseCommitting, committing, committing, prepared), Hand{Over: these(0, 1)}, Record, 0},
+		"none is left at all":                    {with(api.PhaseCommitting, committed, committing), Hand{Over: these(1)}, Record, 0},
+		"it is time":                             {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(1), Over: these(0), Due: true}, Record, 0},
+		"it is time and nothing is over":         {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(0, 1), Due: true}, Do, 0},
+		"everything is over before a cancel":     {cancelled(with(api.PhaseCommitting, committing), api.CancelRollback), Hand{Over: these(0)}, Record, 0},
+		"cancelled":                              {cancelled(with(api.PhaseCommitting, committing, committing), api.CancelRollback), Hand{Fresh: these(1), Over: these(0)}, Turn, 0},
+		"suspended":                              {suspendedSpec(with(api.PhaseCommitting, committing, committing)), Hand{Fresh: these(1), Over: these(0)}, Record, 0},
+		"suspended, with nothing over":           {suspendedSpec(with(api.PhaseCommitting, committed, committing)), Hand{Fresh: these(1)}, Suspend, 0},
+		"suspended, and found not in effect":     {suspendedSpec(with(api.PhaseCommitting, committed, committing)), Hand{Parked: these(1)}, Suspend, 0},
+		"no longer suspended":                    {with(api.PhaseCommitting, committed, committing), Hand{Parked: these(1)}, Resolve, 1},
+		"the last is taken back first":           {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0, 1)}, Undo, 1},
+		"the one before":                         {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0), Over: these(1)}, Undo, 0},
+		"all that were opened":                   {with(api.PhaseRollingBack, committed, rollingBack), Hand{Over: these(1)}, Record, 0},
+		"all":                                    {with(api.PhaseRollingBack, rollingBack, rolledBack), Hand{Over: these(0)}, Record, 0},
+		"it is time while taking back":           {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0), Over: these(1), Due: true}, Record, 0},
+		"stopped while taking back":              {cancelled(with(api.PhaseRollingBack, rollingBack, rollingBack), api.CancelStop), Hand{Fresh: these(0), Over: these(1)}, Record, 0},
+		"stopped, and the rest not yet begun":    {cancelled(with(api.PhaseRollingBack, rollingBack, rolledBack), api.CancelStop), Hand{Fresh: these(0)}, Leave, 0},
+		"stopped, and one of which is not known": {cancelled(with(api.PhaseRollingBack, rollingBack, rolledBack), api.CancelStop), Hand{}, Undo, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Decide(tt.txn, tt.hand, start, testPolicy)
+			assert.Equal(t, tt.verb, got.Verb)
+			assert.Equal(t, tt.item, got.Item)
+		})
+	}
+}
+
+// Which intents one checkpoint opens.
+func TestTheWindow(t *testing.T) {
+	const (
+		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
+	)
+	for name, tt := range map[string]struct {
+		set    func(w *world)
+		states []api.ItemState
+		most   int
+		want   []int
+	}{
+		"all of a list":                       {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1, 2, 3}},
+		"no more than so many":                {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 3, []int{0, 1, 2}},
+		"those that are open count":           {nil, []api.ItemState{committed, committing, committing, prepared}, 3, []int{3}},
+		"up to one without a before-image":    {nil, []api.ItemState{committed, prepared, pending, prepared}, 10, []int{1}},
+		"up to one that is waited for":        {func(w *world) { w.waitsFor("b", "1m") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
+		"none after one that is waited for":   {func(w *world) { w.waitsFor("b", "1m") }, []api.ItemState{committed, committing, prepared, prepared}, 10, nil},
+		"all of a graph, in its order":        {func(w *world) { w.needs("a", "d") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{3, 0, 1, 2}},
+		"of a graph those that need not wait": {func(w *world) { w.needs("b", "a"); w.waitsFor("a", "1m") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 2, 3}},
+		"of a graph as many as may be waited for": {func(w *world) {
+			w.needs("d", "a")
+			w.waitsFor("a", "1m")
+			w.waitsFor("b", "1m")
+			w.stored.Spec.Parallelism = ptr.To(int32(2))
+		}, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "a", "b", "c", "d")
+			if tt.set != nil {
+				tt.set(w)
+			}
+			txn := with(api.PhaseCommitting, tt.states...)
+			txn.Spec = w.stored.Spec
+			assert.Equal(t, tt.want, scheduleOf(txn).window(txn.Spec.Changes, txn.Status.Items, tt.most))
+		})
+	}
+}
+
+// severalInHand are stories of Transactions with up to three open intents.
+var severalInHand = []scenario{
+	{"five changes are made three at a time", []string{"a", "b", "c", "d", "e"}, func(*world) {}, api.PhaseCommitted},
+	{"the fourth of five is refused", []string{"a", "b", "c", "d", "e"}, func(w *world) { w.refuse["do d"] = errRefused }, api.PhaseRolledBack},
+	{"the answer to the second is lost", []string{"a", "b", "c"}, func(w *world) {
+		w.replies["do b"] = []reply{{err: errLost, lost: true}}
+	}, api.PhaseCommitted},
+	{"the server is busy at the second", []string{"a", "b", "c"}, func(w *world) { w.replies["do b"] = []reply{{err: errBusy}} }, api.PhaseCommitted},
+	{"the process ends after the second", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.replies["do b"] = []reply{{err: errLost, lost: true, crash: true}}
+	}, api.PhaseCommitted},
+	{"the process ends and it is cancelled", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.replies["do b"] = []reply{{err: errLost, lost: true, crash: true}}
+		w.after["-- the process ends"] = func() { w.cancel(api.CancelRollback) }
+	}, api.PhaseRolledBack},
+	{"it is suspended after the second", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.after["do b"] = w.suspend
+		w.after["-- looks again in 1m15s"] = w.resume
+	}, api.PhaseCommitted},
+	{"it is suspended after the second, which was the last that a process did", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.replies["do b"] = []reply{{err: errLost, lost: true, crash: true}}
+		w.after["-- the process ends"] = w.suspend
+		w.after["-- looks again in 1m15s"] = w.resume
+	}, api.PhaseCommitted},
+	{"it is stopped after the second was taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"] = errRefused
+		w.after["undo b"] = func() {
+			w.cancel(api.CancelStop)
+			w.clock.Step(600 * time.Millisecond)
+		}
+	}, api.PhaseFailed},
+	{"it is suspended while three are taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"] = errRefused
+		w.after["undo c"] = w.suspend
+		w.after["-- looks again in 1m15s"] = w.resume
+	}, api.PhaseRolledBack},
+	{"the process ends after the second was taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"] = errRefused
+		w.replies["undo b"] = []reply{{err: errLost, lost: true, crash: true}}
+	}, api.PhaseRolledBack},
+	{"somebody has written what the second is to take back", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"], w.refuse["undo b"] = errRefused, errWritten
+	}, api.PhaseFailed},
+	{"the time is over while three are made", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.after["do b"] = func() { w.clock.Step(time.Hour) }
+	}, api.PhaseRolledBack},
+	{"the last change of a window takes long", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.after["do b"] = func() { w.clock.Step(900 * time.Millisecond) }
+	}, api.PhaseCommitted},
+}
+
+func TestTranscriptsWithSeveralInHand(t *testing.T) {
+	for _, s := range severalInHand {
+		t.Run(s.name, func(t *testing.T) {
+			w := newWorld(t, s.items...).wide(3)
+			s.set(w)
+			w.run()
+			require.NoError(t, checkOrder(w.lines), w.transcript())
+			assert.Equal(t, s.ends, phaseOf(w), w.transcript())
+			oracle(t, w)
+			golden(t, "transcripts/"+strings.NewReplacer(" ", "-", ",", "").Replace(s.name)+".txt", []byte(w.transcript()))
+		})
+	}
+}
+
+// A process may end after any call, however many intents are open.
+func TestACrashWithSeveralInHandChangesNothingAboutTheEnd(t *testing.T) {
+	for _, most := range []int{2, 3, 100} {
+		for _, refused := range []string{"", "c", "e"} {
+			t.Run(fmt.Sprintf("%d and %q", most, refused), func(t *testing.T) {
+				for n := 1; ; n++ {
+					w := newWorld(t, "a", "b", "c", "d", "e").wide(most)
+					ends := api.PhaseCommitted
+					if refused != "" {
+						w.refuse["do "+refused], ends = errRefused, api.PhaseRolledBack
+					}
+					w.nth = func(call int, _ string) reply { return reply{crash: call == n} }
+					w.run()
+					require.NoError(t, checkOrder(w.lines), w.transcript())
+					require.Equal(t, ends, phaseOf(w), w.transcript())
+					oracle(t, w)
+					if w.calls < n {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// The price of many changes, and of taking them back, is a few writes of the status.
+func TestTheStatusIsWrittenOnceForManyItems(t *testing.T) {
+	names := make([]string, 40)
+	for i := range names {
+		names[i] = fmt.Sprintf("%c-%c", 'a'+i/26, 'a'+i%26)
+	}
+	checkpoints := func(set func(*world)) int {
+		w := newWorld(t, names...).wide(0)
+		set(w)
+		w.run()
+		return strings.Count(w.transcript(), "checkpoint ")
+	}
+	assert.Equal(t, 5, checkpoints(func(*world) {}), "validated, prepared, begun, in effect, ended")
+	assert.Equal(t, 7, checkpoints(func(w *world) { w.refuse["do "+names[39]] = errRefused }),
+		"validated, prepared, begun, turned, about to be taken back, taken back, ended")
+}
+
+// What takes long is put on record meanwhile: whoever looks sees how far it is.
+func TestProgressIsRecordedWhileChangesTakeLong(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d", "e", "f").wide(0)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		w.after["do "+name] = func() { w.clock.Step(300 * time.Millisecond) }
+	}
+	w.run()
+	var got []string
+	for _, txn := range w.reached {
+		got = append(got, txn.Status.Progress)
+	}
+	assert.Equal(t, []string{"0/6", "0/6", "0/6", "2/6", "4/6", "6/6", "6/6"}, got)
+}
+
+// However many intents a process has left open, one settle time is enough for all.
+func TestAllOpenIntentsAreSettledInOneSettleTime(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d").wide(0)
+	w.nth = func(_ int, who string) reply { return reply{crash: who == "do a"} }
+	w.after["-- the process ends"] = func() { w.nth = nil; w.cancel(api.CancelRollback) }
+	w.run()
+	require.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.Less(t, w.clock.Now().Sub(start), 2*testPolicy.SettleTime, w.transcript())
+}
+
+// A process that is told to end records what it has done.
+func TestAStopRecordsWhatIsOver(t *testing.T) {
+	w := newWorld(t, "a", "b", "c").wide(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.after["do b"] = cancel
+	assert.Equal(t, Result{}, w.engine.Run(ctx, w.stored.DeepCopy()))
+	assert.Equal(t, "checkpoint 4 Committing: a Committed, b Committed, c Committing", w.lines[len(w.lines)-1])
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w))
+	oracle(t, w)
+}
+
+// What an earlier write of the status did not get through is not asked of the targets.
+func TestWhatIsInHandOutlivesAWriteOfSomebodyElse(t *testing.T) {
+	w := newWorld(t, "a", "b", "c").wide(0)
+	w.after["do b"] = func() {
+		w.stored.Labels = map[string]string{"team": "shop"}
+		w.bump()
+	}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w))
+	assert.NotContains(t, w.transcript(), "observe", "nobody else has written the status")
+	assert.Contains(t, w.transcript(), "fails, "+fault.StaleVersion)
+}

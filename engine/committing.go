@@ -111,12 +111,13 @@ func (s *saga) keep(ctx context.Context) error {
 	return s.Locks.Keep(ctx, s.txn, s.doubt)
 }
 
-// do makes a change whose intent this run has just recorded.
-func (s *saga) do(ctx context.Context, i int) error {
+// do makes changes whose intents this process has recorded, side by side if there are
+// several.
+func (s *saga) do(ctx context.Context, these []int) error {
 	if err := s.keep(ctx); err != nil {
-		return s.turnOr(ctx, i, err)
+		return s.turnOr(ctx, these[0], err)
 	}
-	return s.send(ctx, i)
+	return s.send(ctx, these...)
 }
 
 // resolve goes on with an intent that this run found open, or whose outcome it
@@ -174,32 +175,68 @@ func (s *saga) takeOver(ctx context.Context) error {
 	return s.store(ctx, next)
 }
 
-// send makes the change and records that it is in effect. When it is refused and
-// no earlier request for it can still land, it is known not to be in effect;
-// otherwise the refusal proves nothing, and the target tells.
-func (s *saga) send(ctx context.Context, i int) error {
-	in, err := s.intent(i, api.ItemCommitting)
-	if err != nil {
-		return err
+// sent is what has come of a change.
+type sent struct {
+	in   Intent
+	made types.UID
+	err  error
+}
+
+// send makes changes. One that is refused when no earlier request for it can still land
+// is known not to be in effect; otherwise the refusal proves nothing, and the target
+// tells.
+func (s *saga) send(ctx context.Context, these ...int) error {
+	all := make([]sent, len(these))
+	for n, i := range these {
+		in, err := s.intent(i, api.ItemCommitting)
+		if err != nil {
+			return err
+		}
+		in.made = func(object types.UID) { all[n].made = object }
+		all[n].in = in
+		delete(s.grip.fresh, i)
 	}
-	delete(s.grip.fresh, i)
-	in.made = func(object types.UID) { s.grip.made[i] = object }
-	err = s.Changes.Do(ctx, in)
-	switch {
-	case err == nil:
+	together(len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
+	for n := range all {
+		s.sort(&all[n])
+	}
+	return s.answer(ctx, all)
+}
+
+// sort notes what is known of a change that was sent.
+func (s *saga) sort(c *sent) {
+	switch i := c.in.Index(); {
+	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
+		s.grip.made[i] = c.made
 		s.isOver(i)
-		return nil
-	case isJournal(err):
-		return err
-	case definite(err) && s.grip.sure[i]:
-		return s.reject(ctx, i, err)
-	case definite(err):
-		return s.refused(ctx, in, err)
-	case fault.ClassOf(err) == fault.Unknown, fault.Is(err, fault.Terminating):
+	case !isJournal(c.err) && !definite(c.err) && (fault.ClassOf(c.err) == fault.Unknown || fault.Is(c.err, fault.Terminating)):
 		s.unsure(i)
 	}
-	return err
+}
+
+// answer does what follows from what has come of changes: it turns round if one was
+// refused, and gives the first error that may heal otherwise.
+func (s *saga) answer(ctx context.Context, all []sent) error {
+	var pending error
+	var refused []*sent
+	for n := range all {
+		switch err := all[n].err; {
+		case isJournal(err):
+			return err
+		case definite(err):
+			refused = append(refused, &all[n])
+		case err != nil && pending == nil:
+			pending = err
+		}
+	}
+	if len(refused) == 0 {
+		return pending
+	}
+	if first := refused[0]; !s.grip.sure[first.in.Index()] {
+		return s.refused(ctx, first.in, first.err)
+	}
+	return s.reject(ctx, refused)
 }
 
 // refused deals with a refusal that proves nothing: an earlier request for the same
@@ -215,16 +252,22 @@ func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 	return s.turn(ctx, itemCause(s.txn, in.Index(), refusal))
 }
 
-// reject records that the change of item i was refused, and turns round.
-func (s *saga) reject(ctx context.Context, i int, err error) error {
-	cause := itemCause(s.txn, i, err)
+// reject records that changes were refused, and turns round because of the first. Of one
+// that an earlier request may have made it is found out while rolling back.
+func (s *saga) reject(ctx context.Context, refused []*sent) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		item := &status.Items[i]
-		item.Reason, item.Message = cause.Reason, cause.Message
-		if err := moveItem(item, api.ItemRejected); err != nil {
-			return err
+		for _, c := range refused {
+			i := c.in.Index()
+			cause, item := itemCause(s.txn, i, c.err), &status.Items[i]
+			item.Reason, item.Message = cause.Reason, cause.Message
+			if !s.grip.sure[i] {
+				continue
+			}
+			if err := moveItem(item, api.ItemRejected); err != nil {
+				return err
+			}
 		}
-		return s.turnStatus(status, cause)
+		return s.turnStatus(status, itemCause(s.txn, refused[0].in.Index(), refused[0].err))
 	})
 }
 

@@ -48,6 +48,8 @@ type Action struct {
 	Verb Verb
 	// Item is the item that the step is about, for those that are about one.
 	Item int
+	// Items are those that are made side by side, Item first, for Do.
+	Items []int
 	// Cause says why, for Fail and Turn.
 	Cause Cause
 	// At is when to look again, for Await.
@@ -114,10 +116,8 @@ func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action 
 	switch {
 	case status.Phase.Terminal():
 		return decideEnded(t, now, policy)
-	case status.Phase == api.PhaseCommitting && nothingLeft(t):
+	case status.Phase == api.PhaseCommitting && nothingLeft(t, hand):
 		return Action{Verb: Finish}
-	case status.Phase == api.PhaseCommitting && nothingElse(t, hand):
-		return Action{Verb: Record}
 	case status.SuspendTime != nil && !suspended(t):
 		return Action{Verb: Resume}
 	case status.Phase == api.PhaseRollingBack:
@@ -148,7 +148,7 @@ func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action 
 
 func decideCommitting(t *api.Transaction, hand Hand) Action {
 	plan, still := scheduleOf(t), suspended(t)
-	for _, i := range plan.order {
+	for n, i := range plan.order {
 		switch t.Status.Items[i].State {
 		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:
 			continue
@@ -159,7 +159,7 @@ func decideCommitting(t *api.Transaction, hand Hand) Action {
 		case hand.Due && len(hand.Over) > 0:
 			return Action{Verb: Record}
 		case hand.Fresh[i]:
-			return Action{Verb: Do, Item: i}
+			return Action{Verb: Do, Item: i, Items: sideBySide(t, plan, n, hand)}
 		default:
 			return Action{Verb: Resolve, Item: i}
 		}
@@ -179,6 +179,17 @@ func decideCommitting(t *api.Transaction, hand Hand) Action {
 	default:
 		return Action{Verb: Open, Item: i}
 	}
+}
+
+// sideBySide gives the changes to make next, of which the n-th in order is the first.
+func sideBySide(t *api.Transaction, plan schedule, n int, hand Hand) []int {
+	var fresh []int
+	for _, i := range plan.order[n:] {
+		if t.Status.Items[i].State == api.ItemCommitting && hand.Fresh[i] && !hand.Over[i] {
+			fresh = append(fresh, i)
+		}
+	}
+	return plan.beside(t.Status.Items, fresh, hand.Over, plan.width)
 }
 
 // decideRollingBack goes through the items in reverse order.
@@ -286,23 +297,13 @@ func stopWith(t *api.Transaction, cause Cause) Action {
 }
 
 // nothingLeft reports whether every change is made and ready, or skipped.
-func nothingLeft(t *api.Transaction) bool {
+func nothingLeft(t *api.Transaction, hand Hand) bool {
 	for i := range t.Status.Items {
-		if !done(&t.Status.Items[i]) {
+		if !done(&t.Status.Items[i]) && (!hand.Over[i] || i < len(t.Spec.Changes) && gated(t.Spec.Changes[i])) {
 			return false
 		}
 	}
 	return len(t.Status.Items) > 0
-}
-
-// nothingElse reports whether nothing is left once what is over is on record.
-func nothingElse(t *api.Transaction, hand Hand) bool {
-	for i := range t.Status.Items {
-		if !hand.Over[i] && !done(&t.Status.Items[i]) {
-			return false
-		}
-	}
-	return len(hand.Over) > 0
 }
 
 func hasFinalizer(t *api.Transaction) bool {

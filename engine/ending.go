@@ -17,6 +17,9 @@ func (s *saga) finish(ctx context.Context) error {
 	if err != nil || again {
 		return err
 	}
+	if len(s.grip.over) > 0 {
+		return s.putDown(ctx) // The hand-over removes what tells that a change was made.
+	}
 	problems, err := s.handOver(ctx)
 	if err != nil {
 		return err

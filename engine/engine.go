@@ -98,6 +98,7 @@ type saga struct {
 	*Engine
 	txn   *api.Transaction // as the API server last stored it
 	grip  *grip            // what is known beyond that
+	ask   sync.Mutex       // of what changes that are under way ask for
 	heard time.Time        // when the API server last had what this run goes on from, or a little before
 	gone  bool             // the Transaction has been let go
 }
@@ -123,7 +124,7 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 	case Look:
 		return s.look(ctx)
 	case Do:
-		return s.do(ctx, a.Item)
+		return s.do(ctx, a.Items)
 	case Resolve:
 		return s.resolve(ctx, a.Item)
 	case Record:
@@ -212,7 +213,17 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	}
 	in.txn, err = s.soFar()
 	in.fresh = s.grip.sure[i]
-	in.confirm, in.mayCreate = s.confirm, func() error { return s.mayCreate(i) }
+	// Several changes may be under way.
+	in.confirm = func(ctx context.Context, anyway bool) error {
+		s.ask.Lock()
+		defer s.ask.Unlock()
+		return s.confirm(ctx, anyway)
+	}
+	in.mayCreate = func() error {
+		s.ask.Lock()
+		defer s.ask.Unlock()
+		return s.mayCreate(i)
+	}
 	return in, err
 }
 

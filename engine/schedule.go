@@ -53,8 +53,8 @@ func inListOrder(n int) schedule {
 func scheduled(t *api.Transaction) (schedule, error) {
 	changes := t.Spec.Changes
 	listed := inListOrder(len(changes))
-	if !inBranches(changes) {
-		return listed, nil
+	if !InBranches(&t.Spec) {
+		return listed, listOnly(t)
 	}
 	needs, err := needsOf(t)
 	if err != nil {
@@ -73,14 +73,23 @@ func scheduled(t *api.Transaction) (schedule, error) {
 	return schedule{order: walk.order, needs: needs, width: width}, nil
 }
 
-// inBranches reports whether dependsOn gives the order, and not the list.
-func inBranches(changes []api.Change) bool {
-	for i := range changes {
-		if len(changes[i].DependsOn) > 0 {
-			return true
+// InBranches reports whether dependsOn gives the order, and not the list.
+func InBranches(spec *api.TransactionSpec) bool {
+	if spec.Order != "" {
+		return spec.Order == api.OrderGraph
+	}
+	return slices.ContainsFunc(spec.Changes, func(c api.Change) bool { return len(c.DependsOn) > 0 })
+}
+
+// listOnly refuses dependsOn where the list is to be the order.
+func listOnly(t *api.Transaction) error {
+	for i, change := range t.Spec.Changes {
+		if len(change.DependsOn) > 0 {
+			return fault.New(fault.Terminal, fault.Invalid, "order", "change "+ChangeName(i, change),
+				"it has dependsOn, and spec.order is List").WithHint("leave one of them out, or set spec.order to Graph")
 		}
 	}
-	return false
+	return nil
 }
 
 // needsOf lists for each change what must be done before it: what it depends on, the
@@ -215,6 +224,24 @@ func (s schedule) next(items []api.Item) int {
 		}
 	}
 	return -1
+}
+
+// beside lists those of the given items, which come after one another in the order, that
+// need not wait for any that is not done or over, up to so many.
+func (s schedule) beside(items []api.Item, candidates []int, over map[int]bool, most int) []int {
+	if s.needs == nil {
+		return candidates[:min(len(candidates), 1)]
+	}
+	var out []int
+	for _, i := range candidates {
+		if len(out) == most {
+			break
+		}
+		if !slices.ContainsFunc(s.needs[i], func(j int) bool { return !over[j] && !done(&items[j]) }) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // window lists the changes to open next, so that no more than so many intents are open:

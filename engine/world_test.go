@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -158,7 +159,8 @@ func (w *world) run() {
 func (w *world) once() (result Result, crash bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			if _, ok := p.(crashed); !ok {
+			// Beside others it comes with the stack.
+			if text, _ := p.(string); p != (crashed{}) && !strings.HasPrefix(text, fmt.Sprintln(crashed{})) {
 				panic(p)
 			}
 			crash = true

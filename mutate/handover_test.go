@@ -120,6 +120,30 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 	}
 }
 
+// To take back what was just written, the target need not be read either.
+func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(e *env, i *item)
+		sends     string
+	}{
+		"nothing": {func(*env, *item) {}, "PATCH PATCH"},
+		"a write": {func(e *env, i *item) { e.merge("somebody", i.object, `{"data":{"shape":"round"}}`) }, "PATCH GET PATCH PATCH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWrites(t, func(e *env, i *item) {
+				i.change.Wrote = func(obj *unstructured.Unstructured) { i.change.Seen = obj }
+				i.done()
+				c.meanwhile(e, i)
+				i.wire.requests()
+				require.NoError(t, i.undo())
+				i.sent(c.sends)
+				assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
+				assert.NotContains(t, strings.Join(managers(i.now()), " "), "janus-")
+			})
+		})
+	}
+}
+
 func TestAHandOverGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	forWrites(t, func(_ *env, i *item) {
 		i.done()

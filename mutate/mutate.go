@@ -84,6 +84,10 @@ type Change struct {
 	// Made, if it is not nil, is told the uid of the object that a Create has made.
 	Made func(types.UID)
 
+	// Seen is what the target was when it was last written, if that is known: to take an
+	// Update or a Patch back, it need not be read then.
+	Seen *unstructured.Unstructured
+
 	// Wrote, if it is not nil, is told what the target is after the change was made.
 	Wrote func(*unstructured.Unstructured)
 

@@ -63,9 +63,10 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 	}
 	var overwritten []fault.Field
 	var restored *snapshot.Restoration // what this call has restored the values of
-	looked := false
+	looked, seen := false, c.Seen
 	for range attempts {
-		undone, wrote, err := c.restoreOnce(ctx, record, &restored)
+		undone, wrote, err := c.restoreOnce(ctx, record, seen, &restored)
+		seen = nil
 		overwritten = joined(overwritten, undone.Overwritten)
 		undone.Overwritten = overwritten
 		switch {
@@ -92,13 +93,15 @@ func joined(list, more []fault.Field) []fault.Field {
 	return list
 }
 
-// restoreOnce looks and restores once. It tells whether it has written anything. Values
-// that were restored before are not restored again: what has become of them since is
-// somebody else's.
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, restored **snapshot.Restoration) (undone Undone, wrote bool, err error) {
-	live, err := Read(ctx, c)
-	if err != nil {
-		return Undone{}, false, err
+// restoreOnce looks and restores once, from what was seen if it was. It tells whether it
+// has written anything. Values that were restored before are not restored again: what has
+// become of them since is somebody else's.
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, restored **snapshot.Restoration) (undone Undone, wrote bool, err error) {
+	live := seen
+	if live == nil {
+		if live, err = Read(ctx, c); err != nil {
+			return Undone{}, false, err
+		}
 	}
 	if !c.sameOrRecreated(live, record) {
 		return Undone{}, false, c.cannotRestore(live, record)

@@ -11,7 +11,7 @@ import (
 
 // ownedThing is a thing with managers that own fields at its top level, each written as
 // "manager: field field".
-func ownedThing(t *testing.T, content string, owners ...string) *unstructured.Unstructured {
+func ownedThing(t testing.TB, content string, owners ...string) *unstructured.Unstructured {
 	t.Helper()
 	out := thingOf(t, content)
 	var list []metav1.ManagedFieldsEntry

@@ -36,7 +36,8 @@ type Item struct {
 	// state is where the item is; prepared, committed and rolledBack follow from
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in
-	// effect. Rejected: its change was refused and is not in effect. RollingBack:
+	// effect. Rejected: its change was refused, or may have been sent, and is not in
+	// effect. RollingBack:
 	// its compensation may have been sent. RolledBack: its change has been taken
 	// back. Unresolved: it could not be taken back; message says why. Skipped: it is
 	// not made; reason and message say why.

@@ -38,6 +38,7 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="(has(self.dryRun) && self.dryRun) == (has(oldSelf.dryRun) && oldSelf.dryRun)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.order) == has(oldSelf.order)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.parallelism) == has(oldSelf.parallelism)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.retryLimit) == has(oldSelf.retryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changesPerMinute) == has(oldSelf.changesPerMinute)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
@@ -185,9 +186,20 @@ type TransactionSpec struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// parallelism is how many changes may be under way at once if changes have
-	// dependsOn: made, and not yet ready in the sense of readyWhen and goneWhen.
-	// Requests are sent one after the other. The default is 10.
+	// order says what a change comes after. List: after the one before it in the
+	// list. Graph: after those that it names in dependsOn, after earlier changes of the
+	// same object, and after the creation of its Namespace or
+	// CustomResourceDefinition; changes that need not wait for each other are made
+	// side by side, and are taken back one after the other. The default is Graph if
+	// any change has dependsOn, else List.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	Order OrderPolicy `json:"order,omitempty"`
+
+	// parallelism is how many changes may be under way at once where the order is a
+	// Graph: sent and not answered, or made and not yet ready in the sense of readyWhen
+	// and goneWhen. The default is 10.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -268,6 +280,18 @@ const (
 	CancelRollback CancelPolicy = "Rollback"
 	// CancelStop leaves them.
 	CancelStop CancelPolicy = "Stop"
+)
+
+// OrderPolicy says what a change comes after.
+//
+// +kubebuilder:validation:Enum=List;Graph
+type OrderPolicy string
+
+const (
+	// OrderList has each change come after the one before it in the list.
+	OrderList OrderPolicy = "List"
+	// OrderGraph has each change come after what it depends on.
+	OrderGraph OrderPolicy = "Graph"
 )
 
 // ConflictPolicy says what a rollback does with fields that others have written.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,11 +27,12 @@ type options struct {
 	sizes, many    sizes
 	rounds, stored int
 	idle           time.Duration
+	plot           string // the file to which a plot is written, if it is not empty
 }
 
 var (
 	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}}
-	results  = flag.String("results", "", "measure, and write the tables to this file; without it a small run is made")
+	results  = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
 )
 
 func init() {
@@ -71,6 +73,7 @@ func TestWhatATransactionCosts(t *testing.T) {
 	tables := io.Writer(&out)
 	if *results != "" {
 		o = measured
+		o.plot = strings.TrimSuffix(*results, filepath.Ext(*results)) + ".svg"
 		tables = io.MultiWriter(&out, os.Stderr)
 	}
 	s := newStage(t, o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -15,13 +16,14 @@ const (
 	bare     = "bare client"
 	together = "bare, 8 at once"
 	commits  = "commit"
+	graphs   = "commit, Graph"
 	backs    = "rollback"
 	kubectl  = "kubectl apply"
 )
 
 // oneByOne lets everybody change the same number of ConfigMaps, in turn.
 func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
-	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, commits, backs}}
+	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, commits, graphs, backs}}
 	costs := table{title: "What janusd does for one commit", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
 	var last requests
 	if err := s.warmUp(ctx); err != nil {
@@ -52,6 +54,11 @@ func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 	}
 	t.write(out)
 	costs.write(out)
+	if s.plot != "" {
+		if err := os.WriteFile(s.plot, []byte(t.plot()), 0o600); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintf(out, "\nThe requests of the last: %s.\n", last)
 	return err
 }
@@ -97,6 +104,10 @@ func (s *stage) contest(namespace string, n, round int) map[string]func(context.
 		},
 		commits: func(ctx context.Context) error {
 			return s.transact(ctx, namespace, api.PhaseCommitted, manifest(namespace, name(commits), 0, n, value(commits), ""))
+		},
+		graphs: func(ctx context.Context) error {
+			text := manifest(namespace, name("graph"), 0, n, value("graph"), "")
+			return s.transact(ctx, namespace, api.PhaseCommitted, strings.Replace(text, "  changes:\n", "  order: Graph\n  changes:\n", 1))
 		},
 		backs: func(ctx context.Context) error {
 			return s.transact(ctx, namespace, api.PhaseRolledBack, manifest(namespace, name(backs), 0, n, value(backs), refused))

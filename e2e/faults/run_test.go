@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/judge"
@@ -145,12 +146,13 @@ func (w *world) do(of workload, p plan) (out result) {
 func (r *run) start() {
 	p := r.line.Process()
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
-	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(len(r.txns))}
+	// An intent is written off only when whoever was replaced has noticed it.
+	policy := janustest.FastPolicy
+	policy.SettleTime = engine.DefaultLateness + 300*time.Millisecond
 	if r.Slow {
-		policy := janustest.FastPolicy
 		policy.SettleTime = 3 * time.Second
-		options = append(options, janustest.WithPolicy(policy))
 	}
+	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(len(r.txns)), janustest.WithPolicy(policy)}
 	if !r.Discovery {
 		options = append(options, janustest.WithSchemas(r.schemas))
 	}

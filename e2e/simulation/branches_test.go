@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 )
 
 // branch gives some of the Transactions of a scenario an order of their own, and their
@@ -50,6 +51,9 @@ func depend(random *rand.Rand, spec *api.TransactionSpec) {
 				spec.Changes[i].DependsOn = append(spec.Changes[i].DependsOn, spec.Changes[j].Name)
 			}
 		}
+	}
+	if !engine.InBranches(spec) {
+		spec.Order = api.OrderGraph
 	}
 }
 

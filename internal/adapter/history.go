@@ -3,9 +3,12 @@ package adapter
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -21,10 +24,58 @@ type History struct {
 	revisions *revision.Store
 	store     *snapshot.Store
 	journal   *Journal
+	clock     clock.PassiveClock
+
+	mu    sync.Mutex
+	given map[string]number // by namespace
 }
 
-// Number looks for the highest number in use. That another Transaction takes the one
-// that follows at the same time shows when the revision is made.
+// number is the last one that this process has given in a namespace, and when.
+type number struct {
+	last int64
+	when time.Time
+}
+
+// givenLife is for how long the number that was given last is gone on from. It is no more
+// than a help for Transactions that commit at the same time: a number that is taken by
+// another process is found to be so.
+const givenLife = time.Minute
+
+// next gives the number after the one that was given last, if that is known.
+func (h *History) next(namespace string) (int64, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last := h.last(namespace); last > 0 {
+		return h.give(namespace, last), true
+	}
+	return 0, false
+}
+
+// above gives a number above one that is in use.
+func (h *History) above(namespace string, used int64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.give(namespace, max(used, h.last(namespace)))
+}
+
+// last is the number that was given last, zero if that is not known any more. It needs
+// the mutex.
+func (h *History) last(namespace string) int64 {
+	given := h.given[namespace]
+	if ago := h.clock.Since(given.when); ago < 0 || ago > givenLife {
+		return 0
+	}
+	return given.last
+}
+
+// give needs the mutex.
+func (h *History) give(namespace string, last int64) int64 {
+	h.given[namespace] = number{last + 1, h.clock.Now()}
+	return last + 1
+}
+
+// Number gives the number after the highest in use. That another process takes it at the
+// same time shows when the revision is made.
 func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
 	what, err := h.revisionOf(t)
 	if err != nil {
@@ -34,6 +85,11 @@ func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (
 	if err != nil {
 		return 0, "", err
 	}
+	if floor == 0 {
+		if n, ok := h.next(t.Namespace); ok {
+			return n, digest, nil
+		}
+	}
 	known, err := h.revisions.List(ctx, t.Namespace)
 	if err != nil {
 		return 0, "", err
@@ -41,7 +97,7 @@ func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (
 	if len(known) > 0 {
 		floor = max(floor, known[len(known)-1].Number)
 	}
-	return floor + 1, digest, nil
+	return h.above(t.Namespace, floor), digest, nil
 }
 
 // Keep makes the revision.

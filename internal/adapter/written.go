@@ -14,7 +14,7 @@ import (
 const maxWritten = 32 << 20
 
 // written keeps the targets as the API server answered the writes of changes, so that
-// they need not be read for the hand-over. A write that relies on one says which version
+// they need not be read for the hand-over, or to be taken back. A write that relies on one says which version
 // it must meet.
 type written struct {
 	mu   sync.Mutex
@@ -49,6 +49,18 @@ func (w *written) get(txn types.UID, key target.Key) *unstructured.Unstructured 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.by[txn][key]
+}
+
+// take gives it, and drops it.
+func (w *written) take(txn types.UID, key target.Key) *unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	obj := w.by[txn][key]
+	if obj != nil {
+		w.size -= sizeOf(obj.Object)
+		delete(w.by[txn], key)
+	}
+	return obj
 }
 
 // forget drops the targets of a Transaction.

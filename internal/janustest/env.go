@@ -135,6 +135,7 @@ type settings struct {
 	schemas *Schemas
 	keep    controller.Retention
 	images  int64
+	trust   time.Duration
 }
 
 // WithImagesLimit sets how many bytes the before-images of a Transaction may take.
@@ -246,7 +247,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 	ports := adapter.Ports(adapter.Parts{
 		Own:       own,
 		Resolver:  s.schemas.resolver,
-		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd"),
+		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd").Trusting(s.trust, s.clock),
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{

@@ -1,6 +1,8 @@
 package janustest
 
 import (
+	"time"
+
 	"go.uber.org/zap"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
@@ -30,6 +32,10 @@ func Launch(config *rest.Config, namespace string, log *zap.Logger, options ...O
 
 // WithWorkers sets how many Transactions are run at once.
 func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
+
+// WithTrust makes Janus take a ServiceAccount that it has read to exist for so long. In
+// tests it is read before each use otherwise.
+func WithTrust(d time.Duration) Option { return func(s *settings) { s.trust = d } }
 
 // Schemas is what a Janus has read about the kinds that the cluster serves. Several
 // may share it, where what is read is not what is tested.

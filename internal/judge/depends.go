@@ -80,14 +80,13 @@ func (r *run) next(s *state, i int) *state {
 
 // dependencies gives what each change depends on, by the spec.
 func (r *run) dependencies() [][]int {
-	byName, branches := map[string]int{}, false
+	byName, branches := map[string]int{}, r.branches()
 	for i, change := range r.Spec.Changes {
 		name := change.Name
 		if name == "" {
 			name = strconv.Itoa(i)
 		}
 		byName[name] = i
-		branches = branches || len(change.DependsOn) > 0
 	}
 	out := make([][]int, len(r.Spec.Changes))
 	for i, change := range r.Spec.Changes {
@@ -101,12 +100,20 @@ func (r *run) dependencies() [][]int {
 	return out
 }
 
+// branches reports whether the list is not the order.
+func (r *run) branches() bool {
+	if r.Spec.Order != "" {
+		return r.Spec.Order == api.OrderGraph
+	}
+	return slices.ContainsFunc(r.Spec.Changes, func(c api.Change) bool { return len(c.DependsOn) > 0 })
+}
+
 // doneAt reports whether a change was done in a state. Where the list is the order, one
 // that is skipped is no reason not to go on.
 func (r *run) doneAt(s *state, i int) bool {
 	item, change := &s.items[i], &r.Spec.Changes[i]
 	if item.in(api.ItemSkipped) {
-		return !slices.ContainsFunc(r.Spec.Changes, func(c api.Change) bool { return len(c.DependsOn) > 0 })
+		return !r.branches()
 	}
 	return item.in(api.ItemCommitted) && (item.ready || change.ReadyWhen == nil && change.GoneWhen == nil)
 }

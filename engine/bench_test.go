@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// many is a Transaction of n changes half-way, with a hundred open intents of which half are
+// over.
+func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, Hand) {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint("change-", i)
+	}
+	t := transaction(names...)
+	for i := range t.Spec.Changes {
+		t.Spec.Changes[i].Target.Name = names[i]
+	}
+	spec(&t.Spec)
+	t.Finalizers = []string{api.Finalizer}
+	t.Status = api.TransactionStatus{Phase: api.PhaseCommitting, ObservedGeneration: 1}
+	hand := Hand{Fresh: items{}, Over: items{}}
+	for i, c := range t.Spec.Changes {
+		item := api.Item{Name: c.Name, Target: c.Target, Before: &api.BeforeImage{Key: c.Name, Digest: "d", UID: "u", ResourceVersion: "1"}}
+		state := api.ItemPrepared
+		switch {
+		case i < n/2:
+			state = api.ItemCommitted
+		case i < n/2+50:
+			state, hand.Over[i] = api.ItemCommitting, true
+		case i < n/2+100:
+			state, hand.Fresh[i] = api.ItemCommitting, true
+		}
+		SetItemState(&item, state)
+		t.Status.Items = append(t.Status.Items, item)
+	}
+	return t, hand
+}
+
+var orders = map[string]func(*api.TransactionSpec){
+	"list":  func(*api.TransactionSpec) {},
+	"graph": func(s *api.TransactionSpec) { s.Order = api.OrderGraph },
+}
+
+// What one step of a Transaction is decided by.
+func BenchmarkDecide(b *testing.B) {
+	for order, spec := range orders {
+		for _, n := range []int{200, 1000} {
+			b.Run(fmt.Sprintf("%s of %d", order, n), func(b *testing.B) {
+				t, hand := many(n, spec)
+				b.ReportAllocs()
+				for b.Loop() {
+					if a := Decide(t, hand, start, DefaultPolicy); a.Verb != Do {
+						b.Fatal(a)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What a checkpoint costs before it is sent.
+func BenchmarkSettle(b *testing.B) {
+	t, hand := many(1000, orders["list"])
+	b.ReportAllocs()
+	for b.Loop() {
+		next := t.DeepCopy()
+		for i := range hand.Over {
+			if err := moveItem(&next.Status.Items[i], api.ItemCommitted); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, i := range scheduleOf(next).window(next.Spec.Changes, next.Status.Items, DefaultWindow) {
+			if err := moveItem(&next.Status.Items[i], api.ItemCommitting); err != nil {
+				b.Fatal(err)
+			}
+		}
+		summarize(next, start)
+	}
+}

@@ -15,8 +15,7 @@ import (
 
 // TestRequestsOfATransactionOfNPatches pins what a Transaction costs the API
 // server: 4N+10 writes that last (a lock, the patch, the hand-over of the fields and the
-// release for each change), N dry runs, and what is read. From 100 changes to the next
-// hundred there is a checkpoint more.
+// release for each change), N dry runs, and what is read.
 func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 	for _, n := range []int{1, 10, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

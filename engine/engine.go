@@ -100,11 +100,14 @@ type saga struct {
 	grip  *grip            // what is known beyond that
 	ask   sync.Mutex       // of what changes that are under way ask for
 	heard time.Time        // when the API server last had what this run goes on from, or a little before
+	wrote time.Time        // when this run last wrote the status, or began
+	took  time.Duration    // how long it took to write it
 	gone  bool             // the Transaction has been let go
 }
 
 func (e *Engine) saga(t *api.Transaction) *saga {
-	return &saga{Engine: e, txn: t, grip: newGrip(), heard: e.clock.Now()}
+	now := e.clock.Now()
+	return &saga{Engine: e, txn: t, grip: newGrip(), heard: now, wrote: now}
 }
 
 func (s *saga) perform(ctx context.Context, a Action) error {
@@ -190,19 +193,28 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	if err != nil {
 		return &journalError{err}
 	}
-	s.heard = sent
+	s.heard, s.wrote = sent, s.clock.Now()
+	s.took = s.wrote.Sub(sent)
 	s.acknowledged(stored)
 	return nil
 }
 
-// confirm makes sure that no other process has gone on from what this run knows: it
-// writes the Transaction as it is, which is refused if it is not. That is done only if
-// this run may be late, or anyway.
+// confirm makes sure that no other process has gone on from what this run knows. If this
+// run may be late it looks at the Transaction. To be sure anyway it writes it as it is,
+// which is refused if it is not, and stops whoever else goes on from the same.
 func (s *saga) confirm(ctx context.Context, anyway bool) error {
-	if !anyway && s.clock.Since(s.heard) < s.policy.lateness() {
+	if anyway {
+		return s.takeOver(ctx)
+	}
+	asked := s.clock.Now()
+	if asked.Sub(s.heard) < s.policy.lateness() {
 		return nil
 	}
-	return s.takeOver(ctx)
+	if err := s.Journal.Unwritten(ctx, s.txn); err != nil {
+		return &journalError{err}
+	}
+	s.heard = asked
+	return nil
 }
 
 // intent gives the Intent of an item from what this run goes on from.

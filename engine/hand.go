@@ -15,8 +15,8 @@ import (
 // has in hand what is not on record. If it dies, the intents are on record, and whoever
 // goes on looks at their targets.
 
-// DefaultWindow is how many intents may be open at once.
-const DefaultWindow = 100
+// DefaultWindow is how many intents may be open at once: those of the largest Transaction.
+const DefaultWindow = 1000
 
 // Hand is what a process knows of open intents beyond what is on record.
 type Hand struct {
@@ -52,9 +52,13 @@ func newGrip() *grip {
 func (s *saga) hand() Hand {
 	return Hand{
 		Fresh: s.grip.fresh, Over: s.grip.over, Parked: s.grip.parked,
-		Due: s.clock.Since(s.heard) >= s.policy.lateness()/2,
+		Due: s.clock.Since(s.wrote) >= max(s.policy.lateness()/2, writeShare*s.took),
 	}
 }
+
+// writeShare is how many times as long as it takes to write the status is worked before
+// it is written again, so that of a large Transaction not most of the time goes into it.
+const writeShare = 10
 
 // isOver notes that the change of item i is in effect, or that it is taken back.
 func (s *saga) isOver(i int) {

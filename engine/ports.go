@@ -17,6 +17,9 @@ import (
 type Journal interface {
 	// Checkpoint writes the status of t, if t is still what the API server has.
 	Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
+	// Unwritten looks whether t still is what the API server has, and fails if not. It
+	// costs less than to write it.
+	Unwritten(ctx context.Context, t *api.Transaction) error
 	// AddFinalizer and RemoveFinalizer change metadata.finalizers and nothing
 	// else. Removing it from a Transaction that is gone is no error.
 	AddFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error)

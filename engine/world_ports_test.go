@@ -41,6 +41,12 @@ func (j journal) current(t *api.Transaction) error {
 	return nil
 }
 
+func (j journal) Unwritten(_ context.Context, t *api.Transaction) error {
+	return j.call("look at the Transaction", func() (string, error) {
+		return "look at the Transaction", j.current(t)
+	})
+}
+
 func (j journal) AddFinalizer(_ context.Context, t *api.Transaction) (out *api.Transaction, err error) {
 	return out, j.call("add the finalizer", func() (string, error) {
 		if err := j.current(t); err != nil {

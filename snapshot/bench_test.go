@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// fields is an object with n fields f0, f1 and so on, of which the first few have another
+// shaped is an object with n fields f0, f1 and so on, of which the first few have another
 // value, and the names of all.
-func fields(n, changed int) (content string, names []string) {
+func shaped(n, changed int) (content string, names []string) {
 	var b strings.Builder
 	for i := range n {
 		value := "old"
@@ -26,8 +26,8 @@ func fields(n, changed int) (content string, names []string) {
 func changedThing(b *testing.B, n int) Images {
 	b.Helper()
 	const item = "janus-0123abcd-0"
-	was, names := fields(n, 0)
-	is, _ := fields(n, 3)
+	was, names := shaped(n, 0)
+	is, _ := shaped(n, 3)
 	return Images{
 		Before: ownedThing(b, was, "kubectl: "+strings.Join(names, " ")),
 		After:  thingOf(b, is),

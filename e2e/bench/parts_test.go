@@ -110,7 +110,7 @@ func (s *stage) contest(namespace string, n, round int) map[string]func(context.
 			return s.transact(ctx, namespace, api.PhaseCommitted, strings.Replace(text, "  changes:\n", "  order: Graph\n  changes:\n", 1))
 		},
 		backs: func(ctx context.Context) error {
-			return s.transact(ctx, namespace, api.PhaseRolledBack, manifest(namespace, name(backs), 0, n, value(backs), refused))
+			return s.transact(ctx, namespace, api.PhaseRolledBack, manifest(namespace, name(backs), 0, max(n-1, 1), value(backs), refused))
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,10 @@ type question struct {
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time.
 func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]engine.Problem, error) {
-	answers := map[question]bool{}
+	answers, err := askAll(ctx, t, items, id)
+	if err != nil {
+		return nil, err
+	}
 	problems, err := denials(ctx, t, items, id, answers)
 	if err != nil || len(problems) == 0 {
 		return nil, err
@@ -35,6 +39,42 @@ func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Iden
 	}
 	maps.DeleteFunc(answers, func(_ question, yes bool) bool { return !yes })
 	return denials(ctx, t, items, id, answers)
+}
+
+// askAll asks, side by side, what is asked of all objects of a kind in a namespace.
+func askAll(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) (map[question]bool, error) {
+	answers := map[question]bool{}
+	var questions []question
+	for _, i := range items {
+		ref, err := refOf(t.Status.Items[i])
+		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
+		if err != nil || !ok {
+			continue // That is found out by who goes through them.
+		}
+		change, compensation := strategy.Verbs()
+		for _, verb := range append(change, compensation...) {
+			if q := questionAbout(ref, verb); !!slices.Contains(questions, q) {
+				questions = append(questions, q)
+			}
+		}
+	}
+	allowed, errs := make([]bool, len(questions)), make([]error, len(questions))
+	sideBySide(askers, len(questions), func(n int) { allowed[n], errs[n] = ask(ctx, id, questions[n]) })
+	for n, q := range questions {
+		answers[q] = allowed[n]
+	}
+	if found := notNil(errs); len(found) > 0 {
+		return nil, found[0]
+	}
+	return answers, nil
+}
+
+// askers is how many questions are asked at once.
+const askers = 8
+
+// questionAbout is the question about all objects of a kind in a namespace.
+func questionAbout(ref target.Ref, verb string) question {
+	return question{verb: verb, group: ref.GVR.Group, version: ref.GVR.Version, resource: ref.GVR.Resource, namespace: ref.Namespace}
 }
 
 // denials asks whether the ServiceAccount may do everything that the items need:
@@ -76,7 +116,7 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 }
 
 func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb string, answers map[question]bool) (bool, error) {
-	q := question{verb: verb, group: ref.GVR.Group, version: ref.GVR.Version, resource: ref.GVR.Resource, namespace: ref.Namespace}
+	q := questionAbout(ref, verb)
 	for _, name := range []string{"", ref.Name} {
 		q.name = name
 		answer, known := answers[q]

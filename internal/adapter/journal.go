@@ -59,6 +59,18 @@ func (j *Journal) Checkpoint(ctx context.Context, t *api.Transaction) (*api.Tran
 	return FromUnstructured(obj)
 }
 
+// Unwritten reads the Transaction.
+func (j *Journal) Unwritten(ctx context.Context, t *api.Transaction) error {
+	now, err := j.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+	if err != nil {
+		return err
+	}
+	if now == nil || now.UID != t.UID || now.ResourceVersion != t.ResourceVersion {
+		return overtaken(t)
+	}
+	return nil
+}
+
 // Manager is the field manager of the controller's own writes.
 const Manager = "janusd"
 

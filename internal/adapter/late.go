@@ -40,12 +40,8 @@ func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway b
 		if !anyway && asked.Sub(heard) < l.lateness {
 			return nil
 		}
-		now, err := l.journal.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
-		if err != nil {
+		if err := l.journal.Unwritten(ctx, t); err != nil {
 			return err
-		}
-		if now == nil || now.UID != t.UID || now.ResourceVersion != t.ResourceVersion {
-			return overtaken(t)
 		}
 		heard = asked
 		return nil

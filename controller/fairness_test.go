@@ -54,13 +54,17 @@ func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
 	const many = 60
 	busy, quiet := janustest.New(t), janustest.New(t)
 	var dos, othersDo atomic.Int32
-	begun := make(chan struct{})
+	begun, submitted := make(chan struct{}), make(chan struct{})
 	r := newRig(t, busy, parts{turn: time.Millisecond, watch: []string{quiet.Namespace}, do: func(_ context.Context, in engine.Intent) error {
 		switch {
 		case in.Transaction().Namespace == quiet.Namespace:
 			othersDo.Store(dos.Load())
 		case dos.Add(1) == many/3:
 			close(begun)
+			<-submitted
+			time.Sleep(200 * time.Millisecond) // The watch tells of it meanwhile.
+		case dos.Load() > many/3:
+			time.Sleep(10 * time.Millisecond) // One in each turn.
 		}
 		return nil
 	}})
@@ -74,6 +78,7 @@ func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
 	<-begun
 	assert.Equal(t, 1, r.readsOf("long"), "nobody waited")
 	quiet.Submit("short", three)
+	close(submitted)
 	assert.Equal(t, api.PhaseCommitted, quiet.Ended("short").Status.Phase)
 	assert.Equal(t, api.PhaseCommitted, busy.Ended("long").Status.Phase)
 

@@ -67,6 +67,7 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"a Delete that orphans":                 transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Orphan", "propagationPolicy"), inChange(true, "acceptLoss")),
 		"1000 changes with the longest names":   transaction(changes(1000)),
 		"a name that is another one's position": transaction(changes(2), inChange("0", "name")),
+		"changes that do not":                   transaction(changes(2), set("Graph", "order")),
 		"changes that depend on each other":     transaction(changes(2), inChange([]any{name(1)}, "dependsOn"), set(int64(1000), "parallelism")),
 		"a change with all its conditions": transaction(
 			inChange("object != null", "when"), inChange(map[string]any{"status": "Ready", "timeout": "168h"}, "readyWhen"),
@@ -306,6 +307,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"a field more deep in content":     {"changes", inChange("round", "content", "data", "shape")},
 		"a field less deep in content":     {"changes", dropInChange("content", "metadata", "labels", "tier")},
 		"the type of a value in content":   {"changes", inChange(int64(1), "content", "data", "colour")},
+		"another order":                    {"order", set("List", "order")},
 		"another parallelism":              {"parallelism", set(int64(3), "parallelism")},
 		"another retryLimit":               {"retryLimit", set(int64(3), "retryLimit")},
 		"another pace":                     {"changesPerMinute", set(int64(3), "changesPerMinute")},
@@ -319,7 +321,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set("Graph", "order"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
@@ -337,8 +339,11 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
 		assert.Equal(t, []refusal{{"spec.undoOf", "Invalid value: " + immutableRule}}, refusals(t, err))
 	})
-	for _, field := range []string{"ttlSecondsAfterFinished", "revisionHistoryLimit", "parallelism", "retryLimit", "changesPerMinute"} {
-		add, drop := set(int64(60), field), drop(field)
+	for field, value := range map[string]any{
+		"ttlSecondsAfterFinished": int64(60), "revisionHistoryLimit": int64(60), "order": "Graph",
+		"parallelism": int64(60), "retryLimit": int64(60), "changesPerMinute": int64(60),
+	} {
+		add, drop := set(value, field), drop(field)
 		for title, c := range map[string]struct {
 			with   []edit
 			change edit

@@ -209,7 +209,7 @@ func TestAnotherReplicaTakesOverFromOneThatWasKilled(t *testing.T) {
 	assert.Empty(t, second.entries("leading"), "only one works")
 	_, body := second.get("metrics", "/metrics")
 	assert.Contains(t, body, "\n"+`leader_election_master_status{name="janusd-leader"} 0`)
-	require.Equal(t, []api.ItemState{api.ItemCommitted, api.ItemCommitting}, states(e.Transaction("deploy")))
+	require.Equal(t, []api.ItemState{api.ItemCommitting, api.ItemCommitting}, states(e.Transaction("deploy")), "what it has made it has in hand")
 
 	killed := time.Now()
 	first.signal(syscall.SIGKILL)

@@ -195,34 +195,53 @@ func sideBySide(t *api.Transaction, plan schedule, n int, hand Hand) []int {
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction, hand Hand) Action {
 	still := suspended(t) || t.Spec.Cancel == api.CancelStop
-	next := -1
-	for _, i := range slices.Backward(scheduleOf(t).order) {
+	order := scheduleOf(t).order
+	if i, found := unclear(t.Status.Items, order); found {
+		return Action{Verb: Settle, Item: i}
+	}
+	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
 		case state == api.ItemCommitting:
 			return Action{Verb: Settle, Item: i}
-		case state == api.ItemCommitted, state == api.ItemRollingBack && still && hand.Fresh[i]:
-			if next < 0 {
-				next = i
-			}
-		case state != api.ItemRollingBack || hand.Over[i]:
-		case hand.Due && len(hand.Over) > 0:
+		case state != api.ItemCommitted && state != api.ItemRollingBack || hand.Over[i]:
+			continue
+		case len(hand.Over) > 0 && (hand.Due || state == api.ItemCommitted || still && hand.Fresh[i]):
 			return Action{Verb: Record}
-		default:
+		case state == api.ItemRollingBack && !(still && hand.Fresh[i]):
 			return Action{Verb: Undo, Item: i}
+		case t.Spec.Cancel == api.CancelStop:
+			return Action{Verb: Leave}
+		case still:
+			return standStill(t)
+		default:
+			return Action{Verb: OpenUndo, Item: i}
 		}
 	}
-	switch {
-	case len(hand.Over) > 0:
+	if len(hand.Over) > 0 {
 		return Action{Verb: Record}
-	case next < 0:
-		return Action{Verb: FinishUndo}
-	case t.Spec.Cancel == api.CancelStop:
-		return Action{Verb: Leave}
-	case still:
-		return standStill(t)
-	default:
-		return Action{Verb: OpenUndo, Item: next}
 	}
+	return Action{Verb: FinishUndo}
+}
+
+// unclear gives the last open intent of a change that no other change of the same object
+// covers: it is found out about before anything is taken back, and one that is covered when
+// its turn comes.
+func unclear(items []api.Item, order []int) (int, bool) {
+	if !slices.ContainsFunc(items, func(item api.Item) bool { return item.State == api.ItemCommitting }) {
+		return 0, false
+	}
+	covered := map[api.Target]bool{}
+	for _, i := range slices.Backward(order) {
+		switch key := identity(items[i].Target); items[i].State {
+		case api.ItemCommitting:
+			if !covered[key] {
+				return i, true
+			}
+		case api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved:
+			covered[key] = true
+		}
+	}
+	return 0, false
 }
 
 // decideDeleted says what the deletion of a Transaction that is not rolling back

@@ -56,7 +56,8 @@ func (w *world) outcome() outcome {
 		o.breaches = append(o.breaches, w.problem)
 	}
 	evidence := judge.Evidence{
-		History: w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
+		TrustsAccounts: w.trust() > 0,
+		History:        w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}},
 	}
 	for _, m := range w.machines {

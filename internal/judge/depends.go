@@ -48,7 +48,7 @@ func (r *run) madeBefore(s *state, i int, w *write) bool {
 	}
 	before, after := r.around(w, i, do)
 	next := r.next(s, i)
-	return before && (next == nil || next.items[i].in(api.ItemCommitted)) || !after && next != nil && next.items[i].in(api.ItemCommitted)
+	return before || !after && (next == nil || next.items[i].in(api.ItemCommitted))
 }
 
 // takenBackBefore reports the same of a compensation.

@@ -55,6 +55,9 @@ type Evidence struct {
 	// CallsSinceFault is how many calls Janus has made after the last fault until the
 	// last Transaction ended.
 	CallsSinceFault int
+	// TrustsAccounts is set if Janus takes a ServiceAccount that it has read to exist for a
+	// while: one that has gone may still be acted as then.
+	TrustsAccounts bool
 	// Processes is how many processes work on the same Transactions at once; zero means
 	// one.
 	Processes int

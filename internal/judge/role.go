@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -95,8 +96,14 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 			fit++ // One Transaction makes the change, and another waits to take its own back.
 		}
 	}
+	if w.Method == "DELETE" && as == undo && str(w.made.Object.Object, "metadata", "annotations", "janus.io/transaction-uid") == r.mark(i) {
+		fit += 2 // Of several that have made an object of that name, this one has made it.
+	}
 	return fit
 }
+
+// mark is by what an object tells that an item has made it.
+func (r *run) mark(i int) string { return string(r.UID) + "." + strconv.Itoa(i) }
 
 // enter keeps the writes in the order of what they have made.
 func (r *run) enter(w *write) {

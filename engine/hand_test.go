@@ -149,6 +149,9 @@ var severalInHand = []scenario{
 	{"somebody has written what the second is to take back", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.refuse["do d"], w.refuse["undo b"] = errRefused, errWritten
 	}, api.PhaseFailed},
+	{"one object is changed twice and both are taken back, one after the other", []string{"b", "a1", "a2", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+	}, api.PhaseRolledBack},
 	{"the time is over while three are made", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.after["do b"] = func() { w.clock.Step(time.Hour) }
 	}, api.PhaseRolledBack},

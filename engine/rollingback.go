@@ -104,10 +104,23 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	}
 	s.know(func(m *memory) { m.undone[i] = undone })
 	s.isOver(i)
-	if undone.Recreated != "" {
-		return s.writeDown(ctx) // As above.
+	if undone.Recreated != "" || s.shared(i) {
+		return s.writeDown(ctx) // As above; and to another change of the object it must be known.
 	}
 	return nil
+}
+
+// shared reports whether another change of the object of item i is about to be taken back.
+// What is left of the object then looks to this one as if somebody had written it.
+func (s *saga) shared(i int) bool {
+	own := s.txn.Status.Items[i].Target
+	for j := range s.txn.Status.Items {
+		item := &s.txn.Status.Items[j]
+		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && identity(item.Target) == identity(own) {
+			return true
+		}
+	}
+	return false
 }
 
 // stay waits until a request for item i cannot land any more, and keeps the locks
@@ -152,22 +165,23 @@ func (s *saga) mayOverwrite(i int, err error) bool {
 		fault.Is(err, fault.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(fault.FieldsOf(err)) > 0
 }
 
-// openUndos records the intents of the next compensations.
+// openUndos records the intents of the next compensations: of an object one.
 func (s *saga) openUndos(status *api.TransactionStatus) error {
 	if s.txn.Spec.Cancel == api.CancelStop {
 		return nil
 	}
-	open := 0
+	open := map[api.Target]bool{}
 	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
 		switch item := &status.Items[i]; item.State {
 		case api.ItemCommitting:
 			return nil
 		case api.ItemRollingBack:
-			open++
+			open[identity(item.Target)] = true
 		case api.ItemCommitted:
-			if open++; open > s.policy.window() {
+			if open[identity(item.Target)] || len(open) >= s.policy.window() {
 				return nil
 			}
+			open[identity(item.Target)] = true
 			if err := moveItem(item, api.ItemRollingBack); err != nil {
 				return err
 			}

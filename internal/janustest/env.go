@@ -136,6 +136,8 @@ type settings struct {
 	keep    controller.Retention
 	images  int64
 	trust   time.Duration
+	// stepwise has one intent open at a time.
+	stepwise bool
 }
 
 // WithImagesLimit sets how many bytes the before-images of a Transaction may take.
@@ -215,7 +217,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
 	ports := s.ports(config, own, kube, metrics)
 	ports.Witness = controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
-	ctl, err := controller.New(engine.New(ports, s.clock, s.policy), adapter.NewJournal(own), watcher, log,
+	ctl, err := controller.New(engine.New(ports, s.clock, s.steps()), adapter.NewJournal(own), watcher, log,
 		controller.Options{Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour, Retention: s.keep})
 	if err != nil {
 		return nil, err
@@ -237,6 +239,13 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 		<-done
 		broadcaster.Shutdown()
 	})}, nil
+}
+
+func (s settings) steps() engine.Policy {
+	if s.stepwise {
+		s.policy.Window = 1
+	}
+	return s.policy
 }
 
 // ports puts the parts together as janusd does, with what the test puts around them.

@@ -14,10 +14,17 @@ type Journaling struct {
 	Before, After, Refused func(t *api.Transaction)
 }
 
-// Recording puts a test's acts around the writes of Janus' journal.
+// Recording puts a test's acts around the writes of Janus' journal. One intent is open at
+// a time, so that there is a write between any two changes.
 func Recording(around Journaling) Option {
-	return WithJournal(func(inner engine.Journal) engine.Journal { return &journaling{inner, around} })
+	return func(s *settings) {
+		WithJournal(func(inner engine.Journal) engine.Journal { return &journaling{inner, around} })(s)
+		s.stepwise = true
+	}
 }
+
+// Stepwise has Janus open one intent at a time.
+func Stepwise() Option { return func(s *settings) { s.stepwise = true } }
 
 type journaling struct {
 	engine.Journal

@@ -86,7 +86,7 @@ func (s *storage) reader() *Reader {
 	}
 	r := (&Store{}).Open(Owner{Namespace: "shop", Name: transaction}, ref)
 	for _, p := range s.listed {
-		r.cache[p] = s.objects[p]
+		r.cache[p].read, r.cache[p].data = true, s.objects[p]
 	}
 	return r
 }

@@ -16,16 +16,26 @@ import (
 // It may be used concurrently, and it lives no longer than one run of a
 // Transaction: what it has read it never looks at again.
 type Reader struct {
-	turn   chan struct{} // has room for one: whoever reads or looks at the cache
 	store  *Store
 	owner  Owner
 	places []place
-	cache  map[place]map[string]string // nil: the object does not exist
+	cache  map[place]*cached
+}
+
+// cached is an object with before-images.
+type cached struct {
+	turn chan struct{} // has room for one: whoever reads the object, or looks at it
+	read bool
+	data map[string]string // nil: the object does not exist
 }
 
 // Open gives a Reader for the before-images that ref names.
 func (s *Store) Open(o Owner, ref v1alpha1.RollbackRef) *Reader {
-	return &Reader{turn: make(chan struct{}, 1), store: s, owner: o, places: listed(o.Name, &ref), cache: map[place]map[string]string{}}
+	r := &Reader{store: s, owner: o, places: listed(o.Name, &ref), cache: map[place]*cached{}}
+	for _, p := range r.places {
+		r.cache[p] = &cached{turn: make(chan struct{}, 1)}
+	}
+	return r
 }
 
 // Load loads one record; whoever needs several opens a Reader.
@@ -38,12 +48,6 @@ func (s *Store) Load(ctx context.Context, o Owner, ref v1alpha1.RollbackRef, ima
 // BeforeImageTampered where it is not what was saved. Who owns the object does not
 // matter, since the digest says more: a person may have put a lost one back.
 func (r *Reader) Load(ctx context.Context, image v1alpha1.BeforeImage) (Record, error) {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return Record{}, fmt.Errorf("wait for another to read before-images: %w", ctx.Err())
-	}
 	var missing, wrong *place
 	for _, p := range r.order(image.Key) {
 		data, err := r.object(ctx, p)
@@ -138,19 +142,24 @@ func (r *Reader) assemble(ctx context.Context, p place, image v1alpha1.BeforeIma
 
 // object reads an object, the first time.
 func (r *Reader) object(ctx context.Context, p place) (map[string]string, error) {
-	if data, read := r.cache[p]; read {
-		return data, nil
+	c := r.cache[p]
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for another to read before-images: %w", ctx.Err())
+	}
+	if c.read {
+		return c.data, nil
 	}
 	there, found, err := r.store.read(ctx, r.owner, p)
 	if err != nil {
 		return nil, err
 	}
-	data := there.data
-	if found && data == nil {
-		data = map[string]string{}
+	if c.read, c.data = true, there.data; found && c.data == nil {
+		c.data = map[string]string{}
 	}
-	r.cache[p] = data
-	return data, nil
+	return c.data, nil
 }
 
 // decode reads a record whose digest is right. That it cannot be read all the

@@ -58,3 +58,12 @@ func (j *journaling) write(ctx context.Context, t *api.Transaction, send write) 
 	}
 	return stored, err
 }
+
+// Unwritten counts as a write that was refused if the Transaction has been written.
+func (j *journaling) Unwritten(ctx context.Context, t *api.Transaction) error {
+	err := j.Journal.Unwritten(ctx, t)
+	if err != nil && j.around.Refused != nil {
+		j.around.Refused(t)
+	}
+	return err
+}

@@ -42,7 +42,7 @@ func TestThePageAboutOrderIsAsItIs(t *testing.T) {
 func TestADiamondIsTakenBackInReverse(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	e.Start()
+	e.Start(janustest.Stepwise()) // What is recorded together has no order.
 	for _, name := range []string{"before", "rbac"} {
 		e.Apply(example(t, name))
 	}

@@ -43,6 +43,8 @@ func TestDecideWithSeveralInHand(t *testing.T) {
 		"it is time":                             {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(1), Over: these(0), Due: true}, Record, 0},
 		"it is time and nothing is over":         {with(api.PhaseCommitting, committing, committing), Hand{Fresh: these(0, 1), Due: true}, Do, 0},
 		"everything is over before a cancel":     {cancelled(with(api.PhaseCommitting, committing), api.CancelRollback), Hand{Over: these(0)}, Finish, 0},
+		"everything is over of another spec":     {changed(with(api.PhaseCommitting, committing)), Hand{Over: these(0)}, Turn, 0},
+		"everything is over of a shorter spec":   {edited(1, with(api.PhaseCommitting, committed, committing)), Hand{Over: these(1)}, Turn, 0},
 		"cancelled":                              {cancelled(with(api.PhaseCommitting, committing, committing), api.CancelRollback), Hand{Fresh: these(1), Over: these(0)}, Turn, 0},
 		"suspended":                              {suspendedSpec(with(api.PhaseCommitting, committing, committing)), Hand{Fresh: these(1), Over: these(0)}, Record, 0},
 		"suspended, with nothing over":           {suspendedSpec(with(api.PhaseCommitting, committed, committing)), Hand{Fresh: these(1)}, Suspend, 0},

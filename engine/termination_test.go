@@ -184,7 +184,7 @@ func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsTakenBack(t *testi
 // A rollback takes everything from the status and the before-images, since the spec may
 // have been cut short.
 func TestASpecThatWasCutShortIsRolledBack(t *testing.T) {
-	w := newWorld(t, "a", "b", "c")
+	w := newWorld(t, "a", "b")
 	w.after["do b"] = func() {
 		w.stored.Spec.Changes = w.stored.Spec.Changes[:1]
 		w.stored.Generation++

@@ -36,26 +36,19 @@ type number struct {
 	when time.Time
 }
 
-// givenLife is for how long the number that was given last is gone on from. It is no more
-// than a help for Transactions that commit at the same time: a number that is taken by
-// another process is found to be so.
+// givenLife is for how long the number that was given last is remembered. It is no more
+// than a help for Transactions that commit at the same time: a number that another process
+// has given is found to be taken.
 const givenLife = time.Minute
 
-// next gives the number after the one that was given last, if that is known.
-func (h *History) next(namespace string) (int64, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if last := h.last(namespace); last > 0 {
-		return h.give(namespace, last), true
-	}
-	return 0, false
-}
-
-// above gives a number above one that is in use.
+// above gives a number above one that is in use, and above those that this process has
+// given a moment ago: they may be on record, and in use soon.
 func (h *History) above(namespace string, used int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.give(namespace, max(used, h.last(namespace)))
+	n := max(used, h.last(namespace)) + 1
+	h.given[namespace] = number{n, h.clock.Now()}
+	return n
 }
 
 // last is the number that was given last, zero if that is not known any more. It needs
@@ -68,13 +61,7 @@ func (h *History) last(namespace string) int64 {
 	return given.last
 }
 
-// give needs the mutex.
-func (h *History) give(namespace string, last int64) int64 {
-	h.given[namespace] = number{last + 1, h.clock.Now()}
-	return last + 1
-}
-
-// Number gives the number after the highest in use. That another process takes it at the
+// Number gives the number after the highest in use, or given. That another process takes it at the
 // same time shows when the revision is made.
 func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
 	what, err := h.revisionOf(t)
@@ -84,11 +71,6 @@ func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (
 	digest, err := revision.Digest(what)
 	if err != nil {
 		return 0, "", err
-	}
-	if floor == 0 {
-		if n, ok := h.next(t.Namespace); ok {
-			return n, digest, nil
-		}
 	}
 	known, err := h.revisions.List(ctx, t.Namespace)
 	if err != nil {

@@ -27,38 +27,43 @@ type History struct {
 	clock     clock.PassiveClock
 
 	mu    sync.Mutex
-	given map[string]number // by namespace
+	given map[types.UID]number // to Transactions whose revisions are not made yet
 }
 
-// number is the last one that this process has given in a namespace, and when.
+// number is one that this process has given.
 type number struct {
-	last int64
-	when time.Time
+	namespace string
+	n         int64
+	when      time.Time
 }
 
-// givenLife is for how long the number that was given last is remembered. It is no more
-// than a help for Transactions that commit at the same time: a number that another process
-// has given is found to be taken.
+// givenLife is for how long it is remembered which number a Transaction was given that has
+// made no revision. It is no more than a help for Transactions that commit at the same time:
+// a number that another process has given is found to be taken.
 const givenLife = time.Minute
 
-// above gives a number above one that is in use, and above those that this process has
-// given a moment ago: they may be on record, and in use soon.
-func (h *History) above(namespace string, used int64) int64 {
+// give gives a Transaction a number above those that are in use, and above those that others
+// were given and will use soon.
+func (h *History) give(txn types.UID, namespace string, used int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := max(used, h.last(namespace)) + 1
-	h.given[namespace] = number{n, h.clock.Now()}
-	return n
+	now := h.clock.Now()
+	for other, given := range h.given {
+		if ago := now.Sub(given.when); ago < 0 || ago > givenLife {
+			delete(h.given, other)
+		} else if given.namespace == namespace && other != txn {
+			used = max(used, given.n)
+		}
+	}
+	h.given[txn] = number{namespace, used + 1, now}
+	return used + 1
 }
 
-// last is the number that was given last, zero if that is not known any more. It needs
-// the mutex.
-func (h *History) last(namespace string) int64 {
-	given := h.given[namespace]
-	if ago := h.clock.Since(given.when); ago < 0 || ago > givenLife {
-		return 0
-	}
-	return given.last
+// used notes that the number of a Transaction is in use.
+func (h *History) used(txn types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.given, txn)
 }
 
 // Number gives the number after the highest in use, or given. That another process takes it at the
@@ -79,7 +84,7 @@ func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (
 	if len(known) > 0 {
 		floor = max(floor, known[len(known)-1].Number)
 	}
-	return h.above(t.Namespace, floor), digest, nil
+	return h.give(t.UID, t.Namespace, floor), digest, nil
 }
 
 // Keep makes the revision.
@@ -88,7 +93,11 @@ func (h *History) Keep(ctx context.Context, t *api.Transaction) (taken bool, err
 	if err != nil {
 		return false, err
 	}
-	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
+	taken, err = h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
+	if err == nil {
+		h.used(t.UID)
+	}
+	return taken, err
 }
 
 // revisionOf is what is remembered of a Transaction: the same before and after a crash,

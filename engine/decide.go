@@ -207,7 +207,7 @@ func decideRollingBack(t *api.Transaction, hand Hand) Action {
 			continue
 		case len(hand.Over) > 0 && (hand.Due || state == api.ItemCommitted || still && hand.Fresh[i]):
 			return Action{Verb: Record}
-		case state == api.ItemRollingBack && !(still && hand.Fresh[i]):
+		case state == api.ItemRollingBack && (!still || !hand.Fresh[i]):
 			return Action{Verb: Undo, Item: i}
 		case t.Spec.Cancel == api.CancelStop:
 			return Action{Verb: Leave}

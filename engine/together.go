@@ -1,10 +1,80 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
 )
+
+// sent is what has come of a change.
+type sent struct {
+	in   Intent
+	made types.UID
+	err  error
+}
+
+// send makes changes. One that is refused when no earlier request for it can still land
+// is known not to be in effect; otherwise the refusal proves nothing, and the target
+// tells.
+func (s *saga) send(ctx context.Context, these ...int) error {
+	all := make([]sent, len(these))
+	for n, i := range these {
+		in, err := s.intent(i, api.ItemCommitting)
+		if err != nil {
+			return err
+		}
+		in.made = func(object types.UID) { all[n].made = object }
+		all[n].in = in
+		delete(s.grip.fresh, i)
+	}
+	together(len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
+	for n := range all {
+		s.sort(&all[n])
+	}
+	return s.answer(ctx, all)
+}
+
+// sort notes what is known of a change that was sent.
+func (s *saga) sort(c *sent) {
+	switch i := c.in.Index(); {
+	case c.err == nil:
+		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
+		s.grip.made[i] = c.made
+		s.isOver(i)
+	case !isJournal(c.err) && !definite(c.err) && (fault.ClassOf(c.err) == fault.Unknown || fault.Is(c.err, fault.Terminating)):
+		s.unsure(i)
+	}
+}
+
+// answer does what follows from what has come of changes: it turns round if one was
+// refused, and gives the first error that may heal otherwise.
+func (s *saga) answer(ctx context.Context, all []sent) error {
+	var pending error
+	var refused []*sent
+	for n := range all {
+		switch err := all[n].err; {
+		case isJournal(err):
+			return err
+		case definite(err):
+			refused = append(refused, &all[n])
+		case err != nil && pending == nil:
+			pending = err
+		}
+	}
+	if len(refused) == 0 {
+		return pending
+	}
+	if first := refused[0]; !s.grip.sure[first.in.Index()] {
+		return s.refused(ctx, first.in, first.err)
+	}
+	return s.reject(ctx, refused)
+}
 
 // together runs n pieces of work side by side, and waits for all. If one panics, so does
 // the caller, who can say for which Transaction.

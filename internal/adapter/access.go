@@ -53,7 +53,7 @@ func askAll(ctx context.Context, t *api.Transaction, items []int, id *target.Ide
 		}
 		change, compensation := strategy.Verbs()
 		for _, verb := range append(change, compensation...) {
-			if q := questionAbout(ref, verb); !!slices.Contains(questions, q) {
+			if q := questionAbout(ref, verb); !slices.Contains(questions, q) {
 				questions = append(questions, q)
 			}
 		}

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// beside lists those of the given items, which come after one another in the order, that
+// need not wait for any that is not done or over, up to so many.
+func (s schedule) beside(items []api.Item, candidates []int, over map[int]bool, most int) []int {
+	if s.needs == nil {
+		return candidates[:min(len(candidates), 1)]
+	}
+	var out []int
+	for _, i := range candidates {
+		if len(out) == most {
+			break
+		}
+		if !slices.ContainsFunc(s.needs[i], func(j int) bool { return !over[j] && !done(&items[j]) }) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// window lists the changes to open next, so that no more than so many intents are open:
+// those that can be made one after the other with nothing to write down in between.
+func (s schedule) window(changes []api.Change, items []api.Item, most int) []int {
+	open := map[int]bool{}
+	waited := len(waiting(items))
+	begin := func(i int) {
+		if open[i] = true; i < len(changes) && gated(changes[i]) {
+			waited++
+		}
+	}
+	for i := range items {
+		if items[i].State == api.ItemCommitting {
+			begin(i)
+		}
+	}
+	begun := func(i int) bool {
+		return done(&items[i]) || open[i] && (i >= len(changes) || !gated(changes[i]))
+	}
+	var out []int
+	for n, i := range s.order {
+		state := items[i].State
+		switch {
+		case len(open) >= most, waited >= s.width:
+			return out
+		case state != api.ItemPending && state != api.ItemPrepared:
+			continue
+		case s.needs == nil && n > 0 && !begun(s.order[n-1]):
+			return out
+		case s.needs != nil && slices.ContainsFunc(s.needs[i], func(j int) bool { return !begun(j) }):
+			continue
+		case state == api.ItemPending:
+			return out // Its before-image comes first.
+		}
+		begin(i)
+		out = append(out, i)
+	}
+	return out
+}

@@ -134,7 +134,9 @@ func (s *saga) letGo(ctx context.Context, keepImages bool) error {
 	if err := s.Locks.Release(ctx, s.txn); err != nil {
 		return err
 	}
-	if err := s.Planner.Discard(ctx, s.txn, keepImages); err != nil {
+	var doubt bool
+	s.know(func(m *memory) { doubt = m.loose })
+	if err := s.Planner.Discard(ctx, s.txn, keepImages, doubt); err != nil {
 		return err
 	}
 	s.setLoose(false)

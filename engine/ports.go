@@ -61,7 +61,10 @@ type Planner interface {
 	Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (Prepared, error)
 	// Discard deletes the before-images, or with keep lets them live as long as
 	// the Transaction does.
-	Discard(ctx context.Context, t *api.Transaction, keep bool) error
+	//
+	// With doubt there may well be some that the status does not name: that there are none
+	// is believed only after a second look.
+	Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error
 }
 
 // History remembers committed Transactions of a namespace by rising numbers.

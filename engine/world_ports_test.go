@@ -221,7 +221,7 @@ func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int, los
 	})
 }
 
-func (p planner) Discard(_ context.Context, _ *api.Transaction, keep bool) error {
+func (p planner) Discard(_ context.Context, _ *api.Transaction, keep, _ bool) error {
 	who := "discard the before-images"
 	if keep {
 		who = "keep the before-images"

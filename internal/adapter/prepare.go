@@ -177,7 +177,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 // Discard drops the before-images of a Transaction, or lets them live as long as
 // it does. A checkpoint that names some may have been lost, so the names that they
 // would have are looked at too.
-func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) error {
+func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error {
 	p.images.forget(t.UID)
 	p.tried.forget(t.UID)
 	p.written.forget(t.UID)
@@ -185,7 +185,7 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool) er
 	if ref == nil {
 		return p.store.Sweep(ctx, owner, saves(t))
 	}
-	if err := p.store.SweepUnlisted(ctx, owner, ref, t.DeletionTimestamp != nil); err != nil {
+	if err := p.store.SweepUnlisted(ctx, owner, ref, doubt || t.DeletionTimestamp != nil); err != nil {
 		return err
 	}
 	if keep {

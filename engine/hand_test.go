@@ -267,3 +267,27 @@ func TestWhatIsInHandOutlivesAWriteOfSomebodyElse(t *testing.T) {
 	assert.NotContains(t, w.transcript(), "observe", "nobody else has written the status")
 	assert.Contains(t, w.transcript(), "fails, "+fault.StaleVersion)
 }
+
+// What one process has in hand is void once another has gone on with the Transaction.
+func TestWhatIsInHandIsVoidOnceAnotherHasGoneOn(t *testing.T) {
+	w := newWorld(t, "a", "b", "c").wide(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.after["checkpoint 3"] = cancel
+	w.engine.Run(ctx, w.stored.DeepCopy())
+	first := w.engine
+	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[0].State, w.transcript())
+
+	w.restart()
+	w.replies["do a"] = []reply{{err: errLost, lost: true, crash: true}}
+	_, crash := w.once()
+	require.True(t, crash, w.transcript())
+
+	w.engine = first
+	w.say("-- the first goes on")
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	_, then, _ := strings.Cut(w.transcript(), "-- the first goes on")
+	assert.Contains(t, then, "observe a: applied", "another may have made it")
+	oracle(t, w)
+}

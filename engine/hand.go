@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -121,7 +120,7 @@ func (s *saga) settleItem(item *api.Item, i int) error {
 // soFar is the Transaction with the Deletes that are over: what becomes of a target may
 // depend on whether its owner has been deleted or made anew.
 func (s *saga) soFar() (*api.Transaction, error) {
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(s.grip.over)), func(i int) bool { return deletes(s.txn, i) }) {
+	if !s.grip.over.holdsDelete(s.txn) {
 		return s.txn, nil
 	}
 	if s.grip.soFar == nil {

@@ -17,6 +17,15 @@ import (
 // items are some of the items of a Transaction.
 type items map[int]bool
 
+func (some items) holdsDelete(t *api.Transaction) bool {
+	for i := range some {
+		if deletes(t, i) {
+			return true
+		}
+	}
+	return false
+}
+
 // memory is what this process knows of a Transaction that its status does not tell.
 type memory struct {
 	// asked is when this process began to wait for a request for an item to land or not.

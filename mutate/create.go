@@ -85,7 +85,7 @@ func (c Change) tell(made *unstructured.Unstructured) {
 // changing every value, the marker tells even where no field is tracked, and the uid
 // even after somebody has replaced all of it.
 func (c Change) made(live *unstructured.Unstructured) bool {
-	return c.Created != "" && live.GetUID() == c.Created || c.owns(live) || live.GetAnnotations()[MarkerAnnotation] == c.Marker
+	return c.Created != "" && live.GetUID() == c.Created || c.owns(live) || c.marked(live)
 }
 
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {

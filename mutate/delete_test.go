@@ -57,7 +57,7 @@ func TestUndoOfADeleteRestoresOwnersOfWhatIsNotTracked(t *testing.T) {
 				interrupt = i.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, patiently(i.undo), fault.Unknown, fault.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			i.restored()

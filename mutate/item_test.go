@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -90,6 +91,7 @@ func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.base
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil
+	c.Created = cmp.Or(c.Created, i.report.Recreated) // The engine has recorded it.
 	before := i.report.Overwritten
 	var err error
 	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)

@@ -9,7 +9,8 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// MarkerAnnotation is set on objects that a Transaction creates. It shows, after
+// MarkerAnnotation is set on objects that a Transaction creates, and on empty ones that a
+// rollback creates again, until that is on record. It shows, after
 // a lost reply, whose object it is: an object without any field of its own, such
 // as an empty ConfigMap, would have no entry in managedFields.
 const MarkerAnnotation = "janus.io/transaction-uid"
@@ -26,6 +27,11 @@ func (c Change) mark(body *unstructured.Unstructured) {
 	}
 	labels[snapshot.TransactionKey] = snapshot.LabelValue(c.Transaction.Name)
 	enter(meta, "labels", labels)
+}
+
+// marked reports whether an object bears the mark of this change.
+func (c Change) marked(obj *unstructured.Unstructured) bool {
+	return c.Marker != "" && obj.GetAnnotations()[MarkerAnnotation] == c.Marker
 }
 
 // enter adds to a map of the metadata. One that is no map stays as it is: the API server

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +24,8 @@ func (c Change) patchOwners(ctx context.Context, images snapshot.Images) (bool, 
 	return true, c.setOwners(ctx, entries, images.Live)
 }
 
+// setOwners writes who owns the fields of an object. When nothing of it is the item's any
+// more, the mark of its re-creation goes too.
 func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) error {
 	var list any = entries
 	if len(entries) == 0 {
@@ -30,7 +33,11 @@ func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEnt
 		// a list of one empty entry empties both.
 		list = []any{map[string]any{}}
 	}
-	body, err := conditional(map[string]any{"metadata": map[string]any{"managedFields": list}}, live)
+	metadata := map[string]any{"managedFields": list}
+	if c.marked(live) && !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return c.ours(e.Manager) }) {
+		metadata["annotations"] = map[string]any{MarkerAnnotation: nil}
+	}
+	body, err := conditional(map[string]any{"metadata": metadata}, live)
 	if err != nil {
 		return err
 	}

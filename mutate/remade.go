@@ -13,9 +13,43 @@ import (
 
 // remade reports whether an object is the re-created one, by what can be seen of it. Where
 // no creation can have been sent, one that has nothing of ours is somebody else's, however
-// much it looks like the deleted one.
+// much it looks like the deleted one; so is a hollow one, which is marked until it is on
+// record.
 func (c Change) remade(live, wanted *unstructured.Unstructured) bool {
-	return c.owns(live) || inherits(live, wanted) || !c.Fresh && (restored(live, wanted) || c.blank(live, wanted))
+	return c.owns(live) || inherits(live, wanted) || !c.Fresh && !hollow(wanted) && restored(live, wanted)
+}
+
+// hollow reports whether an object has no content, as an empty ConfigMap. The API server
+// tracks nothing of the creation of such a one.
+func hollow(obj *unstructured.Unstructured) bool {
+	content := snapshot.ForCreate(obj).Object
+	for _, name := range []string{"apiVersion", "kind"} {
+		delete(content, name)
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	for _, name := range []string{"name", "namespace"} {
+		delete(metadata, name)
+	}
+	return empty(content)
+}
+
+// empty reports whether there is no value in v.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, value := range v {
+			if !empty(value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	default:
+		return false
+	}
 }
 
 // restored reports whether an object is the re-created one, complete already. What
@@ -36,13 +70,6 @@ func restored(live, before *unstructured.Unstructured) bool {
 
 func sameContent(live, before *unstructured.Unstructured) bool {
 	return len(snapshot.Images{Before: snapshot.ForCreate(before), Live: snapshot.ForCreate(live)}.Drift()) == 0
-}
-
-// blank reports whether an object is the re-created one on which the API server
-// tracks nothing of what a creation sends, such as a Role with an empty list of rules,
-// though its fields had owners.
-func (c Change) blank(live, wanted *unstructured.Unstructured) bool {
-	return len(writtenBy(live)) == 0 && len(writtenBy(wanted)) > 0 && sameContent(live, wanted)
 }
 
 // inherits reports whether an object has an entry of the deleted one's managedFields

@@ -3,6 +3,7 @@ package mutate
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +21,7 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	for range attempts {
 		undone, err := c.remake(ctx, record.Before, made)
 		made = cmp.Or(undone.Recreated, made)
-		if !stale(err) {
+		if !stale(err) || errors.Is(err, errUnrecorded) {
 			return undone, c.wrap(err, "re-create")
 		}
 	}
@@ -62,6 +63,9 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 		return Undone{}, err
 	}
 	undone := Undone{Recreated: live.GetUID()}
+	if c.Created != live.GetUID() && hollow(l.wanted) && c.marked(live) {
+		return undone, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "%w", errUnrecorded)
+	}
 	notes, err := c.complete(ctx, live, l)
 	if err != nil {
 		return undone, err
@@ -76,6 +80,10 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	undone.Notes = append(append(l.notes, notes...), lost...)
 	return undone, err
 }
+
+// errUnrecorded says that an object bears the mark of its re-creation, and nothing else
+// would tell whose it is: the mark stays until the uid is on record.
+var errUnrecorded = errors.New("its uid has to be recorded before it is complete")
 
 // deletedAgain is the conflict with a deletion of what was made anew. It is not made once
 // more.
@@ -104,7 +112,11 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	if err := c.mayCreate(ctx); err != nil {
 		return nil, err
 	}
-	live, err := c.Resource.Create(ctx, snapshot.ForCreate(wanted), metav1.CreateOptions{FieldManager: c.Manager})
+	body := snapshot.ForCreate(wanted)
+	if hollow(wanted) {
+		body.SetAnnotations(map[string]string{MarkerAnnotation: c.Marker})
+	}
+	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager})
 	if fault.Is(err, fault.AlreadyExists) {
 		return nil, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it did not exist a moment ago and does now")
 	}
@@ -116,7 +128,7 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 // a write of its own under the resourceVersion of the one before; the last one takes
 // the item's manager off, unless something is still to come.
 func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l lineage) (notes []string, err error) {
-	ours := c.owns(live) || c.blank(live, l.wanted)
+	ours := c.owns(live)
 	if !ours && !restored(live, l.wanted) {
 		return nil, nil // It was complete before others wrote it.
 	}

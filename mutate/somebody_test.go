@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
 )
 
 // The rows of the table "somebody else, between commit and rollback": a Deployment
@@ -312,18 +313,39 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 	assert.Equal(t, []fault.Field{{Path: ".data.a", Managers: []string{"somebody"}}}, fault.FieldsOf(err))
 }
 
-// An empty object bears no trace of who has made it. If no creation can have been sent, it
-// is somebody else's.
-func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirsIfNothingWasSent(t *testing.T) {
+// Nothing is tracked of an empty object. One that is made anew is marked until that is on
+// record: whatever bears no mark is somebody else's, whoever may have sent a creation.
+func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
 	e := newEnv(t)
 	e.create(empty)
 	i := e.prepare(0, api.Delete, empty).done()
 	theirs := e.create(empty)
 	require.Empty(t, theirs.GetManagedFields())
-	i.change.Fresh = true
-	fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "somebody else has created it", "kept")
-	i.change.Fresh = false // It may be what a request made whose answer got lost.
-	i.undone()
-	assert.Equal(t, theirs.GetUID(), i.now().GetUID())
+	for _, i.change.Fresh = range []bool{true, false} {
+		fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "somebody else has created it", "kept")
+		assert.Equal(t, theirs, i.now())
+	}
+}
+
+func TestAnEmptyObjectIsMarkedUntilItIsOnRecordThatItWasMadeAnew(t *testing.T) {
+	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
+	e := newEnv(t)
+	e.create(empty)
+	i := e.prepare(0, api.Delete, empty).done()
+	for range 2 { // The record gets lost.
+		i.report.Recreated = ""
+		fails(t, i.undo(), fault.Retryable, fault.StaleVersion, "recorded")
+		assert.Equal(t, map[string]string{mutate.MarkerAnnotation: i.change.Marker}, i.now().GetAnnotations())
+		assert.Equal(t, i.now().GetUID(), i.report.Recreated)
+	}
+	e.merge("somebody", i.object, `{"data":{"theirs":"x"}}`)
+	require.NoError(t, i.undo())
+	now := i.now()
+	assert.Empty(t, now.GetAnnotations())
+	assert.Equal(t, []string{"somebody Update"}, managers(now))
+	assert.Equal(t, map[string]any{"theirs": "x"}, value(t, now, "data"))
+	i.wire.requests()
+	require.NoError(t, i.undo())
+	i.sent("GET")
 }

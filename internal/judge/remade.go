@@ -29,22 +29,11 @@ func (c *trial) judgeForeign(r *run, s *state) {
 			continue
 		}
 		before := s.items[w.item].before
-		if before != nil && w.made.uid != before.uid && !w.made.made(r) && !c.objects[w.ref].blank(w.made.uid) {
+		if before != nil && w.made.uid != before.uid && !w.made.made(r) {
 			c.breach(NoLostWrite, "%s: %s@%d of uid %s, made by %s, is of what somebody else has made in place of uid %s",
 				r.named(w.item), w.ref, w.made.Revision, w.made.uid, w.At, before.uid)
 		}
 	}
-}
-
-// blank reports whether an object of a uid was made with no trace of who made it, and
-// nothing in it, so that nobody can tell it from one that the Transaction has made anew.
-func (o *object) blank(uid string) bool {
-	for _, v := range o.versions {
-		if v.uid == uid && !v.Deleted {
-			return len(list(v.Object.Object, "metadata", "managedFields")) == 0 && v.Object.Object["data"] == nil
-		}
-	}
-	return false
 }
 
 // judgeSuccessor: an object that somebody else has made where one was deleted is no

@@ -96,7 +96,7 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 			fit++ // One Transaction makes the change, and another waits to take its own back.
 		}
 	}
-	if w.Method == "DELETE" && as == undo && str(w.made.Object.Object, "metadata", "annotations", "janus.io/transaction-uid") == r.mark(i) {
+	if w.Method == "DELETE" && as == undo && str(w.made.Object.Object, markPath...) == r.mark(i) {
 		fit += 2 // Of several that have made an object of that name, this one has made it.
 	}
 	return fit

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	authzv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/version"
+)
+
+// systemNamespace is where janusd is installed unless somebody has wanted it elsewhere.
+const systemNamespace = "janus-system"
+
+// oldest is the first minor version of Kubernetes 1 that serves the definition.
+const oldest = 33
+
+// checking is one call of check.
+type checking struct {
+	*session
+	client kubernetes.Interface
+	system string
+	wrong  int
+}
+
+func newCheck(s *session) *cobra.Command {
+	c := &checking{session: s}
+	var account string
+	cmd := &cobra.Command{
+		Use: "check", Short: "Check the installation of Janus, and your own rights", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			namespace, err := s.namespace()
+			if err != nil {
+				return err
+			}
+			if c.client, err = s.kube(); err != nil {
+				return err
+			}
+			if err := c.server(); err != nil {
+				return err
+			}
+			c.served()
+			c.running(cmd.Context())
+			c.policies(cmd.Context())
+			c.rights(cmd.Context(), namespace, account)
+			if c.wrong > 0 {
+				return fmt.Errorf("%d of the above are not well", c.wrong)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&c.system, "system-namespace", systemNamespace, "the namespace of janusd")
+	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount")
+	return cmd
+}
+
+// is prints one line of the result.
+func (c *checking) is(well bool, format string, args ...any) {
+	sign := "ok  "
+	if !well {
+		sign, c.wrong = "FAIL", c.wrong+1
+	}
+	c.print("%s  %s", sign, fmt.Sprintf(format, args...))
+}
+
+// cannot prints that something could not be looked at, which is no fault of it.
+func (c *checking) cannot(format string, args ...any) {
+	c.print("?     %s", fmt.Sprintf(format, args...))
+}
+
+func (c *checking) server() error {
+	v, err := c.client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
+	if err != nil {
+		c.cannot("whether Kubernetes is new enough: it says that it is %q, and 1.%d or newer is needed", v.String(), oldest)
+		return nil
+	}
+	c.is(v.Major != "1" || minor >= oldest, "Kubernetes %s.%s (1.%d or newer is needed)", v.Major, v.Minor, oldest)
+	return nil
+}
+
+func (c *checking) served() {
+	_, err := c.client.Discovery().ServerResourcesForGroupVersion(api.GroupVersion.String())
+	switch {
+	case apierrors.IsNotFound(err):
+		c.is(false, "the cluster does not serve %s: install the CustomResourceDefinition in deploy/crd", api.GroupVersion)
+	case err != nil:
+		c.cannot("whether the cluster serves %s: %v", api.GroupVersion, err)
+	default:
+		c.is(true, "the cluster serves %s", api.GroupVersion)
+	}
+}
+
+// running looks for the Deployment of janusd.
+func (c *checking) running(ctx context.Context) {
+	list, err := c.client.AppsV1().Deployments(c.system).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=janusd"})
+	switch {
+	case err != nil:
+		c.cannot("whether janusd runs: %v", err)
+		return
+	case len(list.Items) == 0:
+		c.cannot("whether janusd runs: namespace %s has no Deployment of it. It may run elsewhere (--system-namespace), or outside of the cluster", c.system)
+		return
+	}
+	for _, d := range list.Items {
+		want := int32(1)
+		if d.Spec.Replicas != nil {
+			want = *d.Spec.Replicas
+		}
+		image := ""
+		if len(d.Spec.Template.Spec.Containers) > 0 {
+			image = d.Spec.Template.Spec.Containers[0].Image
+		}
+		c.is(want > 0 && d.Status.AvailableReplicas == want, "Deployment %s/%s: %d of %d replicas available, image %s (this plugin is %s)",
+			d.Namespace, d.Name, d.Status.AvailableReplicas, want, image, version.Version)
+	}
+}
+
+// policies looks for the one without which creating Transactions is to act as anybody.
+func (c *checking) policies(ctx context.Context) {
+	const identity = "transaction-identity.backup.janus.io"
+	_, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, identity, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		c.is(false, "there is no ValidatingAdmissionPolicyBinding %s: whoever may create Transactions may act as any ServiceAccount of the namespace; install deploy/policies", identity)
+	case err != nil:
+		c.cannot("whether a policy restrains who names which ServiceAccount: %v", err)
+	default:
+		c.is(true, "who may name which ServiceAccount is restrained by %s", identity)
+	}
+}
+
+// rights looks what the user may do in the namespace.
+func (c *checking) rights(ctx context.Context, namespace, account string) {
+	for _, verb := range []string{"get", "list", "watch", "create", "patch"} {
+		allowed, err := c.may(ctx, authzv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: api.GroupVersion.Group, Resource: "transactions"})
+		if err != nil {
+			c.cannot("whether you may %s Transactions in namespace %s: %v", verb, namespace, err)
+			return
+		}
+		c.is(allowed, "you may %s Transactions in namespace %s", verb, namespace)
+	}
+	if account == "" {
+		return
+	}
+	as := func(verb, group string) (bool, error) {
+		return c.may(ctx, authzv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: "serviceaccounts", Name: account})
+	}
+	impersonate, err1 := as("impersonate", "")
+	use, err2 := as("use", api.GroupVersion.Group)
+	if err := errors.Join(err1, err2); err != nil {
+		c.cannot("whether you may have Transactions act as ServiceAccount %s/%s: %v", namespace, account, err)
+		return
+	}
+	c.is(impersonate || use, "you may have Transactions act as ServiceAccount %s/%s (impersonate, or use on serviceaccounts.%s)", namespace, account, api.GroupVersion.Group)
+}
+
+func (c *checking) may(ctx context.Context, what authzv1.ResourceAttributes) (bool, error) {
+	review := &authzv1.SelfSubjectAccessReview{Spec: authzv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	answer, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+func newDescribe(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "describe NAME", Short: "Show all that is known of a Transaction: items, locks, conditions, events", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.read(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			describe(s.Out, t)
+			return s.events(cmd.Context(), t)
+		},
+	}
+}
+
+// describe prints what a Transaction says of itself.
+func describe(out io.Writer, t *api.Transaction) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	field := func(name string, value any) {
+		if text := fmt.Sprint(value); text != "" && text != "0" {
+			_, _ = fmt.Fprintf(w, "%s:\t%s\n", name, text)
+		}
+	}
+	field("Name", t.Name)
+	field("Namespace", t.Namespace)
+	field("ServiceAccount", t.Spec.ServiceAccountName)
+	field("Phase", phaseOf(t))
+	field("Progress", t.Status.Progress)
+	field("Started", stamp(t.Status.StartTime))
+	field("Ended", stamp(t.Status.CompletionTime))
+	field("Duration", t.Status.Duration)
+	field("Failed item", t.Status.FailedItem)
+	field("Failed attempts", t.Status.Failures)
+	field("Recoveries", t.Status.Recoveries)
+	field("Revision", t.Status.Revision)
+	if ref := t.Status.RollbackRef; ref != nil {
+		field("Before-images", strings.Join(ref.Objects, ", "))
+	}
+	_ = w.Flush()
+
+	_, _ = fmt.Fprintln(out, "Items:")
+	for i := range t.Status.Items {
+		describeItem(out, t, i)
+	}
+	if len(t.Status.Items) == 0 {
+		list(out, t.Spec.Changes)
+	}
+	_, _ = fmt.Fprintln(out, "Conditions:")
+	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, c := range t.Status.Conditions {
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	_ = w.Flush()
+}
+
+func stamp(t *metav1.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func describeItem(out io.Writer, t *api.Transaction, i int) {
+	item := t.Status.Items[i]
+	_, _ = fmt.Fprintln(out, "  "+itemSentence(t, i))
+	detail := func(format string, args ...any) { _, _ = fmt.Fprintf(out, "      "+format+"\n", args...) }
+	if i < len(t.Spec.Changes) && len(t.Spec.Changes[i].DependsOn) > 0 {
+		detail("after %s", strings.Join(t.Spec.Changes[i].DependsOn, ", "))
+	}
+	if item.LockLease != "" && !ended(t) {
+		detail("locked by Lease %s", item.LockLease)
+	}
+	if item.WaitStartTime != nil && item.ReadyTime == nil && item.State == api.ItemCommitting {
+		detail("waiting since %s", stamp(item.WaitStartTime))
+	}
+	for _, taken := range item.Taken {
+		detail("taken from %s: %s", taken.Manager, some(taken.Fields, taken.More))
+	}
+	for _, again := range item.Reclaimed {
+		detail("taken again by %s: %s", again.Manager, some(again.Fields, again.More))
+	}
+	for _, c := range item.Conflicts {
+		detail("%s is %s now, written by %s; it was to be %s", c.Field, orNothing(c.Now), strings.Join(c.Managers, ", "), orNothing(c.Before))
+	}
+	for _, warning := range item.Warnings {
+		detail("warning: %s", warning)
+	}
+}
+
+func some(fields []string, more int64) string {
+	text := strings.Join(fields, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func orNothing(value string) string {
+	if value == "" {
+		return "(none)"
+	}
+	return value
+}
+
+// events prints those of a Transaction, the oldest first.
+func (s *session) events(ctx context.Context, t *api.Transaction) error {
+	client, err := s.kube()
+	if err != nil {
+		return err
+	}
+	list, err := client.CoreV1().Events(t.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(t.UID)).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("list the events of Transaction %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return when(a).Compare(when(b)) })
+	s.print("Events:")
+	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	for _, e := range list.Items {
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", duration.HumanDuration(time.Since(when(e))), e.Type, e.Reason, e.Message)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the events: %w", err)
+	}
+	return nil
+}
+
+// when is the time of an event, whichever of its fields has it.
+func when(e corev1.Event) time.Time {
+	if !e.EventTime.IsZero() {
+		return e.EventTime.Time
+	}
+	return e.LastTimestamp.Time
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// view shows a Transaction while it runs.
+type view interface {
+	// update is called with each version of the Transaction that is seen.
+	update(t *api.Transaction)
+	// done is called once, whatever the end is.
+	done()
+}
+
+// errDeleted says that a Transaction is gone.
+var errDeleted = errors.New("it was deleted")
+
+// follow watches a Transaction until it has ended; limit is how long at most, zero for as
+// long as it takes.
+func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Duration, v view) (*api.Transaction, error) {
+	defer v.done()
+	client, err := s.transactions(t.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	last := t
+	event, err := watchtools.UntilWithSync(ctx, only(client, t.Name), &unstructured.Unstructured{},
+		func(store cache.Store) (bool, error) {
+			if _, exists, err := store.GetByKey(t.Namespace + "/" + t.Name); err != nil || exists {
+				return false, err
+			}
+			return false, errDeleted
+		},
+		func(event watch.Event) (bool, error) {
+			now, err := seen(event, t.UID)
+			if err != nil {
+				return false, err
+			}
+			last = now
+			v.update(now)
+			// The first version that is seen may be older than the one that was asked for.
+			return now.Generation >= t.Generation && ended(now), nil
+		})
+	switch {
+	case err == nil && event != nil:
+		return last, nil
+	case errors.Is(err, context.DeadlineExceeded), watchtools.ErrWatchClosed == err, limit > 0 && ctx.Err() != nil: //nolint:errorlint // It is compared by client-go, too.
+		return nil, &exitError{exitTimeout, fmt.Errorf("transaction %s/%s has not ended after %s: %s; it goes on by itself",
+			t.Namespace, t.Name, limit, sentence(last))}
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		return nil, fmt.Errorf("wait for Transaction %s/%s: %w", t.Namespace, t.Name, err)
+	}
+}
+
+// only lists and watches one object.
+func only(client dynamic.ResourceInterface, name string) cache.ListerWatcher {
+	one := fields.OneTermEqualSelector("metadata.name", name).String()
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = one
+			return client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = one
+			return client.Watch(ctx, o)
+		},
+	}
+}
+
+// seen gives the Transaction of an event.
+func seen(event watch.Event, uid types.UID) (*api.Transaction, error) {
+	u, ok := event.Object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("the watch sent %T", event.Object)
+	}
+	if event.Type == watch.Deleted || u.GetUID() != uid {
+		return nil, errDeleted
+	}
+	return typed(u)
+}
+
+// ended reports whether a Transaction has come to an end that is not about to be revised:
+// what was asked for last has been seen, and is not that what was left be taken back.
+func ended(t *api.Transaction) bool {
+	if t.Status.CompletionTime == nil || t.Status.ObservedGeneration < t.Generation {
+		return false
+	}
+	return t.Spec.Cancel != api.CancelRollback || !slices.ContainsFunc(t.Status.Items, func(i api.Item) bool {
+		return i.State == api.ItemUnresolved && i.Reason == fault.Cancelled
+	})
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// getting is one call of get.
+type getting struct {
+	*session
+	everywhere bool
+	watch      bool
+	selector   string
+	phase      string
+	wide       bool
+	flags      *genericclioptions.PrintFlags
+}
+
+func newGet(s *session) *cobra.Command {
+	g := &getting{session: s, flags: genericclioptions.NewPrintFlags("")}
+	cmd := &cobra.Command{
+		Use:     "get [NAME...]",
+		Aliases: []string{"list", "ls"},
+		Short:   "List Transactions",
+		Example: `  kubectl janus get -A --phase Failed
+  kubectl janus get @latest -o yaml
+  kubectl janus get -w`,
+		ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g.wide = *g.flags.OutputFormat == "wide"
+			return g.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().BoolVarP(&g.everywhere, "all-namespaces", "A", false, "of all namespaces")
+	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "go on with what becomes of them")
+	cmd.Flags().StringVarP(&g.selector, "selector", "l", "", "those with these labels")
+	cmd.Flags().StringVar(&g.phase, "phase", "", "those in this phase, such as Failed")
+	g.flags.AddFlags(cmd)
+	cmd.Flags().Lookup("output").Usage += " Or wide."
+	_ = cmd.RegisterFlagCompletionFunc("phase", cobra.FixedCompletions(phases(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func phases() []string {
+	var out []string
+	for _, p := range []api.Phase{
+		api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting, api.PhaseCommitted,
+		api.PhaseRollingBack, api.PhaseRolledBack, api.PhasePlanned, api.PhaseFailed,
+	} {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+func (g *getting) run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) > 0 && (g.everywhere || g.selector != "" || g.phase != ""):
+		return errors.New("give either names, or which to select by -A, -l or --phase")
+	case g.phase != "" && !slices.Contains(phases(), g.phase):
+		return fmt.Errorf("--phase %s: want one of %v", g.phase, phases())
+	case g.watch && len(args) > 1:
+		return errors.New("--watch takes one name at most")
+	}
+	namespace, err := g.namespace()
+	if err != nil {
+		return err
+	}
+	if g.everywhere {
+		namespace = ""
+	}
+	found, version, err := g.find(ctx, namespace, args)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && !g.watch && g.asTable() {
+		g.say("%s", g.none(namespace))
+		return nil
+	}
+	printer, err := g.printer()
+	if err != nil {
+		return err
+	}
+	if err := printer(found, len(args) == 1); err != nil {
+		return err
+	}
+	if !g.watch {
+		return nil
+	}
+	return g.goOn(ctx, namespace, args, version, printer)
+}
+
+func (g *getting) none(namespace string) string {
+	if namespace == "" {
+		return "No Transactions found."
+	}
+	return "No Transactions found in namespace " + namespace + "."
+}
+
+// options select what is wanted. A Transaction that no janusd has seen has no phase yet.
+func (g *getting) options() metav1.ListOptions {
+	o := metav1.ListOptions{LabelSelector: g.selector}
+	if g.phase != "" && g.phase != string(api.PhasePending) {
+		o.FieldSelector = "status.phase=" + g.phase
+	}
+	return o
+}
+
+func (g *getting) find(ctx context.Context, namespace string, args []string) (found []*api.Transaction, version string, err error) {
+	if len(args) == 0 {
+		found, version, err = g.list(ctx, namespace, g.options())
+		return slices.DeleteFunc(found, func(t *api.Transaction) bool { return g.phase != "" && string(phaseOf(t)) != g.phase }), version, err
+	}
+	for _, name := range args {
+		t, err := g.read(ctx, name)
+		if err != nil {
+			return nil, "", err
+		}
+		found, version = append(found, t), t.ResourceVersion
+	}
+	return found, version, nil
+}
+
+// asTable reports whether a table is wanted, and not an object.
+func (g *getting) asTable() bool { return g.wide || !g.flags.OutputFlagSpecified() }
+
+// printing prints Transactions; one that was named alone is not made a list.
+type printing func(list []*api.Transaction, alone bool) error
+
+func (g *getting) printer() (printing, error) {
+	if g.asTable() {
+		table := printers.NewTablePrinter(printers.PrintOptions{WithNamespace: g.everywhere, Wide: g.wide})
+		return func(list []*api.Transaction, _ bool) error { return table.PrintObj(tableOf(list, time.Now()), g.Out) }, nil
+	}
+	printer, err := g.flags.ToPrinter()
+	if err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	return func(list []*api.Transaction, alone bool) error {
+		all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+		for _, t := range list {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+			if err != nil {
+				return fmt.Errorf("encode Transaction %s: %w", t.Name, err)
+			}
+			u := unstructured.Unstructured{Object: content}
+			u.SetGroupVersionKind(api.Kind)
+			all.Items = append(all.Items, u)
+		}
+		if alone {
+			return printer.PrintObj(&all.Items[0], g.Out)
+		}
+		return printer.PrintObj(all, g.Out)
+	}, nil
+}
+
+// goOn prints each version that comes after those of the list.
+func (g *getting) goOn(ctx context.Context, namespace string, args []string, version string, printer printing) error {
+	client, err := g.transactions(namespace)
+	if err != nil {
+		return err
+	}
+	o := g.options()
+	if len(args) == 1 {
+		t, err := g.read(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		o.FieldSelector = "metadata.name=" + t.Name
+	}
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, version, watcher{client, o})
+	if err != nil {
+		return fmt.Errorf("watch Transactions: %w", err)
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		u, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("watch Transactions: %v", event.Object)
+		}
+		if event.Type == watch.Bookmark {
+			continue
+		}
+		t, err := typed(u)
+		if err != nil {
+			return err
+		}
+		if err := printer([]*api.Transaction{t}, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watcher watches what its options select.
+type watcher struct {
+	client  dynamic.ResourceInterface
+	options metav1.ListOptions
+}
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.FieldSelector, o.LabelSelector = w.options.FieldSelector, w.options.LabelSelector
+	return w.client.Watch(ctx, o)
+}
+
+// columns are those that kubectl get has, and what is wide.
+var columns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name"}, {Name: "Phase", Type: "string"}, {Name: "Progress", Type: "string"},
+	{Name: "Ready", Type: "string"}, {Name: "Reason", Type: "string"}, {Name: "Age", Type: "string"},
+	{Name: "Service-Account", Type: "string", Priority: 1}, {Name: "Failed-Item", Type: "string", Priority: 1},
+	{Name: "Duration", Type: "string", Priority: 1}, {Name: "Message", Type: "string", Priority: 1},
+}
+
+func tableOf(list []*api.Transaction, now time.Time) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: columns}
+	for _, t := range list {
+		ready, reason, message := reasonOf(t)
+		table.Rows = append(table.Rows, metav1.TableRow{
+			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: t.ObjectMeta}},
+			Cells: []any{
+				t.Name, string(phaseOf(t)), t.Status.Progress, ready, reason, duration.HumanDuration(now.Sub(t.CreationTimestamp.Time)),
+				t.Spec.ServiceAccountName, t.Status.FailedItem, t.Status.Duration, message,
+			},
+		})
+	}
+	return table
+}

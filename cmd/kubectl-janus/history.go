@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/revision"
+)
+
+func newHistory(s *session) *cobra.Command {
+	var number int64
+	cmd := &cobra.Command{
+		Use: "history", Short: "List the committed Transactions of the namespace that can be undone", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			namespace, err := s.namespace()
+			if err != nil {
+				return err
+			}
+			if number != 0 {
+				return s.remembered(cmd, namespace, number)
+			}
+			return s.history(cmd, namespace)
+		},
+	}
+	cmd.Flags().Int64Var(&number, "revision", 0, "show what the revision with this number has changed")
+	return cmd
+}
+
+func (s *session) history(cmd *cobra.Command, namespace string) error {
+	client, err := s.kube()
+	if err != nil {
+		return err
+	}
+	entries, err := revision.NewStore(client).List(cmd.Context(), namespace)
+	if err != nil {
+		return fmt.Errorf("list the revisions of namespace %s: %w", namespace, err)
+	}
+	if len(entries) == 0 {
+		s.say("Namespace %s remembers no Transaction.", namespace)
+		return nil
+	}
+	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "REVISION\tTRANSACTION\tPROGRESS\tCOMMITTED")
+	transactions, err := s.transactions(namespace)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		progress, ago := "", ""
+		u, err := transactions.Get(cmd.Context(), e.Owner.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			ago = "(deleted)"
+		case err != nil:
+			return explain("read Transaction "+namespace+"/"+e.Owner.Name, err)
+		default:
+			t, err := typed(u)
+			if err != nil {
+				return err
+			}
+			progress = t.Status.Progress
+			if t.Status.CompletionTime != nil {
+				ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
+			}
+		}
+		_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", e.Number, e.Owner.Name, progress, ago)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the history: %w", err)
+	}
+	return nil
+}
+
+// remembered shows one revision.
+func (s *session) remembered(cmd *cobra.Command, namespace string, number int64) error {
+	client, err := s.kube()
+	if err != nil {
+		return err
+	}
+	r, err := revision.NewStore(client).Get(cmd.Context(), namespace, number)
+	if fault.Is(err, fault.NotFound) {
+		return fmt.Errorf("namespace %s has no revision %d: kubectl janus history lists those that it has", namespace, number)
+	}
+	if err != nil {
+		return fmt.Errorf("read revision %d of namespace %s: %w", number, namespace, err)
+	}
+	s.print("Revision %d: Transaction %s/%s, as ServiceAccount %s", number, namespace, r.Transaction.Name, r.ServiceAccount)
+	for _, item := range r.Items {
+		s.print("  %s %s %s", item.Name, item.Type, targetName(item.Target))
+	}
+	s.print("To undo it: kubectl janus undo --revision %d --service-account %s -n %s", number, r.ServiceAccount, namespace)
+	return nil
+}

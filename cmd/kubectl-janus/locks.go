@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	authnv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"janus.io/janus/lockmgr"
+)
+
+// lockPrefix is what the names of all locks begin with.
+const lockPrefix = "janus-lock-"
+
+func newLocks(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "locks", Short: "List the locks of Transactions, hold one, release one",
+		Long: `Locks are Leases that keep Transactions apart, and whoever else asks for them: nothing stops a program that does not.
+While you hold the lock of an object, no Transaction changes it: those that are about to wait.`,
+	}
+	cmd.AddCommand(newLocksList(s), newLocksHold(s), newLocksRelease(s))
+	return cmd
+}
+
+func newLocksList(s *session) *cobra.Command {
+	var everywhere bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the locks that are held", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			namespace, err := s.namespace()
+			if err != nil {
+				return err
+			}
+			if everywhere {
+				namespace = ""
+			}
+			return s.listLocks(cmd.Context(), namespace)
+		},
+	}
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "of all namespaces")
+	return cmd
+}
+
+func (s *session) listLocks(ctx context.Context, namespace string) error {
+	client, err := s.kube()
+	if err != nil {
+		return err
+	}
+	list, err := client.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the Leases: %w", err)
+	}
+	found := 0
+	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	for i := range list.Items {
+		l := &list.Items[i]
+		if !strings.HasPrefix(l.Name, lockPrefix) {
+			continue
+		}
+		if found++; found == 1 {
+			_, _ = fmt.Fprintln(w, "NAMESPACE\tLOCK\tHOLDER\tHELD\tRENEWED\tLASTS")
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, strings.TrimPrefix(l.Name, lockPrefix), holderOf(l),
+			ago(l.Spec.AcquireTime), ago(l.Spec.RenewTime), time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0))*time.Second)
+	}
+	if found == 0 {
+		s.say("No locks are held.")
+		return nil
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the locks: %w", err)
+	}
+	return nil
+}
+
+// holderOf names the holder of a lock. A Transaction is namespace/name/uid.
+func holderOf(l *coordinationv1.Lease) string {
+	holder := ptr.Deref(l.Spec.HolderIdentity, "")
+	if holder == "" {
+		return "nobody"
+	}
+	if parts := strings.Split(holder, "/"); len(parts) == 3 {
+		return "Transaction " + parts[0] + "/" + parts[1]
+	}
+	return holder
+}
+
+func ago(t *metav1.MicroTime) string {
+	if t == nil {
+		return ""
+	}
+	return duration.HumanDuration(time.Since(t.Time)) + " ago"
+}
+
+// locking is one call of hold or release.
+type locking struct {
+	*session
+	holder string
+	system string
+	lasts  time.Duration
+	key    lockmgr.Key
+	locks  *lockmgr.Manager
+}
+
+func (l *locking) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.holder, "holder", "", "who holds the lock; the default is your user name")
+	cmd.Flags().StringVar(&l.system, "system-namespace", systemNamespace, "the namespace of janusd, which has the locks of objects without a namespace")
+}
+
+func newLocksHold(s *session) *cobra.Command {
+	l := &locking{session: s}
+	cmd := &cobra.Command{
+		Use: "hold KIND/NAME [-- COMMAND ARGS...]", Short: "Hold the lock of an object, for some time or while a command runs",
+		Example: `  kubectl janus locks hold deployment/web --for 10m
+  kubectl janus locks hold configmap/settings -- ./edit-settings.sh`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := l.find(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			if len(args) > 1 {
+				return l.during(cmd.Context(), args[1:])
+			}
+			if err := l.acquire(cmd.Context()); err != nil {
+				return err
+			}
+			s.print("%s is locked by %s for %s; release it with: kubectl janus locks release %s", l.key, l.holder, l.lasts, args[0])
+			return nil
+		},
+	}
+	l.addTo(cmd)
+	cmd.Flags().DurationVar(&l.lasts, "for", 5*time.Minute, "how long the lock lasts; while a command runs it is renewed")
+	return cmd
+}
+
+func newLocksRelease(s *session) *cobra.Command {
+	l := &locking{session: s, lasts: time.Minute}
+	cmd := &cobra.Command{
+		Use: "release KIND/NAME", Short: "Release the lock of an object that you hold", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := l.find(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			holder, err := l.locks.HolderOf(cmd.Context(), l.key)
+			switch {
+			case err != nil:
+				return fmt.Errorf("look who holds the lock of %s: %w", l.key, err)
+			case holder == "":
+				s.print("%s is not locked", l.key)
+				return nil
+			case holder != l.holder:
+				return fmt.Errorf("the lock of %s is held by %s, and not by %s: what holds it releases it, or its time runs out", l.key, holder, l.holder)
+			}
+			if err := l.release(cmd.Context()); err != nil {
+				return err
+			}
+			s.print("the lock of %s is released", l.key)
+			return nil
+		},
+	}
+	l.addTo(cmd)
+	return cmd
+}
+
+// find finds the object, and who we are.
+func (l *locking) find(ctx context.Context, text string) error {
+	if l.lasts < time.Second {
+		return errors.New("--for: a lock lasts one second at least")
+	}
+	namespace, err := l.namespace()
+	if err != nil {
+		return err
+	}
+	v, err := l.surveyor(namespace)
+	if err != nil {
+		return err
+	}
+	gvk, gvr, t, err := v.named(text)
+	if err != nil {
+		return err
+	}
+	l.key = lockmgr.Key{Group: gvk.Group, Resource: gvr.Resource, Kind: gvk.Kind, Namespace: t.Namespace, Name: t.Name}
+	client, err := l.kube()
+	if err != nil {
+		return err
+	}
+	l.locks = lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: l.system, Clock: clock.RealClock{}})
+	if l.holder != "" {
+		return nil
+	}
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authnv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("ask the cluster who you are, for the lock to name: %w; or pass --holder", err)
+	}
+	l.holder = review.Status.UserInfo.Username
+	return nil
+}
+
+func (l *locking) who() lockmgr.Holder { return lockmgr.Holder{Identity: l.holder, TTL: l.lasts} }
+
+func (l *locking) acquire(ctx context.Context) error {
+	_, err := l.locks.Acquire(ctx, l.who(), []lockmgr.Key{l.key})
+	var held *lockmgr.HeldError
+	if errors.As(err, &held) {
+		return fmt.Errorf("the lock of %s is held by %s (Lease %s)", l.key, held.Holder, held.Lease)
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", l.key, err)
+	}
+	return nil
+}
+
+func (l *locking) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if err := l.locks.Release(ctx, l.who(), []lockmgr.Key{l.key}); err != nil {
+		return fmt.Errorf("release the lock of %s: %w", l.key, err)
+	}
+	return nil
+}
+
+// during runs a command while the lock is held, and ends it if the lock is lost.
+func (l *locking) during(ctx context.Context, args []string) (err error) {
+	if err := l.acquire(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.release(ctx)) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(l.lasts / 3):
+				if err := l.acquire(ctx); err != nil && ctx.Err() == nil {
+					cancel(err)
+				}
+			}
+		}
+	}()
+	command := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // Running it is what the user asks for.
+	command.Stdin, command.Stdout, command.Stderr = l.In, l.Out, l.ErrOut
+	err = command.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil && context.Cause(ctx) != nil && !errors.Is(context.Cause(ctx), context.Canceled):
+		return fmt.Errorf("the command was ended: %w", context.Cause(ctx))
+	case errors.As(err, &exit):
+		return &exitError{code: exit.ExitCode()}
+	default:
+		return err
+	}
+}
+
+// split takes namespace/name apart.
+func split(text string) (namespace, name string) {
+	namespace, name, _ = strings.Cut(text, "/")
+	return namespace, name
+}

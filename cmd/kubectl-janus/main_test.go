@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/testcluster"
+)
+
+var update = flag.Bool("update", false, "write the golden output into the scripts")
+
+// withCluster runs the tests with a cluster.
+type withCluster struct{ *testing.M }
+
+func (m withCluster) Run() int { return testcluster.Main(m.M, testcluster.Options{}) }
+
+// The test binary is the plugin when it is started under that name.
+func TestMain(m *testing.M) {
+	testscript.Main(withCluster{m}, map[string]func(){"janus": main})
+}
+
+type command = func(ts *testscript.TestScript, neg bool, args []string)
+
+// exits CODE COMMAND [ARGS...] wants the exit code of a command.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGS...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// kubectl ARGS... is the real kubectl in the namespace of the script. A file that it is to
+// read is given as the last of ARGS, after <.
+func kubectl(t *testing.T, namespace string) command {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		stdin := ""
+		if n := len(args); n > 1 && args[n-2] == "<" {
+			stdin, args = ts.ReadFile(args[n-1]), args[:n-2]
+		}
+		out, err := testcluster.Shared(t).Kubectl(t.Context(), stdin, append([]string{"--namespace=" + namespace}, args...)...)
+		_, _ = ts.Stdout().Write([]byte(out))
+		if (err != nil) != neg {
+			ts.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+		}
+	}
+}
+
+// Scripts that need no API server.
+func TestOffline(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/offline", UpdateScripts: *update, Cmds: map[string]command{"exits": exits},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
+			return nil
+		},
+	})
+}
+
+// Each of these scripts has a namespace of its own, with a ServiceAccount deployer that may
+// do everything in it, and a Janus that runs its Transactions. ConfigMaps named refused-…
+// are refused there.
+func TestOnACluster(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/cluster/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, scripts)
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			e := janustest.New(t)
+			e.Refuse()
+			e.Start()
+			testscript.Run(t, testscript.Params{
+				Files: []string{script}, UpdateScripts: *update,
+				Cmds:  map[string]command{"exits": exits, "kubectl": kubectl(t, e.Namespace)},
+				Setup: func(env *testscript.Env) error { return prepare(t, e.Namespace, env) },
+			})
+		})
+	}
+}
+
+// prepare makes a kubeconfig in which the namespace is the current one.
+func prepare(t *testing.T, namespace string, env *testscript.Env) error {
+	config, err := clientcmd.LoadFromFile(testcluster.Shared(t).Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.Contexts[config.CurrentContext].Namespace = namespace
+	path := filepath.Join(env.WorkDir, "kubeconfig")
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("KUBECONFIG", path)
+	env.Setenv("NAMESPACE", namespace)
+	return clientcmd.WriteToFile(*config, path)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// wishes are what run and plan know of the Transaction that they make.
+type wishes struct {
+	sources
+	name        string
+	account     string
+	timeout     time.Duration
+	lockTimeout time.Duration
+	order       string
+	policy      string
+	onDelete    string
+	ttl         time.Duration
+	acceptLoss  bool
+}
+
+func (w *wishes) addTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVarP(&w.Filenames, "filename", "f", nil, "files, directories or URLs with manifests; - is stdin")
+	f.BoolVarP(&w.Recursive, "recursive", "R", false, "go into the directories of a directory too")
+	f.StringVarP(&w.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
+	f.StringArrayVar(&w.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
+	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
+	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
+	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are taken back")
+	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
+	f.StringVar(&w.order, "order", "", "spec.order: List, or Graph for changes that need not wait for each other")
+	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to take back over what others have written")
+	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: Rollback, or what becomes of the changes when the Transaction is deleted")
+	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
+	f.BoolVar(&w.acceptLoss, "accept-loss", false, "make changes too that cannot be wholly taken back")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = cmd.MarkFlagDirname("kustomize")
+}
+
+// transaction is what the wishes come to: the Transaction in the manifests if they are one,
+// else one that brings them into effect.
+func (w *wishes) transaction(ctx context.Context, s *session) (*unstructured.Unstructured, error) {
+	if !w.given() {
+		return nil, errors.New("what is to be changed? give manifests with -f or -k, or what is to be deleted with --delete")
+	}
+	namespace, err := s.namespace()
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := w.read(s, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range manifests {
+		if u.GroupVersionKind().GroupKind() == api.Kind.GroupKind() {
+			return w.theirs(u, len(manifests), namespace)
+		}
+	}
+	return w.ours(ctx, s, manifests, namespace)
+}
+
+// theirs is a Transaction that somebody has written. It is made as it stands.
+func (w *wishes) theirs(u *unstructured.Unstructured, manifests int, namespace string) (*unstructured.Unstructured, error) {
+	if manifests > 1 || len(w.remove) > 0 {
+		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
+	}
+	if w.account != "" || w.name != "" || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
+		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
+	}
+	if u.GetNamespace() == "" {
+		u.SetNamespace(namespace)
+	}
+	return u, nil
+}
+
+// ours is a Transaction that brings manifests into effect and deletes what is to go.
+func (w *wishes) ours(ctx context.Context, s *session, manifests []*unstructured.Unstructured, namespace string) (*unstructured.Unstructured, error) {
+	if w.account == "" {
+		return nil, errors.New("as whom? --service-account names a ServiceAccount of the namespace, which needs the rights to make the changes and to take them back")
+	}
+	v, err := s.surveyor(namespace)
+	if err != nil {
+		return nil, err
+	}
+	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
+	if w.name == "" {
+		t.GenerateName = "run-"
+	}
+	t.Spec = api.TransactionSpec{
+		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
+		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
+	}
+	if w.ttl > 0 {
+		t.Spec.TTLSecondsAfterFinished = ptr.To(int32(w.ttl / time.Second))
+	}
+	for _, u := range manifests {
+		change, err := v.change(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		t.Spec.Changes = append(t.Spec.Changes, change)
+	}
+	for _, text := range w.remove {
+		change, err := v.removal(text)
+		if err != nil {
+			return nil, err
+		}
+		t.Spec.Changes = append(t.Spec.Changes, change)
+	}
+	for i := range t.Spec.Changes {
+		t.Spec.Changes[i].AcceptLoss = w.acceptLoss
+	}
+	u, err := untyped(t)
+	if err != nil {
+		return nil, err
+	}
+	return u, w.durations(u)
+}
+
+// durations sets those that were given.
+func (w *wishes) durations(u *unstructured.Unstructured) error {
+	for field, d := range map[string]time.Duration{"timeout": w.timeout, "lockTimeout": w.lockTimeout} {
+		if d == 0 {
+			continue
+		}
+		if err := unstructured.SetNestedField(u.Object, d.String(), "spec", field); err != nil {
+			return fmt.Errorf("set spec.%s: %w", field, err)
+		}
+	}
+	return nil
+}
+
+// copyOf is a Transaction with the same spec, that is to run on its own.
+func copyOf(t *api.Transaction, name, generate string) (*unstructured.Unstructured, error) {
+	again := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: name, GenerateName: generate}}
+	t.Spec.DeepCopyInto(&again.Spec)
+	again.Spec.Suspend, again.Spec.Cancel = false, ""
+	return untyped(again)
+}
+
+// described decodes a Transaction for what is printed before it is created.
+func described(u *unstructured.Unstructured) (*api.Transaction, error) {
+	t := &api.Transaction{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t); err != nil {
+		return nil, fmt.Errorf("read Transaction %s: %w", u.GetName(), err)
+	}
+	return t, nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+func newPlan(s *session) *cobra.Command {
+	var w wishes
+	var keep bool
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
+		Short: "Show what run would change, and what is wrong with it",
+		Long: `Show what run would change, and what is wrong with it. janusd tries every change without effect, as the ServiceAccount
+that would make it, in a Transaction with dryRun that is deleted afterwards. Values of Secrets are not shown.
+
+Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or not be told.`,
+		Example: `  kubectl janus plan -f app.yaml --service-account deployer`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := s.plan(cmd.Context(), &w, keep, limit)
+			return trouble(err)
+		},
+	}
+	w.addTo(cmd)
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the Transaction with the plan")
+	cmd.Flags().DurationVar(&limit, "timeout", 2*time.Minute, "how long to wait for the plan")
+	return cmd
+}
+
+// trouble gives every error that has no exit code of its own that of diff.
+func trouble(err error) error {
+	if _, own := err.(*exitError); err == nil || own { //nolint:errorlint // Ours are not wrapped.
+		return err
+	}
+	return &exitError{exitTrouble, err}
+}
+
+func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Duration) error {
+	u, err := w.transaction(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(u.Object, true, "spec", "dryRun"); err != nil {
+		return fmt.Errorf("set spec.dryRun: %w", err)
+	}
+	if name := u.GetName(); name != "" && !keep {
+		u.SetName("")
+		u.SetGenerateName(short(name) + "-plan-")
+	}
+	made, err := s.create(ctx, u, false)
+	if err != nil {
+		return err
+	}
+	if keep {
+		s.say("The plan is in Transaction %s/%s.", made.Namespace, made.Name)
+	} else {
+		defer s.drop(context.WithoutCancel(ctx), made)
+	}
+	t, err := s.follow(ctx, made, limit, silent{})
+	if err != nil {
+		return err
+	}
+	printPlan(s.Out, t)
+	return verdict(s, t)
+}
+
+// silent is the view of who wants to see nothing but the end.
+type silent struct{}
+
+func (silent) update(*api.Transaction) {}
+func (silent) done()                   {}
+
+// drop deletes a Transaction that was made to be looked at.
+func (s *session) drop(ctx context.Context, t *api.Transaction) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	client, err := s.transactions(t.Namespace)
+	if err == nil {
+		err = client.Delete(ctx, t.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &t.UID}})
+	}
+	if err != nil {
+		s.say("Transaction %s/%s, which has the plan, could not be deleted: %v", t.Namespace, t.Name, err)
+	}
+}
+
+// printPlan prints what would become of each target.
+func printPlan(out io.Writer, t *api.Transaction) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "ITEM\tEFFECT\tTARGET\tFIELDS")
+	for _, item := range t.Status.Items {
+		effect, n := "?", ""
+		if item.Plan != nil {
+			effect, n = string(item.Plan.Effect), fmt.Sprint(int64(len(item.Plan.Fields))+item.Plan.More)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", item.Name, effect, targetName(item.Target), n)
+	}
+	_ = w.Flush()
+	for i := range t.Status.Items {
+		printDifferences(out, &t.Status.Items[i])
+	}
+}
+
+func printDifferences(out io.Writer, item *api.Item) {
+	if item.Reason != "" {
+		_, _ = fmt.Fprintf(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
+	}
+	p := item.Plan
+	if p == nil || len(p.Fields) == 0 && p.Deferred == "" && len(item.Taken) == 0 && len(item.Warnings) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintf(out, "\n%s %s\n", item.Name, targetName(item.Target))
+	if p.Deferred != "" {
+		_, _ = fmt.Fprintf(out, "    cannot be told yet: %s\n", p.Deferred)
+	}
+	for _, f := range p.Fields {
+		if f.Before != "" {
+			_, _ = fmt.Fprintf(out, "  - %s: %s\n", f.Field, f.Before)
+		}
+		if f.After != "" {
+			_, _ = fmt.Fprintf(out, "  + %s: %s\n", f.Field, f.After)
+		}
+	}
+	if p.More > 0 {
+		_, _ = fmt.Fprintf(out, "    and %d fields more\n", p.More)
+	}
+	for _, taken := range item.Taken {
+		_, _ = fmt.Fprintf(out, "    taken from %s: %s\n", taken.Manager, some(taken.Fields, taken.More))
+	}
+	for _, warning := range item.Warnings {
+		_, _ = fmt.Fprintf(out, "    warning: %s\n", warning)
+	}
+}
+
+// verdict is the exit code of a plan, and what is wrong with it.
+func verdict(s *session, t *api.Transaction) error {
+	if t.Status.Phase != api.PhasePlanned {
+		_, reason, message := reasonOf(t)
+		s.say("\n%s: %s", reason, message)
+		return &exitError{code: exitTrouble}
+	}
+	changes := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Plan != nil && i.Plan.Effect != api.EffectNone })
+	if !changes {
+		return nil
+	}
+	return &exitError{code: exitDiffers}
+}

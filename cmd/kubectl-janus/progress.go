@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// progress is the view of a Transaction that runs: on a terminal a table that is drawn
+// again and again, anywhere else a line for each thing that happens.
+func (s *session) progress() view {
+	if width, ok := terminal(s.ErrOut); ok {
+		return &live{out: s.ErrOut, width: width, colour: colourful()}
+	}
+	return &lines{out: s.ErrOut}
+}
+
+// terminal reports whether out is a terminal on which lines can be drawn again.
+func terminal(out io.Writer) (width int, ok bool) {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" || !term.IsTerminal(int(file.Fd())) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	return width, err == nil && width > 20
+}
+
+// colourful follows https://no-color.org.
+func colourful() bool { return os.Getenv("NO_COLOR") == "" }
+
+// lines prints what has become different since the last version.
+type lines struct {
+	out    io.Writer
+	state  []api.ItemState
+	reason string
+}
+
+func (l *lines) update(t *api.Transaction) {
+	for i, item := range t.Status.Items {
+		if i == len(l.state) {
+			l.state = append(l.state, api.ItemPending)
+		}
+		if item.State != l.state[i] {
+			l.state[i] = item.State
+			_, _ = fmt.Fprintln(l.out, "  "+itemSentence(t, i))
+		}
+	}
+	if _, reason, _ := reasonOf(t); reason != l.reason {
+		l.reason = reason
+		_, _ = fmt.Fprintln(l.out, sentence(t))
+	}
+}
+
+func (l *lines) done() {}
+
+// live draws the Transaction anew in place of what it has drawn before.
+type live struct {
+	out    io.Writer
+	width  int
+	colour bool
+	drawn  int
+}
+
+// shown is how many items are drawn at most: those about which something happens.
+const shown = 20
+
+func (l *live) update(t *api.Transaction) {
+	var text []string
+	for i := range t.Status.Items {
+		text = append(text, l.item(t, i))
+	}
+	if len(text) > shown {
+		text = append(around(t, text), fmt.Sprintf("  … %d items in all", len(t.Status.Items)))
+	}
+	text = append(text, sentence(t))
+	var b strings.Builder
+	if l.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
+	}
+	for _, line := range text {
+		b.WriteString("\x1b[2K" + cut(line, l.width) + "\x1b[0m\n")
+	}
+	b.WriteString("\x1b[J")
+	l.drawn = len(text)
+	_, _ = io.WriteString(l.out, b.String())
+}
+
+func (l *live) done() {}
+
+func (l *live) item(t *api.Transaction, i int) string {
+	item := t.Status.Items[i]
+	sign, colour := signOf(item.State)
+	line := fmt.Sprintf("%s %-12s %s %s %s", sign, item.State, item.Name, typeOf(t, i), targetName(item.Target))
+	if item.Reason != "" {
+		line += " (" + item.Reason + ")"
+	}
+	if item.WaitStartTime != nil && item.State == api.ItemCommitting {
+		line += ", waiting since " + item.WaitStartTime.Format(time.TimeOnly)
+	}
+	if l.colour {
+		line = colour + line
+	}
+	return line
+}
+
+const (
+	green, red, yellow, grey = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[90m"
+)
+
+// signOf gives what an item is marked with, and its colour.
+func signOf(state api.ItemState) (sign, colour string) {
+	switch state {
+	case api.ItemCommitted:
+		return "✓", green
+	case api.ItemRolledBack:
+		return "↩", yellow
+	case api.ItemRejected, api.ItemUnresolved:
+		return "✗", red
+	case api.ItemCommitting, api.ItemRollingBack:
+		return "…", yellow
+	default:
+		return "·", grey
+	}
+}
+
+// around picks the lines of the items around the first that is not done.
+func around(t *api.Transaction, text []string) []string {
+	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool {
+		return i.State != api.ItemCommitted && i.State != api.ItemSkipped
+	})
+	from := min(max(at-shown/2, 0), len(text)-shown)
+	return text[from : from+shown]
+}
+
+// cut shortens a line to the width of the terminal. Escapes have no width.
+func cut(line string, width int) string {
+	n, escape := 0, false
+	for i, r := range line {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			if n++; n > width-1 {
+				return line[:i]
+			}
+		}
+	}
+	return line
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+func newRecover(s *session) *cobra.Command {
+	var item string
+	flags := genericclioptions.NewPrintFlags("")
+	cmd := &cobra.Command{
+		Use: "recover NAME", Short: "Show what a failed rollback has left, and what to do about each item", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: s.names,
+		Long: `Show what a failed rollback has left, and what to do about each item. With --item the before-image of an item is
+printed: the object as it was before it was changed, which needs the right to read where it is kept.`,
+		Example: `  kubectl janus recover deploy-v2
+  kubectl janus recover deploy-v2 --item config > before.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.read(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if item != "" {
+				return s.beforeImage(cmd.Context(), t, item, flags)
+			}
+			return s.leftovers(t)
+		},
+	}
+	cmd.Flags().StringVar(&item, "item", "", "print the before-image of this item")
+	flags.AddFlags(cmd)
+	return cmd
+}
+
+// leftovers prints each item that could not be taken back.
+func (s *session) leftovers(t *api.Transaction) error {
+	switch {
+	case !t.Status.Phase.Terminal():
+		return fmt.Errorf("transaction %s/%s has not ended: %s", t.Namespace, t.Name, sentence(t))
+	case !unresolved(t):
+		s.print("Transaction %s/%s has left nothing: it is %s.", t.Namespace, t.Name, t.Status.Phase)
+		return nil
+	}
+	s.print("Transaction %s/%s: %s", t.Namespace, t.Name, sentence(t))
+	for i, item := range t.Status.Items {
+		if item.State != api.ItemUnresolved {
+			continue
+		}
+		s.print("")
+		describeItem(s.Out, t, i)
+		s.print("    What to do: %s", advice(item.Reason))
+		if item.Before != nil && item.Before.UID != "" && t.Status.RollbackRef != nil {
+			s.print("    As it was:  kubectl janus recover %s -n %s --item %s", t.Name, t.Namespace, item.Name)
+		}
+	}
+	s.print("\nThe before-images stay until the Transaction is deleted: delete it when nothing of this is needed any more.")
+	return nil
+}
+
+// advice says what to do about an item that could not be taken back for a reason.
+func advice(reason string) string {
+	switch reason {
+	case fault.FieldConflict:
+		return "somebody has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
+	case fault.Drifted, fault.AlreadyExists:
+		return "somebody has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right."
+	case fault.AccessDenied, fault.ServiceAccountGone:
+		return "give the ServiceAccount the right that the message names. janusd tries again by itself half a minute, two and eight minutes after the failure; after that, make the change by hand."
+	case fault.NotEmpty:
+		return "others keep objects in it. Move or delete those, and then delete it."
+	case fault.OwnerGone:
+		return "re-create its owner and add the reference by hand, or delete the object."
+	case fault.BeforeImageLost, fault.BeforeImageTampered:
+		return "the before-image is gone or was edited, so nothing was restored from it. Restore the object from where it is described, such as a Git repository or a backup."
+	case fault.Blocked:
+		return "a later change of the same object could not be taken back; do what is said of that one, and then set the object to what it was before this one."
+	case fault.Cancelled:
+		return "it was left because the Transaction was stopped. To have it taken back after all: kubectl janus cancel NAME"
+	case fault.Irreversible:
+		return "it cannot be taken back. If it is needed, make it anew by hand."
+	default:
+		return "see the message. janusd tries again by itself half a minute, two and eight minutes after the failure, if it may heal; after that, set the object to what it was by hand."
+	}
+}
+
+// beforeImage prints an object as it was before an item changed it.
+func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name string, flags *genericclioptions.PrintFlags) error {
+	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool { return i.Name == name })
+	if at < 0 {
+		var names []string
+		for _, item := range t.Status.Items {
+			names = append(names, item.Name)
+		}
+		return fmt.Errorf("transaction %s/%s has no item %q; it has %s", t.Namespace, t.Name, name, strings.Join(names, ", "))
+	}
+	item := t.Status.Items[at]
+	switch {
+	case t.Status.RollbackRef == nil || item.Before == nil:
+		return fmt.Errorf("transaction %s/%s keeps no before-image of item %s", t.Namespace, t.Name, name)
+	case item.Before.UID == "":
+		return fmt.Errorf("%s did not exist before item %s", targetName(item.Target), name)
+	}
+	client, err := s.kube()
+	if err != nil {
+		return err
+	}
+	owner := snapshot.Owner{Namespace: t.Namespace, Name: t.Name, UID: t.UID}
+	record, err := snapshot.NewStore(client, nil).Load(ctx, owner, *t.Status.RollbackRef, *item.Before)
+	if err != nil {
+		return fmt.Errorf("read the before-image of item %s: %w", name, err)
+	}
+	if record.Before == nil {
+		return errors.New("the before-image has no object")
+	}
+	return show(s, flags, snapshot.Strip(record.Before))
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// sentence says in one line how a Transaction is.
+func sentence(t *api.Transaction) string {
+	text := string(phaseOf(t))
+	if t.Status.Progress != "" {
+		text += " " + t.Status.Progress
+	}
+	if ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady); ready != nil && ready.Reason != text {
+		if ready.Reason != string(phaseOf(t)) {
+			text += " (" + ready.Reason + ")"
+		}
+		if ready.Message != "" {
+			text += ": " + ready.Message
+		}
+	}
+	return text
+}
+
+// itemSentence says in one line how an item is.
+func itemSentence(t *api.Transaction, i int) string {
+	item := t.Status.Items[i]
+	text := fmt.Sprintf("%s %s %s", item.Name, typeOf(t, i), targetName(item.Target))
+	text += ": " + string(item.State)
+	if item.Reason != "" {
+		text += " (" + item.Reason + ")"
+	}
+	if item.Message != "" {
+		text += ": " + item.Message
+	}
+	return text
+}
+
+// typeOf is the type of the change of an item; that of an undo is in its status.
+func typeOf(t *api.Transaction, i int) api.ChangeType {
+	if item := t.Status.Items[i]; item.Type != "" || i >= len(t.Spec.Changes) {
+		return item.Type
+	}
+	return t.Spec.Changes[i].Type
+}
+
+// reasonOf is the reason of the condition Ready, and what it says.
+func reasonOf(t *api.Transaction) (status, reason, message string) {
+	ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady)
+	if ready == nil {
+		return "Unknown", "", "no janusd has looked at it yet"
+	}
+	return string(ready.Status), ready.Reason, ready.Message
+}
+
+// summary prints how a Transaction has ended, and what to look at if that is not well.
+func (s *session) summary(t *api.Transaction) {
+	s.print("transaction.backup.janus.io/%s %s", t.Name, strings.ToLower(string(phaseOf(t))))
+	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {
+		return
+	}
+	_, reason, message := reasonOf(t)
+	s.say("%s: %s", reason, message)
+	for i, item := range t.Status.Items {
+		if item.Reason != "" && item.State != api.ItemSkipped {
+			s.say("  %s", itemSentence(t, i))
+		}
+	}
+	if t.Status.Phase == api.PhaseFailed && unresolved(t) {
+		s.say("What is left, and what to do: kubectl janus recover %s -n %s", t.Name, t.Namespace)
+	}
+}
+
+// unresolved reports whether something could not be taken back.
+func unresolved(t *api.Transaction) bool {
+	for _, item := range t.Status.Items {
+		if item.State == api.ItemUnresolved {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// node is a line of a tree.
+type node struct {
+	text     string
+	children []node
+}
+
+func newTree(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "tree NAME", Short: "Show a Transaction with its items, and what each waits for", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.read(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			top := node{text: fmt.Sprintf("Transaction %s/%s: %s", t.Namespace, t.Name, sentence(t))}
+			for i := range t.Status.Items {
+				child, err := s.itemNode(cmd.Context(), t, i)
+				if err != nil {
+					return err
+				}
+				top.children = append(top.children, child)
+			}
+			if len(t.Status.Items) == 0 {
+				for i, c := range t.Spec.Changes {
+					top.children = append(top.children, node{text: fmt.Sprintf("%s %s %s", changeName(i, c), c.Type, targetName(c.Target))})
+				}
+			}
+			s.print("%s", top.text)
+			s.branches(top.children, "")
+			return nil
+		},
+	}
+}
+
+func (s *session) branches(children []node, indent string) {
+	for i, child := range children {
+		corner, below := "├─ ", "│  "
+		if i == len(children)-1 {
+			corner, below = "└─ ", "   "
+		}
+		s.print("%s%s%s", indent, corner, child.text)
+		s.branches(child.children, indent+below)
+	}
+}
+
+func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node, error) {
+	item := t.Status.Items[i]
+	n := node{text: itemSentence(t, i)}
+	leaf := func(format string, args ...any) {
+		n.children = append(n.children, node{text: fmt.Sprintf(format, args...)})
+	}
+	if i < len(t.Spec.Changes) {
+		for _, name := range t.Spec.Changes[i].DependsOn {
+			leaf("after %s (%s)", name, stateOf(t, name))
+		}
+	}
+	if item.LockLease != "" && !ended(t) {
+		holder, err := s.holder(ctx, item.LockLease)
+		if err != nil {
+			return n, err
+		}
+		leaf("lock %s, held by %s", item.LockLease, holder)
+	}
+	if before := item.Before; before != nil && t.Status.RollbackRef != nil {
+		leaf("before-image %s", before.Key)
+	}
+	if item.CreatedUID != "" {
+		leaf("made, with uid %s", item.CreatedUID)
+	}
+	if item.RecreatedUID != "" {
+		leaf("made anew, with uid %s", item.RecreatedUID)
+	}
+	return n, nil
+}
+
+// stateOf is the state of the item with a name.
+func stateOf(t *api.Transaction, name string) api.ItemState {
+	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool { return i.Name == name })
+	if at < 0 {
+		return api.ItemPending
+	}
+	return t.Status.Items[at].State
+}
+
+// holder says who holds a lock, named as namespace/name.
+func (s *session) holder(ctx context.Context, lease string) (string, error) {
+	client, err := s.kube()
+	if err != nil {
+		return "", err
+	}
+	namespace, name := split(lease)
+	l, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "nobody", nil
+	case err != nil:
+		return "", fmt.Errorf("read Lease %s: %w", lease, err)
+	default:
+		return holderOf(l), nil
+	}
+}

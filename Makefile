@@ -40,8 +40,8 @@ help: ## List the targets (the default)
 	/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: bin/janusd ## Build janusd: bin/janusd
-	@echo "bin/janusd is built from what is here"
+build: bin/janusd bin/kubectl-janus ## Build janusd and the plugin of kubectl: bin/janusd, bin/kubectl-janus
+	@echo "bin/janusd and bin/kubectl-janus are built from what is here"
 
 .PHONY: demo
 demo: bin/janusd bin/janus-cluster bin/janus-kwok bin/kubectl ## Watch Janus commit, roll back and survive kill -9, on a cluster of its own (about a minute)
@@ -173,6 +173,11 @@ clean: cluster-down ## Remove what was built
 bin/janusd: $(OWN) bin/.version
 	@echo "==> building $@, version $(VERSION)"
 	@go build -trimpath -ldflags='-s -w -X janus.io/janus/internal/version.Version=$(VERSION)' -o $@.new ./cmd/janusd
+	@mv $@.new $@
+
+bin/kubectl-janus: $(OWN) bin/.version
+	@echo "==> building $@, version $(VERSION)"
+	@go build -trimpath -ldflags='-s -w -X janus.io/janus/internal/version.Version=$(VERSION)' -o $@.new ./cmd/kubectl-janus
 	@mv $@.new $@
 
 bin/janus-cluster: $(call sources,hack/cluster)

@@ -24,9 +24,9 @@ type withCluster struct{ *testing.M }
 
 func (m withCluster) Run() int { return testcluster.Main(m.M, testcluster.Options{}) }
 
-// The test binary is the plugin when it is started under that name.
+// The test binary is the plugin when it is started under one of these names.
 func TestMain(m *testing.M) {
-	testscript.Main(withCluster{m}, map[string]func(){"janus": main})
+	testscript.Main(withCluster{m}, map[string]func(){"janus": main, "kubectl-janus": main})
 }
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)

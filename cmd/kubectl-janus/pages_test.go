@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"janus.io/janus/internal/janustest"
+)
+
+// TestThePageIsAsItIs runs docs/kubectl-janus.md. The test binary is found as kubectl-janus.
+func TestThePageIsAsItIs(t *testing.T) {
+	e := janustest.New(t)
+	policy := janustest.FastPolicy
+	policy.RevisionHistoryLimit = 10
+	e.Start(janustest.WithPolicy(policy))
+	shell := e.Shell()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, shell.Provide("kubectl-janus", self))
+	e.TypePage(shell, "kubectl-janus.md")
+}
+
+// TestTheReferenceIsThatOfTheCommands compares docs/kubectl-janus-reference.md with what the
+// commands say of themselves; -update writes it.
+func TestTheReferenceIsThatOfTheCommands(t *testing.T) {
+	root := newRoot(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
+	root.InitDefaultHelpCmd()
+	var b strings.Builder
+	b.WriteString("# kubectl janus: commands and flags\n\nWritten by `go test ./cmd/kubectl-janus -run TestTheReference -update`. " +
+		"See [kubectl janus](kubectl-janus.md) for how to\nuse it.\n")
+	for _, c := range root.Commands() {
+		reference(&b, c)
+	}
+	b.WriteString("\n## Flags of all commands\n\n```text\n" + noHome(root.PersistentFlags().FlagUsages()) + "```\n")
+	file := filepath.Join("..", "..", "docs", "kubectl-janus-reference.md")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644)) //nolint:gosec // It is a page of the documentation.
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), b.String(), "run go test ./cmd/kubectl-janus -run TestTheReference -update")
+}
+
+func reference(b *strings.Builder, c *cobra.Command) {
+	if c.Name() == "help" || c.Name() == "completion" {
+		return
+	}
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", c.CommandPath(), text)
+	if c.Runnable() {
+		fmt.Fprintf(b, "\n```text\n%s\n", c.UseLine())
+		if flags := c.NonInheritedFlags().FlagUsages(); flags != "" {
+			b.WriteString("\n" + flags)
+		}
+		b.WriteString("```\n")
+	}
+	if c.Example != "" {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
+	}
+	for _, sub := range c.Commands() {
+		reference(b, sub)
+	}
+}
+
+// noHome takes a directory that differs from one machine to the next out of a default.
+func noHome(text string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return text
+	}
+	return strings.ReplaceAll(text, home, "$HOME")
+}

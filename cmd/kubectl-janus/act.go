@@ -78,7 +78,7 @@ cancel without --stop.`,
 		},
 	}
 	cmd.Flags().BoolVar(&stop, "stop", false, "leave what has landed")
-	wait.addTo(cmd, false)
+	wait.addTo(cmd)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 			if name != "" {
 				u.SetGenerateName("")
 			}
-			made, err := s.create(cmd.Context(), u, false)
+			made, err := s.create(cmd.Context(), u)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up from the old one")
-	wait.addTo(cmd, false)
+	wait.addTo(cmd)
 	return cmd
 }
 
@@ -96,7 +96,7 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 			if err != nil {
 				return err
 			}
-			made, err := s.create(cmd.Context(), u, false)
+			made, err := s.create(cmd.Context(), u)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 	cmd.Flags().StringVar(&account, "service-account", "", "as whom it is undone; the default is the ServiceAccount of the Transaction")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "undo the revision with this number")
 	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "undo changes too that cannot be wholly undone")
-	wait.addTo(cmd, false)
+	wait.addTo(cmd)
 	return cmd
 }
 

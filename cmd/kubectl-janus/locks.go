@@ -250,7 +250,7 @@ func (l *locking) during(ctx context.Context, args []string) (err error) {
 			}
 		}
 	}()
-	command := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // Running it is what the user asks for.
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = l.In, l.Out, l.ErrOut
 	err = command.Run()
 	var exit *exec.ExitError

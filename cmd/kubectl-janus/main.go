@@ -23,7 +23,7 @@ func main() {
 
 // start runs one command and gives its exit code.
 func start(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	root := newRoot(streams)
+	root := newRoot(streams) //nolint:contextcheck // Each command has its own when it runs.
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
 }

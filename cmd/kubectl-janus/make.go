@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -101,9 +100,6 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []*unstructured
 		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
 		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
 	}
-	if w.ttl > 0 {
-		t.Spec.TTLSecondsAfterFinished = ptr.To(int32(w.ttl / time.Second))
-	}
 	for _, u := range manifests {
 		change, err := v.change(ctx, u)
 		if err != nil {
@@ -137,6 +133,12 @@ func (w *wishes) durations(u *unstructured.Unstructured) error {
 		if err := unstructured.SetNestedField(u.Object, d.String(), "spec", field); err != nil {
 			return fmt.Errorf("set spec.%s: %w", field, err)
 		}
+	}
+	if w.ttl == 0 {
+		return nil
+	}
+	if err := unstructured.SetNestedField(u.Object, int64(w.ttl/time.Second), "spec", "ttlSecondsAfterFinished"); err != nil {
+		return fmt.Errorf("set spec.ttlSecondsAfterFinished: %w", err)
 	}
 	return nil
 }

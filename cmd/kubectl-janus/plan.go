@@ -59,7 +59,7 @@ func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Dur
 		u.SetName("")
 		u.SetGenerateName(short(name) + "-plan-")
 	}
-	made, err := s.create(ctx, u, false)
+	made, err := s.create(ctx, u)
 	if err != nil {
 		return err
 	}

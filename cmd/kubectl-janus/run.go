@@ -21,8 +21,8 @@ type waits struct {
 	limit time.Duration
 }
 
-func (w *waits) addTo(cmd *cobra.Command, byDefault bool) {
-	cmd.Flags().BoolVar(&w.wait, "wait", byDefault, "wait until the Transaction has ended, and show what it does")
+func (w *waits) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until the Transaction has ended, and show what it does")
 	cmd.Flags().DurationVar(&w.limit, "timeout", 0, "how long to wait; without it as long as it takes")
 }
 
@@ -65,7 +65,7 @@ If the manifest is a Transaction, that one is created.`,
 			if dryRun {
 				return show(s, flags, u)
 			}
-			t, err := s.create(cmd.Context(), u, false)
+			t, err := s.create(cmd.Context(), u)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ If the manifest is a Transaction, that one is created.`,
 		},
 	}
 	w.addTo(cmd)
-	wait.addTo(cmd, false)
+	wait.addTo(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the Transaction, and create nothing")
 	flags.AddFlags(cmd)
 	return cmd

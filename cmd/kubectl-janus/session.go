@@ -139,16 +139,12 @@ func (s *session) read(ctx context.Context, name string) (*api.Transaction, erro
 }
 
 // create creates a Transaction from its content and gives what was stored.
-func (s *session) create(ctx context.Context, u *unstructured.Unstructured, dryRun bool) (*api.Transaction, error) {
+func (s *session) create(ctx context.Context, u *unstructured.Unstructured) (*api.Transaction, error) {
 	client, err := s.transactions(u.GetNamespace())
 	if err != nil {
 		return nil, err
 	}
-	o := metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}
-	if dryRun {
-		o.DryRun = []string{metav1.DryRunAll}
-	}
-	made, err := client.Create(ctx, u, o)
+	made, err := client.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		return nil, explain("create Transaction "+u.GetNamespace()+"/"+cmp.Or(u.GetName(), u.GetGenerateName()+"…"), err)
 	}
@@ -193,7 +189,7 @@ func explain(doing string, err error) error {
 
 // unserved reports whether it is the resource that was not found, and not an object.
 func unserved(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // The dynamic client wraps nothing.
+	status, ok := err.(apierrors.APIStatus)
 	return ok && (status.Status().Details == nil || status.Status().Details.Name == "")
 }
 

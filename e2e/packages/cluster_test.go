@@ -2,6 +2,7 @@ package packages
 
 import (
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,12 +34,11 @@ func (d *desk) same(before string, stays []string) {
 	wanted := strings.Split(before, "\n")
 	wanted = append(wanted, stays...)
 	var now []string
-	for range 600 {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
 		now = strings.Split(d.everything(), "\n")
 		if len(now) == len(wanted) {
 			break
 		}
-		d.run("sleep 0.2")
 	}
 	require.ElementsMatch(d.t, wanted, now)
 }

@@ -64,6 +64,13 @@ manifests: ## Write all manifests to one file: dist/install.yaml (IMAGE=REGISTRY
 	@mv '$(DIST)/install.yaml.new' '$(DIST)/install.yaml'
 	@echo "==> wrote $(DIST)/install.yaml, which runs $(IMAGE)"
 
+# Where the image of a release is going to be pushed, and what it is called there.
+REPOSITORY ?= janusd
+
+.PHONY: release
+release: bin/janus-image bin/helm ## Make a release in dist/release: image, manifests, chart, bill of materials, checksums (VERSION=v1.2.3 REPOSITORY=REGISTRY/janusd)
+	@hack/release/release.sh '$(VERSION)' '$(REPOSITORY)' '$(DIST)/release'
+
 ##@ Cluster
 
 .PHONY: cluster

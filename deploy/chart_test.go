@@ -49,7 +49,8 @@ func rendered(t *testing.T, values string) []*unstructured.Unstructured {
 
 // byName takes out what must differ between the packages, and gives the objects by kind
 // and name. The Namespace is made by helm or by its user, not by the chart.
-func byName(objects []*unstructured.Unstructured) map[string]any {
+func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
+	t.Helper()
 	out := map[string]any{}
 	for _, object := range objects {
 		if object.GetKind() == "Namespace" {
@@ -64,7 +65,9 @@ func byName(objects []*unstructured.Unstructured) map[string]any {
 		annotations := object.GetAnnotations()
 		delete(annotations, "helm.sh/resource-policy")
 		object.SetAnnotations(annotations)
-		out[object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName()] = object.Object
+		name := object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+		require.NotContains(t, out, name, "it is there twice")
+		out[name] = object.Object
 	}
 	return out
 }
@@ -76,7 +79,7 @@ func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
 		{"an example", readFile(t, "../examples/namespaced/values.yaml"), "../examples/namespaced"},
 	} {
 		t.Run(c.title, func(t *testing.T) {
-			built, chart := byName(build(t, c.directory)), byName(rendered(t, c.values))
+			built, chart := byName(t, build(t, c.directory)), byName(t, rendered(t, c.values))
 			require.NotEmpty(t, built)
 			for name := range built {
 				assert.Equal(t, built[name], chart[name], "%s", name)

@@ -32,6 +32,7 @@ func TestValuesOfTheChart(t *testing.T) {
 			[]string{"nodeSelector:\n        a: b", "tolerations:\n      - key: k", "nodeAffinity: {}", "p: q"}},
 		{"metrics: {port: 9000}", []string{"- --metrics-bind-address=:9000", "containerPort: 9000"}},
 		{"metrics: {enabled: false}", []string{"- --metrics-bind-address=0"}},
+		{"extraLabels: {team: a}", []string{"  name: janusd\n", "      labels:\n        app.kubernetes.io/name: janusd\n        team: a\n"}},
 		{"resources: {limits: {memory: 1Gi}}", []string{"memory: 1Gi"}},
 	} {
 		in := installation{objects: rendered(t, c.values)}

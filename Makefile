@@ -53,6 +53,24 @@ image: bin/janus-image ## Build the container image as an OCI layout: dist/janus
 	@mkdir -p dist
 	bin/janus-image --version='$(VERSION)' --version-variable=janus.io/janus/internal/version.Version --output=dist/janusd --tag='$(VERSION)'
 
+# Where what is made to be shipped goes, and the image that it names.
+DIST ?= dist
+IMAGE ?= janusd:dev
+
+.PHONY: manifests
+manifests: ## Write all manifests to one file: dist/install.yaml (IMAGE=REGISTRY/janusd@sha256:DIGEST is the image that it names)
+	@mkdir -p '$(DIST)'
+	@hack/release/manifests.sh '$(IMAGE)' >'$(DIST)/install.yaml.new'
+	@mv '$(DIST)/install.yaml.new' '$(DIST)/install.yaml'
+	@echo "==> wrote $(DIST)/install.yaml, which runs $(IMAGE)"
+
+# Where the image of a release is going to be pushed, and what it is called there.
+REPOSITORY ?= janusd
+
+.PHONY: release
+release: bin/janus-image bin/helm ## Make a release in dist/release: image, manifests, chart, bill of materials, checksums (VERSION=v1.2.3 REPOSITORY=REGISTRY/janusd)
+	@hack/release/release.sh '$(VERSION)' '$(REPOSITORY)' '$(DIST)/release'
+
 ##@ Cluster
 
 .PHONY: cluster
@@ -74,7 +92,7 @@ cluster-down: ## Stop it
 ##@ Develop
 
 .PHONY: test
-test: bin/janus-cluster bin/janus-kwok vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
+test: bin/janus-cluster bin/janus-kwok bin/helm vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
 	@echo "==> testing Janus, with the race detector"
 	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 	@for module in $(MODULES); do \
@@ -149,17 +167,23 @@ fmt: bin/golangci-lint ## Format the Go sources
 GENERATE = $(TOOL) controller-gen object crd paths=./api/...
 
 .PHONY: generate
-generate: ## Generate the CRD and the deep-copy functions from the API types
+generate: ## Generate the CRD and the deep-copy functions from the API types, and templates of the chart from the manifests
 	@echo "==> generating deploy/crd and api/v1alpha1/zz_generated.deepcopy.go"
 	$(GENERATE) output:crd:dir=deploy/crd output:object:dir=api/v1alpha1
+	go run ./hack/chart
 
 .PHONY: verify
 verify: ## Fail if a generated file is not what make generate makes
 	@echo "==> comparing generated files"
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(GENERATE) output:dir="$$fresh" && \
+	go run ./hack/chart --output="$$fresh" && \
 	for file in "$$fresh"/*; do \
-	  case $$file in *.go) there=api/v1alpha1 ;; *) there=deploy/crd ;; esac; \
+	  case $${file##*/} in \
+	    *.go) there=api/v1alpha1 ;; \
+	    backup.janus.io_*) there=deploy/crd ;; \
+	    *) there=deploy/chart/janus/templates ;; \
+	  esac; \
 	  diff -u "$$there/$${file##*/}" "$$file" || { echo "$$there/$${file##*/} is out of date: run make generate" >&2; exit 1; }; \
 	done
 
@@ -193,6 +217,11 @@ bin/janus-kwok: $(call sources,hack/kwok)
 bin/janus-image: $(call sources,hack/image)
 	@echo "==> building $@"
 	@go build -C hack/image -trimpath -o ../../$@.new .
+	@mv $@.new $@
+
+bin/helm: $(call sources,hack/helm)
+	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/helm -trimpath -ldflags='-s -w' -o ../../$@.new helm.sh/helm/v4/cmd/helm
 	@mv $@.new $@
 
 bin/golangci-lint: $(call sources,hack/lint)

@@ -93,7 +93,7 @@ func (w *world) install() {
 	once.(*sync.Once).Do(func() {
 		deploy := filepath.Join(janustest.Root(), "deploy")
 		for _, args := range [][]string{
-			{"apply", "-f", filepath.Join(deploy, "namespace.yaml")},
+			{"apply", "-f", filepath.Join(deploy, "base", "namespace.yaml")},
 			{"apply", "-k", filepath.Join(deploy, "rbac")},
 			{"apply", "-k", filepath.Join(deploy, "policies")},
 			{"wait", "--for=condition=Established", "crd/transactions.backup.janus.io", "--timeout=60s"},

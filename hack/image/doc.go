@@ -14,6 +14,8 @@
 // shell, no package manager and no CA bundle: the CA of the API server is
 // mounted into every Pod.
 //
+// With --sbom it also writes a software bill of materials: the modules of the programs.
+//
 // Any tool that reads an OCI layout can push the result, for example:
 //
 //	crane push dist/janusd REGISTRY/janusd:v0.1.0

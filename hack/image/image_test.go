@@ -161,8 +161,14 @@ func readLayout(t *testing.T, dir string) (v1.ImageIndex, v1.Descriptor) {
 	return index, manifest.Manifests[0]
 }
 
-// onlyFile returns the only file of an image.
+// onlyFile returns the only file of an image, the program tiny.
 func onlyFile(t *testing.T, image v1.Image) []byte {
+	t.Helper()
+	return fileOf(t, image, "tiny")
+}
+
+// fileOf returns the only file of an image, which has the given name.
+func fileOf(t *testing.T, image v1.Image, name string) []byte {
 	t.Helper()
 	layers, err := image.Layers()
 	require.NoError(t, err)
@@ -172,7 +178,7 @@ func onlyFile(t *testing.T, image v1.Image) []byte {
 	archive := tar.NewReader(reader)
 	header, err := archive.Next()
 	require.NoError(t, err)
-	assert.Equal(t, "tiny", header.Name)
+	assert.Equal(t, name, header.Name)
 	assert.Equal(t, []int64{0o555, 0, 0, 0}, []int64{header.Mode, int64(header.Uid), int64(header.Gid), header.ModTime.Unix()})
 	content, err := io.ReadAll(archive)
 	require.NoError(t, err)

@@ -27,6 +27,8 @@ type options struct {
 	licenses        string
 	// output is a directory, or a file that ends in .tar.
 	output string
+	// sbom is a file for the bill of materials; none if it is empty.
+	sbom string
 	// tag names the index in the layout.
 	tag       string
 	platforms []platform
@@ -64,6 +66,7 @@ func parse(args []string, explain io.Writer) (options, error) {
 	fs.StringVar(&o.versionVariable, "version-variable", "janus.io/janus/internal/version.Version", "string `variable` of the program that is set to the version")
 	fs.StringVar(&o.licenses, "licenses", "Apache-2.0", "SPDX `expression` for the labels")
 	fs.StringVar(&o.output, "output", "dist/janusd", "`path` of the layout, an archive if it ends in .tar; what is there is replaced")
+	fs.StringVar(&o.sbom, "sbom", "", "`file` for the software bill of materials, CycloneDX as JSON (default none)")
 	fs.StringVar(&o.tag, "tag", "dev", "`tag` of the image in the layout")
 	o.platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}}
 	fs.Func("platforms", "`list` of platforms (default linux/amd64,linux/arm64)", func(list string) (err error) {
@@ -117,6 +120,11 @@ func run(ctx context.Context, o options) (string, error) {
 	digest, err := index.Digest()
 	if err != nil {
 		return "", err
+	}
+	if o.sbom != "" {
+		if err := writeSBOM(o, programs, digest.String()); err != nil {
+			return "", fmt.Errorf("write %s: %w", o.sbom, err)
+		}
 	}
 	return digest.String(), nil
 }

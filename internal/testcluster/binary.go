@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,12 +26,18 @@ type binary struct {
 	override string
 	// cost says how long a first build takes.
 	cost string
+	// pkg is the package of the program, if it is not the module itself.
+	pkg string
 }
 
 var (
-	clusterBinary = binary{"janus-cluster", "hack/cluster", "JANUS_CLUSTER_BINARY", "4 to 5 minutes"}
-	kwokBinary    = binary{"janus-kwok", "hack/kwok", "JANUS_KWOK_BINARY", "1 to 2 minutes"}
+	clusterBinary = binary{name: "janus-cluster", source: "hack/cluster", override: "JANUS_CLUSTER_BINARY", cost: "4 to 5 minutes"}
+	kwokBinary    = binary{name: "janus-kwok", source: "hack/kwok", override: "JANUS_KWOK_BINARY", cost: "1 to 2 minutes"}
+	helmBinary    = binary{name: "helm", source: "hack/helm", override: "JANUS_HELM_BINARY", cost: "2 to 3 minutes", pkg: "helm.sh/helm/v4/cmd/helm"}
 )
+
+// Helm returns the path of the pinned helm, which is built first if it is missing.
+func Helm() (string, error) { return helmBinary.find() }
 
 // find returns the path of the binary, and builds it first if it is missing.
 func (b binary) find() (string, error) {
@@ -115,7 +122,7 @@ func (b binary) acquire(lock *os.File) error {
 func (b binary) compile(source, path string) error {
 	progress("building %s from %s, which takes %s the first time", b.name, b.source, b.cost)
 	tmp := path + ".new"
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", tmp, ".")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", tmp, cmp.Or(b.pkg, "."))
 	cmd.Dir = source
 	// Flags that are meant for the tests of this module must not reach it.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false", "PWD="+source)

@@ -43,7 +43,7 @@ func TestRepositoryRootIsFoundFromAModuleInside(t *testing.T) {
 func TestMissingBinaryIsBuiltOnce(t *testing.T) {
 	root := repository(t)
 	t.Chdir(filepath.Join(root, "hack"))
-	hello := binary{"hello", "hack/hello", "JANUS_HELLO_BINARY", "a moment"}
+	hello := binary{name: "hello", source: "hack/hello", override: "JANUS_HELLO_BINARY", cost: "a moment"}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -68,7 +68,7 @@ func TestBuildErrorCarriesWhatTheCompilerSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(root)
-	hello := binary{"hello", "hack/hello", "JANUS_HELLO_BINARY", "a moment"}
+	hello := binary{name: "hello", source: "hack/hello", override: "JANUS_HELLO_BINARY", cost: "a moment"}
 	if _, err := hello.find(); err == nil || !strings.Contains(err.Error(), "undefined: oops") {
 		t.Errorf("got %v, want the compiler's message", err)
 	}

@@ -29,12 +29,12 @@
 // # Binaries
 //
 // The package runs bin/janus-cluster, and bin/janus-kwok for Options.Nodes, in
-// the root of the repository. A missing one is built there from hack/cluster or
-// hack/kwok, once, however many packages are tested at the same time. That
+// the root of the repository, and names bin/helm to those who install with it. A
+// missing one is built there from hack/cluster, hack/kwok or hack/helm, once, however many packages are tested at the same time. That
 // takes some minutes the first time, which counts towards the timeout of go
 // test, so a continuous build makes them beforehand. A binary that exists is
 // not checked against its sources. The environment variables
-// JANUS_CLUSTER_BINARY and JANUS_KWOK_BINARY name other binaries.
+// JANUS_CLUSTER_BINARY, JANUS_KWOK_BINARY and JANUS_HELM_BINARY name other binaries.
 //
 // # What it does not do
 //

@@ -1,0 +1,78 @@
+{{/* The labels that every object has besides its own app.kubernetes.io/name. */}}
+{{- define "janus.labels" -}}
+app.kubernetes.io/part-of: janus
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.extraLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The image, by digest if one is given. */}}
+{{- define "janus.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Fails if something is wrong that the schema of the values cannot see. */}}
+{{- define "janus.check" -}}
+{{- with .Capabilities.KubeVersion -}}
+{{- if and (eq .Major "1") (lt (trimSuffix "+" .Minor | int) 33) -}}
+{{- fail (printf "Kubernetes 1.33 or newer is needed, for a validation rule of the CRD; this is %s" .Version) -}}
+{{- end -}}
+{{- end -}}
+{{- $names := list -}}
+{{- range .Values.namespaced -}}
+{{- if has .namespace $names -}}
+{{- fail (printf "namespaced: the namespace %s is named twice" .namespace) -}}
+{{- end -}}
+{{- $names = append $names .namespace -}}
+{{- end -}}
+{{- if and $names .Values.janusd.watchNamespaces -}}
+{{- fail "janusd.watchNamespaces and namespaced both name namespaces: leave one of them empty" -}}
+{{- end -}}
+{{- end }}
+
+{{/* The namespaces of `namespaced`, separated by commas. */}}
+{{- define "janus.namespaces" -}}
+{{- $names := list -}}
+{{- range .Values.namespaced -}}
+{{- $names = append $names .namespace -}}
+{{- end -}}
+{{ join "," $names }}
+{{- end }}
+
+{{/* The flags of janusd, as a list. */}}
+{{- define "janus.args" -}}
+- --leader-elect
+- --shards={{ .Values.janusd.shards }}
+{{- with include "janus.namespaces" . }}
+- --watch-namespaces={{ . }}
+{{- end }}
+{{- with .Values.janusd }}
+{{- range $flag := list "leaderElectLeaseDuration" "workers" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "logLevel" "logFormat" }}
+{{- $value := index $.Values.janusd $flag }}
+{{- if not (kindIs "invalid" $value) }}
+- --{{ kebabcase $flag }}={{ $value }}
+{{- end }}
+{{- end }}
+{{- with .watchNamespaces }}
+- --watch-namespaces={{ join "," . }}
+{{- end }}
+{{- with .sensitiveKinds }}
+- --sensitive-kinds={{ join "," . }}
+{{- end }}
+{{- end }}
+{{- if not .Values.metrics.enabled }}
+- --metrics-bind-address=0
+{{- else if ne (int .Values.metrics.port) 8080 }}
+- --metrics-bind-address=:{{ .Values.metrics.port }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,145 @@
+package deploy_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/testcluster"
+)
+
+const chart = "chart/janus"
+
+// template renders the chart with values, as of a release janus in janus-system, and gives
+// what helm says if it refuses them.
+func template(t *testing.T, values string, args ...string) (objects []*unstructured.Unstructured, refusal string) {
+	t.Helper()
+	helm, err := testcluster.Helm()
+	require.NoError(t, err)
+	args = append([]string{"template", "janus", chart, "--namespace=" + ownNamespace, "--values=-"}, args...)
+	cmd := exec.CommandContext(t.Context(), helm, args...)
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	cmd.Stdin = strings.NewReader(values)
+	var printed, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &said
+	if err := cmd.Run(); err != nil {
+		require.NotEmpty(t, said.String(), "%v", err)
+		return nil, said.String()
+	}
+	objects, err = janustest.Decode(printed.String())
+	require.NoError(t, err)
+	return objects, ""
+}
+
+// rendered is template for values that are right.
+func rendered(t *testing.T, values string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, refusal := template(t, values)
+	require.Empty(t, refusal)
+	return objects
+}
+
+// byName takes out what must differ between the packages, and gives the objects by kind
+// and name. The Namespace is made by helm or by its user, not by the chart.
+func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" {
+			continue
+		}
+		object = object.DeepCopy()
+		labels := object.GetLabels()
+		for _, label := range []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version", "helm.sh/chart"} {
+			delete(labels, label)
+		}
+		object.SetLabels(labels)
+		annotations := object.GetAnnotations()
+		delete(annotations, "helm.sh/resource-policy")
+		object.SetAnnotations(annotations)
+		name := object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+		require.NotContains(t, out, name, "it is there twice")
+		out[name] = object.Object
+	}
+	return out
+}
+
+func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
+	for _, c := range []struct{ title, values, directory string }{
+		{"all namespaces", "", "."},
+		{"one namespace", "namespaced: [{namespace: shop, serviceAccounts: [deploy-sa]}]", "overlays/namespaced"},
+		{"an example", readFile(t, "../examples/namespaced/values.yaml"), "../examples/namespaced"},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			built, chart := byName(t, build(t, c.directory)), byName(t, rendered(t, c.values))
+			require.NotEmpty(t, built)
+			for name := range built {
+				assert.Equal(t, built[name], chart[name], "%s", name)
+			}
+			for name := range chart {
+				assert.Contains(t, built, name)
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+// The labels that the comparison leaves out.
+func TestEveryObjectOfTheChartIsLabelled(t *testing.T) {
+	for _, object := range rendered(t, "extraLabels: {team: platform}") {
+		labels := object.GetLabels()
+		assert.Equal(t, "Helm", labels["app.kubernetes.io/managed-by"], "%s", object.GetName())
+		assert.Equal(t, "janus", labels["app.kubernetes.io/instance"], "%s", object.GetName())
+		assert.Equal(t, "platform", labels["team"], "%s", object.GetName())
+		assert.NotEmpty(t, labels["helm.sh/chart"], "%s", object.GetName())
+		assert.NotEmpty(t, labels["app.kubernetes.io/version"], "%s", object.GetName())
+	}
+}
+
+func TestTheChartRefusesWrongValues(t *testing.T) {
+	for values, refusal := range map[string]string{
+		"replica: 3":                                           "additional properties 'replica' not allowed",
+		"replicas: two":                                        "got string, want integer",
+		"image: {tag: 'a b'}":                                  "does not match pattern",
+		"image: {digest: latest}":                              "does not match pattern",
+		"janusd: {shards: 257}":                                "maximum: got 257, want 256",
+		"janusd: {workers: 0}":                                 "minimum: got 0, want 1",
+		"janusd: {resync: 10}":                                 "want null or string",
+		"janusd: {logLevel: loud}":                             "value must be one of",
+		"janusd: {watchNamespaces: [A]}":                       "does not match pattern",
+		"namespaced: [{namespace: shop}]":                      "missing property 'serviceAccounts'",
+		"namespaced: [{namespace: shop, serviceAccounts: []}]": "minItems: got 0, want 1",
+		"metrics: {port: 80}":                                  "minimum: got 80, want 1,024",
+		"metrics: {port: 8081}":                                "'not' failed",
+		"podDisruptionBudget: {maxUnavailable: 0}":             "'oneOf' failed",
+		"extraLabels: {app.kubernetes.io/name: mine}":          "'not' failed",
+		"{janusd: {watchNamespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":     "both name namespaces",
+		"namespaced: [{namespace: b, serviceAccounts: [c]}, {namespace: b, serviceAccounts: [d]}]": "named twice",
+	} {
+		_, said := template(t, values)
+		assert.Contains(t, said, refusal, "%s", values)
+	}
+}
+
+func TestTheChartRefusesAnOldCluster(t *testing.T) {
+	_, said := template(t, "", "--kube-version=1.32.9")
+	assert.Contains(t, said, "Kubernetes 1.33 or newer is needed, for a validation rule of the CRD; this is v1.32.9")
+	for _, version := range []string{"1.33.0", "1.33.0-gke.1", "2.0.0"} {
+		_, said = template(t, "", "--kube-version="+version)
+		assert.Empty(t, said, "%s", version)
+	}
+}

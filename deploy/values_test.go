@@ -1,0 +1,137 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"janus.io/janus/internal/janustest"
+)
+
+// Each value that has an effect on what is rendered has it.
+func TestValuesOfTheChart(t *testing.T) {
+	for _, c := range []struct {
+		values string
+		want   []string
+	}{
+		{"image: {repository: r.example.com/janusd, tag: v1}", []string{"image: r.example.com/janusd:v1\n"}},
+		{"image: {tag: v1, digest: 'sha256:" + strings.Repeat("a", 64) + "'}", []string{"image: janusd@sha256:" + strings.Repeat("a", 64)}},
+		{"image: {pullPolicy: Always, pullSecrets: [{name: key}]}", []string{"imagePullPolicy: Always", "imagePullSecrets:\n", "- name: key"}},
+		{"replicas: 5", []string{"replicas: 5"}},
+		{"priorityClassName: system-cluster-critical", []string{"priorityClassName: system-cluster-critical"}},
+		{"{nodeSelector: {a: b}, tolerations: [{key: k}], affinity: {nodeAffinity: {}}, podAnnotations: {p: q}}",
+			[]string{"nodeSelector:\n        a: b", "tolerations:\n      - key: k", "nodeAffinity: {}", "p: q"}},
+		{"metrics: {port: 9000}", []string{"- --metrics-bind-address=:9000", "containerPort: 9000"}},
+		{"metrics: {enabled: false}", []string{"- --metrics-bind-address=0"}},
+		{"extraLabels: {team: a}", []string{"  name: janusd\n", "      labels:\n        app.kubernetes.io/name: janusd\n        team: a\n"}},
+		{"resources: {limits: {memory: 1Gi}}", []string{"memory: 1Gi"}},
+	} {
+		in := installation{objects: rendered(t, c.values)}
+		text, err := yaml.Marshal(in.find(t, "Deployment", "janusd").Object)
+		require.NoError(t, err)
+		for _, want := range c.want {
+			assert.Contains(t, string(text), want, "%s", c.values)
+		}
+	}
+
+	for values, gone := range map[string]string{
+		"crds: {install: false}":                "CustomResourceDefinition",
+		"policies: {enabled: false}":            "ValidatingAdmissionPolicy",
+		"podDisruptionBudget: {enabled: false}": "PodDisruptionBudget",
+		"metrics: {service: {enabled: false}}":  "Service",
+		"metrics: {enabled: false}":             "Service",
+	} {
+		for _, object := range rendered(t, values) {
+			assert.NotEqual(t, gone, object.GetKind(), "%s", values)
+		}
+	}
+	for _, object := range rendered(t, "userRoles: {enabled: false}") {
+		assert.NotContains(t, []string{"janus-editor", "janus-viewer"}, object.GetName())
+	}
+	for keep, want := range map[string]string{"true": "keep", "false": ""} {
+		in := installation{objects: rendered(t, "crds: {keep: "+keep+"}")}
+		crd := in.find(t, "CustomResourceDefinition", "transactions.backup.janus.io")
+		assert.Equal(t, want, crd.GetAnnotations()["helm.sh/resource-policy"])
+	}
+}
+
+// besides are the flags of janusd that the chart sets by itself, or has other values for.
+var besides = []string{"kubeconfig", "namespace", "leader-elect", "metrics-bind-address", "health-probe-bind-address", "version"}
+
+// TestEveryFlagOfJanusdIsAValueOfTheChart sets every one, and has janusd accept what the
+// chart makes of them.
+func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
+	janusd := janustest.BuildJanusd(t)
+	help, err := exec.CommandContext(t.Context(), janusd, "--help").Output()
+	require.NoError(t, err)
+	var flags []string
+	for _, match := range regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(string(help), -1) {
+		flags = append(flags, match[1])
+	}
+	in := installation{objects: rendered(t, `janusd: {shards: 3, leaderElectLeaseDuration: 20s, watchNamespaces: [a, b], workers: 7, keepCompleted: 0,
+		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: 1h30m, logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com]}`)}
+	containers, _, err := unstructured.NestedSlice(in.find(t, "Deployment", "janusd").Object, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	require.NoError(t, err)
+	set := append([]string{}, besides...)
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if name != "leader-elect" {
+			set = append(set, name)
+		}
+	}
+	assert.ElementsMatch(t, flags, set)
+	assert.Contains(t, args, "--keep-completed=0")
+	assert.Contains(t, args, "--watch-namespaces=a,b")
+	assert.Contains(t, args, "--revision-history-limit=1000")
+
+	// janusd looks at its flags before it looks for a cluster, and ends with 2 if they are wrong.
+	run := exec.CommandContext(t.Context(), janusd, append(args, "--kubeconfig="+filepath.Join(t.TempDir(), "none"))...)
+	said, err := run.CombinedOutput()
+	require.Error(t, err)
+	assert.Equal(t, 1, run.ProcessState.ExitCode(), "%s", said)
+	assert.Contains(t, string(said), "none")
+}
+
+// The schema knows every value that there is a default for, and no other.
+func TestTheSchemaKnowsTheValues(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	require.NoError(t, err)
+	var values map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &values))
+	text, err = os.ReadFile(filepath.Join(chart, "values.schema.json"))
+	require.NoError(t, err)
+	var schema map[string]any
+	require.NoError(t, json.Unmarshal(text, &schema))
+	delete(schema["properties"].(map[string]any), "global")
+	sameKeys(t, "values", schema, values)
+}
+
+func sameKeys(t *testing.T, path string, schema map[string]any, values map[string]any) {
+	t.Helper()
+	properties, _ := schema["properties"].(map[string]any)
+	for name, value := range values {
+		property, known := properties[name].(map[string]any)
+		if !assert.True(t, known, "%s.%s is in values.yaml alone", path, name) {
+			continue
+		}
+		if inner, ok := value.(map[string]any); ok && property["properties"] != nil && path != "values.resources" {
+			sameKeys(t, path+"."+name, property, inner)
+		}
+	}
+	for name := range properties {
+		if path+"."+name != "values.resources.claims" {
+			assert.Contains(t, values, name, "%s.%s is in values.schema.json alone", path, name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A template of the chart and the manifests that it is made of.
+type template struct {
+	name    string
+	sources []string
+	// guard opens the block that the template is in, which an end closes.
+	guard string
+	// replace has what is to be replaced and by what, in turn. Each must be there.
+	replace []string
+}
+
+const namespace = "{{ $.Release.Namespace }}"
+
+var templates = []template{
+	{
+		name: "crd.yaml", sources: []string{"crd/backup.janus.io_transactions.yaml"}, guard: "if .Values.crds.install",
+		replace: []string{
+			"\nmetadata:\n  annotations:\n", "\nmetadata:\n  labels:\n  annotations:\n" +
+				"    {{- if .Values.crds.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n",
+		},
+	},
+	{
+		name: "policies.yaml", guard: "if .Values.policies.enabled",
+		sources: []string{"policies/transaction-identity.yaml", "policies/transaction-spec.yaml"},
+	},
+	{name: "users.yaml", sources: []string{"rbac/base/users.yaml"}, guard: "if .Values.userRoles.enabled"},
+	{
+		name: "leader-election.yaml", sources: []string{"rbac/base/leader-election.yaml"}, guard: "if true",
+		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
+	},
+	{
+		name: "rbac-cluster.yaml", sources: []string{"rbac/cluster/janusd.yaml"}, guard: "if not .Values.namespaced",
+		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
+	},
+	{
+		name: "rbac-namespaced.yaml", sources: []string{"rbac/namespaced/janusd.yaml"}, guard: "range .Values.namespaced",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"namespace: shop\n", "namespace: {{ .namespace }}\n",
+			"  - deploy-sa\n", "  {{- toYaml .serviceAccounts | nindent 2 }}\n",
+		},
+	},
+	{
+		name: "rbac-beside.yaml", guard: "if .Values.namespaced",
+		sources: []string{"overlays/namespaced/own-namespace.yaml", "overlays/namespaced/leases.yaml"},
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"janusd-leases-janus-system\n", "janusd-leases-" + namespace + "\n",
+		},
+	},
+}
+
+func main() {
+	deploy := flag.String("deploy", "deploy", "`directory` of the manifests")
+	output := flag.String("output", "deploy/chart/janus/templates", "`directory` of the templates")
+	flag.Parse()
+	if err := write(*deploy, *output); err != nil {
+		fmt.Fprintln(os.Stderr, "chart:", err)
+		os.Exit(1)
+	}
+}
+
+// write makes all templates.
+func write(deploy, output string) error {
+	for _, t := range templates {
+		text, err := t.render(deploy)
+		if err != nil {
+			return fmt.Errorf("make %s: %w", t.name, err)
+		}
+		if err := os.WriteFile(filepath.Join(output, t.name), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("make %s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+func (t template) render(deploy string) (string, error) {
+	var documents []string
+	for _, source := range t.sources {
+		text, err := os.ReadFile(filepath.Join(deploy, source))
+		if err != nil {
+			return "", err
+		}
+		documents = append(documents, strings.TrimPrefix(string(text), "---\n"))
+	}
+	text := "---\n" + strings.Join(documents, "---\n")
+	if strings.Contains(text, "{{") {
+		return "", fmt.Errorf("%s: braces would be taken for those of a template", strings.Join(t.sources, ", "))
+	}
+	for i := 0; i < len(t.replace); i += 2 {
+		if !strings.Contains(text, t.replace[i]) {
+			return "", fmt.Errorf("%s: there is no %q", strings.Join(t.sources, ", "), t.replace[i])
+		}
+		text = strings.ReplaceAll(text, t.replace[i], t.replace[i+1])
+	}
+	const labels = "\n  labels:\n"
+	text = strings.ReplaceAll(text, labels, labels+"    {{- include \"janus.labels\" $ | nindent 4 }}\n")
+	return fmt.Sprintf("{{- /* Made by make generate from deploy/%s. Edit that. */}}\n{{- %s }}\n%s{{- end }}\n",
+		strings.Join(t.sources, ", deploy/"), t.guard, text), nil
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes everything that a release consists of, in dist/release or the directory that is
+# named:
+#
+#   hack/release/release.sh VERSION REPOSITORY [DIRECTORY]
+#
+# VERSION is that of Semantic Versioning with a v in front. REPOSITORY is where the image
+# is going to be pushed: the manifests and the chart name it there by its digest. Nothing
+# is pushed here, and the same sources give the same files. RELEASE_PLATFORMS, such as
+# linux/amd64, makes fewer images than there are by default.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+version=$1 repository=$2 out=${3:-dist/release}
+if ! [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
+  echo "release: $version is no version such as v1.2.3 or v1.2.3-rc.1" >&2
+  exit 2
+fi
+rm -rf "$out"
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The image, twice: a digest that cannot be made again by others would be worth little.
+platforms=${RELEASE_PLATFORMS:-linux/amd64,linux/arm64}
+build() { bin/janus-image --version="$version" --tag="$version" --platforms="$platforms" "$@"; }
+echo "==> building the image"
+digest=$(build --output="$out/janusd-$version.oci.tar" --sbom="$out/janusd-$version.cdx.json")
+echo "==> building it once more"
+again=$(build --output="$work/again.tar")
+if [[ $digest != "$again" ]] || ! cmp "$out/janusd-$version.oci.tar" "$work/again.tar"; then
+  echo "release: the image is not reproducible: $digest, then $again" >&2
+  exit 1
+fi
+echo "$digest" >"$out/janusd-$version.digest"
+
+echo "==> writing the manifests, which run $repository@$digest"
+hack/release/manifests.sh "$repository@$digest" >"$out/install.yaml"
+
+echo "==> packaging the chart"
+cp -R deploy/chart/janus "$work/janus"
+sed -i -e "s|^  repository: janusd$|  repository: $repository|" -e "s|^  digest: \"\"$|  digest: $digest|" "$work/janus/values.yaml"
+# Files of another age would make another archive.
+find "$work/janus" -exec touch -d @0 {} +
+bin/helm package "$work/janus" --version "${version#v}" --app-version "$version" --destination "$out" >/dev/null
+bin/helm template janus "$out/janus-${version#v}.tgz" --namespace janus-system >"$work/chart.yaml"
+for file in "$out/install.yaml" "$work/chart.yaml"; do
+  if ! grep -qF "image: $repository@$digest" "$file"; then
+    echo "release: $file does not run the image" >&2
+    exit 1
+  fi
+done
+
+echo "==> writing the checksums"
+(cd "$out" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+ls -l "$out"

@@ -199,7 +199,7 @@ bin/janusd: $(OWN) bin/.version
 	@go build -trimpath -ldflags='-s -w -X janus.io/janus/internal/version.Version=$(VERSION)' -o $@.new ./cmd/janusd
 	@mv $@.new $@
 
-bin/kubectl-janus: $(OWN) bin/.version
+bin/kubectl-janus: $(OWN) $(call sources,deploy/crd) bin/.version
 	@echo "==> building $@, version $(VERSION)"
 	@go build -trimpath -ldflags='-s -w -X janus.io/janus/internal/version.Version=$(VERSION)' -o $@.new ./cmd/kubectl-janus
 	@mv $@.new $@

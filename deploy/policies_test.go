@@ -202,7 +202,8 @@ func withoutRule(t *testing.T, in installation) {
 
 func TestExpressionsHaveNoTypeErrors(t *testing.T) {
 	in := install(t)
-	for _, name := range []string{"transaction-identity.backup.janus.io", "transaction-spec.backup.janus.io"} {
+	for _, policy := range policies {
+		name := "transaction-" + policy + ".backup.janus.io"
 		require.Eventually(t, func() bool {
 			policy, err := in.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
 			require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,7 +66,7 @@ func (s *scene) keepsRecord(who string, client dynamic.ResourceInterface, kind, 
 	} {
 		_, err := client.Patch(s.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		s.refused(err, "records", "may not update "+described, asJanusd)
-		assert.ErrorContains(s.t, err, "they go when the Transaction is deleted", "%s, %s", who, what)
+		require.ErrorContains(s.t, err, "they go when the Transaction is deleted", "%s, %s", who, what)
 	}
 	s.refused(client.Delete(s.t.Context(), name, metav1.DeleteOptions{}), "records", "may not delete "+described)
 	s.refused(client.DeleteCollection(s.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "janus.io/transaction=release"}),

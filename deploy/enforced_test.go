@@ -127,7 +127,8 @@ func ours(transaction string) map[string]string {
 	return map[string]string{"app.kubernetes.io/managed-by": "janus", "janus.io/transaction": transaction}
 }
 
-// record is an object that looks like a record of Janus.
+// record is an object that looks like a record of Janus. Its owner does not exist, so that
+// the garbage collector would delete it.
 func record(kind, name string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
 	if kind == "ControllerRevision" {
@@ -135,8 +136,14 @@ func record(kind, name string) *unstructured.Unstructured {
 	}
 	obj.SetName(name)
 	obj.SetLabels(ours("somebody"))
+	obj.SetOwnerReferences(ofATransaction)
 	return obj
 }
+
+// ofATransaction is the owner of a record.
+var ofATransaction = []metav1.OwnerReference{{
+	APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: "somebody", UID: "e9b9c7a0-0000-4000-8000-000000000000",
+}}
 
 // lock is a Lease with the labels of a lock.
 func lock(name, holder string) *unstructured.Unstructured {

@@ -58,7 +58,7 @@ func TestOnlyJanusdWritesRecords(t *testing.T) {
 // keepsRecord wants every write to a record to be refused, but one that changes nothing.
 func (s *scene) keepsRecord(who string, client dynamic.ResourceInterface, kind, name string) {
 	s.t.Helper()
-	described := kind + " " + s.Namespace + "/" + name + ": objects with these labels are records of Transaction release"
+	described := kind + " " + s.Namespace + "/" + name + ": that is, or would be, a record of a Transaction"
 	for what, patch := range map[string]string{
 		"its labels":      `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null,"janus.io/transaction":null}}}`,
 		"its owner":       `{"metadata":{"ownerReferences":null}}`,
@@ -66,7 +66,7 @@ func (s *scene) keepsRecord(who string, client dynamic.ResourceInterface, kind, 
 	} {
 		_, err := client.Patch(s.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		s.refused(err, "records", "may not update "+described, asJanusd)
-		require.ErrorContains(s.t, err, "they go when the Transaction is deleted", "%s, %s", who, what)
+		require.ErrorContains(s.t, err, "records go when the Transaction is deleted", "%s, %s", who, what)
 	}
 	s.refused(client.Delete(s.t.Context(), name, metav1.DeleteOptions{}), "records", "may not delete "+described)
 	s.refused(client.DeleteCollection(s.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "janus.io/transaction=release"}),
@@ -82,20 +82,22 @@ func (s *scene) keepsRecord(who string, client dynamic.ResourceInterface, kind, 
 func TestOthersKeepTheirObjects(t *testing.T) {
 	s := newScene(t)
 	for title, labels := range map[string]map[string]string{
-		"unlabelled":            nil,
-		"managed-by-janus":      {"app.kubernetes.io/managed-by": "janus"},
-		"made-by-a-transaction": {"janus.io/transaction": "release"},
+		"unlabelled":               nil,
+		"managed-by-janus":         {"app.kubernetes.io/managed-by": "janus"},
+		"made-by-a-transaction":    {"janus.io/transaction": "release"},
+		"made-by-one-and-labelled": ours("release"), // by the content of the change
 	} {
 		for kind, gvr := range map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Secret": secrets, "ControllerRevision": revisions} {
 			obj := record(kind, title+"-rollback")
 			obj.SetLabels(labels)
+			obj.SetOwnerReferences(nil)
 			client := s.admin.Resource(gvr).Namespace(s.Namespace)
 			require.NoError(t, s.create(gvr, obj, metav1.CreateOptions{}))
 			_, err := client.Patch(t.Context(), obj.GetName(), types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`), metav1.PatchOptions{})
 			require.NoError(t, err)
 
 			// It must not become what only janusd could be rid of.
-			body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": ours("release")}})
+			body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": ours("release"), "ownerReferences": ofATransaction}})
 			require.NoError(t, err)
 			_, err = client.Patch(t.Context(), obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{})
 			s.refused(err, "records", "may not update "+kind)

@@ -216,7 +216,7 @@ func TestExpressionsHaveNoTypeErrors(t *testing.T) {
 	}
 }
 
-// awaitPolicies waits until both policies are enforced, which is shown by a
+// awaitPolicies waits until the policy of identity is enforced, which is shown by a
 // refusal of what they forbid and everything else allows.
 func awaitPolicies(t *testing.T, in installation, namespace string) {
 	t.Helper()

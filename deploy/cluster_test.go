@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // kustomize gives the path of the pinned kustomize, which is built, and fetched if need
 // be, first: what go says about that is no warning of kustomize's.
-func kustomize(t *testing.T) string {
+func kustomize(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=../hack/tools/go.mod", "kustomize").Output()
 	require.NoError(t, err, "find kustomize")
@@ -48,7 +48,7 @@ func kustomize(t *testing.T) string {
 }
 
 // build runs the pinned kustomize over a directory, relative to deploy.
-func build(t *testing.T, dir string) []*unstructured.Unstructured {
+func build(t testing.TB, dir string) []*unstructured.Unstructured {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), kustomize(t), "build", dir)
 	var said bytes.Buffer
@@ -82,7 +82,7 @@ type installation struct {
 
 // install applies deploy, in the order in which kustomize prints it, which is
 // how kubectl apply -k does. It changes nothing if that was done before.
-func install(t *testing.T) installation {
+func install(t testing.TB) installation {
 	t.Helper()
 	heard := &warnings{}
 	config := testcluster.Shared(t).Config()
@@ -113,7 +113,7 @@ func install(t *testing.T) installation {
 }
 
 // as gives a client of a user, who has no group but that of everybody.
-func (in installation) as(t *testing.T, user string) dynamic.Interface {
+func (in installation) as(t testing.TB, user string) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(in.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
@@ -123,7 +123,7 @@ func (in installation) as(t *testing.T, user string) dynamic.Interface {
 }
 
 // find gives the one object of a kind and name.
-func (in installation) find(t *testing.T, kind, name string) *unstructured.Unstructured {
+func (in installation) find(t testing.TB, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	i := slices.IndexFunc(in.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
 	require.GreaterOrEqual(t, i, 0, "no %s %s in deploy", kind, name)

@@ -202,7 +202,8 @@ func withoutRule(t *testing.T, in installation) {
 
 func TestExpressionsHaveNoTypeErrors(t *testing.T) {
 	in := install(t)
-	for _, name := range []string{"transaction-identity.backup.janus.io", "transaction-spec.backup.janus.io"} {
+	for _, policy := range policies {
+		name := "transaction-" + policy + ".backup.janus.io"
 		require.Eventually(t, func() bool {
 			policy, err := in.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
 			require.NoError(t, err)
@@ -215,7 +216,7 @@ func TestExpressionsHaveNoTypeErrors(t *testing.T) {
 	}
 }
 
-// awaitPolicies waits until both policies are enforced, which is shown by a
+// awaitPolicies waits until the policy of identity is enforced, which is shown by a
 // refusal of what they forbid and everything else allows.
 func awaitPolicies(t *testing.T, in installation, namespace string) {
 	t.Helper()

@@ -30,7 +30,11 @@ var templates = []template{
 	},
 	{
 		name: "policies.yaml", guard: "if .Values.policies.enabled",
-		sources: []string{"policies/transaction-identity.yaml", "policies/transaction-spec.yaml"},
+		sources: []string{
+			"policies/transaction-identity.yaml", "policies/transaction-locks.yaml", "policies/transaction-records.yaml",
+			"policies/transaction-spec.yaml", "policies/transaction-status.yaml", "policies/transaction-targets.yaml",
+		},
+		replace: []string{"system:serviceaccount:janus-system:janusd", "system:serviceaccount:" + namespace + ":janusd"},
 	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{

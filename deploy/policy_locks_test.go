@@ -1,0 +1,104 @@
+package deploy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/janustest"
+)
+
+// held waits for something that never comes, so that its lock stays held.
+const held = `{changes: [
+  {target: {apiVersion: v1, kind: ConfigMap, name: config}, type: Patch, content: {data: {version: "2"}},
+   readyWhen: {expression: "object.data.?open.orValue('') == 'yes'"}},
+  {target: {apiVersion: v1, kind: ConfigMap, name: made}, type: Create, content: {data: {version: "2"}}}]}`
+
+// lockOf waits until a Transaction has written its first change, and names its lock.
+func (s *scene) lockOf(name string) string {
+	s.t.Helper()
+	txn := s.Await(name, "holding its locks", func(t *api.Transaction) bool { return t.Status.Progress == "1/2" })
+	lease := txn.Status.Items[0].LockLease
+	require.NotEmpty(s.t, lease)
+	return lease[len(s.Namespace)+1:]
+}
+
+// TestOnlyJanusdWritesHeldLocks is about a lock that a running Transaction holds.
+func TestOnlyJanusdWritesHeldLocks(t *testing.T) {
+	s := newScene(t)
+	s.run()
+	s.Apply(before)
+	s.Submit("release", held)
+	name := s.lockOf("release")
+	says := "Lease " + s.Namespace + "/" + name + ": it is a lock in the name of Transaction " + s.Namespace + "/release/"
+	for _, client := range []dynamic.Interface{s.admin, s.in.dynamic} {
+		locks := client.Resource(leases).Namespace(s.Namespace)
+		for _, patch := range []string{
+			`{"spec":{"holderIdentity":"somebody-else"}}`, `{"spec":{"holderIdentity":null}}`,
+			`{"spec":{"leaseDurationSeconds":1}}`, `{"metadata":{"labels":null}}`,
+		} {
+			_, err := locks.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			s.refused(err, "locks", "may not update "+says, "wait for that Transaction, cancel it or delete it", asJanusd)
+		}
+		s.refused(locks.Delete(t.Context(), name, metav1.DeleteOptions{}), "locks", "may not delete "+says)
+	}
+
+	// The way out of the runbook: whoever may act as janusd.
+	require.NoError(t, s.in.as(t, janusd.User).Resource(leases).Namespace(s.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	s.Merge("opener", "ConfigMap/config", `{"data":{"open":"yes"}}`)
+	txn := s.Ended("release")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	s.NothingLeft("release")
+}
+
+// TestLocksAreOpenToOthers is about Leases that no Transaction holds, whatever they look like.
+func TestLocksAreOpenToOthers(t *testing.T) {
+	s := newScene(t)
+	s.run()
+	s.Apply(before)
+	locks := s.admin.Resource(leases).Namespace(s.Namespace)
+	for title, holder := range map[string]string{"free": "", "backup": "nightly-backup"} {
+		labelled := lock("janus-lock-"+title, holder)
+		require.NoError(t, s.create(leases, labelled, metav1.CreateOptions{}))
+		_, err := locks.Patch(t.Context(), labelled.GetName(), types.MergePatchType, []byte(`{"spec":{"holderIdentity":"another-tool"}}`), metav1.PatchOptions{})
+		require.NoError(t, err, "%s", title)
+		// Nobody takes a lock in the name of a Transaction, which only janusd could give back.
+		_, err = locks.Patch(t.Context(), labelled.GetName(), types.MergePatchType, []byte(`{"spec":{"holderIdentity":"shop/release/4711"}}`), metav1.PatchOptions{})
+		s.refused(err, "locks", "in the name of Transaction shop/release/4711")
+		require.NoError(t, locks.Delete(t.Context(), labelled.GetName(), metav1.DeleteOptions{}))
+	}
+	s.refused(s.create(leases, lock("janus-lock-forged", "shop/release/4711"), metav1.CreateOptions{}), "locks", "may not create Lease")
+	s.takenBefore()
+}
+
+// takenBefore has a person take the very lock that a Transaction wants, which then waits,
+// and gets it when it is given back.
+func (s *scene) takenBefore() {
+	s.t.Helper()
+	// The name of the lock follows from the target, so one Transaction tells it for another.
+	s.Submit("first", held)
+	name := s.lockOf("first")
+	s.Merge("opener", "ConfigMap/config", `{"data":{"open":"yes"}}`)
+	require.Equal(s.t, api.PhaseCommitted, s.Ended("first").Status.Phase)
+
+	taken := lock(name, "nightly-backup")
+	taken.SetLabels(nil)
+	require.NoError(s.t, s.create(leases, taken, metav1.CreateOptions{}))
+	s.Submit("second", `{changes: [{target: {apiVersion: v1, kind: ConfigMap, name: config}, type: Patch, content: {data: {version: "3"}}}]}`)
+	s.Await("second", "waiting for the lock", func(t *api.Transaction) bool {
+		for _, c := range t.Status.Conditions {
+			if c.Type == api.ConditionReady && c.Reason == "LockHeld" {
+				return true
+			}
+		}
+		return false
+	})
+	locks := s.admin.Resource(leases).Namespace(s.Namespace)
+	_, err := locks.Patch(s.t.Context(), name, types.MergePatchType, []byte(`{"spec":{"holderIdentity":null}}`), metav1.PatchOptions{})
+	require.NoError(s.t, err, "a person gives back what they hold")
+	require.Equal(s.t, api.PhaseCommitted, s.Ended("second").Status.Phase)
+}

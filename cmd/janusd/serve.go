@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // what it puts on the default mux is not served
+	"net/http/pprof"
 	"os"
 	"time"
 
@@ -70,8 +70,15 @@ func metricsEndpoint(o options, own kubernetes.Interface, registry *prometheus.R
 		Name: "janus_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version.Version},
 	})
 	info.Set(1)
-	if err := registry.Register(info); err != nil {
-		return endpoint{}, fmt.Errorf("register the metrics: %w", err)
+	// What the shards that are held are compared with.
+	shards := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "janus_shards", Help: "Into how many shards the Transactions are divided: --shards.",
+	})
+	shards.Set(float64(o.shards))
+	for _, c := range []prometheus.Collector{info, shards} {
+		if err := registry.Register(c); err != nil {
+			return endpoint{}, fmt.Errorf("register the metrics: %w", err)
+		}
 	}
 	// client-go reports through component-base, whose registry also has the
 	// metrics of the Go runtime and the process.

@@ -53,8 +53,8 @@ func token(t *testing.T, e *janustest.Env, name string, may bool) string {
 	return request.Status.Token
 }
 
-// scrape asks for the metrics with a token, and gives the answer and its body.
-func scrape(t *testing.T, p *process, config *tls.Config, bearer string) (*http.Response, string) {
+// scrape asks for the metrics with a token, and gives the status and the body of the answer.
+func scrape(t *testing.T, p *process, config *tls.Config, bearer string) (int, string) {
 	t.Helper()
 	addr, _ := p.await("serving metrics")["address"].(string)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: patience}
@@ -69,7 +69,8 @@ func scrape(t *testing.T, p *process, config *tls.Config, bearer string) (*http.
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	return answer, string(body)
+	assert.GreaterOrEqual(t, answer.TLS.Version, uint16(tls.VersionTLS12))
+	return answer.StatusCode, string(body)
 }
 
 var anybody = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certificate is self-signed
@@ -80,28 +81,27 @@ func TestMetricsAreForThoseWhoMayGetThem(t *testing.T) {
 	g := newGate(t, func(*http.Request) bool { return false })
 	p := startWith(t, g.kubeconfig, e.Namespace, secure...)
 
-	answer, body := scrape(t, p, anybody, "")
-	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	code, body := scrape(t, p, anybody, "")
+	assert.Equal(t, http.StatusUnauthorized, code)
 	assert.NotContains(t, body, "janus_")
-	assert.GreaterOrEqual(t, answer.TLS.Version, uint16(tls.VersionTLS12))
-	answer, body = scrape(t, p, anybody, other)
-	assert.Equal(t, http.StatusForbidden, answer.StatusCode)
+	code, body = scrape(t, p, anybody, other)
+	assert.Equal(t, http.StatusForbidden, code)
 	assert.NotContains(t, body, "janus_build_info")
 
 	require.Eventually(t, func() bool {
-		answer, body = scrape(t, p, anybody, reader)
-		return answer.StatusCode == http.StatusOK
+		code, body = scrape(t, p, anybody, reader)
+		return code == http.StatusOK
 	}, patience, 100*time.Millisecond, "a role takes effect some moments after it is bound")
 	assert.Contains(t, body, "\njanus_build_info{")
 
 	// The API server is away. Who was let through just before is known still.
 	third := token(t, e, "third", true)
 	g.cut.Store(true)
-	answer, body = scrape(t, p, anybody, third)
-	assert.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+	code, body = scrape(t, p, anybody, third)
+	assert.Equal(t, http.StatusServiceUnavailable, code)
 	assert.Contains(t, body, "the API server did not say whether you may read this")
-	answer, _ = scrape(t, p, anybody, reader)
-	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	code, _ = scrape(t, p, anybody, reader)
+	assert.Equal(t, http.StatusOK, code)
 }
 
 func TestMetricsAreServedWithTheCertificateOfTheDirectory(t *testing.T) {
@@ -114,8 +114,8 @@ func TestMetricsAreServedWithTheCertificateOfTheDirectory(t *testing.T) {
 	p := startJanusd(t, e, append(secure, "--metrics-cert-dir="+dir)...)
 	trusted := x509.NewCertPool()
 	require.True(t, trusted.AppendCertsFromPEM(certificate))
-	answer, _ := scrape(t, p, &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, "")
-	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "the certificate is the one to trust")
+	code, _ := scrape(t, p, &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, "")
+	assert.Equal(t, http.StatusUnauthorized, code, "the certificate is the one to trust")
 }
 
 // Clients that speak no TLS must not put lines into the log that are none.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/otlp"
 )
 
 // options are the flags of janusd.
@@ -31,6 +32,7 @@ type options struct {
 	certDir     string
 	healthAddr  string
 	pprofAddr   string
+	tracing     string
 	logLevel    string
 	logFormat   string
 	sensitive   []string
@@ -77,6 +79,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.certDir, "metrics-cert-dir", "", "`directory` with tls.crt and tls.key to serve metrics with, read again when they are renewed; without it, a self-signed certificate is made at start")
 	f.StringVar(&o.healthAddr, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	f.StringVar(&o.pprofAddr, "pprof-bind-address", off, "`address`, such as localhost:6060, that serves profiles at /debug/pprof/ to everybody who can reach it; 0 turns it off")
+	f.StringVar(&o.tracing, "tracing-endpoint", "", "`URL` of a collector, such as http://collector.monitoring:4318, that gets a trace of each Transaction that has ended, by OTLP over HTTP (default none)")
 	f.StringVar(&o.logLevel, "log-level", "info", "least severe `level` to log: debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "json", "`format` of the log: json or console")
 	f.StringSliceVar(&o.sensitive, "sensitive-kinds", nil, "comma-separated `kinds`, as Kind or Kind.group, whose before-images are kept in a Secret and whose content is kept out of messages, as is always done for Secret")
@@ -137,6 +140,11 @@ func (o options) checkAddresses() error {
 		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return fmt.Errorf("--%s=%s: want host:port, :port or 0: %w", flag, addr, err)
+		}
+	}
+	if o.tracing != "" {
+		if _, err := otlp.Endpoint(o.tracing); err != nil {
+			return fmt.Errorf("--tracing-endpoint=%s: %w", o.tracing, err)
 		}
 	}
 	if o.certDir != "" && !o.secure {

@@ -92,7 +92,7 @@ func TestWhatIsWatchedIsServed(t *testing.T) {
 		metrics := selectors(expression)
 		require.NotEmpty(t, metrics, expression)
 		for name, labels := range metrics {
-			series := regexp.MustCompile(`(?m)^` + name + `(\{.*\})? `).FindAllString(body, -1)
+			series := regexp.MustCompile(`(?m)^`+name+`(\{.*\})? `).FindAllString(body, -1)
 			if !assert.NotEmpty(t, series, "%s, which is watched, is not served:\n%s", name, expression) {
 				continue
 			}

@@ -87,7 +87,7 @@ func (s *Span) message() *tracev1.Span {
 }
 
 // nanoseconds since 1970; nothing that happens is before.
-func nanoseconds(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) } //nolint:gosec // it is not negative
+func nanoseconds(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
 func attributes(all []Attribute) []*commonv1.KeyValue {
 	var out []*commonv1.KeyValue

@@ -88,8 +88,14 @@ func (f *fixture) allow(account, path string) {
 	require.NoError(f.t, err)
 }
 
+// reply is an answer that has been read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // get asks for the page.
-func (f *fixture) get(authorization string) (*http.Response, string) {
+func (f *fixture) get(authorization string) (reply, string) {
 	f.t.Helper()
 	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.page.URL+"/metrics", nil)
 	require.NoError(f.t, err)
@@ -101,7 +107,7 @@ func (f *fixture) get(authorization string) (*http.Response, string) {
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(f.t, err)
-	return answer, string(body)
+	return reply{answer.StatusCode, answer.Header}, string(body)
 }
 
 // awaitAllowed asks until the page is served: a role takes effect some moments after it is

@@ -81,6 +81,10 @@ cluster: bin/janus-cluster bin/kubectl ## Build the development cluster: bin/jan
 kwok: bin/janus-kwok ## Build the simulator of Nodes: bin/janus-kwok (about a minute the first time)
 	@echo "bin/janus-kwok is built from what is here"
 
+.PHONY: promtool
+promtool: bin/promtool ## Get promtool, with which the tests try the alerts (a package of Debian, which is not installed)
+	@echo "bin/promtool is there"
+
 .PHONY: cluster-up
 cluster-up: bin/janus-cluster bin/janus-kwok bin/kubectl ## Start a cluster with two Nodes in the background
 	@hack/cluster/background.sh up
@@ -92,7 +96,7 @@ cluster-down: ## Stop it
 ##@ Develop
 
 .PHONY: test
-test: bin/janus-cluster bin/janus-kwok bin/helm vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
+test: bin/janus-cluster bin/janus-kwok bin/helm bin/promtool vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
 	@echo "==> testing Janus, with the race detector"
 	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 	@for module in $(MODULES); do \
@@ -228,6 +232,18 @@ bin/golangci-lint: $(call sources,hack/lint)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/lint -trimpath -ldflags='-s -w' -o ../../$@.new github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@mv $@.new $@
+
+# One that is installed is used. Else it is taken out of Debian's package of Prometheus:
+# to build it means to build the clients of every cloud.
+bin/promtool:
+	@mkdir -p bin
+	@if there=$$(command -v promtool); then ln -sf "$$there" $@; else \
+	  echo "==> getting $@ from the Debian package prometheus"; \
+	  scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && chmod 755 "$$scratch" && cd "$$scratch" && \
+	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb . && \
+	  mv usr/bin/promtool "$(CURDIR)/$@" || \
+	  { echo "promtool is needed, of Prometheus 2.42 or newer: install it, or put it into bin" >&2; exit 1; }; \
+	fi
 
 # janus-cluster acts as kubectl under that name.
 bin/kubectl: bin/janus-cluster

@@ -9,6 +9,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/lockmgr"
 )
 
 // Metrics are what janusd tells about Transactions. Every label has a fixed set of
@@ -59,7 +60,30 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			return nil, err
 		}
 	}
+	m.begin()
 	return m, nil
+}
+
+// begin serves the counters that alerts are about before there is anything to count. One
+// that appears with its first count has not increased, as Prometheus sees it, and the first
+// failure after a start would go unnoticed.
+func (m *Metrics) begin() {
+	for _, from := range activePhases {
+		m.transitions.WithLabelValues(string(from), string(api.PhaseFailed))
+	}
+	for _, t := range [][2]api.Phase{
+		{api.PhasePrepared, api.PhaseCommitting}, {api.PhaseCommitting, api.PhaseCommitted},
+		{api.PhaseCommitting, api.PhaseRollingBack}, {api.PhaseRollingBack, api.PhaseRolledBack},
+	} {
+		m.transitions.WithLabelValues(string(t[0]), string(t[1]))
+	}
+	for _, class := range []fault.Class{fault.Terminal, fault.Conflict, fault.Retryable, fault.Unknown} {
+		m.items.WithLabelValues("do", class.String())
+		m.items.WithLabelValues("undo", class.String())
+	}
+	m.locks.WithLabelValues(lockmgr.OperationAcquire, lockmgr.ResultHeld)
+	m.locks.WithLabelValues(lockmgr.OperationRenew, lockmgr.ResultLost)
+	m.locks.WithLabelValues(lockmgr.OperationRelease, lockmgr.ResultLost)
 }
 
 // LockOperation counts an operation on a Lease; lockmgr calls it.

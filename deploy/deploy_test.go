@@ -33,6 +33,7 @@ func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
 		"RoleBinding janusd-leader-election",
 		"ClusterRole janus-editor",
 		"ClusterRole janus-viewer",
+		"ClusterRole janus-metrics-reader",
 		"ValidatingAdmissionPolicy transaction-identity.backup.janus.io",
 		"ValidatingAdmissionPolicyBinding transaction-identity.backup.janus.io",
 		"ValidatingAdmissionPolicy transaction-locks.backup.janus.io",
@@ -91,7 +92,7 @@ func TestDeploymentIsHardened(t *testing.T) {
 	for _, p := range container.Ports {
 		ports[p.Name] = p.ContainerPort
 	}
-	assert.Equal(t, map[string]int32{"metrics": 8080, "probes": 8081}, ports)
+	assert.Equal(t, map[string]int32{"metrics": 8443, "probes": 8081}, ports)
 	assert.Equal(t, "/healthz", container.LivenessProbe.HTTPGet.Path)
 	assert.Equal(t, "/readyz", container.ReadinessProbe.HTTPGet.Path)
 	assert.NotEmpty(t, container.Resources.Requests)

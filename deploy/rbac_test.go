@@ -45,6 +45,8 @@ var own = slices.Concat(
 	grants("apps", "controllerrevisions", "", "get", "list", "create", "delete"),
 	grants("", "namespaces", "", "get"),
 	grants("events.k8s.io", "events", "", "create", "patch"),
+	grants("authentication.k8s.io", "tokenreviews", "", "create"),
+	grants("authorization.k8s.io", "subjectaccessreviews", "", "create"),
 )
 
 // janusd is its identity, with the groups that the API server gives it.

@@ -32,6 +32,8 @@ func TestValuesOfTheChart(t *testing.T) {
 			[]string{"nodeSelector:\n        a: b", "tolerations:\n      - key: k", "nodeAffinity: {}", "p: q"}},
 		{"metrics: {port: 9000}", []string{"- --metrics-bind-address=:9000", "containerPort: 9000"}},
 		{"metrics: {enabled: false}", []string{"- --metrics-bind-address=0"}},
+		{"metrics: {secure: false}", []string{"- --metrics-secure=false"}},
+		{"metrics: {certificateSecret: tls}", []string{"- --metrics-cert-dir=/etc/janusd/metrics", "secretName: tls", "mountPath: /etc/janusd/metrics"}},
 		{"extraLabels: {team: a}", []string{"  name: janusd\n", "      labels:\n        app.kubernetes.io/name: janusd\n        team: a\n"}},
 		{"resources: {limits: {memory: 1Gi}}", []string{"memory: 1Gi"}},
 	} {
@@ -55,7 +57,7 @@ func TestValuesOfTheChart(t *testing.T) {
 		}
 	}
 	for _, object := range rendered(t, "userRoles: {enabled: false}") {
-		assert.NotContains(t, []string{"janus-editor", "janus-viewer"}, object.GetName())
+		assert.NotContains(t, []string{"janus-editor", "janus-viewer", "janus-metrics-reader"}, object.GetName())
 	}
 	for keep, want := range map[string]string{"true": "keep", "false": ""} {
 		in := installation{objects: rendered(t, "crds: {keep: "+keep+"}")}
@@ -65,7 +67,7 @@ func TestValuesOfTheChart(t *testing.T) {
 }
 
 // besides are the flags of janusd that the chart sets by itself, or has other values for.
-var besides = []string{"kubeconfig", "namespace", "leader-elect", "metrics-bind-address", "health-probe-bind-address", "version"}
+var besides = []string{"kubeconfig", "namespace", "leader-elect", "metrics-bind-address", "metrics-secure", "health-probe-bind-address", "version"}
 
 // TestEveryFlagOfJanusdIsAValueOfTheChart sets every one, and has janusd accept what the
 // chart makes of them.
@@ -78,7 +80,9 @@ func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
 		flags = append(flags, match[1])
 	}
 	in := installation{objects: rendered(t, `janusd: {shards: 3, leaderElectLeaseDuration: 20s, watchNamespaces: [a, b], workers: 7, keepCompleted: 0,
-		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: 1h30m, logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com]}`)}
+		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: 1h30m, logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com],
+		pprofBindAddress: "localhost:6060", tracingEndpoint: "http://collector:4318"}
+metrics: {certificateSecret: metrics-tls}`)}
 	containers, _, err := unstructured.NestedSlice(in.find(t, "Deployment", "janusd").Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/otlp"
 )
 
 // options are the flags of janusd.
@@ -27,7 +28,11 @@ type options struct {
 	shards      int
 	leaseTime   time.Duration
 	metricsAddr string
+	secure      bool
+	certDir     string
 	healthAddr  string
+	pprofAddr   string
+	tracing     string
 	logLevel    string
 	logFormat   string
 	sensitive   []string
@@ -69,8 +74,12 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
 	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for every janusd of a cluster")
 	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader, or a holder of shards, that has stopped renewing keeps the others waiting; at least 3s")
-	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8080", "`address` that serves Prometheus metrics at /metrics; 0 turns it off")
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "`address` that serves Prometheus metrics at /metrics; 0 turns it off")
+	f.BoolVar(&o.secure, "metrics-secure", true, "serve metrics over HTTPS, and to those alone who may get the path /metrics, as the API server says of their bearer token")
+	f.StringVar(&o.certDir, "metrics-cert-dir", "", "`directory` with tls.crt and tls.key to serve metrics with, read again when they are renewed; without it, a self-signed certificate is made at start")
 	f.StringVar(&o.healthAddr, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
+	f.StringVar(&o.pprofAddr, "pprof-bind-address", off, "`address`, such as localhost:6060, that serves profiles at /debug/pprof/ to everybody who can reach it; 0 turns it off")
+	f.StringVar(&o.tracing, "tracing-endpoint", "", "`URL` of a collector, such as http://collector.monitoring:4318, that gets a trace of each Transaction that has ended, by OTLP over HTTP (default none)")
 	f.StringVar(&o.logLevel, "log-level", "info", "least severe `level` to log: debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "json", "`format` of the log: json or console")
 	f.StringSliceVar(&o.sensitive, "sensitive-kinds", nil, "comma-separated `kinds`, as Kind or Kind.group, whose before-images are kept in a Secret and whose content is kept out of messages, as is always done for Secret")
@@ -115,7 +124,17 @@ func (o options) check() error {
 	if o.leaseTime < 3*time.Second {
 		return fmt.Errorf("--leader-elect-lease-duration=%s: at least 3s", o.leaseTime)
 	}
-	for flag, addr := range map[string]string{"metrics-bind-address": o.metricsAddr, "health-probe-bind-address": o.healthAddr} {
+	if err := o.checkAddresses(); err != nil {
+		return err
+	}
+	_, err := newLogger(o)
+	return err
+}
+
+func (o options) checkAddresses() error {
+	for flag, addr := range map[string]string{
+		"metrics-bind-address": o.metricsAddr, "health-probe-bind-address": o.healthAddr, "pprof-bind-address": o.pprofAddr,
+	} {
 		if addr == off {
 			continue
 		}
@@ -123,8 +142,15 @@ func (o options) check() error {
 			return fmt.Errorf("--%s=%s: want host:port, :port or 0: %w", flag, addr, err)
 		}
 	}
-	_, err := newLogger(o)
-	return err
+	if o.tracing != "" {
+		if _, err := otlp.Endpoint(o.tracing); err != nil {
+			return fmt.Errorf("--tracing-endpoint=%s: %w", o.tracing, err)
+		}
+	}
+	if o.certDir != "" && !o.secure {
+		return errors.New("--metrics-cert-dir: needs --metrics-secure")
+	}
+	return nil
 }
 
 // maxHistory is what spec.revisionHistoryLimit may be, too.

@@ -44,7 +44,7 @@ func startWith(t *testing.T, kubeconfig, namespace string, args ...string) *proc
 	t.Helper()
 	args = append([]string{
 		"--kubeconfig=" + kubeconfig, "--namespace=" + namespace, "--watch-namespaces=" + namespace,
-		"--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=0",
 	}, args...)
 	p := &process{t: t, cmd: exec.Command("janusd", args...), ended: make(chan struct{}), news: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()

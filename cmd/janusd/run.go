@@ -60,14 +60,19 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("start the event recorder: %w", err)
 	}
 	witness := controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log.Named("controller"))
-	ctl, err := assemble(c, o, metrics, witness, log)
+	traces, flush, err := trace(ctx, o, log)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	ctl, err := assemble(c, o, observers{metrics, witness, traces}, log)
 	if err != nil {
 		return err
 	}
 	metrics.CountActive(ctl.Active)
 	metrics.CountShards(ctl.Shards)
 
-	servers, err := serve(ctx, o, registry, ready(o, ctl), log)
+	servers, err := serve(ctx, o, c.own, registry, ready(o, ctl), log)
 	if err != nil {
 		return err
 	}
@@ -82,8 +87,26 @@ func run(ctx context.Context, o options) error {
 	}
 }
 
+// observers are told what the engine does.
+type observers struct {
+	metrics *controller.Metrics
+	witness *controller.Witness
+	traces  *controller.Traces // nil for none
+}
+
+// watch has the observers told of what goes through the ports.
+func (o observers) watch(ports engine.Ports) engine.Ports {
+	ports.Changes = o.metrics.Count(ports.Changes)
+	ports.Witness = o.witness
+	if o.traces != nil {
+		ports.Changes = o.traces.Changes(ports.Changes)
+		ports.Witness = o.traces.Witness(ports.Witness)
+	}
+	return ports
+}
+
 // assemble builds the engine on its real parts and the controller on the engine.
-func assemble(c *clients, o options, metrics *controller.Metrics, witness *controller.Witness, log *zap.Logger) (*controller.Controller, error) {
+func assemble(c *clients, o options, observers observers, log *zap.Logger) (*controller.Controller, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
 	ports := adapter.Ports(adapter.Parts{
 		Own:       c.dynamic,
@@ -92,16 +115,14 @@ func assemble(c *clients, o options, metrics *controller.Metrics, witness *contr
 		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
-			Namespace: o.namespace, Observe: metrics.LockOperation,
+			Namespace: o.namespace, Observe: observers.metrics.LockOperation,
 		}),
 		Types:       openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),
 		ImagesLimit: int64(o.imagesLimit),
 	})
-	ports.Changes = metrics.Count(ports.Changes)
-	ports.Witness = witness
 	policy := engine.DefaultPolicy
 	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
-	e := engine.New(ports, clock.RealClock{}, policy)
+	e := engine.New(observers.watch(ports), clock.RealClock{}, policy)
 	return controller.New(e, adapter.NewJournal(c.dynamic), c.watcher, log.Named("controller"), controller.Options{
 		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},

@@ -2,53 +2,59 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_master_status
 	_ "k8s.io/component-base/metrics/prometheus/restclient"              // rest_client_*
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"               // workqueue_*
+	"k8s.io/utils/clock"
 
+	"janus.io/janus/internal/serving"
 	"janus.io/janus/internal/version"
 )
 
 // servers are the HTTP servers of janusd.
 type servers []*http.Server
 
-// serve starts the servers for metrics and probes that are not turned off.
-func serve(ctx context.Context, o options, registry *prometheus.Registry, ready func() bool, log *zap.Logger) (servers, error) {
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "janus_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version.Version},
-	})
-	info.Set(1)
-	if err := registry.Register(info); err != nil {
-		return nil, fmt.Errorf("register the metrics: %w", err)
+// endpoint is what one of them serves.
+type endpoint struct {
+	name, addr string
+	handler    http.Handler
+	tls        *tls.Config // nil for plain HTTP
+}
+
+// serve starts the servers for metrics, probes and profiles that are not turned off.
+func serve(ctx context.Context, o options, own kubernetes.Interface, registry *prometheus.Registry, ready func() bool, log *zap.Logger) (servers, error) {
+	metrics, err := metricsEndpoint(o, own, registry, log)
+	if err != nil {
+		return nil, err
 	}
-	metrics := http.NewServeMux()
-	// client-go reports through component-base, whose registry also has the
-	// metrics of the Go runtime and the process.
-	metrics.Handle("GET /metrics", promhttp.HandlerFor(
-		prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}, promhttp.HandlerOpts{}))
 	health := http.NewServeMux()
 	health.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, true) })
 	health.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, ready()) })
 
 	var out servers
-	for _, s := range []struct {
-		name, addr string
-		handler    http.Handler
-	}{{"metrics", o.metricsAddr, metrics}, {"health probes", o.healthAddr, health}} {
-		if s.addr == off {
+	for _, e := range []endpoint{
+		metrics,
+		{name: "health probes", addr: o.healthAddr, handler: health},
+		{name: "profiles", addr: o.pprofAddr, handler: profiles()},
+	} {
+		if e.addr == off {
 			continue
 		}
-		server, err := listen(s.name, s.addr, s.handler, log)
+		server, err := listen(e, log)
 		if err != nil {
 			out.stop(ctx)
 			return nil, err
@@ -58,16 +64,83 @@ func serve(ctx context.Context, o options, registry *prometheus.Registry, ready 
 	return out, nil
 }
 
-func listen(name, addr string, handler http.Handler, log *zap.Logger) (*http.Server, error) {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("serve %s: %w", name, err)
+// metricsEndpoint is /metrics, for those who may read it unless --metrics-secure is off.
+func metricsEndpoint(o options, own kubernetes.Interface, registry *prometheus.Registry, log *zap.Logger) (endpoint, error) {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "janus_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version.Version},
+	})
+	info.Set(1)
+	// What the shards that are held are compared with.
+	shards := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "janus_shards", Help: "Into how many shards the Transactions are divided: --shards.",
+	})
+	shards.Set(float64(o.shards))
+	for _, c := range []prometheus.Collector{info, shards} {
+		if err := registry.Register(c); err != nil {
+			return endpoint{}, fmt.Errorf("register the metrics: %w", err)
+		}
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	log.Info("serving "+name, zap.String("address", listener.Addr().String()))
+	// client-go reports through component-base, whose registry also has the
+	// metrics of the Go runtime and the process.
+	all := promhttp.HandlerFor(prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}, promhttp.HandlerOpts{})
+	mux := http.NewServeMux()
+	e := endpoint{name: "metrics", addr: o.metricsAddr, handler: mux}
+	if !o.secure || o.metricsAddr == off {
+		mux.Handle("GET /metrics", all)
+		return e, nil
+	}
+	log = log.Named("metrics")
+	mux.Handle("GET /metrics", serving.NewGuard(own, clock.RealClock{}, log).Protect(all))
+	certificates, err := certificates(o, log)
+	if err != nil {
+		return endpoint{}, fmt.Errorf("serve metrics: %w", err)
+	}
+	e.tls = certificates.TLS()
+	return e, nil
+}
+
+func certificates(o options, log *zap.Logger) (*serving.Certificates, error) {
+	if o.certDir != "" {
+		return serving.FromDirectory(o.certDir, clock.RealClock{}, log)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find the name of this host: %w", err)
+	}
+	return serving.SelfSigned(host, clock.RealClock{}, log)
+}
+
+// profiles are what net/http/pprof has. It also puts them on the default mux, which
+// nothing here serves.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func listen(e endpoint, log *zap.Logger) (*http.Server, error) {
+	listener, err := net.Listen("tcp", e.addr)
+	if err != nil {
+		return nil, fmt.Errorf("serve %s: %w", e.name, err)
+	}
+	log.Info("serving "+e.name, zap.String("address", listener.Addr().String()), zap.Bool("tls", e.tls != nil))
+	if e.tls != nil {
+		listener = tls.NewListener(listener, e.tls)
+	}
+	// What a server has to say, such as of clients that do not speak TLS, is not worth
+	// more, and a line of the log is to be a line of the log.
+	errorLog, err := zap.NewStdLogAt(log.Named("http"), zap.DebugLevel)
+	if err != nil {
+		return nil, fmt.Errorf("serve %s: %w", e.name, err)
+	}
+	server := &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: errorLog}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("serving failed", zap.String("server", name), zap.Error(err))
+			log.Error("serving failed", zap.String("server", e.name), zap.Error(err))
 		}
 	}()
 	return server, nil

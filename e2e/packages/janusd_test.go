@@ -49,7 +49,7 @@ func startJanusd(d *desk, namespace string) *janusd {
 
 	j := &janusd{d: d, ended: make(chan struct{})}
 	args := append([]string{"--kubeconfig=" + kubeconfig(d, token), "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"},
-		slices.DeleteFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--metrics-bind-address=:8080" })...)
+		slices.DeleteFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--metrics-bind-address=:8443" })...)
 	j.cmd = exec.Command(binary, args...)
 	j.cmd.Env = append(os.Environ(), "POD_NAMESPACE="+namespace)
 	j.cmd.Stderr = j

@@ -35,7 +35,7 @@ func (w *world) start(args ...string) *janusd {
 	j := &janusd{world: w, ended: make(chan struct{})}
 	j.cmd = exec.Command(binary(w.t), append([]string{
 		"--kubeconfig=" + w.kubeconfig, "--watch-namespaces=" + w.namespace,
-		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0",
+		"--metrics-bind-address=127.0.0.1:0", "--metrics-secure=false", "--health-probe-bind-address=0",
 	}, args...)...)
 	j.cmd.Stderr = j
 	// janusd dies with this process, whatever ends it.

@@ -36,7 +36,7 @@ var templates = []template{
 		},
 		replace: []string{"system:serviceaccount:janus-system:janusd", "system:serviceaccount:" + namespace + ":janusd"},
 	},
-	{name: "users.yaml", sources: []string{"rbac/base/users.yaml"}, guard: "if .Values.userRoles.enabled"},
+	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
 		name: "leader-election.yaml", sources: []string{"rbac/base/leader-election.yaml"}, guard: "if true",
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
@@ -55,10 +55,11 @@ var templates = []template{
 	},
 	{
 		name: "rbac-beside.yaml", guard: "if .Values.namespaced",
-		sources: []string{"overlays/namespaced/own-namespace.yaml", "overlays/namespaced/leases.yaml"},
+		sources: []string{"overlays/namespaced/own-namespace.yaml", "overlays/namespaced/leases.yaml", "overlays/namespaced/metrics.yaml"},
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",
 			"janusd-leases-janus-system\n", "janusd-leases-" + namespace + "\n",
+			"janusd-metrics-janus-system\n", "janusd-metrics-" + namespace + "\n",
 		},
 	},
 }

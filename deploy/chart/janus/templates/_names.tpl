@@ -38,6 +38,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and $names .Values.janusd.watchNamespaces -}}
 {{- fail "janusd.watchNamespaces and namespaced both name namespaces: leave one of them empty" -}}
 {{- end -}}
+{{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
+{{- fail "metrics.certificateSecret is for metrics.secure, which is false" -}}
+{{- end -}}
 {{- end }}
 
 {{/* The namespaces of `namespaced`, separated by commas. */}}
@@ -57,7 +60,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --watch-namespaces={{ . }}
 {{- end }}
 {{- with .Values.janusd }}
-{{- range $flag := list "leaderElectLeaseDuration" "workers" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "logLevel" "logFormat" }}
+{{- range $flag := list "leaderElectLeaseDuration" "workers" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "logLevel" "logFormat" "pprofBindAddress" "tracingEndpoint" }}
 {{- $value := index $.Values.janusd $flag }}
 {{- if not (kindIs "invalid" $value) }}
 - --{{ kebabcase $flag }}={{ $value }}
@@ -72,7 +75,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- if not .Values.metrics.enabled }}
 - --metrics-bind-address=0
-{{- else if ne (int .Values.metrics.port) 8080 }}
+{{- else if ne (int .Values.metrics.port) 8443 }}
 - --metrics-bind-address=:{{ .Values.metrics.port }}
+{{- end }}
+{{- if not .Values.metrics.secure }}
+- --metrics-secure=false
+{{- else if .Values.metrics.certificateSecret }}
+- --metrics-cert-dir=/etc/janusd/metrics
 {{- end }}
 {{- end }}

@@ -1,0 +1,140 @@
+package serving
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	authnv1 "k8s.io/api/authentication/v1"
+	authzv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// allowedFor is how long a right is believed to be there: a token or a role that is
+	// withdrawn is good for this long at most.
+	allowedFor = time.Minute
+	// refusedFor is how long a refusal stands, so that one who asks again and again does
+	// not cost the API server a request each time.
+	refusedFor = 10 * time.Second
+	// askingFor bounds the questions for one request. A scraper waits for 10 s.
+	askingFor = 5 * time.Second
+	// asking is how many requests may ask at the same time: tokens that were made up must
+	// not become a flood at the API server.
+	asking = 4
+	// remembered is how many verdicts are kept.
+	remembered = 256
+)
+
+// Guard lets those through whom the API server lets.
+type Guard struct {
+	client   kubernetes.Interface
+	verdicts *cache.LRUExpireCache
+	slots    chan struct{}
+	log      *zap.Logger
+}
+
+// NewGuard makes a Guard that asks with the client.
+func NewGuard(client kubernetes.Interface, clock clock.PassiveClock, log *zap.Logger) *Guard {
+	return &Guard{
+		client: client, verdicts: cache.NewLRUExpireCacheWithClock(remembered, clock),
+		slots: make(chan struct{}, asking), log: log,
+	}
+}
+
+// verdict is what a request is answered with, or http.StatusOK to let it through.
+type verdict struct {
+	code int
+	why  string
+}
+
+// unknown is the verdict about who cannot be judged. It says nothing of the reason: the
+// log does, and whoever asks is not known.
+var unknown = verdict{http.StatusServiceUnavailable, "the API server did not say whether you may read this; the log of janusd has more"}
+
+// Protect gives a handler that passes on what may be, and answers 401 to who is not known,
+// 403 to who may not, and 503 if the API server does not tell.
+func (g *Guard) Protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := g.judge(r.Context(), r.Header.Get("Authorization"), r.URL.Path)
+		switch v.code {
+		case http.StatusOK:
+			next.ServeHTTP(w, r)
+			return
+		case http.StatusUnauthorized:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		http.Error(w, v.why, v.code)
+	})
+}
+
+func (g *Guard) judge(ctx context.Context, authorization, path string) verdict {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return verdict{http.StatusUnauthorized, "a bearer token is needed"}
+	}
+	// Tokens are not kept, only what they can be told apart by.
+	key := sha256.Sum256([]byte(path + "\x00" + token))
+	if known, ok := g.verdicts.Get(key); ok {
+		return known.(verdict)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askingFor)
+	defer cancel()
+	select {
+	case g.slots <- struct{}{}:
+		defer func() { <-g.slots }()
+	case <-ctx.Done():
+		g.log.Warn("a request was refused: too many others wait for the API server to say who they are")
+		return unknown
+	}
+	v, err := g.ask(ctx, token, path)
+	if err != nil {
+		g.log.Warn("a request was refused: the API server does not say whether it may be", zap.String("path", path), zap.Error(err))
+		return unknown
+	}
+	if v.code == http.StatusOK {
+		g.verdicts.Add(key, v, allowedFor)
+	} else {
+		g.verdicts.Add(key, v, refusedFor)
+	}
+	return v
+}
+
+// ask asks the API server whose the token is, and whether they may read the path.
+func (g *Guard) ask(ctx context.Context, token, path string) (verdict, error) {
+	review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authnv1.TokenReview{
+		Spec: authnv1.TokenReviewSpec{Token: token},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return verdict{}, fmt.Errorf("ask whose a token is: %w", err)
+	}
+	if !review.Status.Authenticated {
+		return verdict{http.StatusUnauthorized, "the API server does not know the token"}, nil
+	}
+	user := review.Status.User
+	extra := map[string]authzv1.ExtraValue{}
+	for name, values := range user.Extra {
+		extra[name] = authzv1.ExtraValue(values)
+	}
+	access, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authzv1.SubjectAccessReview{
+		Spec: authzv1.SubjectAccessReviewSpec{
+			User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
+			NonResourceAttributes: &authzv1.NonResourceAttributes{Path: path, Verb: "get"},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return verdict{}, fmt.Errorf("ask what %s may do: %w", user.Username, err)
+	}
+	if !access.Status.Allowed {
+		return verdict{http.StatusForbidden, user.Username + " may not get " + path + ": bind the ClusterRole janus-metrics-reader"}, nil
+	}
+	return verdict{code: http.StatusOK}, nil
+}

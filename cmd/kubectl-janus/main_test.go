@@ -111,5 +111,6 @@ func prepare(t *testing.T, namespace string, env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("KUBECONFIG", path)
 	env.Setenv("NAMESPACE", namespace)
+	env.Setenv("COMPLETE", filepath.Join(janustest.Root(), "cmd", "kubectl-janus", "kubectl_complete-janus"))
 	return clientcmd.WriteToFile(*config, path)
 }

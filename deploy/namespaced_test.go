@@ -37,7 +37,7 @@ func granted(t *testing.T, rules []rbacv1.PolicyRule) []string {
 // elsewhere. That they suffice is shown in e2e/packages.
 func TestRightsInNamespacedMode(t *testing.T) {
 	in := installation{objects: build(t, "overlays/namespaced")}
-	rights := map[string][]string{}
+	rights, bound := map[string][]string{}, map[string]string{}
 	for _, object := range in.objects {
 		place := object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
 		switch object.GetKind() {
@@ -47,13 +47,20 @@ func TestRightsInNamespacedMode(t *testing.T) {
 			if strings.HasPrefix(object.GetName(), "janusd") {
 				rights[place] = granted(t, into[rbacv1.ClusterRole](t, object).Rules)
 			}
+		case "ClusterRoleBinding":
+			bound[object.GetName()] = into[rbacv1.ClusterRoleBinding](t, object).RoleRef.Name
 		}
 	}
+	assert.Equal(t, map[string]string{
+		"janusd-leases-janus-system": "janusd-leases-janus-system", "janusd-metrics-janus-system": "system:auth-delegator",
+	}, bound)
 
 	var there []string
 	for _, g := range own {
 		switch one := g.String(); one {
 		case "get namespaces.":
+		case "create subjectaccessreviews.authorization.k8s.io", "create tokenreviews.authentication.k8s.io":
+			// They are no rights in a namespace: system:auth-delegator has them.
 		case "impersonate serviceaccounts.":
 			there = append(there, one+" deploy-sa")
 		default:

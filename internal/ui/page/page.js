@@ -118,7 +118,7 @@ async function drawDetail() {
   const focused = $("detail").contains(document.activeElement) && document.activeElement.id;
   $("detail").replaceChildren(...parts);
   document.title = "Janus: " + key;
-  if (drawn !== key) $("detail").focus();
+  if (drawn !== key) { $("detail").focus({ preventScroll: true }); scrollTo(0, 0); }
   else if (focused) $(focused)?.focus();
   drawn = key;
 }
@@ -282,7 +282,7 @@ document.addEventListener("keydown", (e) => {
   const act = (f) => { e.preventDefault(); f(); };
   if (e.key === "Escape") {
     if (opened()) act(() => { location.hash = ""; });
-    else if (typing) act(() => { $("text").value = ""; drawList(); e.target.blur(); });
+    else act(() => { $("text").value = ""; drawList(); if (typing) e.target.blur(); });
   } else if (e.key === "/" && !typing) act(() => { location.hash = ""; $("overview").hidden = false; $("text").focus(); });
   else if (opened() || e.target.matches("select")) return;
   else if (e.key === "ArrowDown" || (e.key === "j" && !typing)) act(() => move(1));

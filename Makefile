@@ -14,7 +14,7 @@ TEST_TIMEOUT ?= 40m
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/gitops
+MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -85,6 +85,10 @@ kwok: bin/janus-kwok ## Build the simulator of Nodes: bin/janus-kwok (about a mi
 promtool: bin/promtool ## Get promtool, with which the tests try the alerts (a package of Debian, which is not installed)
 	@echo "bin/promtool is there"
 
+.PHONY: chromium
+chromium: bin/chromium ## Get Chromium, in which the tests try the page of kubectl janus ui (a package of Debian, which is installed)
+	@echo "bin/chromium is there"
+
 .PHONY: cluster-up
 cluster-up: bin/janus-cluster bin/janus-kwok bin/kubectl ## Start a cluster with two Nodes in the background
 	@hack/cluster/background.sh up
@@ -96,7 +100,7 @@ cluster-down: ## Stop it
 ##@ Develop
 
 .PHONY: test
-test: bin/janus-cluster bin/janus-kwok bin/helm bin/promtool vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
+test: bin/janus-cluster bin/janus-kwok bin/helm bin/promtool bin/chromium vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
 	@echo "==> testing Janus, with the race detector"
 	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 	@for module in $(MODULES); do \
@@ -244,6 +248,16 @@ bin/promtool:
 	  mv usr/bin/promtool "$(CURDIR)/$@" || \
 	  { echo "promtool is needed, of Prometheus 2.42 or newer: install it, or put it into bin" >&2; exit 1; }; \
 	fi
+
+# One that is installed is used. Else it is installed: unlike promtool it does not run
+# without the libraries that its package depends on.
+bin/chromium:
+	@mkdir -p bin
+	@command -v chromium >/dev/null || { \
+	  echo "==> installing the Debian package chromium" && \
+	  apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+	} || { echo "Chromium is needed: install it, or put it into bin" >&2; exit 1; }
+	@ln -sf "$$(command -v chromium)" $@
 
 # janus-cluster acts as kubectl under that name.
 bin/kubectl: bin/janus-cluster

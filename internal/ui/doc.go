@@ -1,0 +1,17 @@
+// Package ui is the page on which people look at Transactions: one document, one style sheet
+// and one script, embedded, and the JSON that they ask for.
+//
+// It reads with a Reader that it is given, and so with the rights of whoever that acts as.
+//
+// # Invariant
+//
+// Nothing is written, whatever the request. What is sent has no content of any object: of a
+// change the names of its fields, and of differences what janusd has written into the status,
+// where the values of confidential kinds are masked; those of Secrets are left out here once
+// more. What comes from objects is text to the page and never markup.
+//
+// # What it does not do
+//
+// It knows nobody: who may ask is up to whoever serves the Handler. OnLoopback and Below are
+// for one who serves it to the user of this machine alone.
+package ui

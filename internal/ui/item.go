@@ -1,0 +1,168 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// Item is one change and what has become of it.
+type Item struct {
+	Name      string   `json:"name"`
+	Type      string   `json:"type"`
+	Target    string   `json:"target"`
+	State     string   `json:"state"`
+	Reason    string   `json:"reason"`
+	Message   string   `json:"message"`
+	DependsOn []string `json:"dependsOn"`
+	// Fields are the names of those that the change has content for, and no value.
+	Fields    []string     `json:"fields"`
+	Notes     []string     `json:"notes"`
+	Conflicts []Difference `json:"conflicts"`
+	Effect    string       `json:"effect"`
+	Plan      []Difference `json:"plan"`
+}
+
+// Difference is a field with two values, as janusd has written them into the status.
+type Difference struct {
+	Field  string `json:"field"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	Who    string `json:"who"`
+}
+
+// masked stands for a value of a Secret, which is shown under no circumstances.
+const masked = "***"
+
+// itemsOf gives the items in the order of the list. Before janusd has looked at the Transaction
+// there are changes alone.
+func itemsOf(t *api.Transaction) []Item {
+	out := []Item{}
+	for i := range max(len(t.Spec.Changes), len(t.Status.Items)) {
+		item := Item{
+			Name: strconv.Itoa(i), State: string(api.ItemPending),
+			DependsOn: []string{}, Fields: []string{}, Notes: []string{}, Conflicts: []Difference{}, Plan: []Difference{},
+		}
+		if i < len(t.Spec.Changes) {
+			ask(&item, t.Spec.Changes[i])
+		}
+		if i < len(t.Status.Items) {
+			tell(&item, t.Status.Items[i])
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// ask fills in what is asked for.
+func ask(item *Item, c api.Change) {
+	if c.Name != "" {
+		item.Name = c.Name
+	}
+	item.Type, item.Target = string(c.Type), targetName(c.Target)
+	item.DependsOn = append(item.DependsOn, c.DependsOn...)
+	if c.Content != nil {
+		item.Fields = fieldNames(c.Content.Raw)
+	}
+}
+
+// tell fills in what has become of it.
+func tell(item *Item, i api.Item) {
+	item.Name, item.Target, item.State = i.Name, targetName(i.Target), string(i.State)
+	item.Reason, item.Message = i.Reason, i.Message
+	if i.Type != "" {
+		item.Type = string(i.Type)
+	}
+	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed {
+		item.Notes = append(item.Notes, "waited for since "+stamp(i.WaitStartTime))
+	}
+	for _, f := range i.Taken {
+		item.Notes = append(item.Notes, "taken from "+f.Manager+": "+some(f.Fields, f.More))
+	}
+	for _, f := range i.Reclaimed {
+		item.Notes = append(item.Notes, "taken again by "+f.Manager+": "+some(f.Fields, f.More))
+	}
+	for _, warning := range i.Warnings {
+		item.Notes = append(item.Notes, "warning: "+warning)
+	}
+	secret := i.Target.Kind == "Secret"
+	for _, c := range i.Conflicts {
+		item.Conflicts = append(item.Conflicts, difference(secret, c.Field, c.Before, c.Now, strings.Join(c.Managers, ", ")))
+	}
+	if i.Plan == nil {
+		return
+	}
+	item.Effect = string(i.Plan.Effect)
+	if i.Plan.Deferred != "" {
+		item.Notes = append(item.Notes, "not known yet: "+i.Plan.Deferred)
+	}
+	for _, f := range i.Plan.Fields {
+		item.Plan = append(item.Plan, difference(secret, f.Field, f.Before, f.After, ""))
+	}
+	if i.Plan.More > 0 {
+		item.Notes = append(item.Notes, fmt.Sprintf("%d more fields would change", i.Plan.More))
+	}
+}
+
+func difference(secret bool, field, before, after, who string) Difference {
+	if secret {
+		before, after = mask(before), mask(after)
+	}
+	return Difference{Field: field, Before: before, After: after, Who: who}
+}
+
+// mask keeps whether there is a value.
+func mask(value string) string {
+	if value == "" {
+		return ""
+	}
+	return masked
+}
+
+func some(fields []string, more int64) string {
+	text := strings.Join(fields, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func targetName(t api.Target) string {
+	if t.Namespace == "" {
+		return t.Kind + " " + t.Name
+	}
+	return t.Kind + " " + t.Namespace + "/" + t.Name
+}
+
+// manyFields are as many names as a reader takes in.
+const manyFields = 40
+
+// fieldNames lists the fields that a content has a value for, such as .spec.replicas. A list is
+// one field. Content that is no object has none: the API server refuses it.
+func fieldNames(raw []byte) []string {
+	var content map[string]any
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return []string{}
+	}
+	names := leaves([]string{}, "", content)
+	if more := len(names) - manyFields; more > 0 {
+		names = append(names[:manyFields:manyFields], fmt.Sprintf("and %d more", more))
+	}
+	return names
+}
+
+func leaves(names []string, path string, content map[string]any) []string {
+	for _, key := range slices.Sorted(maps.Keys(content)) {
+		if child, ok := content[key].(map[string]any); ok && len(child) > 0 {
+			names = leaves(names, path+"."+key, child)
+			continue
+		}
+		names = append(names, path+"."+key)
+	}
+	return names
+}

@@ -255,7 +255,7 @@ bin/chromium:
 	@mkdir -p bin
 	@command -v chromium >/dev/null || { \
 	  echo "==> installing the Debian package chromium" && \
-	  apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
 	} || { echo "Chromium is needed: install it, or put it into bin" >&2; exit 1; }
 	@ln -sf "$$(command -v chromium)" $@
 

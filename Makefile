@@ -244,7 +244,7 @@ bin/promtool:
 	@if there=$$(command -v promtool); then ln -sf "$$there" $@; else \
 	  echo "==> getting $@ from the Debian package prometheus"; \
 	  scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && chmod 755 "$$scratch" && cd "$$scratch" && \
-	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb . && \
+	  apt-get update -qq && apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb . && \
 	  mv usr/bin/promtool "$(CURDIR)/$@" || \
 	  { echo "promtool is needed, of Prometheus 2.42 or newer: install it, or put it into bin" >&2; exit 1; }; \
 	fi

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
@@ -105,9 +106,19 @@ func (s *session) list(ctx context.Context, namespace string, o metav1.ListOptio
 		out = append(out, t)
 	}
 	slices.SortStableFunc(out, func(a, b *api.Transaction) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), byVersion(a, b), cmp.Compare(a.Name, b.Name))
 	})
 	return out, list.GetResourceVersion(), nil
+}
+
+// byVersion orders Transactions of the same second, as which times are kept: the one that
+// was written last is most likely the one that was created last.
+func byVersion(a, b *api.Transaction) int {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	if err != nil {
+		return 0
+	}
+	return order
 }
 
 // read reads a Transaction of the current namespace; @latest is the one that was created

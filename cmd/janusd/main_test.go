@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"flag"
-	"os/exec"
-	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,27 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // commands are what scripts have beside the usual.
-var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	// exits CODE COMMAND [ARGS...] wants the exit code of a command.
-	"exits": func(ts *testscript.TestScript, neg bool, args []string) {
-		if neg || len(args) < 2 {
-			ts.Fatalf("usage: exits CODE COMMAND [ARGS...]")
-		}
-		want, err := strconv.Atoi(args[0])
-		ts.Check(err)
-		err = ts.Exec(args[1], args[2:]...)
-		got := 0
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			got = exit.ExitCode()
-		} else {
-			ts.Check(err)
-		}
-		if got != want {
-			ts.Fatalf("exit code %d, want %d", got, want)
-		}
-	},
-}
+var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": janustest.Exits}
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -66,7 +66,7 @@ func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Dur
 	switch {
 	case err == nil && event != nil:
 		return last, nil
-	case errors.Is(err, context.DeadlineExceeded), watchtools.ErrWatchClosed == err, limit > 0 && ctx.Err() != nil: //nolint:errorlint // It is compared by client-go, too.
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, watchtools.ErrWatchClosed), limit > 0 && ctx.Err() != nil:
 		return nil, &exitError{exitTimeout, fmt.Errorf("transaction %s/%s has not ended after %s: %s; it goes on by itself",
 			t.Namespace, t.Name, limit, sentence(last))}
 	case ctx.Err() != nil:

@@ -79,7 +79,7 @@ func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string 
 	if problems := r.check(ctx, u); len(problems) > 0 {
 		return problems
 	}
-	t, err := described(u)
+	t, err := typed(u)
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"flag"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -31,26 +28,6 @@ func TestMain(m *testing.M) {
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// exits CODE COMMAND [ARGS...] wants the exit code of a command.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND [ARGS...]")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	err = ts.Exec(args[1], args[2:]...)
-	got := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
-}
-
 // kubectl ARGS... is the real kubectl in the namespace of the script. A file that it is to
 // read is given as the last of ARGS, after <.
 func kubectl(t *testing.T, namespace string) command {
@@ -70,7 +47,7 @@ func kubectl(t *testing.T, namespace string) command {
 // Scripts that need no API server.
 func TestOffline(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/offline", UpdateScripts: *update, Cmds: map[string]command{"exits": exits},
+		Dir: "testdata/offline", UpdateScripts: *update, Cmds: map[string]command{"exits": janustest.Exits},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
@@ -93,7 +70,7 @@ func TestOnACluster(t *testing.T) {
 			e.Start()
 			testscript.Run(t, testscript.Params{
 				Files: []string{script}, UpdateScripts: *update,
-				Cmds:  map[string]command{"exits": exits, "kubectl": kubectl(t, e.Namespace)},
+				Cmds:  map[string]command{"exits": janustest.Exits, "kubectl": kubectl(t, e.Namespace)},
 				Setup: func(env *testscript.Env) error { return prepare(t, e.Namespace, env) },
 			})
 		})

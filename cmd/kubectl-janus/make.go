@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -149,13 +148,4 @@ func copyOf(t *api.Transaction, name, generate string) (*unstructured.Unstructur
 	t.Spec.DeepCopyInto(&again.Spec)
 	again.Spec.Suspend, again.Spec.Cancel = false, ""
 	return untyped(again)
-}
-
-// described decodes a Transaction for what is printed before it is created.
-func described(u *unstructured.Unstructured) (*api.Transaction, error) {
-	t := &api.Transaction{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t); err != nil {
-		return nil, fmt.Errorf("read Transaction %s: %w", u.GetName(), err)
-	}
-	return t, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -41,7 +42,8 @@ Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or
 
 // trouble gives every error that has no exit code of its own that of diff.
 func trouble(err error) error {
-	if _, own := err.(*exitError); err == nil || own { //nolint:errorlint // Ours are not wrapped.
+	var own *exitError
+	if err == nil || errors.As(err, &own) {
 		return err
 	}
 	return &exitError{exitTrouble, err}

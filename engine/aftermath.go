@@ -63,6 +63,32 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 	return Result{}
 }
 
+// remains is what is kept of a Transaction, so that what is left of it can be let go of
+// when it is gone: all but the contents, and what only a reader of the status needs. Of
+// one that has not ended that is all of it.
+func remains(t *api.Transaction) *api.Transaction {
+	if !t.Status.Phase.Terminal() {
+		return t
+	}
+	out := &api.Transaction{TypeMeta: t.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: t.Namespace, Name: t.Name, UID: t.UID, ResourceVersion: t.ResourceVersion, DeletionTimestamp: t.DeletionTimestamp,
+	}}
+	out.Spec.LockTimeout = t.Spec.LockTimeout
+	for _, change := range t.Spec.Changes {
+		out.Spec.Changes = append(out.Spec.Changes, api.Change{When: change.When})
+	}
+	out.Status = api.TransactionStatus{
+		Phase: t.Status.Phase, Version: t.Status.Version, CompletionTime: t.Status.CompletionTime,
+		RollbackRef: t.Status.RollbackRef, Revision: t.Status.Revision,
+	}
+	for _, item := range t.Status.Items {
+		out.Status.Items = append(out.Status.Items, api.Item{
+			Target: item.Target, Resource: item.Resource, State: item.State, LockLease: item.LockLease,
+		})
+	}
+	return out
+}
+
 // missTime is how much longer a Transaction must be found to be gone before that is
 // believed: a server that is behind may not know of it.
 func (s *saga) missTime() (left time.Duration) {

@@ -55,7 +55,8 @@ type memory struct {
 	failures int32
 	// missed is when it was first found to be gone; zero if it was not.
 	missed time.Time
-	// txn is the Transaction as this process last knew it when it took something for it.
+	// txn is the Transaction as this process last knew it when it took something for it; of
+	// one that has ended, what remains.
 	txn *api.Transaction
 	// images is where before-images were last; a commit takes that off the status.
 	images *api.RollbackRef
@@ -95,12 +96,12 @@ func (s *saga) meet() {
 	case phase == "", phase == api.PhasePending, phase == api.PhasePlanned: // nothing was taken for it
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
-		m.doubt, m.checkpoints, m.txn, m.grip = s.clock.Now(), s.txn.Status.Version, s.txn, nil
+		m.doubt, m.checkpoints, m.txn, m.grip = s.clock.Now(), s.txn.Status.Version, remains(s.txn), nil
 		maps.DeleteFunc(m.undone, func(i int, _ Undone) bool { return creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
-		m = remember(s.txn)
+		m = remember(remains(s.txn))
 		m.doubt, m.images = s.clock.Now(), s.txn.Status.RollbackRef
 		s.memories[s.txn.UID] = m
 	}
@@ -209,10 +210,15 @@ func (s *saga) mayGo() error {
 
 // doubtTime is how much longer a creation may be under way.
 func (s *saga) doubtTime() (left time.Duration) {
+	now := s.clock.Now()
 	s.know(func(m *memory) {
-		if !m.doubt.IsZero() {
-			left = s.policy.SettleTime - s.clock.Since(m.doubt)
+		if m.doubt.IsZero() {
+			return
 		}
+		if now.Before(m.doubt) {
+			m.doubt = now // The clock has been set back.
+		}
+		left = s.policy.SettleTime - now.Sub(m.doubt)
 	})
 	return left
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -85,6 +86,57 @@ func TestWhatALateRequestMayHaveLeftIsLookedForAfterTheEnd(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
 	assert.Empty(t, w.engine.memories)
+}
+
+// A clock that is set back must not make the wait longer than it is for any request.
+func TestADoubtFromAheadOfTheClockIsWaitedOutFromNowOn(t *testing.T) {
+	w := newWorld(t, "a")
+	s := w.engine.saga(w.stored)
+	s.doubt()
+	w.clock.SetTime(w.clock.Now().Add(-time.Hour))
+	assert.Equal(t, testPolicy.SettleTime, s.doubtTime())
+	w.clock.Step(testPolicy.SettleTime)
+	assert.LessOrEqual(t, s.doubtTime(), time.Duration(0))
+}
+
+// Thousands may have ended lately: what is kept of each is what tells what may be left.
+func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.stored.Spec.Changes[0].Content = &runtime.RawExtension{Raw: []byte(`{"data": {"k": "v"}}`)}
+	w.stored.Spec.Changes[1].When = "object.x == 1"
+	assert.Same(t, w.stored, remains(w.stored), "it goes on")
+	ended := w.stored.DeepCopy()
+	ended.Status = api.TransactionStatus{
+		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3,
+		Conditions: []metav1.Condition{{Type: api.ConditionReady}},
+		Items: []api.Item{
+			{Name: "a", Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l", Message: "long"},
+			{Name: "b", Target: api.Target{Name: "b"}, State: api.ItemSkipped},
+		},
+	}
+	ended.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+
+	want := &api.Transaction{TypeMeta: ended.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: ended.Namespace, Name: ended.Name, UID: ended.UID, ResourceVersion: ended.ResourceVersion,
+	}}
+	want.Spec.LockTimeout = ended.Spec.LockTimeout
+	want.Spec.Changes = []api.Change{{}, {When: "object.x == 1"}}
+	want.Status = api.TransactionStatus{
+		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3,
+		Items: []api.Item{
+			{Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l"},
+			{Target: api.Target{Name: "b"}, State: api.ItemSkipped},
+		},
+	}
+	assert.Equal(t, want, remains(ended))
+
+	w.run()
+	w.restart()
+	_, _ = w.once()
+	require.Len(t, w.engine.memories, 1)
+	for _, m := range w.engine.memories {
+		assert.Nil(t, m.txn.Spec.Changes[0].Content)
+	}
 }
 
 // A Transaction that has changed nothing needs none of them.

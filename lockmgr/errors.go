@@ -54,6 +54,19 @@ func (e *NamespaceTerminatingError) Error() string {
 
 func (e *NamespaceTerminatingError) Unwrap() error { return e.Err }
 
+// UnseenError says that Release may not look whether the holder has a lock which this
+// process does not remember. Err is the API server's answer.
+type UnseenError struct {
+	Lock
+	Err error
+}
+
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("lock of %s: this process may not look at Lease %s: %v", e.Key, e.Lock, e.Err)
+}
+
+func (e *UnseenError) Unwrap() error { return e.Err }
+
 func isHeld(err error) bool {
 	target := (*HeldError)(nil)
 	return errors.As(err, &target)

@@ -18,7 +18,8 @@ import (
 // a process which died before recording it. It is no error if there is none.
 //
 // The error joins those of all Leases that could not be given back; calling
-// Release again tries them again.
+// Release again tries them again. It is *UnseenError of a Lease at which this
+// process may not look.
 func (m *Manager) Release(ctx context.Context, h Holder, keys []Key) error {
 	if err := h.check(); err != nil {
 		return err
@@ -75,9 +76,12 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 				// One answer may be wrong, and nobody would look for the Lease again.
 				lease, err = m.get(ctx, lock.place())
 			}
-			if apierrors.IsNotFound(err) {
+			switch {
+			case apierrors.IsNotFound(err):
 				return true, nil
-			} else if err != nil {
+			case apierrors.IsForbidden(err):
+				return false, &UnseenError{Lock: lock, Err: err}
+			case err != nil:
 				return false, err
 			}
 			if holderOf(lease) != h.Identity {

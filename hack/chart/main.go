@@ -55,10 +55,9 @@ var templates = []template{
 	},
 	{
 		name: "rbac-beside.yaml", guard: "if .Values.namespaced",
-		sources: []string{"overlays/namespaced/own-namespace.yaml", "overlays/namespaced/leases.yaml", "overlays/namespaced/metrics.yaml"},
+		sources: []string{"overlays/namespaced/own-namespace.yaml", "overlays/namespaced/metrics.yaml"},
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",
-			"janusd-leases-janus-system\n", "janusd-leases-" + namespace + "\n",
 			"janusd-metrics-janus-system\n", "janusd-metrics-" + namespace + "\n",
 		},
 	},

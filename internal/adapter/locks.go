@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -127,11 +128,33 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	holder := holderOf(t)
 	l.unkept(holder)
 	holder.Confirm = l.late.unlessOvertaken(t)
-	if err := l.manager.Release(ctx, holder, keys); err != nil {
+	if err := l.manager.Release(ctx, holder, keys); err != nil && !onlyUnseen(err, held(t)) {
 		return explainLock(err)
 	}
 	l.manager.Forget(holder.Identity)
 	return nil
+}
+
+// onlyUnseen reports whether all that could not be given back are locks that are not on
+// record, of Leases at which janusd may not look. It may not take them either. One that it
+// took while it still might, and died before that was on record, expires.
+func onlyUnseen(err error, held map[lockmgr.Key]bool) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !onlyUnseen(err, held) })
+	}
+	var unseen *lockmgr.UnseenError
+	return errors.As(err, &unseen) && !held[unseen.Key]
+}
+
+// held are the locks that are on record.
+func held(t *api.Transaction) map[lockmgr.Key]bool {
+	out := map[lockmgr.Key]bool{}
+	for _, item := range t.Status.Items {
+		if ref, err := refOf(item); err == nil && item.LockLease != "" {
+			out[keyOf(ref)] = true
+		}
+	}
+	return out
 }
 
 // Distrust forgets which locks are held.

@@ -1,11 +1,14 @@
 package adapter
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -15,6 +18,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
 	"janus.io/janus/lockmgr"
 )
 
@@ -65,4 +69,50 @@ func TestLocksThatWereJustKeptAreNotLookedAt(t *testing.T) {
 		end()
 		assert.False(t, l.justKept(holder), name)
 	}
+}
+
+// janusd may be without rights in the namespace of a target, as where it is bound to some
+// namespaces. The lock is refused, and so is the look whether it is there: that must not
+// keep the Transaction from ending. A lock that is on record is not given up.
+func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	client := fake.NewSimpleClientset()
+	client.PrependReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetNamespace() != "elsewhere" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), "", errors.New("no right"))
+	})
+	l := newLocks(lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: "janus-system", Clock: clock}), latecomers{clock: clock, lateness: time.Hour})
+	txn := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "u"}}
+	for _, namespace := range []string{"elsewhere", "shop"} {
+		txn.Status.Items = append(txn.Status.Items, api.Item{
+			Name: namespace, State: api.ItemPrepared, Resource: "configmaps",
+			Target: api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "a"},
+		})
+	}
+	_, err := l.Acquire(t.Context(), txn, func() {})
+	require.True(t, fault.Is(err, fault.AccessDenied), "%v", err)
+	leases := func() int {
+		list, err := client.CoordinationV1().Leases("shop").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(list.Items)
+	}
+
+	// Neither the process that tried nor the next one knows of it.
+	require.NoError(t, l.Release(t.Context(), txn))
+	require.NoError(t, l.Release(t.Context(), txn))
+	assert.Zero(t, leases())
+
+	txn.Status.Items[0].LockLease = "elsewhere/janus-lock-of-it"
+	err = l.Release(t.Context(), txn)
+	require.True(t, fault.Is(err, fault.AccessDenied), "%v", err)
+	require.ErrorContains(t, err, "this process may not look at Lease elsewhere/")
+
+	// Any other error is one, also beside those.
+	txn.Status.Items[0].LockLease = ""
+	client.PrependReactor("get", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "shop", nil, errors.New("no answer")
+	})
+	require.ErrorContains(t, l.Release(t.Context(), txn), "no answer")
 }

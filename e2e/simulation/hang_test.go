@@ -30,13 +30,56 @@ func TestTwoProcessesOfWhichOneHangs(t *testing.T) {
 	}
 }
 
+// TestTwoProcessesHangInTurn lets the first of two processes stand still before any of its
+// requests, and the second before any after that. Then the first goes on with what the
+// second has left half-way, and knows of the Transaction what has not been so for long.
+func TestTwoProcessesHangInTurn(t *testing.T) {
+	for _, s := range small() {
+		t.Run(s.name, func(t *testing.T) {
+			healthy := simulate(t, plan{scenario: s, seed: 1})
+			runs := 0
+			for i := 0; i < healthy.steps; i += *every {
+				for j := 1; j <= healthy.steps; j += *every {
+					o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: inTurn(i, j)})
+					assert.Empty(t, o.breaches, "%s, hung at %d and %d later: %s", s.name, i, j, o)
+					assert.Equal(t, healthy.phases, o.phases, "%s, hung at %d and %d later", s.name, i, j)
+					runs++
+				}
+			}
+			t.Logf("%d runs", runs)
+		})
+	}
+}
+
+// inTurn has the first process stand still from step i on, and the second from j steps
+// later on, for twice as long.
+func inTurn(i, j int) func(*world, []*held) *held {
+	hung := [2]bool{}
+	return func(w *world, ready []*held) *held {
+		first, last := ready[0], ready[len(ready)-1]
+		switch {
+		case !hung[0] && w.step >= i && last.process == 1 && !creating(0, ready):
+			hung[0], j = true, j+w.step
+			w.frozen[0] = time.Now().Add(hang)
+			w.note("process 0 hangs")
+			return last
+		case hung[0] && !hung[1] && w.step >= j && first.process == 1 && !creating(1, ready):
+			hung[1] = true
+			w.frozen[1] = time.Now().Add(2 * hang)
+			w.note("process 1 hangs")
+			return nil
+		}
+		return first
+	}
+}
+
 // hanging prefers the requests of the first process until some step, and has it stand
 // still then.
 func hanging(step int) func(*world, []*held) *held {
 	hung := false
 	return func(w *world, ready []*held) *held {
 		last := ready[len(ready)-1]
-		if !hung && w.step >= step && last.process == 1 && !creating(ready) {
+		if !hung && w.step >= step && last.process == 1 && !creating(0, ready) {
 			hung = true
 			w.frozen[0] = time.Now().Add(hang)
 			w.note("process 0 hangs")
@@ -46,11 +89,11 @@ func hanging(step int) func(*world, []*held) *held {
 	}
 }
 
-// creating reports whether the first process is about to make a target. A creation has
+// creating reports whether a process is about to make a target. A creation has
 // no precondition, so that one made after a hang cannot be told from one made in time.
-func creating(ready []*held) bool {
+func creating(process int, ready []*held) bool {
 	for _, h := range ready {
-		if h.process == 0 && strings.HasPrefix(h.name, "POST ") && strings.HasSuffix(h.name, ":deployer") && !strings.Contains(h.name, "dryRun") {
+		if h.process == process && strings.HasPrefix(h.name, "POST ") && strings.HasSuffix(h.name, ":deployer") && !strings.Contains(h.name, "dryRun") {
 			return true
 		}
 	}

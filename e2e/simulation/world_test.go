@@ -155,7 +155,9 @@ func (w *world) run(ctx context.Context) error {
 			w.idle()
 			continue
 		}
-		w.let(w.pick(ready))
+		if h := w.pick(ready); h != nil {
+			w.let(h)
+		}
 	}
 	if w.step == maxSteps {
 		w.problem = fmt.Sprintf("still not over after %d steps", maxSteps)
@@ -206,6 +208,8 @@ func (w *world) idle() {
 	}
 }
 
+// pick chooses the request that goes next. It is nil if something else was done, after
+// which that is to be asked again.
 func (w *world) pick(ready []*held) *held {
 	if w.plan.choose != nil {
 		return w.plan.choose(w, ready)

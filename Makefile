@@ -66,10 +66,14 @@ manifests: ## Write all manifests to one file: dist/install.yaml (IMAGE=REGISTRY
 
 # Where the image of a release is going to be pushed, and what it is called there.
 REPOSITORY ?= janusd
+# The URL below which the files of a release are going to be had, and that of the
+# documentation. Krew's manifest names them; without them the archive has to be given to Krew.
+DOWNLOADS ?=
+HOMEPAGE ?=
 
 .PHONY: release
-release: bin/janus-image bin/helm ## Make a release in dist/release: image, manifests, chart, bill of materials, checksums (VERSION=v1.2.3 REPOSITORY=REGISTRY/janusd)
-	@hack/release/release.sh '$(VERSION)' '$(REPOSITORY)' '$(DIST)/release'
+release: bin/janus-image bin/janus-archive bin/helm ## Make a release in dist/release: image, manifests, chart, plugin, bills of materials, checksums (VERSION=v1.2.3 REPOSITORY=REGISTRY/janusd DOWNLOADS=URL HOMEPAGE=URL)
+	@hack/release/release.sh '$(VERSION)' '$(REPOSITORY)' '$(DIST)/release' '$(DOWNLOADS)' '$(HOMEPAGE)'
 
 ##@ Cluster
 
@@ -225,6 +229,11 @@ bin/janus-kwok: $(call sources,hack/kwok)
 bin/janus-image: $(call sources,hack/image)
 	@echo "==> building $@"
 	@go build -C hack/image -trimpath -o ../../$@.new .
+	@mv $@.new $@
+
+bin/janus-archive: $(call sources,hack/image)
+	@echo "==> building $@"
+	@go build -C hack/image -trimpath -o ../../$@.new ./archive
 	@mv $@.new $@
 
 bin/helm: $(call sources,hack/helm)

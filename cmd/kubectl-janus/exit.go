@@ -40,6 +40,7 @@ func (e *exitError) Unwrap() error { return e.err }
 // exitCode prints an error and gives the exit code for it.
 func exitCode(err error, stderr io.Writer) int {
 	var own *exitError
+	var doubt *doubtError
 	switch {
 	case err == nil:
 		return exitOK
@@ -48,7 +49,7 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.As(err, &own):
 		_, _ = fmt.Fprintln(stderr, "error:", own.err)
 		return own.code
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && !errors.As(err, &doubt):
 		_, _ = fmt.Fprintln(stderr, "error: interrupted; the Transaction goes on by itself")
 		return exitOther
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -26,9 +27,15 @@ func newPlan(s *session) *cobra.Command {
 		Long: `Show what run would change, and what is wrong with it. janusd tries every change without effect, as the ServiceAccount
 that would make it, in a Transaction with dryRun that is deleted afterwards. Values of Secrets are not shown.
 
+The environment variable KUBECTL_EXTERNAL_DIFF names a program that is to show it, as for kubectl diff: it is started
+with two directories, of what is there and what would be, and then its options, which may have letters, digits, dashes
+and equals signs. They have a file for each object that would change, with those fields that would. The exit code is
+that of the program, if it is 0 or 1, and 1 in place of 0 where something cannot be told yet.
+
 Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or not be told.`,
-		Example: `  kubectl janus plan -f app.yaml --service-account deployer`,
-		Args:    cobra.NoArgs,
+		Example: `  kubectl janus plan -f app.yaml --service-account deployer
+  KUBECTL_EXTERNAL_DIFF="colordiff -u -N" kubectl janus plan -f app.yaml --service-account deployer`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := s.plan(cmd.Context(), &w, keep, limit)
 			return trouble(err)
@@ -50,12 +57,25 @@ func trouble(err error) error {
 }
 
 func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Duration) error {
-	u, err := w.transaction(ctx, s)
+	t, err := s.tried(ctx, w, keep, limit)
 	if err != nil {
 		return err
 	}
+	if program := os.Getenv(externalDiff); program != "" && t.Status.Phase == api.PhasePlanned {
+		return s.compare(ctx, program, t)
+	}
+	printPlan(s.Out, t)
+	return verdict(s, t)
+}
+
+// tried is a Transaction that has ended with a plan, or with what is wrong.
+func (s *session) tried(ctx context.Context, w *wishes, keep bool, limit time.Duration) (*api.Transaction, error) {
+	u, err := w.transaction(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	if err := unstructured.SetNestedField(u.Object, true, "spec", "dryRun"); err != nil {
-		return fmt.Errorf("set spec.dryRun: %w", err)
+		return nil, fmt.Errorf("set spec.dryRun: %w", err)
 	}
 	if name := u.GetName(); name != "" && !keep {
 		u.SetName("")
@@ -63,19 +83,14 @@ func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Dur
 	}
 	made, err := s.create(ctx, u)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if keep {
 		s.say("The plan is in Transaction %s/%s.", made.Namespace, made.Name)
 	} else {
 		defer s.drop(context.WithoutCancel(ctx), made)
 	}
-	t, err := s.follow(ctx, made, limit, silent{})
-	if err != nil {
-		return err
-	}
-	printPlan(s.Out, t)
-	return verdict(s, t)
+	return s.follow(ctx, made, limit, silent{})
 }
 
 // silent is the view of who wants to see nothing but the end.
@@ -134,8 +149,13 @@ func printDifferences(out io.Writer, item *api.Item) {
 			_, _ = fmt.Fprintf(out, "  + %s: %s\n", f.Field, f.After)
 		}
 	}
-	if p.More > 0 {
-		_, _ = fmt.Fprintf(out, "    and %d fields more\n", p.More)
+	printRemarks(out, item)
+}
+
+// printRemarks prints what there is to say of an item besides its fields.
+func printRemarks(out io.Writer, item *api.Item) {
+	if item.Plan.More > 0 {
+		_, _ = fmt.Fprintf(out, "    and %d fields more\n", item.Plan.More)
 	}
 	for _, taken := range item.Taken {
 		_, _ = fmt.Fprintf(out, "    taken from %s: %s\n", taken.Manager, some(taken.Fields, taken.More))

@@ -149,22 +149,6 @@ func (s *session) read(ctx context.Context, name string) (*api.Transaction, erro
 	return typed(u)
 }
 
-// create creates a Transaction from its content and gives what was stored.
-func (s *session) create(ctx context.Context, u *unstructured.Unstructured) (*api.Transaction, error) {
-	client, err := s.transactions(u.GetNamespace())
-	if err != nil {
-		return nil, err
-	}
-	made, err := client.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
-	if err != nil {
-		return nil, explain("create Transaction "+u.GetNamespace()+"/"+cmp.Or(u.GetName(), u.GetGenerateName()+"…"), err)
-	}
-	return typed(made)
-}
-
-// manager is the field manager of what the plugin writes.
-const manager = "kubectl-janus"
-
 func typed(u *unstructured.Unstructured) (*api.Transaction, error) {
 	t := &api.Transaction{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t); err != nil {

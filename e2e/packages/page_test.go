@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,9 @@ func TestThePageSaysWhatIsRun(t *testing.T) {
 	}
 
 	typed := map[string]bool{makeManifests: true, rollout: true, deleteTransactions: true, namespacedInstall[0]: true, namespacedInstall[1]: true}
+	for _, command := range slices.Concat(fromTheArchive, byKrew, byKrewFromTheArchive) {
+		typed[command] = true
+	}
 	for _, w := range ways {
 		for _, command := range append(append(append(append([]string{}, w.install...), w.upgrade...), w.uninstall...), w.forget...) {
 			typed[command] = true

@@ -24,13 +24,14 @@ const repository = "registry.example.com/tools/janusd"
 // released are the files of version v1.2.3-rc.1.
 var released = []string{
 	"SHA256SUMS", "install.yaml", "janus-1.2.3-rc.1.tgz", "janusd-v1.2.3-rc.1.cdx.json", "janusd-v1.2.3-rc.1.digest", "janusd-v1.2.3-rc.1.oci.tar",
+	"janus.yaml", "kubectl-janus-v1.2.3-rc.1.cdx.json", "kubectl-janus_v1.2.3-rc.1_linux_" + runtime.GOARCH + ".tar.gz",
 }
 
 // release runs make release, for one platform, and gives the directory that it has filled.
-func release(t *testing.T) string {
+func release(t *testing.T, downloads string) string {
 	t.Helper()
 	dist := t.TempDir()
-	run := exec.CommandContext(t.Context(), "make", "release", "VERSION=v1.2.3-rc.1", "REPOSITORY="+repository, "DIST="+dist)
+	run := exec.CommandContext(t.Context(), "make", "release", "VERSION=v1.2.3-rc.1", "REPOSITORY="+repository, "DIST="+dist, "DOWNLOADS="+downloads)
 	run.Dir = janustest.Root()
 	run.Env = append(os.Environ(), "RELEASE_PLATFORMS=linux/"+runtime.GOARCH)
 	said, err := run.CombinedOutput()
@@ -39,7 +40,9 @@ func release(t *testing.T) string {
 }
 
 func TestRelease(t *testing.T) {
-	dir := release(t)
+	downloads := newDownloads(t)
+	dir := release(t, downloads.url)
+	downloads.dir = dir
 	var files []string
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -86,8 +89,16 @@ func TestRelease(t *testing.T) {
 		assert.Contains(t, bill, `"pkg:golang/k8s.io/client-go@v`)
 	})
 
+	t.Run("the plugin is installed as the page says", func(t *testing.T) { installsThePlugin(t, dir) })
+
+	t.Run("the bill of materials of the plugin is of this archive", func(t *testing.T) {
+		bill := contentOf(t, dir, "kubectl-janus-v1.2.3-rc.1.cdx.json")
+		assert.Contains(t, bill, sumOf(t, dir, released[len(released)-1]))
+		assert.Contains(t, bill, `"pkg:golang/k8s.io/cli-runtime@v`)
+	})
+
 	t.Run("it is the same a second time", func(t *testing.T) {
-		assert.Equal(t, contentOf(t, dir, "SHA256SUMS"), contentOf(t, release(t), "SHA256SUMS"))
+		assert.Equal(t, contentOf(t, dir, "SHA256SUMS"), contentOf(t, release(t, downloads.url), "SHA256SUMS"))
 	})
 }
 

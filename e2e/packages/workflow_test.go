@@ -37,7 +37,10 @@ func TestTheReleaseWorkflow(t *testing.T) {
 		}
 		commands = append(commands, step.Run)
 	}
-	assert.Subset(t, commands, []string{"make test", `make release VERSION="$VERSION" REPOSITORY="$REGISTRY/janusd"`})
+	assert.Subset(t, commands, []string{
+		"make test",
+		`make release VERSION="$VERSION" REPOSITORY="$REGISTRY/janusd" DOWNLOADS="$HOMEPAGE/releases/download/$VERSION" HOMEPAGE="$HOMEPAGE"`,
+	})
 	for _, secret := range regexp.MustCompile(`secrets\.(\w+)`).FindAllStringSubmatch(string(text), -1) {
 		assert.Equal(t, "GITHUB_TOKEN", secret[1])
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"janus.io/janus/hack/image/internal/program"
 )
 
 // user is the one that the Deployment demands. It needs no entry in a passwd
@@ -23,21 +25,21 @@ const user = "65532:65532"
 var epoch = time.Unix(0, 0).UTC()
 
 // makeIndex makes one image of each program, and the index of all of them.
-func makeIndex(o options, programs []program) (v1.ImageIndex, error) {
+func makeIndex(o options, programs []program.Program) (v1.ImageIndex, error) {
 	labels := map[string]string{
-		"org.opencontainers.image.title":    o.name,
-		"org.opencontainers.image.version":  o.version,
-		"org.opencontainers.image.licenses": o.licenses,
+		"org.opencontainers.image.title":    o.Name,
+		"org.opencontainers.image.version":  o.Version,
+		"org.opencontainers.image.licenses": o.Licenses,
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range programs {
-		image, err := makeImage(o.name, p, labels)
+		image, err := makeImage(o.Name, p, labels)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.platform, err)
+			return nil, fmt.Errorf("%s: %w", p.Platform, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
 			Add:        image,
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.platform.os, Architecture: p.platform.arch}},
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.Platform.OS, Architecture: p.Platform.Arch}},
 		})
 	}
 	annotated, ok := mutate.Annotations(index, labels).(v1.ImageIndex)
@@ -48,8 +50,8 @@ func makeIndex(o options, programs []program) (v1.ImageIndex, error) {
 }
 
 // makeImage makes an image whose one layer holds the program.
-func makeImage(name string, p program, labels map[string]string) (v1.Image, error) {
-	content, err := os.ReadFile(p.path)
+func makeImage(name string, p program.Program, labels map[string]string) (v1.Image, error) {
+	content, err := os.ReadFile(p.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func makeImage(name string, p program, labels map[string]string) (v1.Image, erro
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture = p.platform.os, p.platform.arch
+	config.OS, config.Architecture = p.Platform.OS, p.Platform.Arch
 	config.Created = v1.Time{Time: epoch}
 	config.Config = v1.Config{User: user, Entrypoint: []string{"/" + name}, WorkingDir: "/", Labels: labels}
 	if image, err = mutate.ConfigFile(image, config); err != nil {

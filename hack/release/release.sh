@@ -2,16 +2,18 @@
 # Makes everything that a release consists of, in dist/release or the directory that is
 # named:
 #
-#   hack/release/release.sh VERSION REPOSITORY [DIRECTORY]
+#   hack/release/release.sh VERSION REPOSITORY [DIRECTORY [DOWNLOADS [HOMEPAGE]]]
 #
 # VERSION is that of Semantic Versioning with a v in front. REPOSITORY is where the image
-# is going to be pushed: the manifests and the chart name it there by its digest. Nothing
-# is pushed here, and the same sources give the same files. RELEASE_PLATFORMS, such as
-# linux/amd64, makes fewer images than there are by default.
+# is going to be pushed: the manifests and the chart name it there by its digest. DOWNLOADS
+# is the URL below which the files are going to be had, and HOMEPAGE that of the
+# documentation: Krew's manifest names both. Nothing is pushed here, and the same sources
+# give the same files. RELEASE_PLATFORMS, such as linux/amd64, makes fewer images and
+# plugins than there are by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-version=$1 repository=$2 out=${3:-dist/release}
+version=$1 repository=$2 out=${3:-dist/release} downloads=${4:-} homepage=${5:-}
 if ! [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
   echo "release: $version is no version such as v1.2.3 or v1.2.3-rc.1" >&2
   exit 2
@@ -51,6 +53,23 @@ for file in "$out/install.yaml" "$work/chart.yaml"; do
     exit 1
   fi
 done
+
+# The plugin, twice as well.
+pack() {
+  bin/janus-archive --version="$version" ${RELEASE_PLATFORMS:+--platforms="$RELEASE_PLATFORMS"} \
+    --downloads="$downloads" --homepage="$homepage" --output="$1" --sbom="$1/kubectl-janus-$version.cdx.json"
+}
+echo "==> building the plugin of kubectl"
+pack "$work/plugin"
+echo "==> building it once more"
+pack "$work/plugin-again"
+if ! diff -r "$work/plugin" "$work/plugin-again"; then
+  echo "release: the plugin is not reproducible" >&2
+  exit 1
+fi
+echo "==> having Krew check its manifest"
+go tool -modfile=hack/tools/go.mod validate-krew-manifest -manifest="$work/plugin/janus.yaml" -skip-install
+cp "$work/plugin"/* "$out"
 
 echo "==> writing the checksums"
 (cd "$out" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)

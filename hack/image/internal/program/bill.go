@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"debug/buildinfo"
@@ -13,16 +13,17 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes a software bill of materials: the modules that the linker has put into
-// the programs, as they say themselves. Like the image it depends on the sources alone, so
-// it has neither a time nor a serial number.
-func writeSBOM(o options, programs []program, digest string) error {
+// WriteBill writes a software bill of materials to a file: the modules that the linker has
+// put into the programs, as they say themselves. The component is what the programs were
+// packed into; name, version and license are added to it. Like the programs the bill
+// depends on the sources alone, so it has neither a time nor a serial number.
+func (s Source) WriteBill(path string, programs []Program, of cdx.Component) error {
 	modules := map[string]*debug.Module{}
 	var root *debug.Module
 	for _, p := range programs {
-		info, err := buildinfo.ReadFile(p.path)
+		info, err := buildinfo.ReadFile(p.Path)
 		if err != nil {
-			return fmt.Errorf("read what %s is built of: %w", p.platform, err)
+			return fmt.Errorf("read what %s is built of: %w", p.Platform, err)
 		}
 		root = &info.Main
 		std := &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}
@@ -33,14 +34,17 @@ func writeSBOM(o options, programs []program, digest string) error {
 			modules[purl(module.Path, module.Version)] = module
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(o.sbom), 0o755); err != nil {
+	self := purl(root.Path, s.Version)
+	of.BOMRef, of.Name, of.Version, of.PackageURL = self, s.Name, s.Version, self
+	of.Licenses = &cdx.Licenses{{Expression: s.Licenses}}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.Create(o.sbom)
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	if err := cdx.NewBOMEncoder(file, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bill(o, root, modules, digest)); err != nil {
+	if err := cdx.NewBOMEncoder(file, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bill(of, modules)); err != nil {
 		_ = file.Close()
 		return err
 	}
@@ -48,14 +52,9 @@ func writeSBOM(o options, programs []program, digest string) error {
 }
 
 // bill lists the modules in the order of their names.
-func bill(o options, root *debug.Module, modules map[string]*debug.Module, digest string) *cdx.BOM {
-	self := purl(root.Path, o.version)
+func bill(of cdx.Component, modules map[string]*debug.Module) *cdx.BOM {
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{
-		BOMRef: self, Type: cdx.ComponentTypeContainer, Name: o.name, Version: o.version, PackageURL: self,
-		Licenses:   &cdx.Licenses{{Expression: o.licenses}},
-		Properties: &[]cdx.Property{{Name: "org.opencontainers.image.digest", Value: digest}},
-	}}
+	bom.Metadata = &cdx.Metadata{Component: &of}
 	components := []cdx.Component{}
 	references := slices.Sorted(maps.Keys(modules))
 	for _, reference := range references {
@@ -69,7 +68,7 @@ func bill(o options, root *debug.Module, modules map[string]*debug.Module, diges
 		components = append(components, component)
 	}
 	bom.Components = &components
-	bom.Dependencies = &[]cdx.Dependency{{Ref: self, Dependencies: &references}}
+	bom.Dependencies = &[]cdx.Dependency{{Ref: of.BOMRef, Dependencies: &references}}
 	return bom
 }
 

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	authzv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -77,14 +76,8 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 // it a moment.
 func (e *Env) awaitRights() {
 	e.t.Helper()
-	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{
-		User:               "system:serviceaccount:" + e.Namespace + ":deployer",
-		ResourceAttributes: &authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"},
-	}}
-	require.NoError(e.t, Poll(e.Context(), func(ctx context.Context) (bool, error) {
-		answer, err := e.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed, err
-	}), "deployer has no rights")
+	require.NoError(e.t, e.awaitRight(e.Context(), "system:serviceaccount:"+e.Namespace+":deployer",
+		authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"}))
 }
 
 // Context ends with the test.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/stretchr/testify/require"
 	authnv1 "k8s.io/api/authentication/v1"
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,14 +37,45 @@ func (c *Client) installRights(ctx context.Context) error {
 		{Namespace: "default", Verb: "create", Resource: "configmaps"},
 		{Namespace: SystemNamespace, Verb: "list", Group: "coordination.k8s.io", Resource: "leases"},
 	} {
-		review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{User: Identity, ResourceAttributes: &known}}
-		err := Poll(ctx, func(ctx context.Context) (bool, error) {
-			answer, err := c.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			return err == nil && answer.Status.Allowed, err
-		})
-		if err != nil {
-			return fmt.Errorf("janusd may not %s %s: %w", known.Verb, known.Resource, err)
+		if err := c.awaitRight(ctx, Identity, known); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// OwnRights gives janusd in the namespace of the test what it has in its own, for tests that
+// run it with --namespace.
+func (e *Env) OwnRights() {
+	e.t.Helper()
+	stream, err := manifests(filepath.Join(Root(), "deploy", "rbac", "base"))
+	require.NoError(e.t, err)
+	objects, err := Decode(stream)
+	require.NoError(e.t, err)
+	for _, obj := range objects {
+		if kind := obj.GetKind(); kind != "Role" && kind != "RoleBinding" {
+			continue
+		}
+		obj.SetNamespace(e.Namespace)
+		client, err := e.For(obj.GroupVersionKind(), e.Namespace)
+		require.NoError(e.t, err)
+		_, err = client.Apply(e.t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: Manager})
+		require.NoError(e.t, err)
+	}
+	require.NoError(e.t, e.awaitRight(e.t.Context(), Identity, authzv1.ResourceAttributes{
+		Namespace: e.Namespace, Verb: "list", Group: "coordination.k8s.io", Resource: "leases",
+	}))
+}
+
+// awaitRight waits until the API server knows of a right.
+func (c *Client) awaitRight(ctx context.Context, user string, right authzv1.ResourceAttributes) error {
+	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &right}}
+	err := Poll(ctx, func(ctx context.Context) (bool, error) {
+		answer, err := c.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s may not %s %s: %w", user, right.Verb, right.Resource, err)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (d *desk) asked(user string, since time.Time) (out log) {
 		case e.User == user && acts:
 			namespace, name, _ := strings.Cut(account, ":")
 			out.done = append(out.done, request{"impersonate", "", "serviceaccounts", namespace, name})
-		case e.Code == 403 && !slices.Contains(out.refused, q):
+		case e.Denied && !slices.Contains(out.refused, q):
 			out.refused = append(out.refused, q)
 		case e.Code/100 == 2, e.Code == 404 && e.Verb == "get": // It may be needed to know that something is not there.
 			out.done = append(out.done, q)

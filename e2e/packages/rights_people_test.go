@@ -7,6 +7,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
+const transactionsPath = "/apis/backup.janus.io/v1alpha1/namespaces/orders/transactions"
+
 // people do what the roles for them are for, in the namespace orders, where no janusd runs
 // any more: what they make stays as it is. The policies let the editor name a ServiceAccount
 // for a right that is none of the role, and that comes by a group.
@@ -30,7 +32,7 @@ END`)
 		kubectl AS get txn -n orders
 		kubectl AS get txn -n orders kept
 		kubectl AS get txn -n orders kept --subresource=status
-		timeout 2 kubectl AS get txn -n orders --watch-only || test $? = 124`
+		kubectl AS get --raw '` + transactionsPath + `?watch=true&timeoutSeconds=1'`
 	const kept = `
 apiVersion: backup.janus.io/v1alpha1
 kind: Transaction
@@ -43,7 +45,7 @@ spec:
 		kubectl AS patch txn -n orders kept --type=merge -p '{"metadata": {"labels": {"a": "b"}}}'
 		kubectl AS get txn -n orders kept -o yaml | kubectl AS replace -f -`+reads+`
 		kubectl AS delete txn -n orders kept
-		kubectl AS delete --raw /apis/backup.janus.io/v1alpha1/namespaces/orders/transactions`)
+		kubectl AS delete --raw `+transactionsPath)
 	d.run("kubectl create -n orders -f - <<'END'" + kept + "END")
 	d.does("viewer", reads)
 	d.run("kubectl delete txn -n orders kept")

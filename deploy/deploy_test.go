@@ -31,6 +31,8 @@ func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
 		"ClusterRoleBinding janusd",
 		"Role janusd-leader-election",
 		"RoleBinding janusd-leader-election",
+		"Role janusd-own-namespace",
+		"RoleBinding janusd-own-namespace",
 		"ClusterRole janus-editor",
 		"ClusterRole janus-viewer",
 		"ClusterRole janus-metrics-reader",

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,21 +58,12 @@ func (s *scene) of(t *testing.T) *scene {
 // run starts Janus, which acts as janusd until the test ends.
 func (s *scene) run() {
 	s.t.Helper()
-	j, err := janustest.Launch(s.in.janusd(s.t), s.Namespace, zaptest.NewLogger(s.t))
+	config, err := s.AsJanusd(s.t.Context())
+	require.NoError(s.t, err)
+	config.WarningHandler = rest.NoWarnings{}
+	j, err := janustest.Launch(config, s.Namespace, zaptest.NewLogger(s.t))
 	require.NoError(s.t, err)
 	s.t.Cleanup(j.Stop)
-}
-
-// janusd gives what janusd itself would connect with: a token of its ServiceAccount.
-func (in installation) janusd(t *testing.T) *rest.Config {
-	t.Helper()
-	token, err := in.client.CoreV1().ServiceAccounts(ownNamespace).
-		CreateToken(t.Context(), "janusd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	config := rest.AnonymousClientConfig(in.config)
-	config.BearerToken = token.Status.Token
-	config.WarningHandler = rest.NoWarnings{}
-	return config
 }
 
 // awaitEnforced waits until each policy refuses what it forbids, and the user may do but

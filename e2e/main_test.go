@@ -7,9 +7,12 @@ import (
 	"os"
 	"testing"
 
+	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Audit: true, CRDs: "../deploy/crd"}))
+	os.Exit(testcluster.Main(m, testcluster.Options{
+		ControllerManager: true, Audit: true, CRDs: "../deploy/crd", Judge: janustest.JudgeRights,
+	}))
 }

@@ -20,7 +20,7 @@ func TestThePageAboutScalingOutIsAsItIs(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	shell := e.Shell()
-	require.NoError(t, shell.Provide("janusd", janustest.BuildJanusd(t)))
+	e.ProvideJanusd(shell)
 	t.Cleanup(func() {
 		// If the page was not typed to its end, its processes still run.
 		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-scale-out/*.pid) 2>/dev/null || true`)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/internal/janustest"
 )
@@ -15,7 +14,7 @@ func TestTheTutorialIsAsItIs(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	shell := e.Shell()
-	require.NoError(t, shell.Provide("janusd", janustest.BuildJanusd(t)))
+	e.ProvideJanusd(shell)
 	t.Cleanup(func() {
 		// If the page was not typed to its end, its process still runs.
 		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-tutorial/pid) 2>/dev/null || true`)

@@ -34,6 +34,7 @@ changes:
 func newEnv(t *testing.T) *janustest.Env {
 	t.Helper()
 	e := janustest.New(t)
+	e.OwnRights()
 	e.Apply(targets)
 	return e
 }

@@ -30,7 +30,7 @@ func TestJanusdCreatesItsOwnNamespaceWhereItMay(t *testing.T) {
 	assert.False(t, created, "the second janusd finds it")
 }
 
-// As in a Pod with the rights of deploy/.
+// As where it may read Namespaces and make none.
 func TestJanusdSaysThatItsNamespaceIsMissingWhereItMayNotCreateIt(t *testing.T) {
 	config := testcluster.Shared(t).Config()
 	admin, err := kubernetes.NewForConfig(config)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
 )
 
 // patience is how long a process may take to do what it must.
@@ -34,10 +34,12 @@ type process struct {
 }
 
 // startJanusd starts janusd for the Transactions of the namespace, whose own
-// namespace is the same.
+// namespace is the same, with the rights that are shipped.
 func startJanusd(t *testing.T, e *janustest.Env, args ...string) *process {
 	t.Helper()
-	return startWith(t, testcluster.Shared(t).Kubeconfig, e.Namespace, args...)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, e.JanusdKubeconfig(t.Context(), kubeconfig))
+	return startWith(t, kubeconfig, e.Namespace, args...)
 }
 
 func startWith(t *testing.T, kubeconfig, namespace string, args ...string) *process {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
+	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -29,7 +30,10 @@ type gate struct {
 // newGate holds back requests that the function picks, dry runs excepted.
 func newGate(t *testing.T, held func(*http.Request) bool) *gate {
 	t.Helper()
-	config := testcluster.Shared(t).Config()
+	client, err := janustest.NewClient(testcluster.Shared(t).Config())
+	require.NoError(t, err)
+	config, err := client.AsJanusd(t.Context())
+	require.NoError(t, err)
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
 	server, err := url.Parse(config.Host)

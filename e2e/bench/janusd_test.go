@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// janusd is a running janusd, with the rights of the administrator.
+// janusd is a running janusd, with the rights that are shipped.
 type janusd struct {
 	command *exec.Cmd
 	ready   time.Duration // from its start until it said that it is ready
@@ -34,7 +34,10 @@ func (s *stage) startJanusd(ctx context.Context) (*janusd, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &janusd{log: log, command: exec.Command(s.program, "--kubeconfig="+s.cluster.Kubeconfig,
+	if err := s.client.JanusdKubeconfig(ctx, s.file("kubeconfig")); err != nil {
+		return nil, err
+	}
+	j := &janusd{log: log, command: exec.Command(s.program, "--kubeconfig="+s.file("kubeconfig"),
 		"--metrics-bind-address=0", "--health-probe-bind-address="+health)}
 	j.command.Stderr = log
 	began := time.Now()

@@ -31,7 +31,7 @@ func (r *run) commitEarlier() error {
 	if err != nil {
 		return fmt.Errorf("create the Transaction before: %w", err)
 	}
-	j, err := janustest.Launch(r.config, r.at.namespace, zap.NewNop(), janustest.WithSchemas(r.schemas))
+	j, err := janustest.Launch(r.janusd, r.at.namespace, zap.NewNop(), janustest.WithSchemas(r.schemas))
 	if err != nil {
 		return err
 	}

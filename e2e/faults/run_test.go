@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -34,7 +33,6 @@ type run struct {
 	at      place
 	line    *chaos.Line
 	clock   *janustest.Clock
-	config  *rest.Config
 	targets []target
 	since   int64 // the resourceVersion from which on the history is this run's
 
@@ -113,7 +111,7 @@ func (w *world) do(of workload, p plan) (out result) {
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	r := &run{world: w, workload: of, plan: p, at: at, ctx: ctx, line: chaos.NewLine(), clock: &janustest.Clock{}, config: w.Config}
+	r := &run{world: w, workload: of, plan: p, at: at, ctx: ctx, line: chaos.NewLine(), clock: &janustest.Clock{}}
 	r.line.Names = at.names
 	defer func() {
 		cancel()
@@ -156,7 +154,7 @@ func (r *run) start() {
 	if !r.Discovery {
 		options = append(options, janustest.WithSchemas(r.schemas))
 	}
-	j, err := janustest.Launch(r.config, r.at.namespace, zap.New(core), options...)
+	j, err := janustest.Launch(r.janusd, r.at.namespace, zap.New(core), options...)
 	if err != nil {
 		r.say("start Janus: %v", err)
 		return

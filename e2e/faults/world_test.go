@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"janus.io/janus/internal/janustest"
 )
@@ -25,6 +26,7 @@ const (
 // world is what all runs share.
 type world struct {
 	*janustest.Client
+	janusd  *rest.Config    // what Janus connects with
 	ctx     context.Context //nolint:containedctx // It is the lifetime of the world, which ends with the test.
 	schemas *janustest.Schemas
 	watcher *janustest.Watcher
@@ -69,6 +71,9 @@ func newWorld(t testing.TB) *world {
 	ctx := e.Context()
 	w := &world{Client: e.Client, ctx: ctx, free: map[string][]place{}, schemas: janustest.NewSchemas(e.Kube)}
 	w.serve.Store(time.Now().Unix() % 1000 * 100000)
+	var err error
+	w.janusd, err = w.AsJanusd(ctx)
+	require.NoError(t, err)
 	require.NoError(t, w.ApplyYAML(ctx, "", common))
 	require.NoError(t, w.ApplyRefusal(ctx, "faults-refusal", runLabel, "yes"))
 	e.Served("faults.example.com/v1 Widget")

@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write the golden file of testdata anew")
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{Nodes: 2, Audit: true, CRDs: "../../deploy/crd"}))
+	os.Exit(testcluster.Main(m, testcluster.Options{Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: janustest.JudgeRights}))
 }
 
 func TestThePageAboutOrderIsAsItIs(t *testing.T) {

@@ -39,19 +39,22 @@ type janusd struct {
 	stderr bytes.Buffer
 }
 
-// startJanusd starts what the Deployment in the namespace says.
-func startJanusd(d *desk, namespace string) *janusd {
+// ownNamespace is janusd's.
+const ownNamespace = "janus-system"
+
+// startJanusd starts what the Deployment says, with some more flags.
+func startJanusd(d *desk, flags ...string) *janusd {
 	d.t.Helper()
 	binary, err := buildJanusd()
 	require.NoError(d.t, err)
-	pod := read[appsv1.Deployment](d, "kubectl get deployment janusd -n "+namespace).Spec.Template.Spec
-	token := d.run("kubectl create token -n " + namespace + " " + pod.ServiceAccountName)
+	pod := read[appsv1.Deployment](d, "kubectl get deployment janusd -n "+ownNamespace).Spec.Template.Spec
+	token := d.run("kubectl create token -n " + ownNamespace + " " + pod.ServiceAccountName)
 
 	j := &janusd{d: d, ended: make(chan struct{})}
 	args := append([]string{"--kubeconfig=" + kubeconfig(d, token), "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"},
 		slices.DeleteFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--metrics-bind-address=:8443" })...)
-	j.cmd = exec.Command(binary, args...)
-	j.cmd.Env = append(os.Environ(), "POD_NAMESPACE="+namespace)
+	j.cmd = exec.Command(binary, append(args, flags...)...)
+	j.cmd.Env = append(os.Environ(), "POD_NAMESPACE="+ownNamespace)
 	j.cmd.Stderr = j
 	require.NoError(d.t, j.cmd.Start())
 	go func() {
@@ -92,6 +95,12 @@ func (j *janusd) log() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.stderr.String()
+}
+
+// kill ends janusd as the loss of its Node would.
+func (j *janusd) kill() {
+	_ = j.cmd.Process.Kill()
+	<-j.ended
 }
 
 // stop ends janusd in order, as the end of its Pod would.

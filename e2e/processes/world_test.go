@@ -11,13 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	authnv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
@@ -60,7 +54,8 @@ func newWorld(t *testing.T, cluster *testcluster.Cluster) *world {
 	w := &world{Client: client, t: t, cluster: cluster, namespace: cluster.Namespace(t)}
 	w.install()
 	require.NoError(t, w.ApplyYAML(t.Context(), w.namespace, strings.ReplaceAll(fixture, "NAMESPACE", w.namespace)))
-	w.kubeconfig = w.credentials()
+	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, w.JanusdKubeconfig(t.Context(), w.kubeconfig))
 	require.NoError(t, w.RefuseIn(t.Context(), w.namespace))
 	w.until("the policy is in force", func(ctx context.Context) bool { return w.Refuses(ctx, w.namespace) })
 	w.history = w.watch()
@@ -118,24 +113,6 @@ subjects:
   - {kind: ServiceAccount, name: deployer, namespace: NAMESPACE}
   - {kind: ServiceAccount, name: releaser, namespace: NAMESPACE}
 `
-
-// credentials writes a kubeconfig with a token of janusd's ServiceAccount.
-func (w *world) credentials() string {
-	w.t.Helper()
-	token, err := w.Kube.CoreV1().ServiceAccounts(system).CreateToken(w.t.Context(), "janusd",
-		&authnv1.TokenRequest{Spec: authnv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 3600)}}, metav1.CreateOptions{})
-	require.NoError(w.t, err)
-	config := w.cluster.Config()
-	require.NoError(w.t, rest.LoadTLSFiles(config))
-	path := filepath.Join(w.t.TempDir(), "kubeconfig")
-	require.NoError(w.t, clientcmd.WriteToFile(clientcmdapi.Config{
-		CurrentContext: "x",
-		Clusters:       map[string]*clientcmdapi.Cluster{"x": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "x", AuthInfo: "x"}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"x": {Token: token.Status.Token}},
-	}, path))
-	return path
-}
 
 func (w *world) add(j *janusd) {
 	w.mu.Lock()

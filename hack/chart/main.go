@@ -38,7 +38,7 @@ var templates = []template{
 	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
-		name: "leader-election.yaml", sources: []string{"rbac/base/leader-election.yaml"}, guard: "if true",
+		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml"}, guard: "if true",
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
 	},
 	{
@@ -55,7 +55,7 @@ var templates = []template{
 	},
 	{
 		name: "rbac-beside.yaml", guard: "if .Values.namespaced",
-		sources: []string{"overlays/namespaced/own-namespace.yaml", "overlays/namespaced/metrics.yaml"},
+		sources: []string{"overlays/namespaced/metrics.yaml"},
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",
 			"janusd-metrics-janus-system\n", "janusd-metrics-" + namespace + "\n",

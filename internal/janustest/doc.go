@@ -3,6 +3,7 @@
 // afterwards.
 //
 // What it starts is what janusd runs: the same adapter on the same engine, with
-// the delays of the policy made short. A test may put itself between Janus and the
-// API server with a transport of its own.
+// the delays of the policy made short, and the same user with the same rights: a
+// token of janusd's ServiceAccount, which has what deploy/rbac gives it. A test may
+// put itself between Janus and the API server with a transport of its own.
 package janustest

@@ -3,7 +3,6 @@ package janustest
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	authzv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -78,39 +76,8 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 // it a moment.
 func (e *Env) awaitRights() {
 	e.t.Helper()
-	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{
-		User:               "system:serviceaccount:" + e.Namespace + ":deployer",
-		ResourceAttributes: &authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"},
-	}}
-	require.NoError(e.t, Poll(e.Context(), func(ctx context.Context) (bool, error) {
-		answer, err := e.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed, err
-	}), "deployer has no rights")
-}
-
-var installOnce sync.Map // *testcluster.Cluster by kubeconfig → *sync.Once
-
-// install applies the CRD and makes Janus' namespace, once for a cluster.
-func install(t testing.TB, c *Client) {
-	t.Helper()
-	once, _ := installOnce.LoadOrStore(c.Host, &sync.Once{})
-	once.(*sync.Once).Do(func() { require.NoError(t, c.Install(context.Background())) })
-}
-
-// Install applies the CRD and makes Janus' namespace. It returns when Transactions are
-// served.
-func (c *Client) Install(ctx context.Context) error {
-	crd, err := os.ReadFile(filepath.Join(Root(), "deploy", "crd", "backup.janus.io_transactions.yaml"))
-	if err != nil {
-		return err
-	}
-	if err := c.ApplyYAML(ctx, "", string(crd)); err != nil {
-		return err
-	}
-	if err := c.ApplyYAML(ctx, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+SystemNamespace+"}}"); err != nil {
-		return err
-	}
-	return c.awaitServed(ctx, api.Kind)
+	require.NoError(e.t, e.awaitRight(e.Context(), "system:serviceaccount:"+e.Namespace+":deployer",
+		authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"}))
 }
 
 // Context ends with the test.
@@ -181,10 +148,13 @@ func (j *Janus) Interrupt() { j.cancel() }
 // Stop ends Janus as SIGTERM would and waits until it has.
 func (j *Janus) Stop() { j.stop() }
 
-// Start runs Janus for the Transactions of the namespace until the test ends.
+// Start runs Janus for the Transactions of the namespace until the test ends, as its
+// ServiceAccount and with exactly the rights that are shipped.
 func (e *Env) Start(options ...Option) *Janus {
 	e.t.Helper()
-	j, err := Launch(e.cluster.Config(), e.Namespace, zaptest.NewLogger(e.t), options...)
+	config, err := e.AsJanusd(e.t.Context())
+	require.NoError(e.t, err)
+	j, err := Launch(config, e.Namespace, zaptest.NewLogger(e.t), options...)
 	require.NoError(e.t, err)
 	e.t.Cleanup(j.Stop)
 	return j
@@ -256,7 +226,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 	ports := adapter.Ports(adapter.Parts{
 		Own:       own,
 		Resolver:  s.schemas.resolver,
-		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+SystemNamespace+":janusd").Trusting(s.trust, s.clock),
+		Clients:   target.NewClients(config, kube.CoreV1(), Identity).Trusting(s.trust, s.clock),
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{

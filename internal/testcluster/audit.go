@@ -41,6 +41,9 @@ type AuditEvent struct {
 	Name        string
 	// Code is the HTTP status.
 	Code int
+	// Denied is set if the user lacked the right, to do this or to impersonate. What has
+	// passed the authorizer can be answered by a 403 as well.
+	Denied bool
 	// DryRun is set if the request was to change nothing.
 	DryRun bool
 	// Stage is always ResponseComplete.
@@ -70,6 +73,7 @@ type auditLine struct {
 	User             struct{ Username string } `json:"user"`
 	ImpersonatedUser struct{ Username string } `json:"impersonatedUser"`
 	ResponseStatus   struct{ Code int }        `json:"responseStatus"`
+	Annotations      map[string]string         `json:"annotations"`
 	ObjectRef        struct {
 		APIGroup    string `json:"apiGroup"`
 		Resource    string `json:"resource"`
@@ -127,6 +131,7 @@ func (l auditLine) event() AuditEvent {
 		Namespace:        l.ObjectRef.Namespace,
 		Name:             l.ObjectRef.Name,
 		Code:             l.ResponseStatus.Code,
+		Denied:           l.ResponseStatus.Code == 403 && l.Annotations["authorization.k8s.io/decision"] != "allow",
 		DryRun:           dryRun(l.RequestURI),
 		Stage:            l.Stage,
 		Received:         l.Received,

@@ -76,8 +76,27 @@ func TestAuditShowsRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := Filter(events, ByActor(user), ByVerb("list"), OnResource("", "secrets"))
-	if len(refused) != 1 || refused[0].Code != http.StatusForbidden {
+	if len(refused) != 1 || refused[0].Code != http.StatusForbidden || !refused[0].Denied {
 		t.Errorf("the log has %+v, want one refusal", refused)
+	}
+}
+
+func TestAuditTellsARefusalForWantOfARightFromAnother(t *testing.T) {
+	c := Shared(t)
+	namespace := Namespace(t)
+	user := "dave-" + namespace
+	all := as(c, user, "system:masters")
+	// Who may do anything lacks no right: a Pod without a ServiceAccount is refused by
+	// admission.
+	pod := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"serviceAccountName":"nobody","containers":[{"name":"c","image":"i"}]}}`)
+	_ = all.call(t.Context(), http.MethodPost, "/api/v1/namespaces/"+namespace+"/pods", pod, nil)
+	events, err := c.Audit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := Filter(events, ByActor(user), ByVerb("create"), OnResource("", "pods"))
+	if len(refused) != 1 || refused[0].Code != http.StatusForbidden || refused[0].Denied {
+		t.Errorf("the log has %+v, want one refusal by admission", refused)
 	}
 }
 

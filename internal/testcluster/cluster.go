@@ -34,6 +34,9 @@ type Options struct {
 	Nodes int
 	// Audit records every request, see Cluster.Audit.
 	Audit bool
+	// Judge looks at the whole audit log after the last test, where Main runs the
+	// tests, and has the run fail if it gives an error. It needs Audit.
+	Judge func([]AuditEvent) error
 	// RestartKilled starts a component again after Cluster.Signal killed it, or
 	// made it end in order. Otherwise the whole cluster ends with the component.
 	RestartKilled bool

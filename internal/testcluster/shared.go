@@ -1,6 +1,7 @@
 package testcluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -24,11 +25,11 @@ type holder struct {
 // Main runs the tests of a package and returns the status to exit with. A test
 // gets the cluster that the options describe from Shared; it is started for the
 // first that asks, and stopped after the last. A cluster that ends by itself
-// makes the run fail.
+// makes the run fail, and so does what Options.Judge finds.
 func Main(m *testing.M, options Options) int {
 	shared.configure(options)
 	status := m.Run()
-	if err := shared.stop(); err != nil {
+	if err := errors.Join(shared.judge(), shared.stop()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "testcluster:", err)
 		if status == 0 {
 			status = 1
@@ -69,6 +70,20 @@ func (h *holder) get() (*Cluster, error) {
 		return nil, h.err
 	}
 	return h.cluster, h.cluster.Err()
+}
+
+// judge has the requests of all tests looked at, if there is somebody to do that.
+func (h *holder) judge() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cluster == nil || h.options.Judge == nil {
+		return nil
+	}
+	events, err := h.cluster.Audit()
+	if err != nil {
+		return err
+	}
+	return h.options.Judge(events)
 }
 
 func (h *holder) stop() error {

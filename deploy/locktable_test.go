@@ -17,6 +17,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/testcluster"
 )
 
 const (
@@ -41,44 +42,44 @@ func enforcedScene(t *testing.T) *scene {
 // enforce labels the namespace and waits until a lock of it is enforced.
 func (s *scene) enforce() {
 	s.t.Helper()
-	s.label("true")
-	s.enter(map[string]string{"configmaps/probe": "a/b/c"})
-	probe := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "probe"}}}
-	require.Eventually(s.t, func() bool {
-		err := s.create(configMaps, probe.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	enforceIn(s.t, s.in, s.Namespace)
+}
+
+func enforceIn(t testing.TB, in installation, namespace string) {
+	t.Helper()
+	_, err := in.client.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"`+enforceLabel+`":"true"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	enterLocks(t, in, namespace, map[string]string{"configmaps/probe": "a/b/c"})
+	require.Eventually(t, func() bool {
+		_, err := in.dynamic.Resource(configMaps).Namespace(namespace).Create(t.Context(), bare("probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), enforcedPolicy)
 	}, settle, poll, "the policy is enforced")
-	s.enter(map[string]string{})
+	enterLocks(t, in, namespace, map[string]string{})
 }
 
-func (s *scene) label(value any) {
-	s.t.Helper()
-	patch := `{"metadata":{"labels":{"` + enforceLabel + `":null}}}`
-	if text, ok := value.(string); ok {
-		patch = strings.Replace(patch, "null", `"`+text+`"`, 1)
-	}
-	_, err := s.in.client.CoreV1().Namespaces().Patch(s.t.Context(), s.Namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	require.NoError(s.t, err)
-}
-
-// enter makes the table say what it is to say, whatever it says now.
+// enter makes the table of the namespace say what it is to say.
 func (s *scene) enter(locks map[string]string) {
 	s.t.Helper()
-	tables := s.in.dynamic.Resource(api.LockTableResource).Namespace(s.Namespace)
-	require.Eventually(s.t, func() bool {
-		table, err := tables.Get(s.t.Context(), api.LockTableName, metav1.GetOptions{})
+	enterLocks(s.t, s.in, s.Namespace, locks)
+}
+
+// enterLocks makes a table say what it is to say, whatever it says now.
+func enterLocks(t testing.TB, in installation, namespace string, locks map[string]string) {
+	t.Helper()
+	tables := in.dynamic.Resource(api.LockTableResource).Namespace(namespace)
+	require.Eventually(t, func() bool {
+		table, err := tables.Get(t.Context(), api.LockTableName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			table = &unstructured.Unstructured{}
+			table = &unstructured.Unstructured{Object: map[string]any{}}
 			table.SetGroupVersionKind(api.LockTableKind)
 			table.SetName(api.LockTableName)
-			if table, err = tables.Create(s.t.Context(), table, metav1.CreateOptions{}); err != nil {
-				return false
-			}
+			table, err = tables.Create(t.Context(), table, metav1.CreateOptions{})
 		}
 		if err != nil || unstructured.SetNestedStringMap(table.Object, locks, "locks") != nil {
 			return false
 		}
-		_, err = tables.Update(s.t.Context(), table, metav1.UpdateOptions{})
+		_, err = tables.Update(t.Context(), table, metav1.UpdateOptions{})
 		return err == nil
 	}, settle, poll, "the table is written")
 }
@@ -151,8 +152,7 @@ func (s *scene) writes(client dynamic.Interface) map[string]error {
 	_, out["apply Service web"] = client.Resource(services).Namespace(s.Namespace).
 		Patch(s.t.Context(), "web", types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","annotations":{"a":"b"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
 	out["delete Service web"] = client.Resource(services).Namespace(s.Namespace).Delete(s.t.Context(), "web", metav1.DeleteOptions{})
-	made := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "made"}}}
-	_, out["create ConfigMap made"] = maps.Create(s.t.Context(), made, metav1.CreateOptions{})
+	_, out["create ConfigMap made"] = maps.Create(s.t.Context(), bare("made"), metav1.CreateOptions{})
 	out["delete ConfigMap old"] = maps.Delete(s.t.Context(), "old", metav1.DeleteOptions{})
 	out["delete all ConfigMaps"] = maps.DeleteCollection(s.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=old"})
 	_, out["try ConfigMap old"] = maps.Patch(s.t.Context(), "old", types.MergePatchType, []byte(`{"data":{"a":"c"}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
@@ -202,6 +202,7 @@ func TestWhatIsLockedIsRefusedToOthers(t *testing.T) {
 	s.free("ConfigMap/made")
 }
 
+// bare is a ConfigMap with nothing in it.
 func bare(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
 }
@@ -214,4 +215,38 @@ func (s *scene) free(ref string) {
 		_, err := s.admin.Resource(configMaps).Namespace(s.Namespace).Patch(s.t.Context(), name, types.MergePatchType, []byte(`{"data":{"free":"yes"}}`), metav1.PatchOptions{})
 		return err == nil
 	}, settle, poll, "%s can be written again", ref)
+}
+
+// TestEachNamespaceDecides runs one Transaction in two namespaces, of which one has the label.
+func TestEachNamespaceDecides(t *testing.T) {
+	s := enforcedScene(t)
+	s.enforce()
+	other := s.In(testcluster.Namespace(t))
+	bind(t, s.in, other.Namespace, "cluster-admin", "system:serviceaccount:"+s.Namespace+":deployer")
+	s.runEnforcing()
+	s.Apply(shop)
+	other.Apply(shop)
+	s.Submit("release", strings.Replace(waiting, "]}", `,
+	  {target: {apiVersion: v1, kind: ConfigMap, name: old, namespace: `+other.Namespace+`}, type: Patch, content: {data: {a: "2"}}}]}`, 1))
+	s.Await("release", "waiting for its first change", func(t *api.Transaction) bool { return t.Status.Progress == "1/4" })
+	there := s.in.dynamic.Resource(configMaps).Namespace(other.Namespace)
+	table, err := s.in.dynamic.Resource(api.LockTableResource).Namespace(other.Namespace).Get(t.Context(), api.LockTableName, metav1.GetOptions{})
+	require.NoError(t, err)
+	locks, _, err := unstructured.NestedStringMap(table.Object, "locks")
+	require.NoError(t, err)
+	require.Contains(t, locks, "configmaps/old")
+
+	for what, err := range s.writes(s.in.dynamic) {
+		require.ErrorContains(t, err, enforcedPolicy, "%s", what)
+	}
+	_, err = there.Patch(t.Context(), "old", types.MergePatchType, []byte(`{"data":{"theirs":"yes"}}`), metav1.PatchOptions{})
+	require.NoError(t, err, "a namespace without the label is as it was")
+
+	// Janus notices, as it does without enforced locks, and takes back the rest.
+	s.open()
+	txn := s.Ended("release")
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Empty(t, s.entries())
+	assert.Equal(t, "b", other.Value("ConfigMap/old", "data", "a"))
+	assert.Equal(t, "yes", other.Value("ConfigMap/old", "data", "theirs"))
 }

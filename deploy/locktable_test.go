@@ -164,6 +164,7 @@ func (s *scene) writes(client dynamic.Interface) map[string]error {
 func TestWhatIsLockedIsRefusedToOthers(t *testing.T) {
 	s := enforcedScene(t)
 	s.enforce()
+	_, failed := s.evaluations()
 	s.runEnforcing()
 	s.Apply(shop)
 	s.Submit("release", waiting)
@@ -189,6 +190,9 @@ func TestWhatIsLockedIsRefusedToOthers(t *testing.T) {
 
 	// What nobody has locked is anybody's, and the control plane goes on.
 	require.NoError(t, s.create(configMaps, bare("other"), metav1.CreateOptions{}))
+	unnamed := bare("")
+	unnamed.SetGenerateName("made-")
+	require.NoError(t, s.create(configMaps, unnamed, metav1.CreateOptions{}))
 	_, err = s.acting("system:serviceaccount:kube-system:service-controller", "system:masters", "system:serviceaccounts:kube-system").
 		Resource(services).Namespace(s.Namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"annotations":{"cloud":"yes"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -200,6 +204,27 @@ func TestWhatIsLockedIsRefusedToOthers(t *testing.T) {
 	s.NothingLeft("release")
 	require.Empty(t, s.entries())
 	s.free("ConfigMap/made")
+	denied, now := s.evaluations()
+	require.NotEmpty(t, denied)
+	require.Equal(t, failed, now, "an error of the policy would go unnoticed, because it lets pass then")
+}
+
+// evaluations are what the API server has counted of the policy. What was let pass is counted
+// only if that was because of an error.
+func (s *scene) evaluations() (denied, failed []string) {
+	s.t.Helper()
+	text, err := s.in.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.t.Context())
+	require.NoError(s.t, err)
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case !strings.HasPrefix(line, "apiserver_validating_admission_policy_check_total{") || !strings.Contains(line, `policy="enforced-locks.backup.janus.io"`):
+		case strings.Contains(line, `enforcement_action="deny"`):
+			denied = append(denied, line)
+		default:
+			failed = append(failed, line)
+		}
+	}
+	return denied, failed
 }
 
 // bare is a ConfigMap with nothing in it.

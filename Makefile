@@ -182,6 +182,8 @@ GENERATE = $(TOOL) controller-gen object crd paths=./api/...
 generate: ## Generate the CRD and the deep-copy functions from the API types, and templates of the chart from the manifests
 	@echo "==> generating deploy/crd and api/v1alpha1/zz_generated.deepcopy.go"
 	$(GENERATE) output:crd:dir=deploy/crd output:object:dir=api/v1alpha1
+	@# It is installed with enforced locks alone, and kustomize takes no file of another directory.
+	@mv deploy/crd/backup.janus.io_locktables.yaml deploy/enforced/objects/
 	go run ./hack/chart
 
 .PHONY: verify
@@ -193,6 +195,7 @@ verify: ## Fail if a generated file is not what make generate makes
 	for file in "$$fresh"/*; do \
 	  case $${file##*/} in \
 	    *.go) there=api/v1alpha1 ;; \
+	    backup.janus.io_locktables.yaml) there=deploy/enforced/objects ;; \
 	    backup.janus.io_*) there=deploy/crd ;; \
 	    *) there=deploy/chart/janus/templates ;; \
 	  esac; \

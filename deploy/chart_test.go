@@ -73,13 +73,19 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 }
 
 func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
-	for _, c := range []struct{ title, values, directory string }{
-		{"all namespaces", "", "."},
-		{"one namespace", "namespaced: [{namespace: shop, serviceAccounts: [deploy-sa]}]", "overlays/namespaced"},
-		{"an example", readFile(t, "../examples/namespaced/values.yaml"), "../examples/namespaced"},
+	const one = "namespaced: [{namespace: shop, serviceAccounts: [deploy-sa]}]\n"
+	for _, c := range []struct {
+		title, values string
+		objects       []*unstructured.Unstructured
+	}{
+		{"all namespaces", "", build(t, ".")},
+		{"one namespace", one, build(t, "overlays/namespaced")},
+		{"an example", readFile(t, "../examples/namespaced/values.yaml"), build(t, "../examples/namespaced")},
+		{"enforced locks", "enforcedLocks: {enabled: true}", withComponent(t, ".", "enforced")},
+		{"enforced locks for one namespace", one + "enforcedLocks: {enabled: true}", withComponent(t, "overlays/namespaced", "enforced")},
 	} {
 		t.Run(c.title, func(t *testing.T) {
-			built, chart := byName(t, build(t, c.directory)), byName(t, rendered(t, c.values))
+			built, chart := byName(t, c.objects), byName(t, rendered(t, c.values))
 			require.NotEmpty(t, built)
 			for name := range built {
 				assert.Equal(t, built[name], chart[name], "%s", name)

@@ -84,10 +84,16 @@ type installation struct {
 // how kubectl apply -k does. It changes nothing if that was done before.
 func install(t testing.TB) installation {
 	t.Helper()
+	return installed(t, build(t, "."))
+}
+
+// installed applies what kustomize has built.
+func installed(t testing.TB, objects []*unstructured.Unstructured) installation {
+	t.Helper()
 	heard := &warnings{}
 	config := testcluster.Shared(t).Config()
 	config.WarningHandler = heard
-	in := installation{config: config, objects: build(t, ".")}
+	in := installation{config: config, objects: objects}
 	var err error
 	in.client, err = kubernetes.NewForConfig(config)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"janus.io/janus/api/v1alpha1"
@@ -52,14 +53,20 @@ type panel struct {
 // monitored is deploy with the component of monitoring.
 func monitored(t *testing.T) installation {
 	t.Helper()
+	return installation{objects: withComponent(t, ".", "monitoring")}
+}
+
+// withComponent builds a directory with a component of deploy.
+func withComponent(t testing.TB, directory, component string) []*unstructured.Unstructured {
+	t.Helper()
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	overlay := t.TempDir()
 	base, err := filepath.Rel(overlay, here)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(
-		`{resources: ["`+base+`"], components: ["`+base+`/monitoring"]}`), 0o600))
-	return installation{objects: build(t, overlay)}
+		`{resources: ["`+filepath.Join(base, directory)+`"], components: ["`+base+"/"+component+`"]}`), 0o600))
+	return build(t, overlay)
 }
 
 // alertRules gives the groups of the PrometheusRule.

@@ -17,7 +17,7 @@ var Kind = GroupVersion.WithKind("Transaction")
 
 // AddToScheme registers the types of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Transaction{}, &TransactionList{})
+	s.AddKnownTypes(GroupVersion, &Transaction{}, &TransactionList{}, &LockTable{}, &LockTableList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -36,6 +36,7 @@ type options struct {
 	logLevel    string
 	logFormat   string
 	sensitive   []string
+	enforce     bool
 	version     bool
 
 	keepCompleted, keepFailed, historyLimit int
@@ -83,6 +84,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.logLevel, "log-level", "info", "least severe `level` to log: debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "json", "`format` of the log: json or console")
 	f.StringSliceVar(&o.sensitive, "sensitive-kinds", nil, "comma-separated `kinds`, as Kind or Kind.group, whose before-images are kept in a Secret and whose content is kept out of messages, as is always done for Secret")
+	f.BoolVar(&o.enforce, "enforce-locks", false, "enter what is locked in the LockTable of its namespace, from which the API server refuses other writes where deploy/enforced is installed; must be the same for every janusd of a cluster")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	f.Usage = func() { _, _ = fmt.Fprint(help, usage+f.FlagUsagesWrapped(100)) }
 	if err := f.Parse(args); err != nil {

@@ -65,6 +65,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer flush()
+	stop, err := c.enforceLocks(ctx, o, log.Named("enforced"))
+	if err != nil {
+		return err
+	}
+	defer stop()
 	ctl, err := assemble(c, o, observers{metrics, witness, traces}, log)
 	if err != nil {
 		return err
@@ -77,6 +82,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer servers.stop(ctx)
+	return work(ctx, c, o, ctl, log)
+}
+
+// work runs the Transactions that are this replica's.
+func work(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
 	switch {
 	case !o.leaderElect:
 		return ctl.Run(ctx)
@@ -108,10 +118,14 @@ func (o observers) watch(ports engine.Ports) engine.Ports {
 // assemble builds the engine on its real parts and the controller on the engine.
 func assemble(c *clients, o options, observers observers, log *zap.Logger) (*controller.Controller, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
+	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{})
+	if o.enforce {
+		accounts = accounts.Marking()
+	}
 	ports := adapter.Ports(adapter.Parts{
 		Own:       c.dynamic,
 		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
-		Clients:   target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{}),
+		Clients:   accounts,
 		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
@@ -120,6 +134,9 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 		Types:       openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),
 		ImagesLimit: int64(o.imagesLimit),
 	})
+	if o.enforce {
+		ports.Locks = c.enforced(ports.Locks)
+	}
 	policy := engine.DefaultPolicy
 	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
 	e := engine.New(observers.watch(ports), clock.RealClock{}, policy)

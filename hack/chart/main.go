@@ -36,6 +36,19 @@ var templates = []template{
 		},
 		replace: []string{"system:serviceaccount:janus-system:janusd", "system:serviceaccount:" + namespace + ":janusd"},
 	},
+	{
+		name: "enforced-crd.yaml", sources: []string{"enforced/objects/backup.janus.io_locktables.yaml"},
+		guard:   "if and .Values.enforcedLocks.enabled .Values.crds.install",
+		replace: []string{"\nmetadata:\n  annotations:\n", "\nmetadata:\n  labels:\n  annotations:\n"},
+	},
+	{
+		name: "enforced.yaml", sources: []string{"enforced/objects/policy.yaml", "enforced/objects/rbac.yaml"},
+		guard: "if .Values.enforcedLocks.enabled",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"janusd-enforced-locks-janus-system\n", "janusd-enforced-locks-" + namespace + "\n",
+		},
+	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
 		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml"}, guard: "if true",

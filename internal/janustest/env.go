@@ -26,6 +26,7 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/adapter/enforced"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/lockmgr"
@@ -76,7 +77,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 // it a moment.
 func (e *Env) awaitRights() {
 	e.t.Helper()
-	require.NoError(e.t, e.awaitRight(e.Context(), "system:serviceaccount:"+e.Namespace+":deployer",
+	require.NoError(e.t, e.AwaitRight(e.Context(), "system:serviceaccount:"+e.Namespace+":deployer",
 		authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"}))
 }
 
@@ -105,7 +106,13 @@ type settings struct {
 	trust   time.Duration
 	// stepwise has one intent open at a time.
 	stepwise bool
+	// enforced keeps the tables of enforced locks.
+	enforced bool
 }
+
+// EnforcingLocks has Janus keep the tables of enforced locks, as --enforce-locks does. It does
+// not sweep them.
+func EnforcingLocks() Option { return func(s *settings) { s.enforced = true } }
 
 // WithImagesLimit sets how many bytes the before-images of a Transaction may take.
 func WithImagesLimit(bytes int64) Option { return func(s *settings) { s.images = bytes } }
@@ -223,10 +230,14 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 	if s.schemas == nil {
 		s.schemas = NewSchemas(kube)
 	}
+	clients := target.NewClients(config, kube.CoreV1(), Identity).Trusting(s.trust, s.clock)
+	if s.enforced {
+		clients = clients.Marking()
+	}
 	ports := adapter.Ports(adapter.Parts{
 		Own:       own,
 		Resolver:  s.schemas.resolver,
-		Clients:   target.NewClients(config, kube.CoreV1(), Identity).Trusting(s.trust, s.clock),
+		Clients:   clients,
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
@@ -234,6 +245,9 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		}),
 		Types: s.schemas.types, Lateness: s.policy.Lateness, ImagesLimit: s.images,
 	})
+	if s.enforced {
+		ports.Locks = enforced.Around(ports.Locks, enforced.NewTables(own), adapter.NewJournal(own), s.clock, s.policy.Lateness)
+	}
 	if s.journal != nil {
 		ports.Journal = s.journal(ports.Journal)
 	}

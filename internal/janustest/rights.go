@@ -37,7 +37,7 @@ func (c *Client) installRights(ctx context.Context) error {
 		{Namespace: "default", Verb: "create", Resource: "configmaps"},
 		{Namespace: SystemNamespace, Verb: "list", Group: "coordination.k8s.io", Resource: "leases"},
 	} {
-		if err := c.awaitRight(ctx, Identity, known); err != nil {
+		if err := c.AwaitRight(ctx, Identity, known); err != nil {
 			return err
 		}
 	}
@@ -62,13 +62,13 @@ func (e *Env) OwnRights() {
 		_, err = client.Apply(e.t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: Manager})
 		require.NoError(e.t, err)
 	}
-	require.NoError(e.t, e.awaitRight(e.t.Context(), Identity, authzv1.ResourceAttributes{
+	require.NoError(e.t, e.AwaitRight(e.t.Context(), Identity, authzv1.ResourceAttributes{
 		Namespace: e.Namespace, Verb: "list", Group: "coordination.k8s.io", Resource: "leases",
 	}))
 }
 
-// awaitRight waits until the API server knows of a right.
-func (c *Client) awaitRight(ctx context.Context, user string, right authzv1.ResourceAttributes) error {
+// AwaitRight waits until the API server knows of a right.
+func (c *Client) AwaitRight(ctx context.Context, user string, right authzv1.ResourceAttributes) error {
 	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &right}}
 	err := Poll(ctx, func(ctx context.Context) (bool, error) {
 		answer, err := c.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

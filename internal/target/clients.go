@@ -29,6 +29,8 @@ type Clients struct {
 	own   string
 	clock clock.PassiveClock
 	trust time.Duration
+	// marked is set if requests carry Mark.
+	marked bool
 
 	mu    sync.Mutex
 	cache map[types.NamespacedName]known
@@ -67,6 +69,21 @@ func NewClients(base *rest.Config, core corev1client.CoreV1Interface, own string
 // Trusting has a ServiceAccount that was read taken to exist for a while.
 func (c *Clients) Trusting(d time.Duration, by clock.PassiveClock) *Clients {
 	c.trust, c.clock = d, by
+	return c
+}
+
+// Mark and MarkValue are an extra of the user, by which an admission policy can tell requests
+// that Janus makes as a ServiceAccount from others of the same ServiceAccount. Only who may
+// impersonate the extra can make such requests.
+const (
+	Mark      = "backup.janus.io/made-by"
+	MarkValue = "janusd"
+)
+
+// Marking has the requests carry Mark. It takes a right that janusd has only where locks are
+// enforced.
+func (c *Clients) Marking() *Clients {
+	c.marked = true
 	return c
 }
 
@@ -137,6 +154,9 @@ func (c *Clients) evict(account types.NamespacedName) {
 func (c *Clients) build(account types.NamespacedName, uid types.UID) (*Identity, error) {
 	config := rest.CopyConfig(c.base)
 	config.Impersonate = rest.ImpersonationConfig{UserName: username(account)}
+	if c.marked {
+		config.Impersonate.Extra = map[string][]string{Mark: {MarkValue}}
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)

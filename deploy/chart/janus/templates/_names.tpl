@@ -83,4 +83,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- else if .Values.metrics.certificateSecret }}
 - --metrics-cert-dir=/etc/janusd/metrics
 {{- end }}
+{{- if .Values.enforcedLocks.enabled }}
+- --enforce-locks
+{{- end }}
 {{- end }}

@@ -1,0 +1,127 @@
+package enforced
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+)
+
+// Transactions are read as the API server has them.
+type Transactions interface {
+	// Read gives nil if there is none of that name.
+	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
+	// Unwritten fails if somebody has written t.
+	Unwritten(ctx context.Context, t *api.Transaction) error
+}
+
+// Locks are Leases as ever, and entries in the tables for as long as a Transaction has them.
+type Locks struct {
+	engine.Locks
+	tables       *Tables
+	transactions Transactions
+	clock        clock.PassiveClock
+	lateness     time.Duration
+}
+
+// Around puts the tables around the Leases. lateness is as in engine.Policy.
+func Around(leases engine.Locks, tables *Tables, transactions Transactions, c clock.PassiveClock, lateness time.Duration) *Locks {
+	if lateness <= 0 {
+		lateness = engine.DefaultLateness
+	}
+	return &Locks{leases, tables, transactions, c, lateness}
+}
+
+// Acquire takes the Leases and then enters the targets, in one write for each namespace. It
+// may be repeated after any outcome. What is cluster-scoped has no table.
+func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([]string, error) {
+	heard := l.clock.Now()
+	leases, err := l.Locks.Acquire(ctx, t, lost)
+	if err != nil {
+		return nil, err
+	}
+	// A process that hung may have been replaced, and the Transaction may have ended: what
+	// it enters then is of use to nobody, and would stay until the next sweep.
+	confirm := func(ctx context.Context) error {
+		asked := l.clock.Now()
+		if asked.Sub(heard) < l.lateness {
+			return nil
+		}
+		if err := l.transactions.Unwritten(ctx, t); err != nil {
+			return err
+		}
+		heard = asked
+		return nil
+	}
+	keys := keysOf(t, leases)
+	// In one order: of two that wait for room, none has entered what the other waits for.
+	for _, namespace := range slices.Sorted(maps.Keys(keys)) {
+		if err := l.tables.add(ctx, namespace, keys[namespace], holderOf(t), confirm, lost); err != nil {
+			return nil, err
+		}
+	}
+	return leases, nil
+}
+
+// Release takes the entries of t out and then gives back the Leases. The other way round,
+// a Transaction that takes one of them at once would find the entry of this one.
+func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
+	confirm := func(ctx context.Context) error { return l.unlessOvertaken(ctx, t) }
+	namespaces := map[string]bool{}
+	for _, item := range t.Status.Items {
+		if item.Target.Namespace != "" {
+			namespaces[item.Target.Namespace] = true
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		if err := l.tables.remove(ctx, namespace, map[string]bool{holderOf(t): true}, confirm); err != nil {
+			return err
+		}
+	}
+	return l.Locks.Release(ctx, t)
+}
+
+// unlessOvertaken fails if another process may rely on the entries of t: one that has gone
+// on with it. Of a Transaction that is gone nobody does.
+func (l *Locks) unlessOvertaken(ctx context.Context, t *api.Transaction) error {
+	now, err := l.transactions.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+	if err != nil || now == nil || now.UID != t.UID || now.ResourceVersion == t.ResourceVersion {
+		return err
+	}
+	return fault.New(fault.Retryable, fault.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
+		"it has been written since this process read it")
+}
+
+// keysOf gives the keys of the targets that are locked, by namespace.
+func keysOf(t *api.Transaction, leases []string) map[string][]string {
+	keys := map[string][]string{}
+	for i, item := range t.Status.Items {
+		if leases[i] == "" || item.Target.Namespace == "" {
+			continue
+		}
+		group := schema.FromAPIVersionAndKind(item.Target.APIVersion, item.Target.Kind).Group
+		keys[item.Target.Namespace] = append(keys[item.Target.Namespace], keyOf(group, item.Resource, item.Target.Name))
+	}
+	return keys
+}
+
+// keyOf is what the policy looks up. Versions of one kind are one target.
+func keyOf(group, resource, name string) string {
+	if group != "" {
+		group += "/"
+	}
+	return group + resource + "/" + name
+}
+
+// holderOf is the identity that the Leases of t have, too.
+func holderOf(t *api.Transaction) string {
+	return t.Namespace + "/" + t.Name + "/" + string(t.UID)
+}

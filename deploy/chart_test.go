@@ -77,6 +77,8 @@ func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
 		{"all namespaces", "", "."},
 		{"one namespace", "namespaced: [{namespace: shop, serviceAccounts: [deploy-sa]}]", "overlays/namespaced"},
 		{"an example", readFile(t, "../examples/namespaced/values.yaml"), "../examples/namespaced"},
+		{"the page, all namespaces", "ui: {enabled: true}", beside(t, ".", "ui")},
+		{"the page, one namespace", "{ui: {enabled: true}, namespaced: [{namespace: shop, serviceAccounts: [deploy-sa]}]}", beside(t, "overlays/namespaced", "ui")},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			built, chart := byName(t, build(t, c.directory)), byName(t, rendered(t, c.values))
@@ -126,6 +128,8 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"metrics: {port: 80}":                                  "minimum: got 80, want 1,024",
 		"metrics: {port: 8081}":                                "'not' failed",
 		"podDisruptionBudget: {maxUnavailable: 0}":             "'oneOf' failed",
+		"{ui: {enabled: true}, metrics: {enabled: false}}":     "ui.enabled needs metrics.enabled and metrics.secure",
+		"{ui: {enabled: true}, metrics: {secure: false}}":      "ui.enabled needs metrics.enabled and metrics.secure",
 		"extraLabels: {app.kubernetes.io/name: mine}":          "'not' failed",
 		"{janusd: {watchNamespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":     "both name namespaces",
 		"namespaced: [{namespace: b, serviceAccounts: [c]}, {namespace: b, serviceAccounts: [d]}]": "named twice",

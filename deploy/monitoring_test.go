@@ -52,14 +52,20 @@ type panel struct {
 // monitored is deploy with the component of monitoring.
 func monitored(t *testing.T) installation {
 	t.Helper()
+	return installation{objects: build(t, beside(t, ".", "monitoring"))}
+}
+
+// beside makes a directory whose kustomization has another one and a component, both of deploy.
+func beside(t *testing.T, resource, component string) string {
+	t.Helper()
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	overlay := t.TempDir()
 	base, err := filepath.Rel(overlay, here)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(
-		`{resources: ["`+base+`"], components: ["`+base+`/monitoring"]}`), 0o600))
-	return installation{objects: build(t, overlay)}
+		`{resources: ["`+filepath.Join(base, resource)+`"], components: ["`+filepath.Join(base, component)+`"]}`), 0o600))
+	return overlay
 }
 
 // alertRules gives the groups of the PrometheusRule.

@@ -82,7 +82,8 @@ func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
 	in := installation{objects: rendered(t, `janusd: {shards: 3, leaderElectLeaseDuration: 20s, watchNamespaces: [a, b], workers: 7, keepCompleted: 0,
 		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: 1h30m, logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com],
 		pprofBindAddress: "localhost:6060", tracingEndpoint: "http://collector:4318"}
-metrics: {certificateSecret: metrics-tls}`)}
+metrics: {certificateSecret: metrics-tls}
+ui: {enabled: true}`)}
 	containers, _, err := unstructured.NestedSlice(in.find(t, "Deployment", "janusd").Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")

@@ -41,6 +41,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
 {{- fail "metrics.certificateSecret is for metrics.secure, which is false" -}}
 {{- end -}}
+{{- if and .Values.ui.enabled (not (and .Values.metrics.enabled .Values.metrics.secure)) -}}
+{{- fail "ui.enabled needs metrics.enabled and metrics.secure: the page is served beside the metrics, to those who may see it" -}}
+{{- end -}}
 {{- end }}
 
 {{/* The namespaces of `namespaced`, separated by commas. */}}
@@ -82,5 +85,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --metrics-secure=false
 {{- else if .Values.metrics.certificateSecret }}
 - --metrics-cert-dir=/etc/janusd/metrics
+{{- end }}
+{{- if .Values.ui.enabled }}
+- --ui
 {{- end }}
 {{- end }}

@@ -1,12 +1,16 @@
 package ui
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -102,11 +106,17 @@ subjects: [{kind: ServiceAccount, name: deploy-sa, namespace: shop}]
 	return e
 }
 
+// followConnection has the page keep what it says of its connection.
+const followConnection = `window.said = [];
+void new MutationObserver(() => window.said.push(document.getElementById("connection").textContent))
+  .observe(document.getElementById("connection"), {childList: true})`
+
 const (
-	rows    = `[...document.querySelectorAll("#rows a")].map((a) => a.textContent).sort().join(" ")`
-	focused = `document.activeElement.id || document.activeElement.textContent`
-	title   = `document.getElementById("title")?.textContent.replace(/ \S+\//, " ")`
-	all     = `document.getElementById("detail").textContent`
+	rows       = `[...document.querySelectorAll("#rows a")].map((a) => a.textContent).sort().join(" ")`
+	focused    = `document.activeElement.id || document.activeElement.textContent`
+	connection = `document.getElementById("connection").textContent`
+	title      = `document.getElementById("title")?.textContent.replace(/ \S+\//, " ")`
+	all        = `document.getElementById("detail").textContent`
 )
 
 // TestThePage uses the page by keyboard alone, while Transactions run, and makes pictures.
@@ -115,10 +125,22 @@ func TestThePage(t *testing.T) {
 	e.Run("markup", markup)
 	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{})
 	require.NoError(t, err)
-	server := httptest.NewServer(ui.OnLoopback(ui.Below("secret", handler)))
+	// As janusd serves it, where a stream ends after a while.
+	var streams atomic.Int32
+	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/stream" {
+			streams.Add(1)
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	})
+	server := httptest.NewServer(ui.OnLoopback(ui.Below("secret", limited)))
 	t.Cleanup(server.Close)
 	b := open(t)
 	b.do(light, chromedp.Navigate(server.URL+"/secret/"))
+	b.becomes("● live", connection)
+	b.do(chromedp.Evaluate(followConnection, nil))
 	b.becomes("markup", rows)
 
 	// What is made after the page was opened appears on it.
@@ -179,6 +201,8 @@ func TestThePage(t *testing.T) {
 	b.press(kb.Escape)
 	b.press(kb.Escape)
 	b.becomes("greets markup", rows)
+	e.Until("a stream has ended", func() bool { return streams.Load() > 1 })
+	assert.Equal(t, "● live", b.value(`[...new Set(window.said)].join(", ")`), "nobody is told that it is not connected")
 	troubles, hosts := b.noticed()
 	assert.Empty(t, troubles, "what the console says")
 	assert.Equal(t, map[string]bool{server.URL: true}, hosts, "who was asked")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -42,10 +43,8 @@ func served(t *testing.T, e *janustest.Env) *url.URL {
 		var said struct{ Msg, Address string }
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &said), lines.Text())
 		if said.Msg == "serving metrics" {
-			go func() {
-				for lines.Scan() { //nolint:revive // What is not read stops who writes it.
-				}
-			}()
+			// What nobody reads stops who writes it.
+			go func() { _, _ = io.Copy(io.Discard, log) }()
 			return &url.URL{Scheme: "https", Host: said.Address}
 		}
 	}
@@ -108,7 +107,7 @@ func (b *browser) follow(e *janustest.Env, name string) {
 	b.becomes("true", all+`.includes("● this Transaction")`)
 	e.Merge("tester", "ConfigMap/app-config", `{"data": {"confirmed": "yes"}}`)
 	b.becomes("✓ Committed "+name, title)
-	assert.Equal(b.t, "● live", b.value(`document.getElementById("connection").textContent`))
+	assert.Equal(b.t, "● live", b.value(connection))
 	assert.Equal(b.t, "false", b.value(all+`.includes("Not to be read")`))
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -60,7 +61,10 @@ type reply struct {
 
 func (v *visitor) ask(path string) reply {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, v.base+path, nil)
+	// A stream that should have been refused has no end.
+	ctx, cancel := context.WithTimeout(v.t.Context(), 2*patience)
+	v.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, v.base+path, nil)
 	require.NoError(v.t, err)
 	v.admit(r)
 	answer, err := v.client.Do(r)

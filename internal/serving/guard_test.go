@@ -243,7 +243,10 @@ func TestAnAnswerWithoutAnEndIsJudgedAgain(t *testing.T) {
 	f.awaitAllowed(reader)
 	f.guard.lasting = 200 * time.Millisecond
 	f.page.Config.Handler = f.guard.Protect(toMetrics, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		<-r.Context().Done()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(30 * time.Second):
+		}
 		if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
 			_, _ = io.WriteString(w, "the end")
 		}

@@ -39,9 +39,10 @@ type janusd struct {
 	stderr bytes.Buffer
 }
 
-// startJanusd starts what the Deployment in the namespace says.
-func startJanusd(d *desk, namespace string) *janusd {
+// startJanusd starts what the Deployment says.
+func startJanusd(d *desk) *janusd {
 	d.t.Helper()
+	const namespace = "janus-system"
 	binary, err := buildJanusd()
 	require.NoError(d.t, err)
 	pod := read[appsv1.Deployment](d, "kubectl get deployment janusd -n "+namespace).Spec.Template.Spec

@@ -139,7 +139,7 @@ func (d *desk) upgradeUnderATransaction(w way) {
 	order := "kubectl explain txn.spec.order"
 	assert.Empty(d.t, d.run(order+" 2>/dev/null || true"), "the version before does not know it")
 	d.run("kubectl apply -f - <<'END'" + shop + "END")
-	old := startJanusd(d, "janus-system")
+	old := startJanusd(d)
 	d.submit("shop", "lives", "shop-sa", first, second)
 	d.until("kubectl get txn -n shop lives -o jsonpath='{.status.phase} {.status.conditions[?(@.type==\"Ready\")].reason}'", "Committing NotReady")
 
@@ -147,7 +147,7 @@ func (d *desk) upgradeUnderATransaction(w way) {
 	d.run(rollout)
 	old.stop()
 	assert.Equal(d.t, "Committing", d.run("kubectl get txn -n shop lives -o jsonpath='{.status.phase}'"))
-	replacement := startJanusd(d, "janus-system")
+	replacement := startJanusd(d)
 	d.run(`kubectl patch configmap second -n shop --type=merge -p '{"data":{"go":"on"}}'`)
 	assert.Equal(d.t, v1alpha1.PhaseCommitted, d.ended("shop", "lives").Phase)
 	assert.Equal(d.t, "red red", d.run("kubectl get configmaps first second -n shop -o jsonpath='{.items[*].data.colour}'"))

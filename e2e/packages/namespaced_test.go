@@ -65,7 +65,7 @@ func TestNamespaced(t *testing.T) {
 	d.run(rollout)
 	d.run("kubectl apply -f - <<'END'" + fixture + "END")
 	d.until("kubectl get quota services -n orders -o jsonpath='{.status.used}'", `{"count/services":"0"}`)
-	startJanusd(d, "janus-system")
+	startJanusd(d)
 
 	for _, binding := range read[rbacv1.ClusterRoleBindingList](d, "kubectl get clusterrolebindings").Items {
 		for _, subject := range binding.Subjects {

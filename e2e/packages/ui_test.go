@@ -53,7 +53,7 @@ func TestThePage(t *testing.T) {
 			d.run("helm install janus deploy/chart/janus --namespace janus-system --set ui.enabled=true" + values)
 			d.run(rollout)
 			d.run("kubectl apply -f - <<'END'" + fixture + "END")
-			janusd := startJanusd(d, "janus-system")
+			janusd := startJanusd(d)
 			d.run("kubectl create serviceaccount look && kubectl create clusterrolebinding look --clusterrole=janus-ui-viewer --serviceaccount=default:look")
 			token := d.run("kubectl create token look")
 

@@ -83,6 +83,8 @@ func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
 		{"an example", readFile(t, "../examples/namespaced/values.yaml"), build(t, "../examples/namespaced")},
 		{"enforced locks", "enforcedLocks: {enabled: true}", withComponent(t, ".", "enforced")},
 		{"enforced locks for one namespace", one + "enforcedLocks: {enabled: true}", withComponent(t, "overlays/namespaced", "enforced")},
+		{"the page, all namespaces", "ui: {enabled: true}", withComponent(t, ".", "ui")},
+		{"the page, one namespace", one + "ui: {enabled: true}", withComponent(t, "overlays/namespaced", "ui")},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			built, chart := byName(t, c.objects), byName(t, rendered(t, c.values))
@@ -132,6 +134,8 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"metrics: {port: 80}":                                  "minimum: got 80, want 1,024",
 		"metrics: {port: 8081}":                                "'not' failed",
 		"podDisruptionBudget: {maxUnavailable: 0}":             "'oneOf' failed",
+		"{ui: {enabled: true}, metrics: {enabled: false}}":     "ui.enabled needs metrics.enabled and metrics.secure",
+		"{ui: {enabled: true}, metrics: {secure: false}}":      "ui.enabled needs metrics.enabled and metrics.secure",
 		"extraLabels: {app.kubernetes.io/name: mine}":          "'not' failed",
 		"{janusd: {watchNamespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":     "both name namespaces",
 		"namespaced: [{namespace: b, serviceAccounts: [c]}, {namespace: b, serviceAccounts: [d]}]": "named twice",

@@ -16,9 +16,14 @@ import (
 // mayScrape asks the API server what janusd asks it of whoever wants the metrics.
 func mayScrape(t *testing.T, in installation, user string) bool {
 	t.Helper()
+	return mayGet(t, in, user, "/metrics")
+}
+
+func mayGet(t *testing.T, in installation, user, path string) bool {
+	t.Helper()
 	answer, err := in.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user, NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+			User: user, NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func monitored(t *testing.T) installation {
 	return installation{objects: withComponent(t, ".", "monitoring")}
 }
 
-// withComponent builds a directory with a component of deploy.
+// withComponent builds a directory with a component, both of deploy.
 func withComponent(t testing.TB, directory, component string) []*unstructured.Unstructured {
 	t.Helper()
 	here, err := os.Getwd()
@@ -65,7 +65,7 @@ func withComponent(t testing.TB, directory, component string) []*unstructured.Un
 	base, err := filepath.Rel(overlay, here)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(
-		`{resources: ["`+filepath.Join(base, directory)+`"], components: ["`+base+"/"+component+`"]}`), 0o600))
+		`{resources: ["`+filepath.Join(base, directory)+`"], components: ["`+filepath.Join(base, component)+`"]}`), 0o600))
 	return build(t, overlay)
 }
 

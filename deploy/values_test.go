@@ -83,7 +83,8 @@ func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
 		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: 1h30m, logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com],
 		pprofBindAddress: "localhost:6060", tracingEndpoint: "http://collector:4318"}
 metrics: {certificateSecret: metrics-tls}
-enforcedLocks: {enabled: true}`)}
+enforcedLocks: {enabled: true}
+ui: {enabled: true}`)}
 	containers, _, err := unstructured.NestedSlice(in.find(t, "Deployment", "janusd").Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")

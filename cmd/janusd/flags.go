@@ -30,6 +30,7 @@ type options struct {
 	metricsAddr string
 	secure      bool
 	certDir     string
+	ui          bool
 	healthAddr  string
 	pprofAddr   string
 	tracing     string
@@ -78,6 +79,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "`address` that serves Prometheus metrics at /metrics; 0 turns it off")
 	f.BoolVar(&o.secure, "metrics-secure", true, "serve metrics over HTTPS, and to those alone who may get the path /metrics, as the API server says of their bearer token")
 	f.StringVar(&o.certDir, "metrics-cert-dir", "", "`directory` with tls.crt and tls.key to serve metrics with, read again when they are renewed; without it, a self-signed certificate is made at start")
+	f.BoolVar(&o.ui, "ui", false, "serve a page that shows Transactions as they run, at /ui/ beside the metrics, to those alone who may get the path /ui; needs --metrics-secure")
 	f.StringVar(&o.healthAddr, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz; 0 turns it off")
 	f.StringVar(&o.pprofAddr, "pprof-bind-address", off, "`address`, such as localhost:6060, that serves profiles at /debug/pprof/ to everybody who can reach it; 0 turns it off")
 	f.StringVar(&o.tracing, "tracing-endpoint", "", "`URL` of a collector, such as http://collector.monitoring:4318, that gets a trace of each Transaction that has ended, by OTLP over HTTP (default none)")
@@ -151,6 +153,12 @@ func (o options) checkAddresses() error {
 	}
 	if o.certDir != "" && !o.secure {
 		return errors.New("--metrics-cert-dir: needs --metrics-secure")
+	}
+	if o.ui && o.metricsAddr == off {
+		return errors.New("--ui: the page is served beside the metrics, which --metrics-bind-address=0 turns off; give it an address such as :8443")
+	}
+	if o.ui && !o.secure {
+		return errors.New("--ui: needs --metrics-secure, which finds out who may see the page; leave --metrics-secure=false out")
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func run(ctx context.Context, o options) error {
 	metrics.CountActive(ctl.Active)
 	metrics.CountShards(ctl.Shards)
 
-	servers, err := serve(ctx, o, c.own, registry, ready(o, ctl), log)
+	servers, err := serve(ctx, o, c, registry, ready(o, ctl), log)
 	if err != nil {
 		return err
 	}

@@ -26,26 +26,39 @@ import (
 )
 
 // servers are the HTTP servers of janusd.
-type servers []*http.Server
+type servers struct {
+	running []*http.Server
+	// stopPage ends what the page is sent, which has no end of its own.
+	stopPage context.CancelFunc
+}
 
 // endpoint is what one of them serves.
 type endpoint struct {
 	name, addr string
 	handler    http.Handler
 	tls        *tls.Config // nil for plain HTTP
+	// lasting bounds each answer; 0 for no bound.
+	lasting time.Duration
 }
 
 // serve starts the servers for metrics, probes and profiles that are not turned off.
-func serve(ctx context.Context, o options, own kubernetes.Interface, registry *prometheus.Registry, ready func() bool, log *zap.Logger) (servers, error) {
-	metrics, err := metricsEndpoint(o, own, registry, log)
+func serve(ctx context.Context, o options, c *clients, registry *prometheus.Registry, ready func() bool, log *zap.Logger) (servers, error) {
+	following, stopPage := context.WithCancel(ctx)
+	out := servers{stopPage: stopPage}
+	page, err := page(following, o, c)
 	if err != nil {
-		return nil, err
+		out.stop(ctx)
+		return servers{}, err
+	}
+	metrics, err := metricsEndpoint(o, c.own, registry, page, log)
+	if err != nil {
+		out.stop(ctx)
+		return servers{}, err
 	}
 	health := http.NewServeMux()
 	health.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, true) })
 	health.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, ready()) })
 
-	var out servers
 	for _, e := range []endpoint{
 		metrics,
 		{name: "health probes", addr: o.healthAddr, handler: health},
@@ -57,15 +70,16 @@ func serve(ctx context.Context, o options, own kubernetes.Interface, registry *p
 		server, err := listen(e, log)
 		if err != nil {
 			out.stop(ctx)
-			return nil, err
+			return servers{}, err
 		}
-		out = append(out, server)
+		out.running = append(out.running, server)
 	}
 	return out, nil
 }
 
-// metricsEndpoint is /metrics, for those who may read it unless --metrics-secure is off.
-func metricsEndpoint(o options, own kubernetes.Interface, registry *prometheus.Registry, log *zap.Logger) (endpoint, error) {
+// metricsEndpoint is /metrics, for those who may read it unless --metrics-secure is off, and
+// beside it the page, if there is one.
+func metricsEndpoint(o options, own kubernetes.Interface, registry *prometheus.Registry, page http.Handler, log *zap.Logger) (endpoint, error) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "janus_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version.Version},
 	})
@@ -90,12 +104,18 @@ func metricsEndpoint(o options, own kubernetes.Interface, registry *prometheus.R
 		return e, nil
 	}
 	log = log.Named("metrics")
-	mux.Handle("GET /metrics", serving.NewGuard(own, clock.RealClock{}, log).Protect(all))
+	guard := serving.NewGuard(own, clock.RealClock{}, log)
+	mux.Handle("GET /metrics", guard.Protect(serving.Access{Path: "/metrics", Role: "janus-metrics-reader"}, all))
+	if page != nil {
+		page = guard.Protect(serving.Access{Path: pagePath, Role: "janus-ui-viewer", Password: true}, page)
+		mux.Handle(pagePath, page)
+		mux.Handle(pagePath+"/", page)
+	}
 	certificates, err := certificates(o, log)
 	if err != nil {
 		return endpoint{}, fmt.Errorf("serve metrics: %w", err)
 	}
-	e.tls = certificates.TLS()
+	e.tls, e.lasting = certificates.TLS(), serving.Lasting
 	return e, nil
 }
 
@@ -137,7 +157,7 @@ func listen(e endpoint, log *zap.Logger) (*http.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", e.name, err)
 	}
-	server := &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: errorLog}
+	server := &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: e.lasting, ErrorLog: errorLog}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("serving failed", zap.String("server", e.name), zap.Error(err))
@@ -156,9 +176,10 @@ func answer(w http.ResponseWriter, ok bool) {
 
 // stop gives requests in hand two seconds, although ctx may be done.
 func (s servers) stop(ctx context.Context) {
+	s.stopPage()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	for _, server := range s {
+	for _, server := range s.running {
 		_ = server.Shutdown(ctx)
 	}
 }

@@ -28,16 +28,16 @@ import (
 // secure has the metrics served as they are by default, on a port of our own.
 var secure = []string{"--metrics-bind-address=127.0.0.1:0", "--metrics-secure"}
 
-// token makes a ServiceAccount that may get /metrics, or not, and gives a token of it.
-func token(t *testing.T, e *janustest.Env, name string, may bool) string {
+// token makes a ServiceAccount that may get some paths, and gives a token of it.
+func token(t *testing.T, e *janustest.Env, name string, paths ...string) string {
 	t.Helper()
 	accounts := e.Kube.CoreV1().ServiceAccounts(e.Namespace)
 	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	if may {
+	if len(paths) > 0 {
 		role := &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: e.Namespace + "-" + name},
-			Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+			Rules:      []rbacv1.PolicyRule{{NonResourceURLs: paths, Verbs: []string{"get"}}},
 		}
 		_, err = e.Kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -77,7 +77,7 @@ var anybody = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certif
 
 func TestMetricsAreForThoseWhoMayGetThem(t *testing.T) {
 	e := newEnv(t)
-	reader, other := token(t, e, "reader", true), token(t, e, "other", false)
+	reader, other := token(t, e, "reader", "/metrics"), token(t, e, "other")
 	g := newGate(t, func(*http.Request) bool { return false })
 	p := startWith(t, g.kubeconfig, e.Namespace, secure...)
 
@@ -95,7 +95,7 @@ func TestMetricsAreForThoseWhoMayGetThem(t *testing.T) {
 	assert.Contains(t, body, "\njanus_build_info{")
 
 	// The API server is away. Who was let through just before is known still.
-	third := token(t, e, "third", true)
+	third := token(t, e, "third", "/metrics")
 	g.cut.Store(true)
 	code, body = scrape(t, p, anybody, third)
 	assert.Equal(t, http.StatusServiceUnavailable, code)

@@ -99,7 +99,7 @@ func (v *showing) page(ctx context.Context) (http.Handler, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	reader := ui.NewCluster(client, kube, namespace)
-	if _, _, err := reader.Transactions(ctx); err != nil {
+	if _, err := reader.Transactions(ctx); err != nil {
 		return nil, explain("look for what to show", err)
 	}
 	return ui.Handler(reader, ui.Options{})

@@ -20,6 +20,18 @@ type template struct {
 
 const namespace = "{{ $.Release.Namespace }}"
 
+// pageRights is what deploy/ui/rights.yaml adds to a role.
+const pageRights = `{{- if $.Values.ui.enabled }}
+# What the page shows of a Transaction beside itself.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [list]
+{{- end }}
+`
+
 var templates = []template{
 	{
 		name: "crd.yaml", sources: []string{"crd/backup.janus.io_transactions.yaml"}, guard: "if .Values.crds.install",
@@ -56,7 +68,10 @@ var templates = []template{
 	},
 	{
 		name: "rbac-cluster.yaml", sources: []string{"rbac/cluster/janusd.yaml"}, guard: "if not .Values.namespaced",
-		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding", "\n" + pageRights + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding",
+		},
 	},
 	{
 		name: "rbac-namespaced.yaml", sources: []string{"rbac/namespaced/janusd.yaml"}, guard: "range .Values.namespaced",
@@ -64,6 +79,7 @@ var templates = []template{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",
 			"namespace: shop\n", "namespace: {{ .namespace }}\n",
 			"  - deploy-sa\n", "  {{- toYaml .serviceAccounts | nindent 2 }}\n",
+			"\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding", "\n" + pageRights + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding",
 		},
 	},
 	{
@@ -74,7 +90,18 @@ var templates = []template{
 			"janusd-metrics-janus-system\n", "janusd-metrics-" + namespace + "\n",
 		},
 	},
+	{
+		name: "ui-service.yaml", sources: []string{"ui/service.yaml"}, guard: "if .Values.ui.enabled",
+		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n", partOf, ""},
+	},
+	{
+		name: "ui-viewer.yaml", sources: []string{"ui/viewer.yaml"}, guard: "if and .Values.ui.enabled .Values.userRoles.enabled",
+		replace: []string{partOf, ""},
+	},
 }
+
+// partOf is among the labels that the chart gives every object.
+const partOf = "    app.kubernetes.io/part-of: janus\n"
 
 func main() {
 	deploy := flag.String("deploy", "deploy", "`directory` of the manifests")

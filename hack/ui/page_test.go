@@ -1,17 +1,23 @@
 package ui
 
 import (
+	"context"
 	"flag"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"janus.io/janus/internal/janustest"
@@ -24,91 +30,146 @@ var update = flag.Bool("update", false, "write the pictures into docs")
 func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{})) }
 
 const release = `
+serviceAccountName: deploy-sa
 changes:
-- name: settings
-  type: Create
-  target: {apiVersion: v1, kind: ConfigMap, name: settings}
-  content: {data: {size: "2", colour: green}}
-- name: key
+- name: config
+  type: Patch
+  target: {apiVersion: v1, kind: ConfigMap, name: app-config}
+  content: {data: {version: "2.0", greeting: hello}}
+- name: payment-key
   type: Create
   target: {apiVersion: v1, kind: Secret, name: payment-key}
-  content: {stringData: {password: hunter2}}
-- name: web
-  type: Create
-  target: {apiVersion: v1, kind: ConfigMap, name: web}
-  content: {data: {text: Welcome}}
-  dependsOn: [settings, key]
-  readyWhen: {expression: "has(object.data.confirmed)"}
-- name: announce
-  type: Create
-  target: {apiVersion: v1, kind: ConfigMap, name: banner}
-  content: {data: {text: Version 2}}
-  dependsOn: [web]
+  content: {stringData: {key: hunter2}}
+- name: web-server
+  type: Patch
+  target: {apiVersion: apps/v1, kind: Deployment, name: web-server}
+  content: {spec: {template: {spec: {containers: [{name: web, image: "myapp:v2.0"}]}}}}
+  dependsOn: [config, payment-key]
+  readyWhen: {status: Ready}
+- name: old-api-key
+  type: Delete
+  target: {apiVersion: v1, kind: Secret, name: old-api-key}
+  dependsOn: [web-server]
 `
 
 // A name with markup is one that the API server refuses, and says so.
 const markup = `
+serviceAccountName: deploy-sa
 changes:
 - type: Create
   target: {apiVersion: v1, kind: ConfigMap, name: "<img src=x onerror=alert(1)>"}
   content: {data: {x: "1"}}
 `
 
-const waits = `
+const greets = `
+serviceAccountName: deploy-sa
 changes:
 - type: Patch
-  target: {apiVersion: v1, kind: ConfigMap, name: settings}
-  content: {data: {size: "3"}}
+  target: {apiVersion: v1, kind: ConfigMap, name: app-config}
+  content: {data: {greeting: good morning}}
 `
 
+// shop is the namespace of the walkthrough, with what its Transaction finds, and Janus for it.
+func shop(t *testing.T) *janustest.Env {
+	t.Helper()
+	e := janustest.New(t).In("shop")
+	before, err := os.ReadFile(filepath.Join(janustest.Root(), "examples", "deploy-v2", "before.yaml"))
+	require.NoError(t, err)
+	e.Apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	objects, err := janustest.Decode(string(before))
+	require.NoError(t, err)
+	for _, object := range objects {
+		client, err := e.For(object.GroupVersionKind(), "shop")
+		require.NoError(t, err)
+		_, err = client.Create(t.Context(), object, metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"})
+		require.NoError(t, err)
+	}
+	e.Apply(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: deploy-sa}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: deploy-sa}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deploy-sa, namespace: shop}]
+`)
+	e.Until("deploy-sa has its rights", func() bool {
+		answer, err := e.Kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:shop:deploy-sa",
+			ResourceAttributes: &authzv1.ResourceAttributes{Namespace: "shop", Verb: "patch", Resource: "configmaps"},
+		}}, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed
+	})
+	e.Start()
+	return e
+}
+
+// followConnection has the page keep what it says of its connection.
+const followConnection = `window.said = [];
+void new MutationObserver(() => window.said.push(document.getElementById("connection").textContent))
+  .observe(document.getElementById("connection"), {childList: true})`
+
 const (
-	rows    = `[...document.querySelectorAll("#rows a")].map((a) => a.textContent).sort().join(" ")`
-	focused = `document.activeElement.id || document.activeElement.textContent`
-	title   = `document.getElementById("title")?.textContent.replace(/ \S+\//, " ")`
-	all     = `document.getElementById("detail").textContent`
+	rows       = `[...document.querySelectorAll("#rows a")].map((a) => a.textContent).sort().join(" ")`
+	focused    = `document.activeElement.id || document.activeElement.textContent`
+	connection = `document.getElementById("connection").textContent`
+	title      = `document.getElementById("title")?.textContent.replace(/ \S+\//, " ")`
+	all        = `document.getElementById("detail").textContent`
 )
 
-// TestThePage uses the page by keyboard alone, while Transactions run. Its name is short for
-// the sake of the pictures: the namespace has it.
+// TestThePage uses the page by keyboard alone, while Transactions run, and makes pictures.
 func TestThePage(t *testing.T) {
-	e := janustest.New(t)
-	e.Start()
+	e := shop(t)
 	e.Run("markup", markup)
 	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{})
 	require.NoError(t, err)
-	server := httptest.NewServer(ui.OnLoopback(ui.Below("secret", handler)))
+	// As janusd serves it, where a stream ends after a while.
+	var streams atomic.Int32
+	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/stream" {
+			streams.Add(1)
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	})
+	server := httptest.NewServer(ui.OnLoopback(ui.Below("secret", limited)))
 	t.Cleanup(server.Close)
 	b := open(t)
 	b.do(light, chromedp.Navigate(server.URL+"/secret/"))
+	b.becomes("● live", connection)
+	b.do(chromedp.Evaluate(followConnection, nil))
 	b.becomes("markup", rows)
 
 	// What is made after the page was opened appears on it.
-	e.Submit("release-2", release)
-	b.becomes("markup release-2", rows)
+	e.Submit("deploy-v2", release)
+	b.becomes("deploy-v2 markup", rows)
 	b.becomes("▶ Committing", `document.querySelector("#rows tr td").textContent`)
 
 	// The filter, by keyboard alone.
 	b.press("/")
 	assert.Equal(t, "text", b.value(focused))
-	b.press("rel")
-	b.becomes("release-2", rows)
+	b.press("dep")
+	b.becomes("deploy-v2", rows)
 	b.press(kb.Escape)
-	b.becomes("markup release-2", rows)
+	b.becomes("deploy-v2 markup", rows)
 	b.press("j")
-	assert.Equal(t, "release-2", b.value(focused))
+	assert.Equal(t, "deploy-v2", b.value(focused))
 	b.press("j")
 	assert.Equal(t, "markup", b.value(focused))
 	b.press(kb.ArrowUp)
-	assert.Equal(t, "release-2", b.value(focused))
+	assert.Equal(t, "deploy-v2", b.value(focused))
 
 	// One of them.
 	b.press(kb.Enter)
-	b.becomes("▶ Committing release-2", title)
+	b.becomes("▶ Committing deploy-v2", title)
 	b.becomes("4", `document.querySelectorAll("#graph svg rect").length`)
 	assert.Equal(t, "3", b.value(`document.querySelectorAll("#graph svg > path").length`), "an arrow for each dependsOn")
-	assert.Equal(t, "settings; key; web after settings, key; announce after web", b.value(`document.querySelector("#graph svg").getAttribute("aria-label")`))
-	e.Submit("waits", waits)
-	b.becomes("true", all+`.includes("`+e.Namespace+`/waits")`)
+	assert.Equal(t, "config; payment-key; web-server after config, payment-key; old-api-key after web-server", b.value(`document.querySelector("#graph svg").getAttribute("aria-label")`))
+	e.Submit("greets", greets)
+	b.becomes("true", all+`.includes("shop/greets")`)
 	b.becomes("true", all+`.includes("● this Transaction")`)
 	assert.Equal(t, "false", b.value(all+`.includes("hunter2")`))
 	assert.Equal(t, "rgb(255, 255, 255)", b.value(ground))
@@ -118,13 +179,16 @@ func TestThePage(t *testing.T) {
 	b.picture("kubectl-janus-ui-dark.png")
 
 	// It is followed to its end.
-	e.Merge("tester", "ConfigMap/web", `{"data": {"confirmed": "yes"}}`)
-	b.becomes("✓ Committed release-2", title)
+	deployment := e.Object("apps/v1 Deployment/web-server")
+	e.Merge("tester", "apps/v1 Deployment/web-server", fmt.Sprintf(`{"status": {"observedGeneration": %d, "replicas": 2, "updatedReplicas": 2,
+		"readyReplicas": 2, "availableReplicas": 2, "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]}}`,
+		deployment.GetGeneration()), "status")
+	b.becomes("✓ Committed deploy-v2", title)
 	b.becomes("true", all+`.includes("Locksnone")`)
 
 	// Back, and to the one with markup, which is text.
 	b.press(kb.Escape)
-	b.becomes("release-2", focused)
+	b.becomes("deploy-v2", focused)
 	b.press("/")
 	b.press("markup")
 	b.press(kb.Enter)
@@ -133,10 +197,12 @@ func TestThePage(t *testing.T) {
 	assert.Equal(t, "0", b.value(`document.querySelectorAll("img").length`))
 
 	// What is deleted goes.
-	e.Delete("release-2", metav1.DeletePropagationBackground)
+	e.Delete("deploy-v2", metav1.DeletePropagationBackground)
 	b.press(kb.Escape)
 	b.press(kb.Escape)
-	b.becomes("markup waits", rows)
+	b.becomes("greets markup", rows)
+	e.Until("a stream has ended", func() bool { return streams.Load() > 1 })
+	assert.Equal(t, "● live", b.value(`[...new Set(window.said)].join(", ")`), "nobody is told that it is not connected")
 	troubles, hosts := b.noticed()
 	assert.Empty(t, troubles, "what the console says")
 	assert.Equal(t, map[string]bool{server.URL: true}, hosts, "who was asked")

@@ -2,8 +2,9 @@
 // whom the API server lets.
 //
 // Guard asks the API server who sends a request (TokenReview) and whether they may make it
-// (SubjectAccessReview on its path). Nothing goes through of which that is not known: a
-// request that the API server could not be asked about is refused. The delegating
+// (SubjectAccessReview on a path). Nothing goes through of which that is not known: a
+// request that the API server could not be asked about is refused. Nor does an answer go on
+// for ever because somebody was allowed once to ask for it. The delegating
 // authenticator of k8s.io/apiserver does the same; it is not used because it brings gRPC
 // and sixteen further modules along.
 //

@@ -31,13 +31,32 @@ const (
 	asking = 4
 	// remembered is how many verdicts are kept.
 	remembered = 256
+	// lasting bounds a request that was let through: an answer that goes on for longer
+	// ends, and whoever wants more of it is judged again.
+	lasting = 2 * time.Minute
 )
+
+// Lasting is how long an answer may take in all, for the time-out of a server: longer than
+// requests last, so that handlers can end their answers by themselves.
+const Lasting = lasting + time.Minute
+
+// Access is what somebody needs in order to be let through.
+type Access struct {
+	// Path is the one that they must be allowed to get, for whatever they ask.
+	Path string
+	// Role is the name of the ClusterRole that allows it, to be told to who may not.
+	Role string
+	// Password lets the token come as the password of the scheme Basic, with any name: a
+	// browser asks its user for that, and has no other way to send what they type.
+	Password bool
+}
 
 // Guard lets those through whom the API server lets.
 type Guard struct {
 	client   kubernetes.Interface
 	verdicts *cache.LRUExpireCache
 	slots    chan struct{}
+	lasting  time.Duration
 	log      *zap.Logger
 }
 
@@ -45,7 +64,7 @@ type Guard struct {
 func NewGuard(client kubernetes.Interface, clock clock.PassiveClock, log *zap.Logger) *Guard {
 	return &Guard{
 		client: client, verdicts: cache.NewLRUExpireCacheWithClock(remembered, clock),
-		slots: make(chan struct{}, asking), log: log,
+		slots: make(chan struct{}, asking), lasting: lasting, log: log,
 	}
 }
 
@@ -60,29 +79,45 @@ type verdict struct {
 var unknown = verdict{http.StatusServiceUnavailable, "the API server did not say whether you may read this; the log of janusd has more"}
 
 // Protect gives a handler that passes on what may be, and answers 401 to who is not known,
-// 403 to who may not, and 503 if the API server does not tell.
-func (g *Guard) Protect(next http.Handler) http.Handler {
+// 403 to who may not, and 503 if the API server does not tell. What is passed on has a
+// deadline, so that a right that is withdrawn ends even an answer without an end.
+func (g *Guard) Protect(needed Access, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := g.judge(r.Context(), r.Header.Get("Authorization"), r.URL.Path)
+		v := g.judge(r.Context(), bearer(r, needed), needed)
 		switch v.code {
 		case http.StatusOK:
-			next.ServeHTTP(w, r)
+			ctx, cancel := context.WithTimeout(r.Context(), g.lasting)
+			defer cancel()
+			next.ServeHTTP(w, r.WithContext(ctx))
 			return
 		case http.StatusUnauthorized:
-			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.Header().Add("WWW-Authenticate", "Bearer")
+			if needed.Password {
+				w.Header().Add("WWW-Authenticate", `Basic realm="janusd: the password is a token of the cluster, and the name does not matter", charset="UTF-8"`)
+			}
 		}
 		http.Error(w, v.why, v.code)
 	})
 }
 
-func (g *Guard) judge(ctx context.Context, authorization, path string) verdict {
-	scheme, token, _ := strings.Cut(authorization, " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+// bearer is the token that a request carries; empty if it has none.
+func bearer(r *http.Request, needed Access) string {
+	if _, password, ok := r.BasicAuth(); ok && needed.Password {
+		return strings.TrimSpace(password)
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+func (g *Guard) judge(ctx context.Context, token string, needed Access) verdict {
+	if token == "" {
 		return verdict{http.StatusUnauthorized, "a bearer token is needed"}
 	}
 	// Tokens are not kept, only what they can be told apart by.
-	key := sha256.Sum256([]byte(path + "\x00" + token))
+	key := sha256.Sum256([]byte(needed.Path + "\x00" + token))
 	if known, ok := g.verdicts.Get(key); ok {
 		return known.(verdict)
 	}
@@ -95,9 +130,9 @@ func (g *Guard) judge(ctx context.Context, authorization, path string) verdict {
 		g.log.Warn("a request was refused: too many others wait for the API server to say who they are")
 		return unknown
 	}
-	v, err := g.ask(ctx, token, path)
+	v, err := g.ask(ctx, token, needed)
 	if err != nil {
-		g.log.Warn("a request was refused: the API server does not say whether it may be", zap.String("path", path), zap.Error(err))
+		g.log.Warn("a request was refused: the API server does not say whether it may be", zap.String("path", needed.Path), zap.Error(err))
 		return unknown
 	}
 	if v.code == http.StatusOK {
@@ -108,8 +143,8 @@ func (g *Guard) judge(ctx context.Context, authorization, path string) verdict {
 	return v
 }
 
-// ask asks the API server whose the token is, and whether they may read the path.
-func (g *Guard) ask(ctx context.Context, token, path string) (verdict, error) {
+// ask asks the API server whose the token is, and whether they may do what is needed.
+func (g *Guard) ask(ctx context.Context, token string, needed Access) (verdict, error) {
 	review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authnv1.TokenReview{
 		Spec: authnv1.TokenReviewSpec{Token: token},
 	}, metav1.CreateOptions{})
@@ -127,14 +162,14 @@ func (g *Guard) ask(ctx context.Context, token, path string) (verdict, error) {
 	access, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authzv1.SubjectAccessReview{
 		Spec: authzv1.SubjectAccessReviewSpec{
 			User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
-			NonResourceAttributes: &authzv1.NonResourceAttributes{Path: path, Verb: "get"},
+			NonResourceAttributes: &authzv1.NonResourceAttributes{Path: needed.Path, Verb: "get"},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return verdict{}, fmt.Errorf("ask what %s may do: %w", user.Username, err)
 	}
 	if !access.Status.Allowed {
-		return verdict{http.StatusForbidden, user.Username + " may not get " + path + ": bind the ClusterRole janus-metrics-reader"}, nil
+		return verdict{http.StatusForbidden, user.Username + " may not get " + needed.Path + ": bind the ClusterRole " + needed.Role}, nil
 	}
 	return verdict{code: http.StatusOK}, nil
 }

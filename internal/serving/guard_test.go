@@ -1,6 +1,9 @@
 package serving
 
 import (
+	"context"
+	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +26,8 @@ import (
 	"janus.io/janus/internal/testcluster"
 )
 
+var toMetrics = Access{Path: "/metrics", Role: "janus-metrics-reader"}
+
 // fixture is a guarded page, and a client of the administrator to prepare who may see it.
 type fixture struct {
 	t         *testing.T
@@ -30,6 +35,7 @@ type fixture struct {
 	namespace string
 	clock     *clocktesting.FakePassiveClock
 	logs      *observer.ObservedLogs
+	guard     *Guard
 	page      *httptest.Server
 	asked     int
 }
@@ -50,7 +56,8 @@ func newFixture(t *testing.T, change func(*rest.Config)) *fixture {
 	require.NoError(t, err)
 	core, logs := observer.New(zapcore.DebugLevel)
 	f.logs = logs
-	f.page = httptest.NewServer(NewGuard(asking, f.clock, zap.New(core)).Protect(
+	f.guard = NewGuard(asking, f.clock, zap.New(core))
+	f.page = httptest.NewServer(f.guard.Protect(toMetrics,
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page") })))
 	t.Cleanup(f.page.Close)
 	return f
@@ -202,4 +209,56 @@ func TestWhoCannotBeJudgedIsRefused(t *testing.T) {
 			assert.NotContains(t, logged[0].ContextMap()["error"], reader)
 		})
 	}
+}
+
+func TestATokenMayComeAsAPasswordWhereThatIsSaid(t *testing.T) {
+	f := newFixture(t, unchanged)
+	viewer := f.token("viewer")
+	f.allow("viewer", "/metrics")
+	f.awaitAllowed(viewer)
+	basic := func(token string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte("anybody:"+token))
+	}
+	answer, _ := f.get(basic(viewer))
+	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "programs send bearer tokens")
+
+	f.page.Config.Handler = f.guard.Protect(Access{Path: "/metrics", Password: true},
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page") }))
+	answer, body := f.get(basic(viewer))
+	assert.Equal(t, http.StatusOK, answer.StatusCode, body)
+	answer, _ = f.get("Bearer " + viewer)
+	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	for _, wrong := range []string{"", basic(""), basic("made-up"), "Basic " + viewer} {
+		answer, _ = f.get(wrong)
+		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "%q", wrong)
+		assert.Len(t, answer.Header.Values("WWW-Authenticate"), 2, "a browser asks its user for a password")
+	}
+}
+
+// Who may not any more what they could when they asked, gets no more of an answer.
+func TestAnAnswerWithoutAnEndIsJudgedAgain(t *testing.T) {
+	f := newFixture(t, unchanged)
+	reader := f.token("reader")
+	f.allow("reader", "/metrics")
+	f.awaitAllowed(reader)
+	f.guard.lasting = 200 * time.Millisecond
+	f.page.Config.Handler = f.guard.Protect(toMetrics, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-time.After(30 * time.Second):
+		}
+		if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+			_, _ = io.WriteString(w, "the end")
+		}
+	}))
+	answer, body := f.get("Bearer " + reader)
+	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	assert.Equal(t, "the end", body)
+
+	require.NoError(t, f.kube.CoreV1().ServiceAccounts(f.namespace).Delete(t.Context(), "reader", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool {
+		f.clock.SetTime(f.clock.Now().Add(allowedFor))
+		answer, _ = f.get("Bearer " + reader)
+		return answer.StatusCode == http.StatusUnauthorized
+	}, time.Minute, 50*time.Millisecond)
 }

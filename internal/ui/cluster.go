@@ -35,23 +35,31 @@ func NewCluster(dynamic dynamic.Interface, kube kubernetes.Interface, namespace 
 }
 
 // Transactions implements Reader.
-func (c *Cluster) Transactions(ctx context.Context) ([]*api.Transaction, string, error) {
+func (c *Cluster) Transactions(ctx context.Context) ([]*api.Transaction, error) {
+	found, _, err := c.list(ctx)
+	return found, err
+}
+
+// list gives the version of the list, too.
+func (c *Cluster) list(ctx context.Context) (found []*api.Transaction, version string, err error) {
 	list, err := c.dynamic.Resource(api.Resource).Namespace(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, "", fmt.Errorf("list Transactions: %w", err)
 	}
-	out := make([]*api.Transaction, 0, len(list.Items))
+	found = make([]*api.Transaction, 0, len(list.Items))
 	for i := range list.Items {
 		t, err := typed(&list.Items[i])
 		if err != nil {
 			return nil, "", err
 		}
-		out = append(out, t)
+		found = append(found, t)
 	}
-	slices.SortStableFunc(out, func(a, b *api.Transaction) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return out, list.GetResourceVersion(), nil
+	slices.SortStableFunc(found, byAge)
+	return found, list.GetResourceVersion(), nil
+}
+
+func byAge(a, b *api.Transaction) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // Transaction implements Reader.
@@ -67,13 +75,17 @@ func (c *Cluster) Transaction(ctx context.Context, namespace, name string) (*api
 	return typed(u)
 }
 
-// Watch implements Reader.
-func (c *Cluster) Watch(ctx context.Context, version string) (watch.Interface, error) {
+// Follow implements Reader.
+func (c *Cluster) Follow(ctx context.Context) ([]*api.Transaction, watch.Interface, error) {
+	found, version, err := c.list(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	changes, err := c.dynamic.Resource(api.Resource).Namespace(c.namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 	if err != nil {
-		return nil, fmt.Errorf("watch Transactions: %w", err)
+		return nil, nil, fmt.Errorf("watch Transactions: %w", err)
 	}
-	return watch.Filter(changes, func(event watch.Event) (watch.Event, bool) {
+	return found, watch.Filter(changes, func(event watch.Event) (watch.Event, bool) {
 		u, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			return event, true

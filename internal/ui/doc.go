@@ -13,5 +13,6 @@
 // # What it does not do
 //
 // It knows nobody: who may ask is up to whoever serves the Handler. OnLoopback and Below are
-// for one who serves it to the user of this machine alone.
+// for one who serves it to the user of this machine alone, Under and Shared for one who serves
+// it to many, and asks who they are.
 package ui

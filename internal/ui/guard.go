@@ -43,3 +43,20 @@ func Below(secret string, next http.Handler) http.Handler {
 		http.StripPrefix("/"+secret, next).ServeHTTP(w, r)
 	})
 }
+
+// Under serves a handler below a path, such as /ui. Whoever asks for the path alone is sent
+// there by a relative address, since a proxy may have us below a path of its own.
+func Under(path string, next http.Handler) http.Handler {
+	within := http.StripPrefix(path, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == path:
+			w.Header().Set("Location", path[strings.LastIndex(path, "/")+1:]+"/")
+			w.WriteHeader(http.StatusFound)
+		case strings.HasPrefix(r.URL.Path, path+"/"):
+			within.ServeHTTP(w, r)
+		default:
+			refuse(w, http.StatusNotFound, "there is no such thing")
+		}
+	})
+}

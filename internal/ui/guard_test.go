@@ -3,9 +3,11 @@ package ui
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestHostsOfOthersAreRefused(t *testing.T) {
@@ -36,4 +38,23 @@ func TestOnlyWhoKnowsTheSecretIsServed(t *testing.T) {
 		assert.Equal(t, want, seen, path)
 		assert.Equal(t, want == "", w.Code == http.StatusNotFound, path)
 	}
+}
+
+func TestAPageUnderAPathWorksUnderAnyOther(t *testing.T) {
+	h := Under("/ui", serve(t, &given{}))
+	for path, want := range map[string]int{
+		"/ui": 302, "/ui/": 200, "/ui/page.js": 200, "/ui/api/transactions": 200,
+		"/": 404, "/uix": 404, "/page.js": 404, "/api/transactions": 404,
+	} {
+		assert.Equal(t, want, get(h, "GET", path).Code, path)
+	}
+	to, err := url.Parse("https://tools.example.com/janus/ui")
+	require.NoError(t, err)
+	to, err = to.Parse(get(h, "GET", "/ui").Header().Get("Location"))
+	require.NoError(t, err)
+	assert.Equal(t, "https://tools.example.com/janus/ui/", to.String(), "what a proxy has put in front stays there")
+	for _, path := range []string{"index.html", "page.js"} {
+		assert.NotRegexp(t, `(href|src)="/|(fetch|EventSource)\("/`, get(h, "GET", "/ui/"+path).Body.String())
+	}
+	assert.Equal(t, "same-origin", get(h, "GET", "/ui/api/transactions").Header().Get("Cross-Origin-Resource-Policy"))
 }

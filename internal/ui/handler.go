@@ -23,12 +23,12 @@ var embedded embed.FS
 
 // Reader reads what the page shows. Its errors may be those of the API server.
 type Reader interface {
-	// Transactions lists those that are shown, and gives the version from which Watch goes on.
-	Transactions(ctx context.Context) (found []*api.Transaction, version string, err error)
+	// Transactions lists those that are shown.
+	Transactions(ctx context.Context) ([]*api.Transaction, error)
+	// Follow lists them, and sends *api.Transaction for all that changes from then on.
+	Follow(ctx context.Context) (found []*api.Transaction, changes watch.Interface, err error)
 	// Transaction reads one of those that are shown.
 	Transaction(ctx context.Context, namespace, name string) (*api.Transaction, error)
-	// Watch sends *api.Transaction from a version on.
-	Watch(ctx context.Context, version string) (watch.Interface, error)
 	// Leases lists the Leases of a namespace.
 	Leases(ctx context.Context, namespace string) ([]coordinationv1.Lease, error)
 	// Events lists the events about a Transaction.
@@ -79,6 +79,9 @@ func readOnly(next http.Handler) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-store")
+		// A browser that has been let in is let in for the pages of others, too: they are
+		// not to load anything from here.
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			header.Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "this page only reads")
@@ -89,7 +92,7 @@ func readOnly(next http.Handler) http.Handler {
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {
-	found, _, err := h.reader.Transactions(r.Context())
+	found, err := h.reader.Transactions(r.Context())
 	if err != nil {
 		fail(w, err)
 		return

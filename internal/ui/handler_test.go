@@ -34,8 +34,12 @@ type given struct {
 	changes      *watch.FakeWatcher
 }
 
-func (g *given) Transactions(context.Context) ([]*api.Transaction, string, error) {
-	return g.transactions, "7", g.listErr
+func (g *given) Transactions(context.Context) ([]*api.Transaction, error) {
+	return g.transactions, g.listErr
+}
+
+func (g *given) Follow(context.Context) ([]*api.Transaction, watch.Interface, error) {
+	return g.transactions, g.changes, g.listErr
 }
 
 func (g *given) Transaction(_ context.Context, namespace, name string) (*api.Transaction, error) {
@@ -45,13 +49,6 @@ func (g *given) Transaction(_ context.Context, namespace, name string) (*api.Tra
 		}
 	}
 	return nil, apierrors.NewNotFound(api.Resource.GroupResource(), name)
-}
-
-func (g *given) Watch(_ context.Context, version string) (watch.Interface, error) {
-	if version != "7" {
-		return nil, errors.New("not the version of the list")
-	}
-	return g.changes, nil
 }
 
 func (g *given) Leases(context.Context, string) ([]coordinationv1.Lease, error) {

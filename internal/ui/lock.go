@@ -45,7 +45,7 @@ func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, 
 	if t.Status.CompletionTime != nil {
 		return found, nil
 	}
-	all, _, err := h.reader.Transactions(ctx)
+	all, err := h.reader.Transactions(ctx)
 	if err != nil {
 		unread = append(unread, "who else has or wants the locks: "+err.Error())
 	}

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,15 +16,11 @@ import (
 
 // stream sends all Transactions, then "synced", then each version of one that has changed, in
 // the order in which the API server tells it. It ends with the request, or with the watch: a
-// browser then asks anew, and is told everything again.
+// browser then asks anew, and is told everything again. If whoever serves the page has given
+// the request a deadline, the page is told to ask again at once.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	found, version, err := h.reader.Transactions(ctx)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	changes, err := h.reader.Watch(ctx, version)
+	found, changes, err := h.reader.Follow(ctx)
 	if err != nil {
 		fail(w, err)
 		return
@@ -31,6 +28,8 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	defer changes.Stop()
 
 	w.Header().Set("Content-Type", "text/event-stream")
+	// Some proxies would collect events until there are enough of them.
+	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return
@@ -50,6 +49,10 @@ func (h *handler) relay(ctx context.Context, s *sender, changes watch.Interface)
 	for s.err == nil {
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				s.send("again", struct{}{})
+				s.flush()
+			}
 			return
 		case <-heartbeat.C:
 			s.write(": alive\n\n")

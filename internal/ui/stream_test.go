@@ -24,14 +24,22 @@ type listening struct {
 	served chan struct{}
 }
 
-func listen(t *testing.T, g *given, heartbeat time.Duration) *listening {
+func listen(t *testing.T, g Reader, heartbeat time.Duration) *listening {
+	t.Helper()
+	return listenFor(t, g, heartbeat, time.Hour)
+}
+
+// listenFor reads one that is served for so long.
+func listenFor(t *testing.T, g Reader, heartbeat, lasting time.Duration) *listening {
 	t.Helper()
 	h, err := Handler(g, Options{Heartbeat: heartbeat})
 	require.NoError(t, err)
 	served := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(served)
-		h.ServeHTTP(w, r)
+		ctx, cancel := context.WithTimeout(r.Context(), lasting)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(ctx))
 	}))
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -108,4 +116,12 @@ func TestAStreamThatHasNothingToSaySaysSo(t *testing.T) {
 	assert.Equal(t, []string{"event: synceddata: {}", ": alive", ": alive"}, []string{l.next(), l.next(), l.next()})
 	l.cancel()
 	l.ended(t)
+}
+
+func TestAStreamThatIsServedForAWhileHasThePageAskAgain(t *testing.T) {
+	g := &given{changes: watch.NewFake()}
+	l := listenFor(t, g, time.Hour, 100*time.Millisecond)
+	assert.Equal(t, []string{"event: synceddata: {}", "event: againdata: {}", "end"}, []string{l.next(), l.next(), l.next()})
+	l.ended(t)
+	assert.True(t, g.changes.IsStopped())
 }

@@ -109,7 +109,7 @@ async function drawDetail() {
   let parts;
   try {
     const answer = await fetch("api/transactions/" + key.split("/").map(encodeURIComponent).join("/"));
-    const content = await answer.json();
+    const content = await answer.json().catch(() => ({ error: answer.status + " " + answer.statusText }));
     parts = answer.ok ? detail(content) : [back(), make("h2", { id: "title" }, key), make("p", { class: "trouble" }, content.error)];
   } catch (e) {
     parts = [back(), make("h2", { id: "title" }, key), make("p", { class: "trouble" }, "It could not be read: " + e.message)];
@@ -263,6 +263,8 @@ function connect() {
     drawList();
     drawDetail();
   });
+  // Who may look is asked anew now and then: the stream ends for it, and nothing is wrong.
+  on("again", () => { stream.close(); connect(); });
   on("trouble", (t) => { $("connection").textContent = "✗ " + t.error; });
   stream.addEventListener("error", async () => {
     $("connection").textContent = "✗ not connected; what is shown may be old";

@@ -41,6 +41,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
 {{- fail "metrics.certificateSecret is for metrics.secure, which is false" -}}
 {{- end -}}
+{{- if and .Values.ui.enabled (not (and .Values.metrics.enabled .Values.metrics.secure)) -}}
+{{- fail "ui.enabled needs metrics.enabled and metrics.secure: the page is served beside the metrics, to those who may see it" -}}
+{{- end -}}
 {{- end }}
 
 {{/* The namespaces of `namespaced`, separated by commas. */}}
@@ -85,5 +88,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- if .Values.enforcedLocks.enabled }}
 - --enforce-locks
+{{- end }}
+{{- if .Values.ui.enabled }}
+- --ui
 {{- end }}
 {{- end }}

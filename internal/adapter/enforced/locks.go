@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,10 @@ type Locks struct {
 	transactions Transactions
 	clock        clock.PassiveClock
 	lateness     time.Duration
+
+	mu sync.Mutex
+	// recovering is, by holder, the recovery for which this process has entered its targets.
+	recovering map[string]int32
 }
 
 // Around puts the tables around the Leases. lateness is as in engine.Policy.
@@ -37,7 +42,7 @@ func Around(leases engine.Locks, tables *Tables, transactions Transactions, c cl
 	if lateness <= 0 {
 		lateness = engine.DefaultLateness
 	}
-	return &Locks{leases, tables, transactions, c, lateness}
+	return &Locks{Locks: leases, tables: tables, transactions: transactions, clock: c, lateness: lateness, recovering: map[string]int32{}}
 }
 
 // Acquire takes the Leases and then enters the targets, in one write for each namespace. It
@@ -48,6 +53,53 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([
 	if err != nil {
 		return nil, err
 	}
+	if err := l.enter(ctx, t, leases, heard, lost); err != nil {
+		return nil, err
+	}
+	return leases, nil
+}
+
+// Keep keeps the Leases. A recovery takes them again by that, and its targets are entered
+// again the first time.
+func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error {
+	heard := l.clock.Now()
+	if err := l.Locks.Keep(ctx, t, lost); err != nil || !l.isNew(t) {
+		return err
+	}
+	var leases []string
+	for _, item := range t.Status.Items {
+		leases = append(leases, item.LockLease)
+	}
+	if err := l.enter(ctx, t, leases, heard, lost); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recovering[holderOf(t)] = t.Status.Recoveries
+	return nil
+}
+
+// isNew reports whether t is in a recovery for which this process has entered nothing.
+func (l *Locks) isNew(t *api.Transaction) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.recovering[holderOf(t)] < t.Status.Recoveries
+}
+
+// Forget implements engine.Locks.
+func (l *Locks) Forget(t *api.Transaction) {
+	l.Locks.Forget(t)
+	l.forget(t)
+}
+
+func (l *Locks) forget(t *api.Transaction) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.recovering, holderOf(t))
+}
+
+// enter enters the targets whose Leases are held since heard or later.
+func (l *Locks) enter(ctx context.Context, t *api.Transaction, leases []string, heard time.Time, lost func()) error {
 	// A process that hung may have been replaced, and the Transaction may have ended: what
 	// it enters then is of use to nobody, and would stay until the next sweep.
 	confirm := func(ctx context.Context) error {
@@ -65,10 +117,10 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([
 	// In one order: of two that wait for room, none has entered what the other waits for.
 	for _, namespace := range slices.Sorted(maps.Keys(keys)) {
 		if err := l.tables.add(ctx, namespace, keys[namespace], holderOf(t), confirm, lost); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return leases, nil
+	return nil
 }
 
 // Release takes the entries of t out and then gives back the Leases. The other way round,
@@ -86,6 +138,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 			return err
 		}
 	}
+	l.forget(t)
 	return l.Locks.Release(ctx, t)
 }
 

@@ -47,6 +47,10 @@ func (l leases) Acquire(_ context.Context, t *api.Transaction, _ func()) ([]stri
 	return names, nil
 }
 
+func (l leases) Keep(context.Context, *api.Transaction, func()) error { return nil }
+
+func (l leases) Forget(*api.Transaction) {}
+
 func (l leases) Release(context.Context, *api.Transaction) error {
 	if l.release != nil {
 		l.release()
@@ -304,4 +308,38 @@ func (w *world) tryEnter(locks map[string]string) error {
 	require.NoError(w.t, unstructured.SetNestedStringMap(table.Object, locks, "locks"))
 	_, err = w.tables.Update(w.t.Context(), table, metav1.UpdateOptions{})
 	return err
+}
+
+// A failed rollback that is taken up again takes its Leases by keeping them.
+func TestARecoveryEntersItsTargetsAgain(t *testing.T) {
+	w := newWorld(t)
+	txn := w.stored("txn", "a", "b")
+	locks, _ := w.around(leases{})
+	keep := func() map[string]string {
+		t.Helper()
+		require.NoError(t, locks.Keep(t.Context(), txn, never))
+		return w.locks()
+	}
+	names, err := locks.Acquire(t.Context(), txn, never)
+	require.NoError(t, err)
+	for i := range txn.Status.Items {
+		txn.Status.Items[i].LockLease = names[i]
+	}
+	require.NoError(t, locks.Release(t.Context(), txn))
+	require.Empty(t, keep(), "that costs nothing where there is no recovery")
+
+	both := map[string]string{"configmaps/a": holder(txn), "configmaps/b": holder(txn)}
+	for n := range int32(2) {
+		txn.Status.Recoveries = n + 1
+		require.Equal(t, both, keep(), "recovery %d", n+1)
+		w.enter(map[string]string{})
+		require.Empty(t, keep(), "once for each recovery")
+		other, _ := w.around(leases{})
+		require.NoError(t, other.Keep(t.Context(), txn, never))
+		require.Equal(t, both, w.locks(), "another process does not know")
+		require.NoError(t, other.Release(t.Context(), txn))
+		require.Empty(t, w.locks())
+	}
+	locks.Forget(txn)
+	require.Equal(t, both, keep(), "what is forgotten is not known")
 }

@@ -95,7 +95,8 @@ func (s *Sweeper) sweep(ctx context.Context, namespace string, locks map[string]
 		}
 	}
 	if len(over) > 0 {
-		// A Transaction that has ended does not begin again, and its uid is not given twice.
+		// What has ended goes on only in a recovery, which is on record before it enters its
+		// targets. A uid is not given twice.
 		err := s.tables.remove(ctx, namespace, over, func(context.Context) error { return nil })
 		if err == nil {
 			s.log.Info("removed locks of Transactions that are over", zap.String("namespace", namespace), zap.Int("transactions", len(over)))

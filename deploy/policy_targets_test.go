@@ -33,8 +33,8 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		target map[string]any
 		why    string
 	}{
-		{target("backup.janus.io/v1alpha1", "Transaction", "", "other"), "Transactions are not changed by Transactions"},
-		{target("backup.janus.io/v2", "Transaction", "elsewhere", "other"), "Transactions are not changed by Transactions"},
+		{target("backup.janus.io/v1alpha1", "Transaction", "", "other"), "objects of backup.janus.io are not changed by Transactions"},
+		{target("backup.janus.io/v2", "Transaction", "elsewhere", "other"), "objects of backup.janus.io are not changed by Transactions"},
 		{target("coordination.k8s.io/v1", "Lease", "", "janus-lock-shop-configmap-config-if5rqo2nnz"), aRecord},
 		{target("apps/v1", "ControllerRevision", "", "janus-revision-3"), aRecord},
 		{target("v1", "ConfigMap", "", "subject-rollback"), aRecord},
@@ -48,6 +48,10 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		{target(rbac, "ClusterRole", "", "janusd"), ofJanus},
 		{target(rbac, "ClusterRoleBinding", "", "janusd"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janus-editor"), ofJanus},
+		{target(rbac, "ClusterRoleBinding", "", "janusd-metrics-janus-system"), ofJanus},
+		{target(rbac, "ClusterRole", "", "janusd-enforced-locks-janus-system"), ofJanus},
+		{target(rbac, "ClusterRole", "", "janus-ui-viewer"), ofJanus},
+		{target("backup.janus.io/v1alpha1", "LockTable", "", "janus-locks"), "objects of backup.janus.io are not changed by Transactions"},
 	} {
 		harmless := target("v1", "ConfigMap", "", "config")
 		err := s.create(api.Resource, targeting("subject", harmless, c.target), dryRun)
@@ -61,6 +65,7 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		target("v1", "Namespace", "", "shop"),
 		target("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.example.com"),
 		target(rbac, "ClusterRole", "", "deployer"),
+		target(rbac, "ClusterRole", "", "janusdeployer"),
 	} {
 		require.NoError(t, s.create(api.Resource, targeting("subject", allowed), dryRun), "%v", allowed)
 	}

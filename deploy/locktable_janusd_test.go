@@ -75,8 +75,17 @@ func (s *scene) account(name string) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: ownNamespace}},
 	}, metav1.CreateOptions{})
 	require.NoError(s.t, err)
+	for _, role := range []string{"janusd-leader-election", "janusd-own-namespace"} {
+		_, err = s.in.client.RbacV1().RoleBindings(ownNamespace).Create(s.t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: ownNamespace}},
+		}, metav1.CreateOptions{})
+		require.NoError(s.t, err)
+	}
 	who := authorizationv1.SubjectAccessReviewSpec{User: "system:serviceaccount:" + ownNamespace + ":" + name}
 	require.Eventually(s.t, func() bool { return allowed(s.t, s.in.client, who, own[0], "default") }, settle, poll)
+	require.NoError(s.t, s.AwaitRight(s.t.Context(), who.User, authorizationv1.ResourceAttributes{Namespace: ownNamespace, Verb: "get", Resource: "namespaces", Name: ownNamespace}))
 }
 
 // kubeconfig writes one with a token of a ServiceAccount of Janus's namespace.

@@ -15,8 +15,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authzv1 "k8s.io/api/authorization/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/ui"
 )
 
@@ -127,6 +129,7 @@ func TestThePageIsForThoseWhoMayGetIt(t *testing.T) {
 	scraper, viewer := token(t, e, "scraper", "/metrics", "/ui/", "/ui/*"), token(t, e, "viewer", "/ui")
 	other := newEnv(t)
 	other.Submit("elsewhere", changes)
+	mayShow(t, e)
 	p := startJanusd(t, e, withPage...)
 	e.Submit("release-2", changes)
 	committed(t, e, "release-2")
@@ -177,6 +180,26 @@ func TestThePageIsForThoseWhoMayGetIt(t *testing.T) {
 	code, body = admitted.get("/ui/api/transactions/" + other.Namespace + "/elsewhere")
 	assert.Equal(t, http.StatusNotFound, code, body)
 	assert.Contains(t, body, "not among those that are shown")
+}
+
+// mayShow gives janusd in the namespace of the test what deploy/ui gives it where it runs.
+func mayShow(t *testing.T, e *janustest.Env) {
+	t.Helper()
+	e.Apply(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: janusd-page}
+rules:
+- {apiGroups: [""], resources: [events], verbs: [list]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: janusd-page}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: janusd-page}
+subjects: [{kind: ServiceAccount, name: janusd, namespace: ` + janustest.SystemNamespace + `}]
+`)
+	require.NoError(t, e.AwaitRight(t.Context(), janustest.Identity, authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "list", Resource: "events"}))
 }
 
 // following reads the stream until it tells of a Transaction in a phase, or to its end.

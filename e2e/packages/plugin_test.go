@@ -76,15 +76,15 @@ func TestKrewTakesEveryPlatform(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(content), 0o600))
 	}
-	downloads := newDownloads(t)
-	downloads.dir = filepath.Join(root, "release")
+	dir := filepath.Join(root, "release")
+	downloads := serveFiles(t, dir)
 	archive := filepath.Join(janustest.Root(), "bin", "janus-archive")
 	d := newDownloader(t, janustest.Root())
 	d.run("make -s bin/janus-archive")
-	d.run(archive + " --root=" + root + " --version=v1.2.3 --version-variable=main.version --output=" + downloads.dir +
-		" --downloads=" + downloads.url + " --homepage=https://example.com/janus")
+	d.run(archive + " --root=" + root + " --version=v1.2.3 --version-variable=main.version --output=" + dir +
+		" --downloads=" + downloads + " --homepage=https://example.com/janus")
 	validate := tool(t, "validate-krew-manifest")
-	manifest := filepath.Join(downloads.dir, "janus.yaml")
+	manifest := filepath.Join(dir, "janus.yaml")
 	said := d.run(validate + " -manifest=" + manifest)
 	assert.Contains(t, said, "all 5 spec.platforms installed fine")
 
@@ -105,18 +105,12 @@ func TestKrewTakesEveryPlatform(t *testing.T) {
 	}
 }
 
-// downloads is a server that has the files of a directory.
-type downloads struct{ url, dir string }
-
-func newDownloads(t *testing.T) *downloads {
+// serveFiles serves the files of a directory, and gives the URL.
+func serveFiles(t *testing.T, dir string) string {
 	t.Helper()
-	d := new(downloads)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.FileServer(http.Dir(d.dir)).ServeHTTP(w, r)
-	}))
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
-	d.url = server.URL
-	return d
+	return server.URL
 }
 
 // A downloader is somebody with kubectl and Krew, and a home of their own, in a directory.

@@ -40,9 +40,10 @@ func release(t *testing.T, downloads string) string {
 }
 
 func TestRelease(t *testing.T) {
-	downloads := newDownloads(t)
-	dir := release(t, downloads.url)
-	downloads.dir = dir
+	served := t.TempDir()
+	downloads := serveFiles(t, served) + "/v"
+	dir := release(t, downloads)
+	require.NoError(t, os.Symlink(dir, filepath.Join(served, "v")))
 	var files []string
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -98,7 +99,7 @@ func TestRelease(t *testing.T) {
 	})
 
 	t.Run("it is the same a second time", func(t *testing.T) {
-		assert.Equal(t, contentOf(t, dir, "SHA256SUMS"), contentOf(t, release(t, downloads.url), "SHA256SUMS"))
+		assert.Equal(t, contentOf(t, dir, "SHA256SUMS"), contentOf(t, release(t, downloads), "SHA256SUMS"))
 	})
 }
 

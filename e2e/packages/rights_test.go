@@ -47,7 +47,7 @@ func TestEveryRightIsNeeded(t *testing.T) {
 			d.everyDeed(all)
 			var refused []string
 			if !all {
-				refused = []string{`create leases.coordination.k8s.io in "default"`}
+				refused = []string{`create leases.coordination.k8s.io in "default"`, `get leases.coordination.k8s.io in "default"`}
 			}
 			d.exactly(janusdUser, rights, since, refused...)
 			if all {

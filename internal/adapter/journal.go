@@ -71,6 +71,16 @@ func (j *Journal) Unwritten(ctx context.Context, t *api.Transaction) error {
 	return nil
 }
 
+// NotOvertaken fails if another process may have gone on with the Transaction: if it is
+// there, and not as t. On what is left of one that is gone nobody relies.
+func (j *Journal) NotOvertaken(ctx context.Context, t *api.Transaction) error {
+	now, err := j.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+	if err != nil || now == nil || now.UID != t.UID || now.ResourceVersion == t.ResourceVersion {
+		return err
+	}
+	return overtaken(t)
+}
+
 // Manager is the field manager of the controller's own writes.
 const Manager = "janusd"
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -52,13 +51,7 @@ func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway b
 // process may rely on: this one may have hung. It fails if somebody has written the
 // Transaction since it was read. What is left of one that is gone nobody relies on.
 func (l latecomers) unlessOvertaken(t *api.Transaction) func(ctx context.Context, _ bool) error {
-	return func(ctx context.Context, _ bool) error {
-		now, err := l.journal.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
-		if err != nil || now == nil || now.UID != t.UID || now.ResourceVersion == t.ResourceVersion {
-			return err
-		}
-		return overtaken(t)
-	}
+	return func(ctx context.Context, _ bool) error { return l.journal.NotOvertaken(ctx, t) }
 }
 
 func overtaken(t *api.Transaction) error {

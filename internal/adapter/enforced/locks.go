@@ -13,7 +13,6 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
 )
 
 // Transactions are read as the API server has them.
@@ -22,6 +21,8 @@ type Transactions interface {
 	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
 	// Unwritten fails if somebody has written t.
 	Unwritten(ctx context.Context, t *api.Transaction) error
+	// NotOvertaken fails if somebody has, unless t is gone.
+	NotOvertaken(ctx context.Context, t *api.Transaction) error
 }
 
 // Locks are Leases as ever, and entries in the tables for as long as a Transaction has them.
@@ -126,7 +127,7 @@ func (l *Locks) enter(ctx context.Context, t *api.Transaction, leases []string, 
 // Release takes the entries of t out and then gives back the Leases. The other way round,
 // a Transaction that takes one of them at once would find the entry of this one.
 func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
-	confirm := func(ctx context.Context) error { return l.unlessOvertaken(ctx, t) }
+	confirm := func(ctx context.Context) error { return l.transactions.NotOvertaken(ctx, t) }
 	namespaces := map[string]bool{}
 	for _, item := range t.Status.Items {
 		if item.Target.Namespace != "" {
@@ -140,17 +141,6 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	}
 	l.forget(t)
 	return l.Locks.Release(ctx, t)
-}
-
-// unlessOvertaken fails if another process may rely on the entries of t: one that has gone
-// on with it. Of a Transaction that is gone nobody does.
-func (l *Locks) unlessOvertaken(ctx context.Context, t *api.Transaction) error {
-	now, err := l.transactions.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
-	if err != nil || now == nil || now.UID != t.UID || now.ResourceVersion == t.ResourceVersion {
-		return err
-	}
-	return fault.New(fault.Retryable, fault.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
-		"it has been written since this process read it")
 }
 
 // keysOf gives the keys of the targets that are locked, by namespace.

@@ -27,6 +27,9 @@ const (
 	// reachableEvery is how often it is looked whether the API server still answers, while
 	// somebody follows. A watch that it has left behind looks like one with no news.
 	reachableEvery = 10 * time.Second
+	// firstListWithin is how long who looks waits for the first list, which takes the API
+	// server about a second.
+	firstListWithin = 5 * time.Second
 )
 
 // Shared is a Reader for many who look at the same time. It watches Transactions once for all
@@ -122,21 +125,32 @@ func (s *Shared) reachable(ctx context.Context) error {
 }
 
 // Transactions implements Reader.
-func (s *Shared) Transactions(context.Context) ([]*api.Transaction, error) {
+func (s *Shared) Transactions(ctx context.Context) ([]*api.Transaction, error) {
+	if err := s.listed(ctx); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list()
 }
 
-// list needs the mutex.
+// listed waits for the first list.
+func (s *Shared) listed(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, firstListWithin)
+	defer cancel()
+	if cache.WaitForCacheSync(waiting.Done(), s.synced...) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait until the Transactions are listed: %w", ctx.Err())
+	}
+	return apierrors.NewServiceUnavailable("the Transactions have not been listed yet")
+}
+
+// list needs the mutex, and listed first.
 func (s *Shared) list() ([]*api.Transaction, error) {
 	if s.ended {
 		return nil, apierrors.NewServiceUnavailable("the page is not served any more")
-	}
-	for _, synced := range s.synced {
-		if !synced() {
-			return nil, apierrors.NewServiceUnavailable("the Transactions have not been listed yet")
-		}
 	}
 	found := make([]*api.Transaction, 0, len(s.known))
 	for _, t := range s.known {
@@ -150,6 +164,9 @@ func (s *Shared) list() ([]*api.Transaction, error) {
 func (s *Shared) Follow(ctx context.Context) ([]*api.Transaction, watch.Interface, error) {
 	// What is kept may be old, and whoever begins to look is to know.
 	if err := s.reachable(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := s.listed(ctx); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()

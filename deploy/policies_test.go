@@ -184,10 +184,10 @@ func withoutRule(t *testing.T, in installation) {
 	crds := in.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	const (
 		name = "transactions.backup.janus.io"
-		spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
+		root = "/spec/versions/0/schema/openAPIV3Schema/"
 	)
-	patch := `[{"op":"remove","path":"` + spec + `serviceAccountName/x-kubernetes-validations"},` +
-		`{"op":"remove","path":"` + spec + `changes/x-kubernetes-validations"}]`
+	patch := `[{"op":"remove","path":"` + root + `properties/spec/properties/serviceAccountName/x-kubernetes-validations"},` +
+		`{"op":"remove","path":"` + root + `x-kubernetes-validations"}]`
 	_, err := crds.Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -206,12 +206,18 @@ func TestSpecCannotBeChangedThroughStatus(t *testing.T) {
 	client := install(t).transactions(t)
 	tx, err := create(t.Context(), client, transaction())
 	require.NoError(t, err)
-	set("other", "serviceAccountName")(tx.Object)
-	updated, err := client.UpdateStatus(t.Context(), tx, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	account, _, err := unstructured.NestedString(updated.Object, "spec", "serviceAccountName")
-	require.NoError(t, err)
-	assert.Equal(t, "deployer", account)
+	spec := tx.DeepCopy().Object["spec"]
+	for version := range int64(2) {
+		set("other", "serviceAccountName")(tx.Object)
+		inChange("other", "target", "name")(tx.Object)
+		require.NoError(t, unstructured.SetNestedField(tx.Object, version+1, "status", "version"))
+		tx, err = client.UpdateStatus(t.Context(), tx, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, spec, tx.Object["spec"])
+		stored, _, err := unstructured.NestedInt64(tx.Object, "status", "version")
+		require.NoError(t, err)
+		assert.Equal(t, version+1, stored)
+	}
 }
 
 func patchStatus(t *testing.T, client dynamic.ResourceInterface, name string, status map[string]any) {

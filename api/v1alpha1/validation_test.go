@@ -314,6 +314,11 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"another dependency":               {"changes", inChange([]any{name(1)}, "dependsOn")},
 		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
 		"a longer history":                 {"revisionHistoryLimit", set(int64(11), "revisionHistoryLimit")},
+		// What changes it is taken for a write of the status.
+		"with status.version": {"changes", func(o map[string]any) {
+			inChange("other", "target", "name")(o)
+			o["status"] = map[string]any{"version": int64(7)}
+		}},
 		"with suspend": {"timeout", func(o map[string]any) {
 			set(true, "suspend")(o)
 			set("31m", "timeout")(o)

@@ -2,21 +2,26 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
 )
 
 // fullCluster starts janusd in a cluster that has many Transactions which have ended. They
-// are copies of one that janusd has run, status and all.
+// are copies of one that janusd has run, status and all. At those that have ended within
+// the last ten minutes it looks once more, so there are two measurements.
 func (s *stage) fullCluster(ctx context.Context, out io.Writer) error {
 	if s.stored == 0 {
 		return nil
@@ -32,60 +37,106 @@ func (s *stage) fullCluster(ctx context.Context, out io.Writer) error {
 	}
 	s.janusd.stop()
 	s.janusd = nil
-	if err := s.copies(ctx, namespace, text); err != nil {
+	status, err := s.statusOf(ctx, namespace, "first")
+	if err != nil {
 		return err
 	}
-	progress("starting janusd among them")
+	if err := s.copies(ctx, func(ctx context.Context, n int) error { return s.copy(ctx, text, n, status, time.Hour) }); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "\n### %d finished Transactions of %d changes\n\n", s.stored, each); err != nil {
+		return err
+	}
+	if err := s.startAmong(ctx, out, namespace, "an hour before"); err != nil {
+		return err
+	}
+	s.janusd.stop()
+	s.janusd = nil
+	if err := s.copies(ctx, func(ctx context.Context, n int) error { return s.endedAgo(ctx, namespace, n, status, 0) }); err != nil {
+		return err
+	}
+	return s.startAmong(ctx, out, namespace, "just before")
+}
+
+// startAmong starts janusd among Transactions that have ended.
+func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when string) error {
+	progress("starting janusd among Transactions that ended %s", when)
+	var err error
 	if s.janusd, err = s.startJanusd(ctx); err != nil {
 		return err
 	}
 	// What it does after it has said that it is ready counts too.
-	if err := s.transact(ctx, namespace, api.PhaseCommitted, manifest(namespace, "last", 0, each, "last", "")); err != nil {
+	last := strings.ReplaceAll("last "+when, " ", "-")
+	if err := s.transact(ctx, namespace, api.PhaseCommitted, manifest(namespace, last, 0, each, last, "")); err != nil {
+		return err
+	}
+	if err := s.calm(ctx); err != nil {
 		return err
 	}
 	is, err := s.janusd.used()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\n### %d finished Transactions of %d changes\n\njanusd is ready %.1f s after its start, and has taken %d MiB of memory at most.\n",
-		s.stored, each, s.janusd.ready.Seconds(), is.peak>>20)
+	_, err = fmt.Fprintf(out, "That ended %s: janusd is ready %.1f s after its start, has taken %d MiB of memory at most, and used %.1f s of CPU until it was at rest.\n",
+		when, s.janusd.ready.Seconds(), is.peak>>20, is.cpu.Seconds())
 	return err
 }
 
-// copies makes copies of a Transaction that has ended, an hour ago: a janusd that is started
-// looks at those of the last ten minutes once more, which is another measurement.
-func (s *stage) copies(ctx context.Context, namespace, text string) error {
-	client := s.client.Dynamic.Resource(api.Resource).Namespace(namespace)
-	ended, err := client.Get(ctx, "first", metav1.GetOptions{})
+// calm waits until janusd has used next to nothing of the CPU for a second.
+func (s *stage) calm(ctx context.Context) error {
+	var before usage
+	return wait.PollUntilContextTimeout(ctx, time.Second, 10*time.Minute, false, func(context.Context) (bool, error) {
+		is, err := s.janusd.used()
+		idle := before.cpu > 0 && is.cpu-before.cpu <= 3*time.Second/ticks
+		before = is
+		return idle, err
+	})
+}
+
+// statusOf gives the status of a Transaction.
+func (s *stage) statusOf(ctx context.Context, namespace, name string) (map[string]any, error) {
+	txn, err := s.client.Dynamic.Resource(api.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	status, _ := txn.Object["status"].(map[string]any)
+	return status, nil
+}
+
+// copies does something for each of the copies, some at once.
+func (s *stage) copies(ctx context.Context, each func(ctx context.Context, n int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnceClients)
+	for n := range s.stored {
+		group.Go(func() error { return each(ctx, n) })
+	}
+	return group.Wait()
+}
+
+// copy makes a copy of a Transaction that ended a while ago.
+func (s *stage) copy(ctx context.Context, text string, n int, status map[string]any, ago time.Duration) error {
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		return err
+	}
+	obj.SetName(fmt.Sprint("copy-", n))
+	if _, err := s.client.Dynamic.Resource(api.Resource).Namespace(obj.GetNamespace()).Create(ctx, obj, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return s.endedAgo(ctx, obj.GetNamespace(), n, status, ago)
+}
+
+// endedAgo gives a copy the status of the Transaction that it is a copy of, but that it ended
+// a while ago.
+func (s *stage) endedAgo(ctx context.Context, namespace string, n int, status map[string]any, ago time.Duration) error {
+	own := maps.Clone(status)
+	for _, field := range []string{"startTime", "completionTime"} {
+		own[field] = time.Now().Add(-ago).UTC().Format(time.RFC3339)
+	}
+	patch, err := json.Marshal(map[string]any{"status": own})
 	if err != nil {
 		return err
 	}
-	content, _ := ended.Object["status"].(map[string]any)
-	for _, field := range []string{"startTime", "completionTime"} {
-		content[field] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for n := range s.stored {
-		group.Go(func() error {
-			obj := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
-				return err
-			}
-			obj.SetName(fmt.Sprint("copy-", n))
-			if _, err := client.Create(ctx, obj, metav1.CreateOptions{}); err != nil {
-				return err
-			}
-			status, err := yaml.Marshal(map[string]any{"status": content})
-			if err != nil {
-				return err
-			}
-			if status, err = yaml.YAMLToJSON(status); err != nil {
-				return err
-			}
-			_, err = client.Patch(ctx, obj.GetName(), types.MergePatchType, status, metav1.PatchOptions{}, "status")
-			return err
-		})
-	}
-	return group.Wait()
+	_, err = s.client.Dynamic.Resource(api.Resource).Namespace(namespace).Patch(ctx, fmt.Sprint("copy-", n), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }

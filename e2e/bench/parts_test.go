@@ -19,11 +19,12 @@ const (
 	graphs   = "commit, Graph"
 	backs    = "rollback"
 	kubectl  = "kubectl apply"
+	floor    = "requests alone"
 )
 
 // oneByOne lets everybody change the same number of ConfigMaps, in turn.
 func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
-	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, commits, graphs, backs}}
+	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, floor, commits, graphs, backs}}
 	costs := table{title: "What janusd does for one commit", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
 	var last requests
 	if err := s.warmUp(ctx); err != nil {
@@ -92,8 +93,11 @@ func (s *stage) contest(namespace string, n, round int) map[string]func(context.
 	value := func(who string) string { return fmt.Sprintf("%s-%d", strings.Fields(who)[0], round) }
 	name := func(who string) string { return fmt.Sprintf("%s-%d-%d", who, n, round) }
 	return map[string]func(context.Context) error{
-		bare:     func(ctx context.Context) error { return s.inTurn(ctx, namespace, n, value(bare)) },
-		together: func(ctx context.Context) error { return s.sideBySide(ctx, namespace, 0, n, value("eight"), 8) },
+		bare: func(ctx context.Context) error { return s.inTurn(ctx, namespace, n, value(bare)) },
+		together: func(ctx context.Context) error {
+			return s.sideBySide(ctx, namespace, 0, n, value("eight"), atOnceClients)
+		},
+		floor: func(ctx context.Context) error { return s.floor(ctx, namespace, n, value("floor")) },
 		kubectl: func(ctx context.Context) error {
 			var all strings.Builder
 			for i := range n {
@@ -172,7 +176,7 @@ func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 			}
 			for name, run := range map[string]func(context.Context) error{
 				together: func(ctx context.Context) error {
-					return s.sideBySide(ctx, namespace, 0, many*each, fmt.Sprint("eight-", round), 8)
+					return s.sideBySide(ctx, namespace, 0, many*each, fmt.Sprint("eight-", round), atOnceClients)
 				},
 				own:  all("own", true),
 				same: all("same", false),

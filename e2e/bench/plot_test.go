@@ -20,7 +20,7 @@ const (
 )
 
 // colours are those of the columns; they can be told apart by those who see few.
-var colours = []string{"#000000", "#777777", "#0072b2", "#d55e00", "#cc79a7", "#009e73"}
+var colours = []string{"#000000", "#777777", "#0072b2", "#e69f00", "#d55e00", "#cc79a7", "#009e73"}
 
 // plot draws the medians of a table over the numbers that its rows are named by, both by
 // powers of ten, as SVG.

@@ -72,7 +72,7 @@ func (s *stage) namespace(ctx context.Context, n int) (string, error) {
 	}, metav1.CreateOptions{}); err != nil {
 		return "", err
 	}
-	if err := s.sideBySide(ctx, name, 0, n, "before", 8); err != nil {
+	if err := s.sideBySide(ctx, name, 0, n, "before", atOnceClients); err != nil {
 		return "", err
 	}
 	return name, s.awaitRights(ctx, name)

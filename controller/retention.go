@@ -40,41 +40,35 @@ func (r Retention) of(phase api.Phase) *int {
 func (c *Controller) retire(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) {
 		tooMany, uids := c.tooMany(), map[types.UID]bool{}
-		for _, u := range tooMany {
-			uids[u.GetUID()] = true
+		for _, g := range tooMany {
+			uids[g.UID] = true
 		}
 		c.engine.Retire(uids)
-		for _, u := range tooMany {
-			c.queue.Add(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+		for _, g := range tooMany {
+			c.queue.Add(nameOf(g))
 		}
 	}, cmp.Or(c.options.Retention.Every, time.Minute))
 }
 
 // tooMany lists the Transactions beyond what is to be kept, as far as the watch has told.
-func (c *Controller) tooMany() []*unstructured.Unstructured {
+func (c *Controller) tooMany() []*glance {
 	type pool struct {
 		namespace string
 		limit     *int
 	}
-	pools := map[pool][]*unstructured.Unstructured{}
-	for _, informer := range c.informers {
-		for _, obj := range informer.GetStore().List() {
-			u, ok := obj.(*unstructured.Unstructured)
-			if !ok || completionOf(u) == nil || stays(u) || u.GetDeletionTimestamp() != nil {
-				continue
-			}
-			limit := c.options.Retention.of(phaseOf(u))
-			if limit == nil || !c.ours(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
-				continue
-			}
-			in := pool{u.GetNamespace(), limit}
-			pools[in] = append(pools[in], u)
+	pools := map[pool][]*glance{}
+	for g := range c.glances() {
+		limit := c.options.Retention.of(g.phase)
+		if limit == nil || g.completion.IsZero() || g.stays || g.DeletionTimestamp != nil {
+			continue
 		}
+		in := pool{g.Namespace, limit}
+		pools[in] = append(pools[in], g)
 	}
-	var out []*unstructured.Unstructured
+	var out []*glance
 	for in, those := range pools {
-		slices.SortFunc(those, func(a, b *unstructured.Unstructured) int {
-			return cmp.Or(completionOf(b).Compare(completionOf(a).Time), cmp.Compare(a.GetName(), b.GetName()))
+		slices.SortFunc(those, func(a, b *glance) int {
+			return cmp.Or(b.completion.Compare(a.completion.Time), cmp.Compare(a.Name, b.Name))
 		})
 		out = append(out, those[min(*in.limit, len(those)):]...)
 	}
@@ -95,10 +89,4 @@ func mustStay(u *unstructured.Unstructured) bool {
 		item, _ := i.(map[string]any)
 		return item["state"] == string(api.ItemUnresolved)
 	})
-}
-
-// stays gives what mustStay has said of what the informer keeps.
-func stays(u *unstructured.Unstructured) bool {
-	stays, _, _ := unstructured.NestedBool(u.Object, "status", "stays")
-	return stays
 }

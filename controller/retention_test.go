@@ -59,8 +59,8 @@ func TestTheLatestOfANamespaceAreKept(t *testing.T) {
 		}
 		ctl.terms.begin(0)
 		var got []string
-		for _, u := range ctl.tooMany() {
-			got = append(got, u.GetNamespace()+"/"+u.GetName())
+		for _, g := range ctl.tooMany() {
+			got = append(got, g.Namespace+"/"+g.Name)
 		}
 		slices.Sort(got)
 		assert.Equal(t, c.want, got, "%+v", c.keep)

@@ -1,10 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,8 +15,21 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// trim cuts what the informer keeps down to what this package reads from it, so
-// that many finished Transactions cost little memory.
+// glance is what the informer keeps of a Transaction: what this package reads of it, so that
+// many finished Transactions cost little memory.
+type glance struct {
+	metav1.ObjectMeta
+	phase    api.Phase
+	observed int64
+	// completion is when it ended; zero if it has not.
+	completion metav1.Time
+	// ttl is how long it is to stay after its end; nil means for ever.
+	ttl *time.Duration
+	// stays says that it is not to go because there are others.
+	stays bool
+}
+
+// trim cuts what the informer gets down to that.
 func trim(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -25,28 +39,22 @@ func trim(obj any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the phase of Transaction %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 	}
-	status := map[string]any{"phase": phase}
-	if completion, found, _ := unstructured.NestedString(u.Object, "status", "completionTime"); found {
-		status["completionTime"] = completion
+	g := &glance{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+			Generation: u.GetGeneration(), DeletionTimestamp: u.GetDeletionTimestamp(),
+		},
+		phase: cmp.Or(api.Phase(phase), api.PhasePending),
+		stays: mustStay(u),
 	}
-	if observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); found {
-		status["observedGeneration"] = observed
+	g.observed, _, _ = unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if text, found, _ := unstructured.NestedString(u.Object, "status", "completionTime"); found && g.completion.UnmarshalQueryParameter(text) != nil {
+		g.completion = metav1.Time{} // It is looked at as one that has not said when it ended.
 	}
-	if mustStay(u) {
-		status["stays"] = true
+	if seconds, found, _ := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished"); found {
+		g.ttl = ptr.To(time.Duration(seconds) * time.Second)
 	}
-	small := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	if ttl, found, _ := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished"); found {
-		small.Object["spec"] = map[string]any{"ttlSecondsAfterFinished": ttl}
-	}
-	small.SetGroupVersionKind(u.GroupVersionKind())
-	small.SetName(u.GetName())
-	small.SetNamespace(u.GetNamespace())
-	small.SetUID(u.GetUID())
-	small.SetResourceVersion(u.GetResourceVersion())
-	small.SetGeneration(u.GetGeneration())
-	small.SetDeletionTimestamp(u.GetDeletionTimestamp())
-	return small, nil
+	return g, nil
 }
 
 // handlers queue what has something to do. A worker follows its own status writes
@@ -64,97 +72,54 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 }
 
 func worthALook(before, after any) bool {
-	b, err1 := meta.Accessor(before)
-	a, err2 := meta.Accessor(after)
-	if err1 != nil || err2 != nil {
+	b, ok1 := before.(*glance)
+	a, ok2 := after.(*glance)
+	if !ok1 || !ok2 {
 		return true
 	}
-	return a.GetResourceVersion() == b.GetResourceVersion() ||
-		a.GetUID() != b.GetUID() ||
-		a.GetGeneration() != b.GetGeneration() ||
-		(a.GetDeletionTimestamp() == nil) != (b.GetDeletionTimestamp() == nil)
+	return a.ResourceVersion == b.ResourceVersion || a.UID != b.UID || a.Generation != b.Generation ||
+		(a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil)
 }
 
 func (c *Controller) enqueue(obj any) {
-	m, err := meta.Accessor(obj)
-	if err != nil {
+	g, ok := obj.(*glance)
+	if !ok || !c.ours(nameOf(g)) {
 		return
 	}
-	name := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
-	if !c.ours(name) {
-		return
-	}
-	phase := phaseOf(obj)
-	done := phase.Terminal() && phase != api.PhaseFailed && m.GetDeletionTimestamp() == nil
-	if done && m.GetGeneration() == observedOf(obj) && !c.engine.EndedLately(completionOf(obj)) {
-		if completion, ttl := completionOf(obj), ttlOf(obj); completion != nil && ttl != nil {
-			c.queue.AddAfter(name, c.engine.ExpiresIn(completion.Time, *ttl))
+	done := g.phase.Terminal() && g.phase != api.PhaseFailed && g.DeletionTimestamp == nil
+	if done && g.Generation == g.observed && !c.engine.EndedLately(&g.completion) {
+		if !g.completion.IsZero() && g.ttl != nil {
+			c.queue.AddAfter(nameOf(g), c.engine.ExpiresIn(g.completion.Time, *g.ttl))
 		}
 		return
 	}
-	c.queue.Add(name)
+	c.queue.Add(nameOf(g))
 }
 
-// ttlOf is how long a Transaction is to stay after its end; nil means for ever.
-func ttlOf(obj any) *time.Duration {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil
-	}
-	seconds, found, _ := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished")
-	if !found {
-		return nil
-	}
-	return ptr.To(time.Duration(seconds) * time.Second)
+func nameOf(g *glance) types.NamespacedName {
+	return types.NamespacedName{Namespace: g.Namespace, Name: g.Name}
 }
 
-func observedOf(obj any) int64 {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return 0
+// glances gives what the informers know that is run here.
+func (c *Controller) glances() iter.Seq[*glance] {
+	return func(yield func(*glance) bool) {
+		for _, informer := range c.informers {
+			for _, obj := range informer.GetStore().List() {
+				if g, ok := obj.(*glance); ok && c.ours(nameOf(g)) && !yield(g) {
+					return
+				}
+			}
+		}
 	}
-	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
-	return observed
-}
-
-func completionOf(obj any) *metav1.Time {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil
-	}
-	text, _, _ := unstructured.NestedString(u.Object, "status", "completionTime")
-	var completion metav1.Time
-	if completion.UnmarshalQueryParameter(text) != nil || completion.IsZero() {
-		return nil
-	}
-	return &completion
-}
-
-func phaseOf(obj any) api.Phase {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return ""
-	}
-	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-	if phase == "" {
-		return api.PhasePending
-	}
-	return api.Phase(phase)
 }
 
 // Active counts the Transactions that have not ended and are run here, by phase, from
 // what the informers know: it is right as soon as they have synced.
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
-	for _, informer := range c.informers {
-		for _, obj := range informer.GetStore().List() {
-			m, err := meta.Accessor(obj)
-			if err != nil || !c.ours(types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}) {
-				continue
-			}
-			if phase := phaseOf(obj); !phase.Terminal() {
-				counts[phase]++
-			}
+	for g := range c.glances() {
+		if !g.phase.Terminal() {
+			counts[g.phase]++
 		}
 	}
 	return counts

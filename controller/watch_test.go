@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -55,19 +56,20 @@ func deletedAt(u *unstructured.Unstructured) {
 func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	trimmed, err := trim(seen(deletedAt))
 	require.NoError(t, err)
-	small := trimmed.(*unstructured.Unstructured)
-	assert.Equal(t, map[string]any{
-		"apiVersion": api.GroupVersion.String(), "kind": api.Kind.Kind,
-		"metadata": map[string]any{
-			"namespace": "shop", "name": "deploy", "uid": "7f3a", "resourceVersion": "8", "generation": int64(2),
-			"deletionTimestamp": "2030-01-02T03:04:05Z",
+	assert.Equal(t, &glance{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "deploy", UID: "7f3a", ResourceVersion: "8", Generation: 2,
+			DeletionTimestamp: ptr.To(metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC).Local())),
 		},
-		"status": map[string]any{"phase": "Committing", "observedGeneration": int64(1)},
-	}, small.Object)
-
-	again, err := trim(small)
+		phase: api.PhaseCommitting, observed: 1,
+	}, trimmed)
+	key, err := cache.MetaNamespaceKeyFunc(trimmed)
 	require.NoError(t, err)
-	assert.Equal(t, small, again, "what is trimmed stays as it is")
+	assert.Equal(t, "shop/deploy", key)
+
+	again, err := trim(trimmed)
+	require.NoError(t, err)
+	assert.Same(t, trimmed, again, "what is trimmed stays as it is")
 }
 
 func TestTrimKeepsWhenItEnded(t *testing.T) {
@@ -75,10 +77,10 @@ func TestTrimKeepsWhenItEnded(t *testing.T) {
 		_ = unstructured.SetNestedField(u.Object, "2030-01-02T03:04:05Z", "status", "completionTime")
 	}))
 	require.NoError(t, err)
-	if ended := completionOf(trimmed); assert.NotNil(t, ended) {
-		assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), ended.UTC())
-	}
-	assert.Nil(t, completionOf(seen(nil)))
+	assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), trimmed.(*glance).completion.UTC())
+	trimmed, err = trim(seen(nil))
+	require.NoError(t, err)
+	assert.Zero(t, trimmed.(*glance).completion)
 }
 
 func TestTrimLeavesATombstoneAlone(t *testing.T) {
@@ -107,13 +109,11 @@ func TestWhatIsWorthALook(t *testing.T) {
 		{"the resync changes nothing", nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before, after := seen(nil), seen(tt.change)
+			before, err := trim(seen(nil))
+			require.NoError(t, err)
+			after, err := trim(seen(tt.change))
+			require.NoError(t, err)
 			assert.Equal(t, tt.want, worthALook(before, after))
-			b, err := trim(before)
-			require.NoError(t, err)
-			a, err := trim(after)
-			require.NoError(t, err)
-			assert.Equal(t, tt.want, worthALook(b, a), "trimmed")
 		})
 	}
 }

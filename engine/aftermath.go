@@ -63,32 +63,6 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 	return Result{}
 }
 
-// remains is what is kept of a Transaction, so that what is left of it can be let go of
-// when it is gone: all but the contents, and what only a reader of the status needs. Of
-// one that has not ended that is all of it.
-func remains(t *api.Transaction) *api.Transaction {
-	if !t.Status.Phase.Terminal() {
-		return t
-	}
-	out := &api.Transaction{TypeMeta: t.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Namespace: t.Namespace, Name: t.Name, UID: t.UID, ResourceVersion: t.ResourceVersion, DeletionTimestamp: t.DeletionTimestamp,
-	}}
-	out.Spec.LockTimeout = t.Spec.LockTimeout
-	for _, change := range t.Spec.Changes {
-		out.Spec.Changes = append(out.Spec.Changes, api.Change{When: change.When})
-	}
-	out.Status = api.TransactionStatus{
-		Phase: t.Status.Phase, Version: t.Status.Version, CompletionTime: t.Status.CompletionTime,
-		RollbackRef: t.Status.RollbackRef, Revision: t.Status.Revision,
-	}
-	for _, item := range t.Status.Items {
-		out.Status.Items = append(out.Status.Items, api.Item{
-			Target: item.Target, Resource: item.Resource, State: item.State, LockLease: item.LockLease,
-		})
-	}
-	return out
-}
-
 // missTime is how much longer a Transaction must be found to be gone before that is
 // believed: a server that is behind may not know of it.
 func (s *saga) missTime() (left time.Duration) {
@@ -108,8 +82,8 @@ func (e *Engine) takenFor(name types.NamespacedName) []*api.Transaction {
 	defer e.mu.Unlock()
 	var out []*api.Transaction
 	for _, m := range e.memories {
-		if m.txn.Namespace == name.Namespace && m.txn.Name == name.Name {
-			out = append(out, m.txn)
+		if m.txn.name == name {
+			out = append(out, m.txn.transaction())
 		}
 	}
 	return out
@@ -130,8 +104,8 @@ func (e *Engine) Forget(these func(types.NamespacedName) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for uid, m := range e.memories {
-		if these(types.NamespacedName{Namespace: m.txn.Namespace, Name: m.txn.Name}) {
-			e.Locks.Forget(m.txn)
+		if these(m.txn.name) {
+			e.Locks.Forget(m.txn.transaction())
 			delete(e.memories, uid)
 		}
 	}

@@ -143,7 +143,9 @@ func (s *saga) letGo(ctx context.Context, keepImages bool) error {
 	return nil
 }
 
-func (s *saga) setLoose(loose bool) { s.know(func(m *memory) { m.loose, m.txn = loose, s.txn }) }
+func (s *saga) setLoose(loose bool) {
+	s.know(func(m *memory) { m.loose, m.txn = loose, keptOf(s.txn) })
+}
 
 func (s *saga) removeFinalizer(ctx context.Context) error {
 	if !hasFinalizer(s.txn) {

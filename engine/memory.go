@@ -55,15 +55,14 @@ type memory struct {
 	failures int32
 	// missed is when it was first found to be gone; zero if it was not.
 	missed time.Time
-	// txn is the Transaction as this process last knew it when it took something for it; of
-	// one that has ended, what remains.
-	txn *api.Transaction
+	// txn is the Transaction as this process last knew it when it took something for it.
+	txn kept
 	// images is where before-images were last; a commit takes that off the status.
 	images *api.RollbackRef
 }
 
 func remember(t *api.Transaction) *memory {
-	return &memory{txn: t, checkpoints: t.Status.Version, undone: map[int]Undone{}, asked: map[int]time.Time{}}
+	return &memory{txn: keptOf(t), checkpoints: t.Status.Version, undone: map[int]Undone{}, asked: map[int]time.Time{}}
 }
 
 // know changes what this process knows of the Transaction.
@@ -96,12 +95,12 @@ func (s *saga) meet() {
 	case phase == "", phase == api.PhasePending, phase == api.PhasePlanned: // nothing was taken for it
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
-		m.doubt, m.checkpoints, m.txn, m.grip = s.clock.Now(), s.txn.Status.Version, remains(s.txn), nil
+		m.doubt, m.checkpoints, m.txn, m.grip = s.clock.Now(), s.txn.Status.Version, keptOf(s.txn), nil
 		maps.DeleteFunc(m.undone, func(i int, _ Undone) bool { return creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
-		m = remember(remains(s.txn))
+		m = remember(s.txn)
 		m.doubt, m.images = s.clock.Now(), s.txn.Status.RollbackRef
 		s.memories[s.txn.UID] = m
 	}
@@ -137,7 +136,7 @@ func (s *saga) unsure(i int) {
 
 // doubt notes that a creation of a lock or a before-image may be under way.
 func (s *saga) doubt() {
-	s.know(func(m *memory) { m.doubt, m.txn = s.clock.Now(), s.txn })
+	s.know(func(m *memory) { m.doubt, m.txn = s.clock.Now(), keptOf(s.txn) })
 }
 
 // settling is the reason of the wait for a request to land or not.

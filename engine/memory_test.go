@@ -104,7 +104,7 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.stored.Spec.Changes[0].Content = &runtime.RawExtension{Raw: []byte(`{"data": {"k": "v"}}`)}
 	w.stored.Spec.Changes[1].When = "object.x == 1"
-	assert.Same(t, w.stored, remains(w.stored), "it goes on")
+	assert.Same(t, w.stored, keptOf(w.stored).transaction(), "it goes on")
 	ended := w.stored.DeepCopy()
 	ended.Status = api.TransactionStatus{
 		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3,
@@ -128,14 +128,15 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 			{Target: api.Target{Name: "b"}, State: api.ItemSkipped},
 		},
 	}
-	assert.Equal(t, want, remains(ended))
+	assert.Equal(t, want, keptOf(ended).transaction())
 
 	w.run()
 	w.restart()
 	_, _ = w.once()
 	require.Len(t, w.engine.memories, 1)
 	for _, m := range w.engine.memories {
-		assert.Nil(t, m.txn.Spec.Changes[0].Content)
+		assert.Nil(t, m.txn.whole)
+		assert.Nil(t, m.txn.transaction().Spec.Changes[0].Content)
 	}
 }
 

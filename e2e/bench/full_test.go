@@ -82,12 +82,16 @@ func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when s
 	return err
 }
 
-// calm waits until janusd has used next to nothing of the CPU for a second.
+// calm waits until janusd has used next to nothing of the CPU for a while. Some of what it
+// looks at it looks at again later.
 func (s *stage) calm(ctx context.Context) error {
-	var before usage
-	return wait.PollUntilContextTimeout(ctx, time.Second, 10*time.Minute, false, func(context.Context) (bool, error) {
+	before, err := s.janusd.used()
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, s.idle, time.Hour, false, func(context.Context) (bool, error) {
 		is, err := s.janusd.used()
-		idle := before.cpu > 0 && is.cpu-before.cpu <= 3*time.Second/ticks
+		idle := is.cpu-before.cpu <= s.idle/20
 		before = is
 		return idle, err
 	})

@@ -92,6 +92,19 @@ func TestWhoComesLateSharesTheNextRound(t *testing.T) {
 	})
 }
 
+// Otherwise it would hang on the order in which goroutines are run who shares it.
+func TestARoundBeginsAtOnceIfNoneIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		assert.NotSame(t, b.join(t.Context(), "shop", 5), b.join(t.Context(), "shop", 3))
+		synctest.Wait()
+		assert.Equal(t, []string{"shop to 5"}, b.begun)
+		b.end(well)
+		b.end(well)
+		b.nothingLeft()
+	})
+}
+
 func TestNamespacesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

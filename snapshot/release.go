@@ -24,7 +24,15 @@ import (
 // way round it would be left terminating, and keep its namespace from ending. An
 // object that somebody has changed costs two requests more.
 func (s *Store) Drop(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
-	return s.each(listed(o.Name, &ref), func(p place) error { return s.drop(ctx, o, p) })
+	return s.each(listed(o.Name, &ref), func(p place) error { return s.drop(ctx, o, p, s.letGo) })
+}
+
+// DropKept is Drop for before-images that Keep has let go of, when their Transaction is
+// to be remembered no more. They have no finalizer, so that the patch of Drop would be
+// refused for each: here an object is read, and deleted if it is as it should be. One
+// that has a finalizer of ours all the same costs one request more.
+func (s *Store) DropKept(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
+	return s.each(listed(o.Name, &ref), func(p place) error { return s.drop(ctx, o, p, s.letGoChanged) })
 }
 
 // Keep lets go of the before-images that ref names without deleting them: they go
@@ -48,8 +56,9 @@ func (s *Store) each(places []place, do func(place) error) error {
 	return group.Wait()
 }
 
-func (s *Store) drop(ctx context.Context, o Owner, p place) error {
-	meta, there, err := s.letGo(ctx, o, p)
+// drop deletes an object once letGo has taken our finalizer off.
+func (s *Store) drop(ctx context.Context, o Owner, p place, letGo func(context.Context, Owner, place) (metav1.ObjectMeta, bool, error)) error {
+	meta, there, err := letGo(ctx, o, p)
 	if err != nil || !there {
 		return err
 	}

@@ -63,6 +63,39 @@ func TestDropAfterKeepDeletes(t *testing.T) {
 	f.wantStored()
 }
 
+// What was remembered has no finalizer any more, unless somebody has put it on again.
+func TestDropKeptTakesTwoRequestsAnObject(t *testing.T) {
+	f := setUp(t)
+	saved := f.save(nil, record(0, 10), secretRecord(1, 10))
+	if err := f.store.Keep(t.Context(), f.owner, saved.Ref); err != nil {
+		t.Fatal(err)
+	}
+	other := f.owner
+	other.UID = "other"
+	f.wire.requests()
+	if err := f.store.DropKept(t.Context(), other, saved.Ref); err != nil {
+		t.Fatal(err)
+	}
+	f.wantRequests("GET release-rollback", "GET release-rollback")
+	f.wantStored("ConfigMap/release-rollback", "Secret/release-rollback")
+	if err := f.store.DropKept(t.Context(), f.owner, saved.Ref); err != nil {
+		t.Fatal(err)
+	}
+	f.wantRequests("GET release-rollback", "DELETE release-rollback", "GET release-rollback", "DELETE release-rollback")
+	f.wantStored()
+	if err := f.store.DropKept(t.Context(), f.owner, saved.Ref); err != nil {
+		t.Errorf("dropped again: %v", err)
+	}
+
+	saved = f.save(nil, record(0, 10))
+	f.wire.requests()
+	if err := f.store.DropKept(t.Context(), f.owner, saved.Ref); err != nil {
+		t.Fatal(err)
+	}
+	f.wantRequests("GET release-rollback", "PATCH release-rollback", "DELETE release-rollback")
+	f.wantStored()
+}
+
 // K20: a foreground deletion of the owner collects what it owns although its own
 // finalizer still holds.
 func TestForegroundDeletionOfTheTransactionLeavesTheImages(t *testing.T) {

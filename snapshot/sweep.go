@@ -55,7 +55,7 @@ func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, a
 			}
 			// Backwards, so that after a crash the next sweep still finds the way.
 			for _, p := range slices.Backward(found) {
-				if err := s.drop(ctx, o, p); err != nil {
+				if err := s.drop(ctx, o, p, s.letGo); err != nil {
 					return err
 				}
 			}

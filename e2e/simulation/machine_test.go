@@ -113,6 +113,7 @@ func (m *machine) start(ctx context.Context, names []types.NamespacedName) {
 	ctx, m.cancel = context.WithCancel(ctx)
 	for _, name := range names {
 		m.running.Go(func() {
+			ctx := context.WithValue(ctx, onBehalf{}, name.Name)
 			retry := firstRetry
 			for !m.ended(ctx) {
 				turn := m.turn(ctx, name)

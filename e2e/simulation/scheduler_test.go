@@ -18,12 +18,21 @@ type scheduler struct {
 	waiting []*held
 	arrived chan struct{}
 	stopped map[int]time.Time // until when a process does not see what it was answered
+	sent    int               // how many requests were let go
 }
+
+// onBehalf is the key under which a context has the name of the Transaction that is run.
+type onBehalf struct{}
 
 // held is a request that waits for its turn.
 type held struct {
 	process    int
 	name, body string
+	// after is how many requests had been let go when it came, and whose the Transaction
+	// for which it was made. They tell apart requests that are the same otherwise: of
+	// several goroutines that were woken at once nobody knows which comes first.
+	after int
+	whose string
 	// send sends it. Who lets it go calls that, and not who waits for the answer, whose
 	// stack would have to grow for it.
 	send func() (*http.Response, error)
@@ -75,7 +84,8 @@ func (s *scheduler) until(process int) time.Duration {
 }
 
 func (s *scheduler) hold(process int, req *http.Request, next http.RoundTripper) (*held, error) {
-	h := &held{process: process, name: req.Method + " " + req.URL.RequestURI() + " " + req.Header.Get("Impersonate-User"), over: make(chan struct{})}
+	whose, _ := req.Context().Value(onBehalf{}).(string)
+	h := &held{process: process, whose: whose, name: req.Method + " " + req.URL.RequestURI() + " " + req.Header.Get("Impersonate-User"), over: make(chan struct{})}
 	h.send = func() (*http.Response, error) { return next.RoundTrip(req) }
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
@@ -86,6 +96,7 @@ func (s *scheduler) hold(process int, req *http.Request, next http.RoundTripper)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	h.after = s.sent
 	s.waiting = append(s.waiting, h)
 	select {
 	case s.arrived <- struct{}{}:
@@ -115,7 +126,8 @@ func (s *scheduler) ready(frozen func(process int) bool) []*held {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *held) int {
-		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.name, b.name), cmp.Compare(a.body, b.body))
+		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.name, b.name), cmp.Compare(a.body, b.body),
+			cmp.Compare(a.after, b.after), cmp.Compare(a.whose, b.whose))
 	})
 	return out
 }
@@ -125,6 +137,9 @@ func (s *scheduler) let(h *held) {
 	if !s.remove(h) {
 		return
 	}
+	s.mu.Lock()
+	s.sent++
+	s.mu.Unlock()
 	if h.answer, h.err = h.send(); h.err != nil { //nolint:bodyclose // it is closed by whom it is for
 		h.end = h.err.Error()
 	} else {

@@ -3,7 +3,6 @@ package adapter
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -57,7 +56,7 @@ func Ports(p Parts) engine.Ports {
 	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
 	written := newWritten()
 	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written}
-	history := &History{revisions: p.Revisions, store: p.Store, journal: NewJournal(p.Own), clock: p.Clock, given: map[types.UID]number{}}
+	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   newLocks(p.Locks, late),

@@ -25,9 +25,16 @@ type History struct {
 	store     *snapshot.Store
 	journal   *Journal
 	clock     clock.PassiveClock
+	pruning   *rounds
 
 	mu    sync.Mutex
 	given map[types.UID]number // to Transactions whose revisions are not made yet
+}
+
+func newHistory(revisions *revision.Store, store *snapshot.Store, journal *Journal, now clock.PassiveClock) *History {
+	h := &History{revisions: revisions, store: store, journal: journal, clock: now, given: map[types.UID]number{}}
+	h.pruning = newRounds(h.forgetOldest)
+	return h
 }
 
 // number is one that this process has given.
@@ -212,14 +219,24 @@ func (h *History) forged(namespace string, number int64) error {
 		WithHint("nothing was done; find out who made it")
 }
 
-// Prune forgets the oldest.
+// Prune forgets the oldest. Transactions that commit at the same time share it: each by
+// itself would list the same revisions, and all would try to delete the same ones. One of
+// them stands for the others because it matters to none of them who forgets a revision: it
+// lists after the revisions of all were made, and what it does follows from what the API
+// server says then, not from the Transaction that asks. Another process may forget the same
+// ones meanwhile, and one that hung may be late with it: a revision is deleted as it was
+// listed, by its uid, and a before-image only if it is that of the Transaction.
 func (h *History) Prune(ctx context.Context, t *api.Transaction, limit int) error {
-	known, err := h.revisions.List(ctx, t.Namespace)
+	return h.pruning.share(ctx, t.Namespace, limit)
+}
+
+func (h *History) forgetOldest(ctx context.Context, namespace string, limit int) error {
+	known, err := h.revisions.List(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	for _, old := range known[:max(len(known)-limit, 0)] {
-		if err := h.forget(ctx, t.Namespace, old); err != nil {
+		if err := h.forget(ctx, namespace, old); err != nil {
 			return fmt.Errorf("forget revision %d: %w", old.Number, err)
 		}
 	}
@@ -241,7 +258,7 @@ func (h *History) forget(ctx context.Context, namespace string, old revision.Ent
 		case !t.Status.Phase.Terminal():
 			return nil
 		case t.Status.Phase == api.PhaseCommitted && remembered:
-			if err := h.store.Drop(ctx, ownerOf(t), *t.Status.RollbackRef); err != nil {
+			if err := h.store.DropKept(ctx, ownerOf(t), *t.Status.RollbackRef); err != nil {
 				return err
 			}
 		}

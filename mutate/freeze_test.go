@@ -10,6 +10,8 @@ import (
 	"janus.io/janus/internal/fault"
 )
 
+func yes() bool { return true }
+
 // K5, by either type of write: the API server itself refuses to take it back.
 func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 	const frozen = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, immutable: true, data: {color: red}}"
@@ -20,7 +22,7 @@ func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 			e.create(settings)
 			i := e.plan(0, kind, frozen)
 			fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "what is immutable stays so", "acceptLoss: true")
-			i.change.Last = true
+			i.change.Last = yes
 			require.NoError(t, i.tryPrepare())
 			require.NotEmpty(t, i.warnings)
 			assert.Contains(t, i.warnings[0], "a rollback cannot take it back")

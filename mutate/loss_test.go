@@ -194,12 +194,12 @@ func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
 	e.child("owner")
 	e.merge("test", parse(t, settings), `{"metadata":{"finalizers":["example.com/held"]}}`)
 	i := e.plan(0, api.Delete, settings)
-	i.change.Last, i.change.Tail = true, true
+	i.change.Last, i.change.Tail = yes, yes
 	require.NoError(t, i.tryPrepare())
 	i.warned("finalizers example.com/held")
 	i.warned("owned by ConfigMap owner")
 	assert.Len(t, i.warnings, 2, "%q", i.warnings)
-	i.change.Last, i.change.Tail = false, false
+	i.change.Last, i.change.Tail = nil, nil
 	require.NoError(t, i.tryPrepare())
 	i.warned("last is best")
 	i.change.Propagation = metav1.DeletePropagationOrphan
@@ -215,7 +215,7 @@ func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
 
 	e.create(deployment)
 	i = e.plan(0, api.Delete, deployment)
-	i.change.Last, i.change.Tail = true, true
+	i.change.Last, i.change.Tail = yes, yes
 	for _, policy := range []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		i.change.Propagation = policy
 		require.NoError(t, i.tryPrepare())
@@ -226,7 +226,7 @@ func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
 	assert.Empty(t, i.warnings)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}")
 	i = e.plan(0, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}")
-	i.change.Last, i.change.Tail = true, true
+	i.change.Last, i.change.Tail = yes, yes
 	require.NoError(t, i.tryPrepare())
 	assert.Empty(t, i.warnings)
 }

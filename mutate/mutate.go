@@ -60,9 +60,9 @@ type Change struct {
 	Propagation metav1.DeletionPropagation
 	// AcceptLoss allows what cannot be wholly taken back.
 	AcceptLoss bool
-	// Last is set when no other change comes after this one, Tail when none but
-	// Deletes do.
-	Last, Tail bool
+	// Last tells whether no other change comes after this one, Tail whether none but
+	// Deletes do; nil means that some do. To find out takes a look at all of them.
+	Last, Tail func() bool
 	// Overwrite makes Undo restore the fields too that others have written since.
 	Overwrite bool
 	// Contents names some of what would go with the target if it were deleted; nil

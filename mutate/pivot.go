@@ -22,13 +22,16 @@ func (c Change) admitPivot(before, after *unstructured.Unstructured) ([]string, 
 	switch {
 	case why == "":
 		return nil, nil
-	case c.Last || c.AcceptLoss:
+	case c.AcceptLoss || known(c.Last):
 		return c.warn("a rollback cannot take it back: " + why), nil
 	default:
 		return nil, c.fail(fault.Terminal, fault.Irreversible, "prepare", "it could not be taken back: %s", why).
 			WithHint("make it the last change, or set acceptLoss: true on it")
 	}
 }
+
+// known is the answer to what a Change may not be able to tell.
+func known(so func() bool) bool { return so != nil && so() }
 
 // pivot says what about the step from before to after is for good.
 func (c Change) pivot(before, after *unstructured.Unstructured) string {

@@ -14,7 +14,7 @@ import (
 func (e *env) deletion(text string) *item {
 	e.t.Helper()
 	i := e.plan(0, api.Delete, text)
-	i.change.Last, i.change.Tail = true, true
+	i.change.Last, i.change.Tail = yes, yes
 	return i
 }
 

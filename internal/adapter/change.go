@@ -44,7 +44,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Ref: ref, Content: content, Deferred: ref.Deferred,
 		Manager:   managerOf(t.UID, i),
 		Family:    familyOf(t.UID),
-		Last:      engine.IsLast(t, i),
+		Last:      func() bool { return engine.IsLast(t, i) },
 		Type:      func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
 		Marker:    markerOf(t.UID, i),
 		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
@@ -77,7 +77,7 @@ func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
 	c.Unforced = change.Force != nil && !*change.Force
 	c.AcceptLoss = change.AcceptLoss
 	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
-	c.Tail = engine.IsTail(t, i)
+	c.Tail = func() bool { return engine.IsTail(t, i) }
 	return c
 }
 

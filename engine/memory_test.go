@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -116,13 +117,17 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 	}
 	ended.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 
-	want := &api.Transaction{TypeMeta: ended.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Namespace: ended.Namespace, Name: ended.Name, UID: ended.UID, ResourceVersion: ended.ResourceVersion,
+	noon := metav1.NewTime(time.Date(2030, 1, 2, 12, 0, 0, 0, time.Local))
+	ended.Spec.LockTimeout, ended.DeletionTimestamp, ended.Status.CompletionTime = ptr.To(api.Duration("90s")), &noon, &noon
+
+	want := &api.Transaction{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ended.Namespace, Name: ended.Name, UID: ended.UID, ResourceVersion: ended.ResourceVersion, DeletionTimestamp: &noon,
 	}}
-	want.Spec.LockTimeout = ended.Spec.LockTimeout
+	want.SetGroupVersionKind(api.Kind)
+	want.Spec.LockTimeout = ptr.To(api.Duration("90s"))
 	want.Spec.Changes = []api.Change{{}, {When: "object.x == 1"}}
 	want.Status = api.TransactionStatus{
-		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3,
+		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3, CompletionTime: &noon,
 		Items: []api.Item{
 			{Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l"},
 			{Target: api.Target{Name: "b"}, State: api.ItemSkipped},

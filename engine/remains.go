@@ -12,7 +12,7 @@ import (
 
 // kept is a Transaction as it is kept, so that what is left of it can be let go of when it
 // is gone: all of one that has not ended, and what remains of one that has. Those may be
-// thousands at a time; encoded, they take a quarter of the memory.
+// thousands at a time; encoded, they take a fraction of the memory.
 type kept struct {
 	name    types.NamespacedName
 	whole   *api.Transaction // nil of one that has ended
@@ -25,7 +25,7 @@ func keptOf(t *api.Transaction) kept {
 		k.whole = t
 		return k
 	}
-	encoded, err := json.Marshal(remains(t))
+	encoded, err := json.Marshal(remainsOf(t))
 	if err != nil {
 		panic(fmt.Sprintf("encode what remains of Transaction %s: %v", k.name, err)) // It has been decoded from JSON.
 	}
@@ -38,31 +38,67 @@ func (k kept) transaction() *api.Transaction {
 	if k.whole != nil {
 		return k.whole
 	}
-	t := &api.Transaction{}
-	if err := json.Unmarshal(k.encoded, t); err != nil {
+	var r remains
+	if err := json.Unmarshal(k.encoded, &r); err != nil {
 		panic(fmt.Sprintf("decode what remains of Transaction %s: %v", k.name, err)) // It was encoded by keptOf.
 	}
-	return t
+	return r.transaction(k.name)
 }
 
 // remains is what is kept of a Transaction that has ended: all but the contents, and what
-// only a reader of the status needs.
-func remains(t *api.Transaction) *api.Transaction {
-	out := &api.Transaction{TypeMeta: t.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Namespace: t.Namespace, Name: t.Name, UID: t.UID, ResourceVersion: t.ResourceVersion, DeletionTimestamp: t.DeletionTimestamp,
-	}}
-	out.Spec.LockTimeout = t.Spec.LockTimeout
-	for _, change := range t.Spec.Changes {
-		out.Spec.Changes = append(out.Spec.Changes, api.Change{When: change.When})
+// only a reader of the status needs. The names are short because there are many of them.
+type remains struct {
+	UID         types.UID         `json:"u"`
+	Version     string            `json:"v"` // resourceVersion
+	Deletion    *metav1.Time      `json:"d,omitempty"`
+	LockTimeout *api.Duration     `json:"l,omitempty"`
+	Whens       []string          `json:"w"` // of each change
+	Phase       api.Phase         `json:"p"`
+	Checkpoints int64             `json:"c"` // status.version
+	Completion  *metav1.Time      `json:"e,omitempty"`
+	Images      *api.RollbackRef  `json:"b,omitempty"`
+	Revision    int64             `json:"r,omitempty"`
+	Items       []remainsOfAnItem `json:"i"`
+}
+
+type remainsOfAnItem struct {
+	Target   api.Target    `json:"t"`
+	Resource string        `json:"r,omitempty"`
+	State    api.ItemState `json:"s"`
+	Lease    string        `json:"l,omitempty"`
+}
+
+func remainsOf(t *api.Transaction) remains {
+	r := remains{
+		UID: t.UID, Version: t.ResourceVersion, Deletion: t.DeletionTimestamp, LockTimeout: t.Spec.LockTimeout,
+		Phase: t.Status.Phase, Checkpoints: t.Status.Version, Completion: t.Status.CompletionTime,
+		Images: t.Status.RollbackRef, Revision: t.Status.Revision,
 	}
-	out.Status = api.TransactionStatus{
-		Phase: t.Status.Phase, Version: t.Status.Version, CompletionTime: t.Status.CompletionTime,
-		RollbackRef: t.Status.RollbackRef, Revision: t.Status.Revision,
+	for _, change := range t.Spec.Changes {
+		r.Whens = append(r.Whens, change.When)
 	}
 	for _, item := range t.Status.Items {
-		out.Status.Items = append(out.Status.Items, api.Item{
-			Target: item.Target, Resource: item.Resource, State: item.State, LockLease: item.LockLease,
+		r.Items = append(r.Items, remainsOfAnItem{item.Target, item.Resource, item.State, item.LockLease})
+	}
+	return r
+}
+
+func (r remains) transaction(name types.NamespacedName) *api.Transaction {
+	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{
+		Namespace: name.Namespace, Name: name.Name, UID: r.UID, ResourceVersion: r.Version, DeletionTimestamp: r.Deletion,
+	}}
+	t.SetGroupVersionKind(api.Kind)
+	t.Spec.LockTimeout = r.LockTimeout
+	for _, when := range r.Whens {
+		t.Spec.Changes = append(t.Spec.Changes, api.Change{When: when})
+	}
+	t.Status = api.TransactionStatus{
+		Phase: r.Phase, Version: r.Checkpoints, CompletionTime: r.Completion, RollbackRef: r.Images, Revision: r.Revision,
+	}
+	for _, item := range r.Items {
+		t.Status.Items = append(t.Status.Items, api.Item{
+			Target: item.Target, Resource: item.Resource, State: item.State, LockLease: item.Lease,
 		})
 	}
-	return out
+	return t
 }

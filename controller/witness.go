@@ -65,18 +65,35 @@ func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
 		// Why an item was rejected, or is refused before anything is done, is told with the
 		// phase.
 		if item.State == api.ItemSkipped && old.State != item.State {
-			w.event(after, reasonSkipped, "item "+item.Name+": "+item.Message)
+			w.recorder.Eventf(part(after, item), nil, eventType(after), reasonSkipped, "Transact", "%s", says(item))
 		} else if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected && item.State != api.ItemPending {
 			action := "RollBack"
 			if item.State == api.ItemCommitted {
 				action = "HandOver"
 			}
-			w.warn(after, item.Reason, action, "item "+item.Name+": "+item.Message)
+			w.recorder.Eventf(part(after, item), nil, corev1.EventTypeWarning, item.Reason, action, "%s", says(item))
 		}
 	}
 	if len(warnings) > 0 {
-		w.warn(after, reasonWarned, "Prepare", fmt.Sprintf("%d warnings (see status.items[].warnings): %s", len(warnings), strings.Join(warnings, "; ")))
+		w.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonWarned, "Prepare", "%s",
+			fault.Printable(fmt.Sprintf("%d warnings (see status.items[].warnings): %s", len(warnings), strings.Join(warnings, "; "))))
 	}
+}
+
+// part refers to an item of a Transaction. Events about one version of one object that
+// differ in nothing but their words are counted and not told; one checkpoint may have
+// something to say of several items.
+func part(t *api.Transaction, item *api.Item) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind,
+		Namespace: t.Namespace, Name: t.Name, UID: t.UID, ResourceVersion: t.ResourceVersion,
+		FieldPath: "status.items{" + item.Name + "}",
+	}
+}
+
+// says is what an event tells of an item.
+func says(item *api.Item) string {
+	return fault.Printable("item " + item.Name + ": " + item.Message)
 }
 
 // reasonSkipped is that of the event about a change that is not made.
@@ -84,10 +101,6 @@ const reasonSkipped = "Skipped"
 
 // reasonWarned is that of the event about changes that are hard to take back.
 const reasonWarned = "HardToTakeBack"
-
-func (w *Witness) warn(t *api.Transaction, reason, action, message string) {
-	w.recorder.Eventf(t, nil, corev1.EventTypeWarning, reason, action, "%s", fault.Printable(message))
-}
 
 // Abandoned implements engine.Witness.
 func (w *Witness) Abandoned(t *api.Transaction) {
@@ -126,13 +139,16 @@ func inEffect(t *api.Transaction) string {
 }
 
 func (w *Witness) event(t *api.Transaction, reason, message string) {
-	kind := corev1.EventTypeNormal
+	// The API server takes at most 1024 bytes.
+	w.recorder.Eventf(t, nil, eventType(t), reason, "Transact", "%s", fault.Printable(message))
+}
+
+func eventType(t *api.Transaction) string {
 	switch t.Status.Phase {
 	case api.PhaseRollingBack, api.PhaseRolledBack, api.PhaseFailed:
-		kind = corev1.EventTypeWarning
+		return corev1.EventTypeWarning
 	}
-	// The API server takes at most 1024 bytes.
-	w.recorder.Eventf(t, nil, kind, reason, "Transact", "%s", fault.Printable(message))
+	return corev1.EventTypeNormal
 }
 
 func readiness(t *api.Transaction) (reason, message string) {

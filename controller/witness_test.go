@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,9 +21,16 @@ import (
 // recorded is an event as the Witness gave it to the recorder.
 type recorded struct{ kind, reason, action, note string }
 
-type recorder struct{ events []recorded }
+type recorder struct {
+	events []recorded
+	// parts are those of the Transaction that events were about.
+	parts []corev1.ObjectReference
+}
 
-func (r *recorder) Eventf(_, _ runtime.Object, kind, reason, action, note string, args ...any) {
+func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	if part, ok := regarding.(*corev1.ObjectReference); ok {
+		r.parts = append(r.parts, *part)
+	}
 	r.events = append(r.events, recorded{kind, reason, action, fmt.Sprintf(note, args...)})
 }
 
@@ -99,6 +107,27 @@ func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 		{"Warning", "Reclaimed", "RollBack", "item a: taken back; left alone: .spec.replicas"},
 		{"Warning", "ManagerStays", "HandOver", "item b: denied"},
 	}, r.events)
+}
+
+// client-go tells of events that differ in nothing but their words once, with a count.
+func TestEventsOfTwoItemsAtOneCheckpointAreAboutDifferentParts(t *testing.T) {
+	w, r, _ := newWitness(t)
+	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
+	before.Status.Items = []api.Item{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	after.Status.Items = []api.Item{
+		{Name: "a", State: api.ItemUnresolved, Reason: "Drifted", Message: "m"},
+		{Name: "b", State: api.ItemUnresolved, Reason: "Drifted", Message: "m"},
+		{Name: "c", State: api.ItemSkipped, Message: "m"},
+	}
+	after.ResourceVersion = "7"
+	w.Checkpointed(before, after)
+	about := func(item string) corev1.ObjectReference {
+		return corev1.ObjectReference{
+			APIVersion: "backup.janus.io/v1alpha1", Kind: "Transaction", Namespace: "shop", Name: "deploy",
+			UID: "7f3a", ResourceVersion: "7", FieldPath: "status.items{" + item + "}",
+		}
+	}
+	assert.Equal(t, []corev1.ObjectReference{about("a"), about("b"), about("c")}, r.parts)
 }
 
 func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {

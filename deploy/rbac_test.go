@@ -42,7 +42,7 @@ var own = slices.Concat(
 	grants("", "configmaps", "", "get", "create", "delete", "patch"),
 	grants("", "secrets", "", "get", "create", "delete", "patch"),
 	grants("apps", "controllerrevisions", "", "get", "list", "create", "delete"),
-	grants("events.k8s.io", "events", "", "create", "patch"),
+	grants("events.k8s.io", "events", "", "create"),
 	grants("authentication.k8s.io", "tokenreviews", "", "create"),
 	grants("authorization.k8s.io", "subjectaccessreviews", "", "create"),
 )

@@ -115,10 +115,8 @@ func (d *desk) rollsBack() {
 	assert.Equal(d.t, "red", d.run("kubectl get configmap settings -n orders -o jsonpath='{.data.colour}'"))
 }
 
-// isReclaimed has a Transaction taken back whose fields their owner has taken again. Of
-// events about one version of it that differ in nothing but their words there is one, which
-// is counted: so that some items end in one write of the status, there are some more of
-// them than two.
+// isReclaimed has a Transaction taken back whose fields their owner has taken again, and
+// wants to be told of each item, however few writes of the status they ended in.
 func (d *desk) isReclaimed() {
 	d.t.Helper()
 	d.run(owned("blue"))
@@ -132,6 +130,12 @@ func (d *desk) isReclaimed() {
 	d.lands("is-reclaimed", last)
 	d.run(owned("black") + `kubectl patch txn -n orders is-reclaimed --type=merge -p '{"spec": {"cancel": "Rollback"}}'`)
 	d.ends("is-reclaimed", v1alpha1.PhaseRolledBack)
+	var told []string
+	for i := range ownedNames {
+		told = append(told, fmt.Sprintf("status.items{%d}", i))
+	}
+	d.until(`kubectl get events -n orders --field-selector=involvedObject.name=is-reclaimed,reason=Reclaimed`+
+		` -o jsonpath='{range .items[*]}{.involvedObject.fieldPath}{"\n"}{end}' | sort`, strings.Join(told, "\n"))
 }
 
 // waits has a Transaction wait for the lock of somebody who does not renew it.

@@ -241,7 +241,11 @@ func (s *saga) recover(ctx context.Context) error {
 			return err
 		}
 	}
+	wanted := wantsBack(s.txn)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if reason, _ := causeOnRecord(status); wanted && reason == fault.Cancelled {
+			setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
+		}
 		status.Recoveries++
 		for _, i := range hopeful(status.Items) {
 			item := &status.Items[i]

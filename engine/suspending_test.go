@@ -177,7 +177,24 @@ func TestWhatWasLeftByAStopIsTakenBackWhenThatIsAskedFor(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, int32(1), w.stored.Status.Recoveries)
+	_, reason, message = told(w, api.ConditionSucceeded)
+	assert.Equal(t, fault.Cancelled, reason)
+	assert.Equal(t, "spec.cancel is Rollback, and was Stop", message)
 	oracle(t, w)
+}
+
+func TestWhyAChangeWasRefusedIsNotForgottenForAStop(t *testing.T) {
+	w := newWorld(t, "a", "b", "c")
+	w.refuse["do c"] = errRefused
+	w.after["undo b"] = func() { w.cancel(api.CancelStop) }
+	w.run()
+	require.Equal(t, api.PhaseFailed, w.stored.Status.Phase, w.transcript())
+	w.cancel(api.CancelRollback)
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+	_, reason, message := told(w, api.ConditionSucceeded)
+	assert.Equal(t, fault.Rejected, reason)
+	assert.Contains(t, message, "denied")
 }
 
 // A Transaction that has ended is not behind with its spec for ever.

@@ -13,7 +13,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/adapter"
 	"janus.io/janus/internal/fault"
-	"janus.io/janus/internal/target"
 )
 
 // attempts is how often a table is read and written before the Transaction waits: others
@@ -36,8 +35,10 @@ type edit func(locks map[string]string) (changed bool, err error)
 
 // edit changes the table of a namespace, if nobody else has written it meanwhile. lost is
 // called when it is not known whether the write took effect. A namespace that does not exist
-// has no table, and gets none.
+// has no table, and gets none. One answer is not enough to leave a table as it is: it may be
+// an old one.
 func (t *Tables) edit(ctx context.Context, namespace string, change edit, lost func()) error {
+	unchanged := 0
 	for range attempts {
 		table, err := t.read(ctx, namespace)
 		if err != nil {
@@ -48,8 +49,14 @@ func (t *Tables) edit(ctx context.Context, namespace string, change edit, lost f
 			return err
 		}
 		changed, err := change(locks)
-		if !changed || err != nil {
+		if err != nil {
 			return err
+		}
+		if !changed {
+			if unchanged++; unchanged == 2 {
+				return nil
+			}
+			continue
 		}
 		err = t.write(ctx, table, locks)
 		switch {
@@ -68,9 +75,7 @@ func (t *Tables) edit(ctx context.Context, namespace string, change edit, lost f
 
 // read gets the table of a namespace. One without a uid is not there yet.
 func (t *Tables) read(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
-	table, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return t.client.Namespace(namespace).Get(ctx, api.LockTableName, metav1.GetOptions{})
-	})
+	table, err := t.client.Namespace(namespace).Get(ctx, api.LockTableName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		table = &unstructured.Unstructured{}
 		table.SetGroupVersionKind(api.LockTableKind)

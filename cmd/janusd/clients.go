@@ -119,6 +119,11 @@ func (c *clients) ownNamespace(ctx context.Context, name string) (created bool, 
 	if err == nil {
 		return false, nil
 	}
+	if apierrors.IsForbidden(err) {
+		// Its own is the only one that a deployed janusd may read, whether others exist or not.
+		return false, fmt.Errorf("janusd may not read namespace %s, in which it would keep the locks of cluster-scoped targets: "+
+			"name the one that janusd is installed in with --namespace: %w", name, err)
+	}
 	if !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("read namespace %s: %w", name, err)
 	}

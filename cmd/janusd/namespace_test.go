@@ -60,3 +60,17 @@ func TestJanusdSaysThatItsNamespaceIsMissingWhereItMayNotCreateIt(t *testing.T) 
 	require.EqualError(t, err, "namespace nowhere, in which janusd keeps the locks of cluster-scoped targets, does not exist, "+
 		"and janusd may not create it: create it or name another with --namespace")
 }
+
+// As a deployed one, which may read its own namespace alone.
+func TestJanusdNamesTheFlagWhereItMayNotReadTheNamespace(t *testing.T) {
+	config := testcluster.Shared(t).Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "somebody-without-rights"}
+	own, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+
+	_, err = (&clients{own: own}).ownNamespace(t.Context(), "elsewhere")
+
+	require.ErrorContains(t, err, "janusd may not read namespace elsewhere, in which it would keep the locks of cluster-scoped targets: "+
+		"name the one that janusd is installed in with --namespace: ")
+	assert.True(t, apierrors.IsForbidden(err))
+}

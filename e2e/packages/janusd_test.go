@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,24 +18,14 @@ import (
 )
 
 // buildJanusd builds the program once for all tests.
-var buildJanusd = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "janusd")
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", path, "./cmd/janusd")
-	build.Dir = janustest.Root()
-	build.Stderr = os.Stderr
-	return path, build.Run()
-})
+var buildJanusd = sync.OnceValues(func() (string, error) { return janustest.BuildJanusdIn(scratch) })
 
 // A janusd is a process that stands in for the Pods of the Deployment, in which nothing
 // runs: with the flags and the own namespace that the Deployment gives them, and as
 // the ServiceAccount of the Pods, with a token of it and with nothing else.
 type janusd struct {
-	d     *desk
-	cmd   *exec.Cmd
-	ended chan struct{}
-
-	mu     sync.Mutex
-	stderr bytes.Buffer
+	*janustest.Program
+	d *desk
 }
 
 // ownNamespace is janusd's.
@@ -50,21 +39,15 @@ func startJanusd(d *desk, flags ...string) *janusd {
 	pod := read[appsv1.Deployment](d, "kubectl get deployment janusd -n "+ownNamespace).Spec.Template.Spec
 	token := d.run("kubectl create token -n " + ownNamespace + " " + pod.ServiceAccountName)
 
-	j := &janusd{d: d, ended: make(chan struct{})}
 	args := append([]string{"--kubeconfig=" + kubeconfig(d, token), "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"},
 		slices.DeleteFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--metrics-bind-address=:8443" })...)
-	j.cmd = exec.Command(binary, append(args, flags...)...)
-	j.cmd.Env = append(os.Environ(), "POD_NAMESPACE="+ownNamespace)
-	j.cmd.Stderr = j
-	require.NoError(d.t, j.cmd.Start())
-	go func() {
-		_ = j.cmd.Wait()
-		close(j.ended)
-	}()
+	run := exec.Command(binary, append(args, flags...)...)
+	run.Env = append(os.Environ(), "POD_NAMESPACE="+ownNamespace)
+	j := &janusd{janustest.RunProgram(d.t, run), d}
 	d.t.Cleanup(func() {
 		j.stop()
 		if d.t.Failed() {
-			d.t.Logf("janusd wrote:\n%s", j.log())
+			d.t.Logf("janusd wrote:\n%s", j.Log())
 		}
 	})
 	return j
@@ -84,27 +67,14 @@ func kubeconfig(d *desk, token string) string {
 	return path
 }
 
-// Write takes what janusd logs.
-func (j *janusd) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.stderr.Write(b)
-}
-
-func (j *janusd) log() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.stderr.String()
-}
-
 // kill ends janusd as the loss of its Node would.
 func (j *janusd) kill() {
-	_ = j.cmd.Process.Kill()
-	<-j.ended
+	j.Signal(syscall.SIGKILL)
+	<-j.Ended()
 }
 
 // stop ends janusd in order, as the end of its Pod would.
 func (j *janusd) stop() {
-	_ = j.cmd.Process.Signal(syscall.SIGTERM)
-	<-j.ended
+	j.Signal(syscall.SIGTERM)
+	<-j.Ended()
 }

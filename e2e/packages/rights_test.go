@@ -2,7 +2,6 @@ package packages
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -99,12 +98,7 @@ func (d *desk) scrape(j *janusd, token string) int {
 	d.t.Helper()
 	address := ""
 	require.Eventually(d.t, func() bool {
-		for line := range strings.Lines(j.log()) {
-			var entry struct{ Msg, Address string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "serving metrics" {
-				address = entry.Address
-			}
-		}
+		address, _ = j.Field("serving metrics", "address")
 		return address != ""
 	}, patience, 50*time.Millisecond, "janusd serves metrics")
 	client := &http.Client{Transport: &http.Transport{

@@ -24,7 +24,7 @@ var servingAt = regexp.MustCompile(`"serving metrics","address":"([^"]+)"`)
 func (j *janusd) look(path, token string) (code int, whole ui.Detail) {
 	j.d.t.Helper()
 	var at []string
-	require.Eventually(j.d.t, func() bool { at = servingAt.FindStringSubmatch(j.log()); return at != nil }, patience, 50*time.Millisecond)
+	require.Eventually(j.d.t, func() bool { at = servingAt.FindStringSubmatch(j.Log()); return at != nil }, patience, 50*time.Millisecond)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the certificate is self-signed
 	defer client.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(j.d.t.Context(), http.MethodGet, "https://"+at[1]+path, nil)

@@ -122,7 +122,7 @@ func (w *world) keep() *keeper {
 			select {
 			case <-k.stop:
 				return
-			case <-k.now().ended:
+			case <-k.now().Ended():
 				time.Sleep(100 * time.Millisecond)
 				k.mu.Lock()
 				k.current = w.start()

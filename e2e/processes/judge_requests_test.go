@@ -72,7 +72,7 @@ func (w *world) judgeRequest(r testcluster.AuditEvent, account map[string]string
 func (w *world) judgeSecrecy() {
 	ctx := w.t.Context()
 	for _, j := range w.all() {
-		w.silent(fmt.Sprintf("the log of janusd %d", j.cmd.Process.Pid), j.log(), oldCanary, newCanary)
+		w.silent(fmt.Sprintf("the log of janusd %d", j.PID()), j.Log(), oldCanary, newCanary)
 	}
 	for _, text := range w.scraped {
 		w.silent("the metrics", text, oldCanary, newCanary)

@@ -74,7 +74,7 @@ func (p *replicas) leader() *janusd {
 			return false
 		}
 		for _, j := range p.running {
-			identity, leads := j.field("leading", "identity")
+			identity, leads := j.Field("leading", "identity")
 			if leads && j.running() && identity == *lease.Spec.HolderIdentity {
 				leader = j
 				return true
@@ -101,6 +101,6 @@ func (p *replicas) hang(r *rand.Rand, leader *janusd) {
 	leader.signal(syscall.SIGCONT)
 	p.w.counts.add("leaders woken after they were replaced", 1)
 	require.Equal(t, 1, leader.exit(t), "it wrote:\n%s", leader.tail())
-	assert.True(t, strings.HasSuffix(strings.TrimSpace(leader.log()), "the leader Lease "+system+"/janusd-leader was lost"),
+	assert.True(t, strings.HasSuffix(strings.TrimSpace(leader.Log()), "the leader Lease "+system+"/janusd-leader was lost"),
 		"it wrote:\n%s", leader.tail())
 }

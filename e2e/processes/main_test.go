@@ -33,9 +33,7 @@ package processes
 
 import (
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -84,12 +82,7 @@ func binary(t testing.TB) string {
 		if built.dir, built.err = os.MkdirTemp("", "janusd-"); built.err != nil {
 			return
 		}
-		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(built.dir, "janusd"), "./cmd/janusd")
-		build.Dir = janustest.Root()
-		build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
-		if out, err := build.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("build janusd: %w\n%s", err, out)
-		}
+		_, built.err = janustest.BuildJanusdIn(built.dir)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)

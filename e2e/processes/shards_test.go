@@ -125,7 +125,7 @@ func (m *team) divided(replicas []*janusd) {
 	m.w.until(fmt.Sprintf("%d replicas have divided the shards", len(replicas)), func(ctx context.Context) bool {
 		load, all := m.load(ctx), 0
 		for _, j := range replicas {
-			identity, ok := j.field("sharing the work", "identity")
+			identity, ok := j.Field("sharing the work", "identity")
 			if !ok || load[identity] < shards/len(replicas) {
 				return false
 			}

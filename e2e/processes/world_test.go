@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,8 +64,8 @@ func newWorld(t *testing.T, cluster *testcluster.Cluster) *world {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, j := range w.processes {
-			_ = j.cmd.Process.Kill()
-			<-j.ended
+			j.Signal(syscall.SIGKILL)
+			<-j.Ended()
 		}
 		t.Logf("seed %d%s", *seed, w.counts.table())
 	})

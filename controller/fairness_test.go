@@ -55,14 +55,21 @@ func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
 	busy, quiet := janustest.New(t), janustest.New(t)
 	var dos, othersDo atomic.Int32
 	begun, submitted := make(chan struct{}), make(chan struct{})
-	r := newRig(t, busy, parts{turn: time.Millisecond, watch: []string{quiet.Namespace}, do: func(_ context.Context, in engine.Intent) error {
+	var r *rig
+	r = newRig(t, busy, parts{turn: time.Millisecond, watch: []string{quiet.Namespace}, do: func(ctx context.Context, in engine.Intent) error {
 		switch {
 		case in.Transaction().Namespace == quiet.Namespace:
 			othersDo.Store(dos.Load())
 		case dos.Add(1) == many/3:
 			close(begun)
 			<-submitted
-			time.Sleep(200 * time.Millisecond) // The watch tells of it meanwhile.
+			return janustest.Poll(ctx, func(context.Context) (bool, error) {
+				active := 0
+				for _, n := range r.ctl.Active() {
+					active += n
+				}
+				return active == 2, nil // The watch has told of the other.
+			})
 		case dos.Load() > many/3:
 			time.Sleep(10 * time.Millisecond) // One in each turn.
 		}

@@ -156,7 +156,7 @@ func (d *desk) exactly(user string, rights []right, since time.Time, refused ...
 	d.t.Helper()
 	var seen log
 	var left []string
-	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
 		seen = d.asked(user, since)
 		if left = unused(rights, seen.done); len(left) == 0 {
 			break

@@ -1,5 +1,5 @@
 // Package ui is the page on which people look at Transactions: one document, one style sheet
-// and one script, embedded, and the JSON that they ask for.
+// and some scripts, embedded, and the JSON that they ask for.
 //
 // It reads with a Reader that it is given, and so with the rights of whoever that acts as.
 //

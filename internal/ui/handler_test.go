@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -193,7 +194,7 @@ func TestWhatMayNotBeReadIsSaid(t *testing.T) {
 
 func TestNothingButReadingIsAllowed(t *testing.T) {
 	h := serve(t, &given{transactions: []*api.Transaction{full()}, changes: watch.NewFake()})
-	paths := []string{"/", "/page.js", "/page.css", "/api/transactions", "/api/transactions/shop/full", "/api/stream"}
+	paths := append(files(t), "/", "/api/transactions", "/api/transactions/shop/full", "/api/stream")
 	for _, path := range paths {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "NONSENSE"} {
 			answer := get(h, method, path)
@@ -208,11 +209,25 @@ func TestNothingButReadingIsAllowed(t *testing.T) {
 
 func TestThePageUsesNothingThatItsPolicyForbids(t *testing.T) {
 	h := serve(t, &given{})
-	for _, path := range []string{"/", "/page.js", "/page.css"} {
+	for _, path := range append(files(t), "/") {
 		text := strings.ReplaceAll(get(h, "GET", path).Body.String(), `"http://www.w3.org/2000/svg"`, "")
 		require.NotEmpty(t, text)
 		for _, forbidden := range []string{"http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " onclick", "style=", "<style"} {
 			assert.NotContains(t, text, forbidden, path)
 		}
 	}
+}
+
+// files are the paths of what is embedded, but for the page itself.
+func files(t *testing.T) (paths []string) {
+	t.Helper()
+	entries, err := os.ReadDir("page")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.Name() != "index.html" { // It is at /.
+			paths = append(paths, "/"+entry.Name())
+		}
+	}
+	require.Greater(t, len(paths), 5)
+	return paths
 }

@@ -224,12 +224,18 @@ once() {
       END { for (page in seen) print page seen[page] | "sort" }' "$1")
 }
 
-# granted prints how many requests to change a page, as the ServiceAccount and by
-# the field manager of an item, were.
-granted() {
-  grep -E '"requestURI":"[^"]*/configmaps/page-[0-9]+\?[^"]*fieldManager=janus-' "$DEMO/audit.log" |
+# granted_once checks, by the audit log, that no page was changed by two granted requests as the
+# ServiceAccount and by the field manager of an item. Each page has one but perhaps that which was
+# under way when janusd was killed: nobody was there for the answer, and the API server does not
+# always log that it was granted.
+granted_once() {
+  local granted
+  granted=$(grep -E '"requestURI":"[^"]*/configmaps/page-[0-9]+\?[^"]*fieldManager=janus-' "$DEMO/audit.log" |
     grep -E '"verb":"(patch|update)"' | grep '"code":200' | grep -v dryRun |
-    grep -c system:serviceaccount:shop:pages-sa
+    grep system:serviceaccount:shop:pages-sa |
+    sed -E 's/.*"requestURI":"[^"]*(page-[0-9]+)\?.*/\1/' | sort)
+  echo "$(wc -l <<<"$granted") granted, more than one for: $(uniq -d <<<"$granted" | xargs)"
+  [[ -z $(uniq -d <<<"$granted") ]] && (($(wc -l <<<"$granted") >= pages - 1))
 }
 
 crash() {
@@ -268,7 +274,7 @@ crash() {
   sleep 0.5
   stop_watches
   check "each page was seen to change from 1.0 to 2.0, once" once "$DEMO/pages"
-  check "the audit log has $pages granted requests to change a page, one for each" is $pages granted
+  check "the audit log has no second granted request to change any page" granted_once
   check "no field manager of pages-v2 is left on a page" no_item_managers
   check "no lock of pages-v2 is left" no_locks
 }

@@ -181,7 +181,10 @@ func (w *world) terminate(name string) {
 	require.NoError(w.t, w.admin.CoreV1().Namespaces().Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// destroy does what the namespace controller does.
+// destroy does what the namespace controller does, and waits until the API
+// server knows: what decides there about creates looks into a cache, and while
+// that shows the namespace as it went, it refuses them even if there is
+// another of the name.
 func (w *world) destroy(name string) {
 	w.t.Helper()
 	w.terminate(name)
@@ -190,6 +193,11 @@ func (w *world) destroy(name string) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := w.admin.CoreV1().Namespaces().Finalize(w.t.Context(), namespace, metav1.UpdateOptions{})
 	require.NoError(w.t, err)
+	require.Eventually(w.t, func() bool {
+		probe := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+		_, err := leases.Create(w.t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsNotFound(err)
+	}, time.Minute, time.Millisecond, "the API server still knows namespace %s", name)
 }
 
 // acquire wants all the locks.

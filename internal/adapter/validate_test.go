@@ -3,9 +3,11 @@ package adapter
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authzv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +45,13 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	}
 	_, err = kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
 	require.NoError(t, err)
+	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + namespace + ":deployer", ResourceAttributes: &authzv1.ResourceAttributes{Verb: "create", Resource: "namespaces"},
+	}}
+	require.Eventually(t, func() bool {
+		answer, err := kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed
+	}, time.Minute, time.Millisecond, "the API server takes a moment to know of the rights")
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
 	return &Planner{
 		imagesLimit: DefaultImagesLimit,

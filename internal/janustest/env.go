@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
-	authzv1 "k8s.io/api/authorization/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -69,16 +68,7 @@ metadata: {name: deployer}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `}]
 `)
-	e.awaitRights()
 	return e
-}
-
-// awaitRights waits until the API server knows of the rights of deployer, which takes
-// it a moment.
-func (e *Env) awaitRights() {
-	e.t.Helper()
-	require.NoError(e.t, e.AwaitRight(e.Context(), "system:serviceaccount:"+e.Namespace+":deployer",
-		authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "patch", Resource: "configmaps"}))
 }
 
 // Context ends with the test.

@@ -20,10 +20,14 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// Apply applies objects as the administrator.
+// Apply applies objects as the administrator, and returns when the rights that they
+// give count.
 func (e *Env) Apply(stream string) {
 	e.t.Helper()
 	require.NoError(e.t, e.ApplyYAML(e.t.Context(), e.Namespace, stream))
+	objects, err := Decode(stream)
+	require.NoError(e.t, err)
+	e.awaitBindings(objects)
 }
 
 // Submit creates a Transaction from the YAML of its changes and of other fields of

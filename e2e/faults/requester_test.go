@@ -4,13 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -68,7 +66,7 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 		err := create(ctx)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-identity"), nil
 	}
-	if err := wait.PollUntilContextTimeout(w.ctx, 100*time.Millisecond, 10*time.Second, true, refused); err != nil {
+	if err := janustest.Poll(w.ctx, refused); err != nil {
 		t.Errorf("%v\n  identity: whoever may create Transactions may have them act as any ServiceAccount", err)
 	}
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, use))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -67,6 +68,62 @@ func inTurn(i, j int) func(*world, []*held) *held {
 			hung[1] = true
 			w.frozen[1] = time.Now().Add(2 * hang)
 			w.note("process 1 hangs")
+			return nil
+		}
+		return first
+	}
+}
+
+// TestTwoProcessesOfWhichOneComesBack ends the work of one of two processes on a Transaction
+// right after any write of its status, as happens when another Transaction is to have its
+// worker, and gives it no turn for a while. The other goes on, and stands still before any of
+// its requests. Then the first has the Transaction again, and knows what has not been so since.
+func TestTwoProcessesOfWhichOneComesBack(t *testing.T) {
+	for _, s := range small() {
+		t.Run(s.name, func(t *testing.T) {
+			healthy := simulate(t, plan{scenario: s, seed: 1})
+			writes, runs, stride := 0, 0, max(1, *every/2)
+			for _, c := range healthy.calls {
+				if c.Resource == api.Resource.Resource && c.Subresource == "status" {
+					writes++
+				}
+			}
+			require.Positive(t, writes)
+			for i := range writes {
+				for j := 5 * i % stride; j < healthy.steps; j += stride {
+					interrupted := false
+					o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: comingBack(i, j, &interrupted)})
+					assert.True(t, interrupted, "%s, there is no write %d", s.name, i)
+					assert.Empty(t, o.breaches, "%s, interrupted after write %d, the other hung %d later: %s", s.name, i, j, o)
+					assert.Equal(t, healthy.phases, o.phases, "%s, interrupted after write %d, the other hung %d later", s.name, i, j)
+					runs++
+				}
+			}
+			t.Logf("%d runs", runs)
+		})
+	}
+}
+
+// comingBack interrupts a process after the i-th write of a status, and has the other stand
+// still some steps later, for twice as long.
+func comingBack(i, j int, interrupted *bool) func(*world, []*held) *held {
+	writes, writer, hung := 0, 0, false
+	return func(w *world, ready []*held) *held {
+		first := ready[0]
+		switch {
+		case !*interrupted && strings.HasPrefix(first.name, "PUT ") && strings.Contains(first.name, "/status?"):
+			if writes++; writes > i {
+				*interrupted, writer, j = true, first.process, j+w.step
+				for _, name := range w.names() {
+					w.machines[writer].interrupt(name, false)
+				}
+				w.frozen[writer] = time.Now().Add(hang)
+				w.note("process %d has no turn", writer)
+			}
+		case *interrupted && !hung && w.step >= j && first.process != writer && !creating(first.process, ready):
+			hung = true
+			w.frozen[first.process] = time.Now().Add(2 * hang)
+			w.note("process %d hangs", first.process)
 			return nil
 		}
 		return first

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -240,4 +241,39 @@ func TestHowLongAWaitIsWaited(t *testing.T) {
 	took := w.clock.Now().Sub(start)
 	assert.GreaterOrEqual(t, took, 90*time.Second)
 	assert.Less(t, took, 95*time.Second)
+}
+
+// The clock was an hour ahead when the wait began, and is put right: the wait is as long
+// as any other, and so is the time for all changes.
+func TestAWaitThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
+	w := newWorld(t, "a")
+	w.waitsFor("a", "90s")
+	w.clock.SetTime(start.Add(time.Hour))
+	w.after["-- looks again in 1s"] = func() {
+		delete(w.after, "-- looks again in 1s")
+		require.NotNil(t, w.stored.Status.Items[0].WaitStartTime)
+		w.clock.SetTime(start)
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w))
+	assert.Equal(t, start.Add(time.Second), w.stored.Status.StartTime.UTC(), w.transcript())
+	took := w.clock.Now().Sub(start)
+	assert.GreaterOrEqual(t, took, 90*time.Second, w.transcript())
+	assert.Less(t, took, 95*time.Second, w.transcript())
+}
+
+// Only what lies ahead begins now, in a rollback as well.
+func TestWhatBeganBeforeNowKeepsItsBeginning(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	before, ahead := metav1.NewTime(start.Add(-time.Hour)), metav1.NewTime(start.Add(time.Hour))
+	status := api.TransactionStatus{
+		StartTime: before.DeepCopy(), RollbackStartTime: ahead.DeepCopy(),
+		Items: []api.Item{{WaitStartTime: before.DeepCopy()}, {WaitStartTime: ahead.DeepCopy()}, {}},
+	}
+	w.engine.saga(w.stored).notAhead(&status)
+	assert.Equal(t, before.UTC(), status.StartTime.UTC())
+	assert.Equal(t, start, status.RollbackStartTime.UTC())
+	assert.Equal(t, before.UTC(), status.Items[0].WaitStartTime.UTC())
+	assert.Equal(t, start, status.Items[1].WaitStartTime.UTC())
+	assert.Nil(t, status.Items[2].WaitStartTime)
 }

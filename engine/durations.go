@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -43,4 +46,22 @@ func overdue(t *api.Transaction, now time.Time) bool {
 		now = t.Status.SuspendTime.Time
 	}
 	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
+}
+
+// begunLater are the beginnings of what has its time that lie ahead of now: the clock was
+// ahead when they were recorded, and has been set back, or was another one.
+func begunLater(status *api.TransactionStatus, now time.Time) []**metav1.Time {
+	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime}
+	for i := range status.Items {
+		begun = append(begun, &status.Items[i].WaitStartTime)
+	}
+	return slices.DeleteFunc(begun, func(t **metav1.Time) bool { return *t == nil || !(*t).After(now) })
+}
+
+// notAhead lets what would begin ahead of the clock begin now. It would have what the
+// clock was ahead on top of its time otherwise.
+func (s *saga) notAhead(status *api.TransactionStatus) {
+	for _, t := range begunLater(status, s.clock.Now()) {
+		*t = s.now()
+	}
 }

@@ -173,6 +173,7 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 	if err := change(&next.Status); err != nil {
 		return err
 	}
+	s.notAhead(&next.Status)
 	summarize(next, s.clock.Now())
 	if err := s.store(ctx, next); err != nil {
 		return err

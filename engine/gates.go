@@ -95,6 +95,9 @@ func (s *saga) look(ctx context.Context) error {
 	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, items[0], err)
 	}
+	if len(begunLater(&s.txn.Status, s.clock.Now())) > 0 {
+		return s.record(ctx, func(*api.TransactionStatus) error { return nil })
+	}
 	var ready []int
 	var missing []string
 	var unclear error

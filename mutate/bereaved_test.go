@@ -49,7 +49,10 @@ func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
 	child := s.then(api.Delete, settings)
 	s.do(0)
 	e.within("the garbage collector has asked", func() bool { return child.now().GetDeletionTimestamp() != nil })
-	fails(t, child.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	for _, fresh := range []bool{true, false} { // at the first attempt, and at a later one
+		child.change.Fresh = fresh
+		fails(t, child.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	}
 	e.merge("test", child.object, `{"metadata":{"finalizers":null}}`)
 	child.landed()
 }

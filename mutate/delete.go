@@ -65,17 +65,20 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	case before.Absent():
 		return c.fail(fault.Conflict, fault.Drifted, "delete", "somebody else has created it since it was prepared").
 			WithHint("theirs is kept; create the Transaction again to delete it")
-	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil && c.Fresh:
-		// A rollback would make anew what somebody else has wanted gone.
-		return c.deleted("delete", live)
 	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil:
+		if c.Fresh {
+			// A rollback would make anew what somebody else has wanted gone.
+			if err := c.unlessBereaved(ctx, before, c.deleted("delete", live)); err != nil {
+				return err
+			}
+		}
 		return c.awaitGone(live)
 	}
 	err = c.write(ctx, before, "delete", func(meets Version) error {
 		return c.remove(ctx, meets, c.propagation(), false)
 	})
-	if fault.Is(err, fault.Drifted) && c.Kin != nil {
-		err = c.bereaved(ctx, before, err)
+	if fault.Is(err, fault.Drifted) {
+		err = c.unlessBereaved(ctx, before, err)
 	}
 	if err != nil {
 		return err
@@ -92,10 +95,13 @@ func (c Change) accepted(err error) error {
 	return c.fail(fault.Unknown, fault.ReasonOf(err), "delete", "its deletion was accepted, but what became of it is not known: %w", err)
 }
 
-// bereaved tells a target that went, or lost a reference, because an earlier change of
-// the Transaction deleted its owner, which is as it should be, from one that somebody
+// unlessBereaved tells a target that went, or lost a reference, because an earlier change
+// of the Transaction deleted its owner, which is as it should be, from one that somebody
 // else has written or deleted.
-func (c Change) bereaved(ctx context.Context, before Baseline, drift error) error {
+func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error) error {
+	if c.Kin == nil {
+		return drift
+	}
 	image, err := before.Image(ctx)
 	if err != nil || image == nil {
 		return err

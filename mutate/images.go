@@ -15,7 +15,7 @@ import (
 func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (snapshot.Images, error) {
 	images := snapshot.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
 	_, writesStatus := c.Content["status"]
-	images.Status = writesStatus && snapshot.Custom(c.Ref.GVK.GroupKind())
+	images.Status = writesStatus && snapshot.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
 	if c.Type == nil {
 		return images, nil
 	}

@@ -179,7 +179,7 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 		notes = append(notes, c.warn("left as they are, because who scales it has written them since: "+strings.Join(paths, ", "))...)
 	}
 	out := snapshot.Strip(restored.Desired)
-	if status, there := restored.Desired.Object["status"]; there && snapshot.Custom(c.Ref.GVK.GroupKind()) {
+	if status, there := restored.Desired.Object["status"]; there && snapshot.Custom(c.Ref.GVK.GroupKind()) && !statusApart(live) {
 		// Where it is no subresource it is a field like any other.
 		out.Object["status"] = status
 	}

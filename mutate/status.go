@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -112,19 +113,25 @@ func (c Change) rehearseStatus(ctx context.Context, before *unstructured.Unstruc
 	}
 }
 
+// statusApart reports whether somebody has written the status of an object through the
+// subresource of its kind: a write of the object itself leaves it alone then.
+func statusApart(obj *unstructured.Unstructured) bool {
+	return obj != nil && slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "status" })
+}
+
 // ownsStatus reports whether the status of an object was written like any other
 // field: its kind then has no status subresource.
 func ownsStatus(obj *unstructured.Unstructured) bool {
-	apart := false
+	if statusApart(obj) {
+		return false
+	}
 	for _, e := range obj.GetManagedFields() {
 		var fields map[string]any
-		if e.Subresource == "status" {
-			return false
-		}
 		if e.Subresource == "" && e.FieldsV1 != nil && json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) == nil {
-			_, has := fields["f:status"]
-			apart = apart || has
+			if _, has := fields["f:status"]; has {
+				return true
+			}
 		}
 	}
-	return apart
+	return false
 }

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
 )
 
 // restoredStatus asserts that status and the owners of its fields are as they were.
@@ -26,6 +28,42 @@ func statusEntries(obj *unstructured.Unstructured) []entry {
 		}
 	}
 	return out
+}
+
+// A content or a before-image that has a status does not write it where the kind has a
+// subresource for it: what a controller makes of it meanwhile is no drift.
+func TestAStatusInTheContentIsNotWrittenWhereItIsASubresource(t *testing.T) {
+	for _, kind := range writes {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.readyWidget()
+			i := e.prepare(0, kind, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}, status: {phase: Wanted}}")
+			e.merge("controller", i.object, `{"status":{"phase":"Busy"}}`, "status")
+			i.done()
+			assert.Equal(t, int64(2), value(t, i.now(), "spec", "size"))
+			i.undone()
+			i.restored()
+			assert.Equal(t, "Busy", value(t, i.now(), "status", "phase"))
+		})
+	}
+}
+
+func TestTheUndoOfACommittedChangeLeavesTheStatusToItsController(t *testing.T) {
+	e := newEnv(t)
+	e.readyWidget()
+	i := e.prepare(0, api.Patch, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}}").done()
+	require.NoError(t, mutate.HandOver(t.Context(), i.change, i.baseline, nil))
+	undo := e.plan(1, api.Update, widget)
+	content, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, First: i.record.Before}, i.now())
+	require.NoError(t, err)
+	assert.NotContains(t, content, "status")
+	undo.change.Content = content
+	require.NoError(t, undo.tryPrepare())
+	e.merge("controller", undo.object, `{"status":{"phase":"Busy"}}`, "status")
+	undo.done()
+	assert.Equal(t, value(t, i.record.Before, "spec"), value(t, i.now(), "spec"))
+	assert.Equal(t, "Busy", value(t, i.now(), "status", "phase"))
 }
 
 func (e *env) readyWidget() {

@@ -97,7 +97,7 @@ func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured,
 }
 
 func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (Finding, error) {
-	live, err := Read(ctx, c)
+	_, live, err := c.locate(ctx)
 	if err != nil || live == nil || !c.made(live) {
 		return NotApplied, err
 	}

@@ -143,7 +143,7 @@ func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error
 }
 
 func (c Change) confirmGone(ctx context.Context, before Baseline) error {
-	live, err := Read(ctx, c)
+	_, live, err := c.locate(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c Change) confirmGone(ctx context.Context, before Baseline) error {
 }
 
 func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
-	live, err := Read(ctx, c)
+	_, live, err := c.locate(ctx)
 	switch {
 	case err != nil:
 		return Diverged, err

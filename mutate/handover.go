@@ -25,7 +25,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 		live := seen
 		if seen = nil; live == nil {
 			var err error
-			if live, err = Read(ctx, c); err != nil {
+			if c, live, err = c.locate(ctx); err != nil {
 				return err
 			}
 		}

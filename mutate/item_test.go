@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -47,6 +48,10 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
 		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
 		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
+		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
+			found, served, err := e.resolver.Elsewhere(ref)
+			return found, id.Resource(found), served, err
+		},
 		Cluster: e.dynamic, Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
 	}
 	if kind != api.Delete {

@@ -40,6 +40,11 @@ type Change struct {
 	Sensitive bool
 	// Resource reads and writes the target as the Transaction's ServiceAccount.
 	Resource dynamic.ResourceInterface
+	// Elsewhere gives the target by a version of its kind that is served, with a client
+	// for that; false if the kind is served no more. It is asked where the API server
+	// seems not to serve the version of Ref. Where it is nil, an object that is not
+	// served does not exist.
+	Elsewhere func() (target.Ref, dynamic.ResourceInterface, bool, error)
 	// Cluster reads and writes what belongs to the target, such as the volume of a
 	// claim, as the Transaction's ServiceAccount; nil where nothing else is looked at.
 	Cluster dynamic.Interface
@@ -162,20 +167,6 @@ func For(t api.ChangeType) (Strategy, bool) {
 	default:
 		return nil, false
 	}
-}
-
-// Read gets the target, nil if it does not exist, which is confirmed.
-func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
-	live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
-	})
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, c.wrap(err, "read")
-	}
-	return live, nil
 }
 
 // wrap classifies an error of the API server; one of our own says it all already.

@@ -117,8 +117,12 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 		body.SetAnnotations(map[string]string{MarkerAnnotation: c.Marker})
 	}
 	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager})
-	if fault.Is(err, fault.AlreadyExists) {
+	switch {
+	case fault.Is(err, fault.AlreadyExists):
 		return nil, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it did not exist a moment ago and does now")
+	case fault.Unserved(err):
+		return nil, c.fail(fault.Retryable, fault.KindNotFound, "re-create", "the API server does not serve %s in %s", c.Ref.GVK.Kind, c.Ref.GVK.GroupVersion()).
+			WithHint("its CRD is needed, with that version served")
 	}
 	return live, c.wrap(err, "re-create")
 }

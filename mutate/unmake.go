@@ -16,7 +16,9 @@ import (
 func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
 	var undone Undone
 	for range attempts {
-		live, err := Read(ctx, c)
+		var live *unstructured.Unstructured
+		var err error
+		c, live, err = c.locate(ctx)
 		switch {
 		case err != nil:
 			return Undone{}, err

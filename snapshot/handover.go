@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -95,10 +97,15 @@ func (e entry) leaveTo(kept, previous entries, live *unstructured.Unstructured, 
 }
 
 // give adds fields to the entry of an owner, which is made like the given one where
-// it is missing.
+// it is missing. The API server keeps one entry of an applier, whatever its version: of
+// one that has applied by another version, the fields become those of an updater.
 func (l entries) give(to entry, fields *fieldpath.Set) (entries, error) {
 	if fields.Empty() {
 		return l, nil
+	}
+	if slices.ContainsFunc(l, func(e entry) bool { return e.owner == to.owner && e.APIVersion != to.APIVersion }) {
+		to.Operation = metav1.ManagedFieldsOperationUpdate
+		to.owner = ownerOf(to.ManagedFieldsEntry)
 	}
 	for i := range l {
 		if l[i].owner == to.owner && l[i].APIVersion == to.APIVersion {

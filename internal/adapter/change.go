@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -35,7 +36,7 @@ func refOf(item api.Item) (target.Ref, error) {
 }
 
 // changeOf makes the change of an item for the strategies.
-func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Identity, store *snapshot.Store, types *openapi.Types) (mutate.Change, error) {
+func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Identity, store *snapshot.Store, types *openapi.Types, resolver *target.Resolver) (mutate.Change, error) {
 	ref, err := refOf(t.Status.Items[i])
 	if err != nil {
 		return mutate.Change{}, err
@@ -50,6 +51,10 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
 		Resource:  id.Resource(ref),
 		Cluster:   id.Dynamic,
+		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
+			found, served, err := resolver.Elsewhere(ref)
+			return found, id.Resource(found), served, err
+		},
 
 		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name},
 	}, nil

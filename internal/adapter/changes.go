@@ -31,7 +31,7 @@ type Changes struct {
 
 // change makes the change of an item for the strategies.
 func (c *Changes) change(t *api.Transaction, i int, content map[string]any, id *target.Identity) (mutate.Change, error) {
-	return changeOf(t, i, content, id, c.store, c.types)
+	return changeOf(t, i, content, id, c.store, c.types, c.resolver)
 }
 
 // Do makes the change of an intent.

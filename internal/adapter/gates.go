@@ -102,7 +102,7 @@ func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text st
 	return truth, seen, err
 }
 
-// read gets the target of an item; nil if there is none, or nobody serves its kind.
+// read gets the target of an item; nil if there is none.
 func (g *Gates) read(ctx context.Context, t *api.Transaction, i int, id *target.Identity, seen *sight) (*unstructured.Unstructured, error) {
 	if t.Status.Items[i].Resource == "" {
 		return nil, nil
@@ -113,9 +113,6 @@ func (g *Gates) read(ctx context.Context, t *api.Transaction, i int, id *target.
 	}
 	seen.sensitive = seen.sensitive || change.Sensitive
 	live, err := mutate.Read(ctx, change)
-	if fault.Is(err, fault.KindNotFound) {
-		return nil, nil
-	}
 	return live, explainDenied(ctx, id, change, []string{"get"}, err)
 }
 

@@ -40,6 +40,8 @@ func (k kin) Owner(ctx context.Context, reference metav1.OwnerReference) (types.
 		return k.id.Resource(ref).Get(ctx, reference.Name, metav1.GetOptions{})
 	})
 	switch {
+	case fault.Unserved(err):
+		return "", false, nil
 	case fault.Is(err, fault.NotFound):
 		return "", true, nil
 	case fault.Is(err, fault.AccessDenied):

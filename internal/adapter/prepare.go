@@ -118,7 +118,7 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 	if err != nil {
 		return seen{}, err
 	}
-	change, err := changeOf(t, i, content, id, p.store, p.types)
+	change, err := changeOf(t, i, content, id, p.store, p.types, p.resolver)
 	if err != nil {
 		return seen{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -132,9 +131,7 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		}
 	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
-	if change.Type == api.Create {
-		v.remember(ref.GVK.GroupKind(), ref.Name, content)
-	}
+	v.remember(change.Type, ref, content)
 	return item, nil
 }
 
@@ -156,12 +153,14 @@ func (v *validation) outlived(ref target.Ref) error {
 	return nil
 }
 
-func (v *validation) remember(kind schema.GroupKind, name string, content map[string]any) {
-	switch kind {
-	case target.CRDKind:
+// remember notes what a change makes: a namespace, or a kind. A CRD that is there already
+// may get another version.
+func (v *validation) remember(change api.ChangeType, ref target.Ref, content map[string]any) {
+	switch kind := ref.GVK.GroupKind(); {
+	case kind == target.CRDKind:
 		v.planned = append(v.planned, target.PlannedKinds(content)...)
-	case target.NamespaceKind:
-		v.namespaces[name] = true
+	case kind == target.NamespaceKind && change == api.Create:
+		v.namespaces[ref.Name] = true
 	}
 }
 

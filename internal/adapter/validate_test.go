@@ -73,6 +73,7 @@ func specOf(t *testing.T, namespace, text string) *api.Transaction {
 const (
 	patchMap  = "{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {v: '2'}}}"
 	makeCRD   = "{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: widgets.example.com}, type: Create, content: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}}"
+	patchCRD  = "{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: transactions.backup.janus.io}, type: Patch, content: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}}"
 	makeThing = "{target: {apiVersion: example.com/v1, kind: Widget, name: w}, type: Create, content: {spec: {}}}"
 	makeSpace = "{target: {apiVersion: v1, kind: Namespace, name: new-space}, type: Create, content: {}}"
 	inSpace   = "{target: {apiVersion: v1, kind: ConfigMap, name: a, namespace: new-space}, type: Create, content: {}}"
@@ -86,6 +87,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{name: "a patch", spec: "changes: [" + patchMap + "]", deferred: []bool{false}},
 		{name: "a kind that an earlier change makes", spec: "changes: [" + makeCRD + ", " + makeThing + "]", deferred: []bool{false, true}},
+		{name: "a kind that an earlier change adds to a CRD", spec: "changes: [" + patchCRD + ", " + makeThing + "]", deferred: []bool{false, true}},
 		{name: "a kind that a later change makes", spec: "changes: [" + makeThing + ", " + makeCRD + "]", reason: fault.KindNotFound, says: "no kind Widget in example.com/v1"},
 		{name: "a namespace that an earlier change makes", spec: "changes: [" + makeSpace + ", " + inSpace + "]", deferred: []bool{false, true}},
 		{name: "a kind that is not served", spec: "changes: [{target: {apiVersion: v1, kind: NoSuchKind, name: a}, type: Delete}]", reason: fault.KindNotFound, says: "NoSuchKind a"},

@@ -84,6 +84,14 @@ func classifyNotFound(s metav1.Status) (Class, string) {
 	return Terminal, NotFound
 }
 
+// Unserved reports whether an error is a 404 that says nothing of an object: the path was
+// not served, as that of a version that its kind has no more, or something before the API
+// server has answered.
+func Unserved(err error) bool {
+	status, ok := Status(err)
+	return ok && status.Code == http.StatusNotFound && hasCause(status, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // permanentInternal are the errors that the API server reports as 500 although
 // they will never heal. There is nothing but their text to know them by.
 var permanentInternal = []struct{ text, reason string }{

@@ -75,6 +75,29 @@ func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
 	return err == nil, err
 }
 
+// Elsewhere gives a target by a version of its kind that the cluster serves, where the API
+// server seems not to serve its own; that is given if it is served after all. There is none
+// if the cluster serves the kind no more. It reads discovery anew.
+func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
+	r.mapper.Reset()
+	mapping, err := r.mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
+	if meta.IsNoMatchError(err) {
+		mapping, err = r.mapper.RESTMapping(ref.GVK.GroupKind())
+	}
+	if meta.IsNoMatchError(err) {
+		// Discovery that is empty, as behind a proxy that knows nothing, proves nothing.
+		_, err = r.mapper.RESTMapping(NamespaceKind, "v1")
+		if err == nil {
+			return Ref{}, false, nil
+		}
+	}
+	if err != nil {
+		return Ref{}, false, fault.New(fault.Unknown, fault.ServerUnavailable, "resolve", ref.String(), "%w", err)
+	}
+	ref.GVK, ref.GVR = mapping.GroupVersionKind, mapping.Resource
+	return ref, true, nil
+}
+
 // ResolveOwner finds the resource of an owner of an object in a namespace. An
 // owner is in the same namespace or cluster-scoped.
 func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (Ref, error) {

@@ -36,7 +36,7 @@ func (m *countingMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*
 }
 
 func newMapper() *countingMapper {
-	m := meta.NewDefaultRESTMapper(nil)
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: "example.com", Version: "v2"}}) // the one preferred
 	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
 	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
 	m.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
@@ -108,6 +108,47 @@ func TestAPlannedKindDoesNotHideAServerThatIsAway(t *testing.T) {
 	_, err := NewResolver(m, nil).Resolve(Spec{"example.com/v1", "Widget", "a", ""}, "shop", []PlannedKind{widget})
 	require.Error(t, err)
 	assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+}
+
+func TestATargetIsFoundByAnotherVersionOfItsKind(t *testing.T) {
+	at := func(version string) Ref {
+		gv := schema.GroupVersion{Group: "example.com", Version: version}
+		return Ref{GVK: gv.WithKind("Widget"), GVR: gv.WithResource("widgets"), Namespace: "shop", Name: "a"}
+	}
+	empty := &countingMapper{RESTMapper: meta.NewDefaultRESTMapper(nil)}
+	one := newMapper()
+	one.RESTMapper.(*meta.DefaultRESTMapper).Add(at("v2").GVK, meta.RESTScopeNamespace)
+	both := newMapper()
+	both.later = at("v1").GVK
+	both.RESTMapper.(*meta.DefaultRESTMapper).Add(at("v2").GVK, meta.RESTScopeNamespace)
+	away := newMapper()
+	away.err = errors.New("the server is away")
+	for _, tt := range []struct {
+		name   string
+		mapper *countingMapper
+		want   Ref
+		served bool
+		fails  bool
+	}{
+		{name: "one that is served", mapper: one, want: at("v2"), served: true},
+		{name: "its own, if that is served after all", mapper: both, want: at("v1"), served: true},
+		{name: "none is served", mapper: newMapper()},
+		{name: "nothing is served at all, which cannot be", mapper: empty, fails: true},
+		{name: "the server is away", mapper: away, fails: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, served, err := NewResolver(tt.mapper, nil).Elsewhere(at("v1"))
+			if tt.fails {
+				require.Error(t, err)
+				assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.served, served)
+			assert.Equal(t, tt.want, got)
+			assert.Equal(t, 1, tt.mapper.resets)
+		})
+	}
 }
 
 func TestAnOwnerIsInTheNamespaceOfWhatItOwnsOrInNone(t *testing.T) {

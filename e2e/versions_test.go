@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/janustest"
+)
+
+// dials is a kind in a group of its own, whose versions come and go.
+type dials struct {
+	*janustest.Env
+	t     *testing.T
+	group string
+}
+
+// What the CRD says of the versions v1, which is stored, and v2.
+const (
+	onlyV1 = "[" + dialV1 + ", served: true}]"
+	bothV1 = "[" + dialV1 + ", served: true}, " + dialV2 + "]"
+	onlyV2 = "[" + dialV1 + ", served: false}, " + dialV2 + "]"
+
+	dialV1 = "{name: v1, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}"
+	dialV2 = "{name: v2, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}, served: true}"
+)
+
+func newDials(t *testing.T, versions string) dials {
+	t.Helper()
+	e := janustest.New(t)
+	clusterWide(t, e)
+	e.Refuse()
+	d := dials{e, t, strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"}
+	e.Apply("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: dials." + d.group + "}, spec: " + d.spec(versions) + "}")
+	crds := e.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	t.Cleanup(func() {
+		assert.NoError(t, crds.Delete(context.Background(), "dials."+d.group, metav1.DeleteOptions{}))
+	})
+	d.until("v1", true)
+	return d
+}
+
+func (d dials) spec(versions string) string {
+	return fmt.Sprintf("{group: %s, scope: Namespaced, names: {kind: Dial, plural: dials, singular: dial, listKind: DialList}, versions: %s}", d.group, versions)
+}
+
+// change is one of the CRD.
+func (d dials) change(kind, versions string) string {
+	return fmt.Sprintf("  - {target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: dials.%s}, type: %s, content: {spec: %s}}\n",
+		d.group, kind, d.spec(versions))
+}
+
+// dial is a change of the Dial named d.
+func (d dials) dial(version, kind, spec string) string {
+	return fmt.Sprintf("  - {target: {apiVersion: %s/%s, kind: Dial, name: d}, type: %s, content: {spec: %s}}\n", d.group, version, kind, spec)
+}
+
+// until waits until a version is served, or is not.
+func (d dials) until(version string, served bool) {
+	d.t.Helper()
+	dials := d.Dynamic.Resource(schema.GroupVersionResource{Group: d.group, Version: version, Resource: "dials"}).Namespace(d.Namespace)
+	err := janustest.Poll(d.t.Context(), func(ctx context.Context) (bool, error) {
+		_, err := dials.List(ctx, metav1.ListOptions{Limit: 1})
+		return (err == nil) == served, nil
+	})
+	require.NoError(d.t, err, "%s is served: never %t", version, served)
+}
+
+func (d dials) live(version string) *unstructured.Unstructured {
+	return d.Object(d.group + "/" + version + " Dial/d")
+}
+
+// Whatever a version shows, another shows as well.
+func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
+	d := newDials(t, bothV1)
+	d.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+		return intruder{c, func() {
+			crds := d.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+			_, err := crds.Patch(t.Context(), "dials."+d.group, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`), metav1.PatchOptions{})
+			assert.NoError(t, err)
+			d.until("v1", false)
+		}}
+	}))
+
+	txn := d.Run("txn", "changes:\n"+d.dial("v1", "Create", "{a: 1}")+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Nil(t, d.live("v2"), "it is still there by v2")
+	d.NothingLeft("txn")
+}
+
+func TestAnObjectAndTheVersionsOfItsKindChangeTogether(t *testing.T) {
+	d := newDials(t, bothV1)
+	d.Apply("{apiVersion: " + d.group + "/v1, kind: Dial, metadata: {name: d}, spec: {a: 1}}")
+	d.Start()
+
+	txn := d.Run("txn", "changes:\n"+d.dial("v1", "Patch", "{b: 1}")+d.change("Patch", onlyV2))
+
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	d.until("v1", false)
+	assert.Equal(t, []string{"janus"}, janusManagers(d.live("v2")))
+	d.NothingLeft("txn")
+}
+
+func TestAVersionThatAnEarlierChangeAddsServesALaterOne(t *testing.T) {
+	for _, kind := range []string{"Update", "Patch"} {
+		d := newDials(t, onlyV1)
+		d.Start()
+
+		txn := d.Run("first", "changes:\n"+d.change(kind, bothV1)+d.dial("v2", "Create", "{a: 1}")+refusedAtCommit)
+
+		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		assert.Nil(t, d.live("v1"))
+		d.until("v2", false)
+
+		txn = d.Run("txn", "changes:\n"+d.change(kind, bothV1)+d.dial("v2", "Create", "{a: 1}"))
+
+		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		assert.NotNil(t, d.live("v1"))
+		d.NothingLeft("txn")
+	}
+}

@@ -1,0 +1,51 @@
+package mutate
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+)
+
+// Read gets the target, nil if it does not exist, which is confirmed. One that exists and
+// is not served any more by the version that the change is written for is an error.
+func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
+	found, live, err := c.locate(ctx)
+	if err != nil || live == nil || found.Ref.GVK == c.Ref.GVK {
+		return live, err
+	}
+	return nil, c.fail(fault.Terminal, fault.KindNotFound, "read", "the cluster serves it in %s and not in %s",
+		found.Ref.GVK.GroupVersion(), c.Ref.GVK.GroupVersion()).WithHint("serve that version again, or compare it with the before-image and correct it by hand")
+}
+
+// locate gets the target by whatever version of its kind is served, and the change that
+// meets it there. The target is nil if it does not exist, which is confirmed. That a
+// version is not served says nothing of its objects: another may show them. That is as
+// good for all who ask only whether an object is there, and whose it is.
+func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured, error) {
+	for range attempts {
+		live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+			return c.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+		})
+		switch {
+		case err == nil:
+			return c, live, nil
+		case !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.NamespaceNotFound):
+			return c, nil, c.wrap(err, "read")
+		case !fault.Unserved(err) || c.Elsewhere == nil:
+			return c, nil, nil
+		}
+		ref, resource, served, err := c.Elsewhere()
+		if err != nil || !served { // Objects go with their kind.
+			return c, nil, c.wrap(err, "read")
+		}
+		if ref.GVK == c.Ref.GVK {
+			break
+		}
+		c.Ref, c.Resource = ref, resource
+	}
+	return c, nil, c.fail(fault.Unknown, fault.ServerUnavailable, "read", "the API server says that it serves %s, and answers as if it did not", c.Ref.GVK.GroupVersion())
+}

@@ -25,7 +25,7 @@ type Reader interface {
 
 // Options say what to watch and how hard to work.
 type Options struct {
-	// Namespaces to watch; none means all.
+	// Namespaces to watch, each named once; none means all.
 	Namespaces []string
 	// Workers is how many Transactions are run at once.
 	Workers int

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -95,12 +96,13 @@ func parse(args []string, help io.Writer) (options, error) {
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: janusd takes flags only", f.Arg(0))
 	}
-	if o.namespace == "" {
-		o.namespace = os.Getenv("POD_NAMESPACE")
+	if f.Changed("watch-namespaces") {
+		var err error
+		if o.watch, err = namespaces(o.watch); err != nil {
+			return o, err
+		}
 	}
-	if o.namespace == "" {
-		o.namespace = "janus-system"
-	}
+	o.namespace = cmp.Or(o.namespace, os.Getenv("POD_NAMESPACE"), "janus-system")
 	return o, o.check()
 }
 

@@ -49,8 +49,8 @@ type Shared struct {
 
 var _ Reader = &Shared{}
 
-// NewShared makes a Reader of the Transactions of some namespaces; of all, if there are none.
-// watcher is a client without a request timeout.
+// NewShared makes a Reader of the Transactions of some namespaces, each named once; of all, if
+// there are none. watcher is a client without a request timeout.
 func NewShared(watcher, dynamic dynamic.Interface, kube kubernetes.Interface, namespaces []string) (*Shared, error) {
 	s := &Shared{
 		cluster: NewCluster(dynamic, kube, metav1.NamespaceAll), namespaces: namespaces, reads: make(chan struct{}, readsAtOnce),

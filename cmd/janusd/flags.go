@@ -7,12 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/adapter"
 	"janus.io/janus/internal/otlp"
@@ -102,6 +100,7 @@ func parse(args []string, help io.Writer) (options, error) {
 			return o, err
 		}
 	}
+	o.sensitive = trimmed(o.sensitive)
 	o.namespace = cmp.Or(o.namespace, os.Getenv("POD_NAMESPACE"), "janus-system")
 	return o, o.check()
 }
@@ -129,6 +128,9 @@ func (o options) check() error {
 	}
 	if o.leaseTime < 3*time.Second {
 		return fmt.Errorf("--leader-elect-lease-duration=%s: at least 3s", o.leaseTime)
+	}
+	if err := o.checkSensitive(); err != nil {
+		return err
 	}
 	if err := o.checkAddresses(); err != nil {
 		return err
@@ -196,14 +198,4 @@ func (q *quantity) Set(text string) error {
 	}
 	*q = quantity(parsed.Value())
 	return nil
-}
-
-func (o options) sensitiveKinds() []schema.GroupKind {
-	var kinds []schema.GroupKind
-	for _, s := range o.sensitive {
-		if s = strings.TrimSpace(s); s != "" {
-			kinds = append(kinds, schema.ParseGroupKind(s))
-		}
-	}
-	return kinds
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -16,14 +18,42 @@ func namespaces(listed []string) ([]string, error) {
 	if len(listed) == 0 {
 		listed = []string{""}
 	}
-	names := make([]string, 0, len(listed))
-	for _, name := range listed {
-		name = strings.TrimSpace(name)
+	names := trimmed(listed)
+	for _, name := range names {
 		if len(validation.IsDNS1123Label(name)) > 0 {
 			return nil, fmt.Errorf("--watch-namespaces=%s: %q is no name of a namespace", given, name)
 		}
-		names = append(names, name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// trimmed gives the items of a list without spaces around them.
+func trimmed(list []string) []string {
+	out := make([]string, 0, len(list))
+	for _, item := range list {
+		out = append(out, strings.TrimSpace(item))
+	}
+	return out
+}
+
+// kindAndGroup is what the schema of the chart's values demands, too. A resource, or a kind
+// with its version, would name no kind, and so keep nothing secret.
+var kindAndGroup = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9.-]+)?$`)
+
+func (o options) checkSensitive() error {
+	for _, kind := range o.sensitive {
+		if !kindAndGroup.MatchString(kind) {
+			return fmt.Errorf("--sensitive-kinds=%s: want Kind or Kind.group", kind)
+		}
+	}
+	return nil
+}
+
+func (o options) sensitiveKinds() []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, kind := range o.sensitive {
+		kinds = append(kinds, schema.ParseGroupKind(kind))
+	}
+	return kinds
 }

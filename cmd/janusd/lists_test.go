@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A namespace that is watched twice would have its Transactions counted twice.
@@ -22,4 +23,12 @@ func TestEachNamespaceIsWatchedOnce(t *testing.T) {
 		require.NoError(t, err, "%q", c.args)
 		assert.Equal(t, c.want, o.watch, "%q", c.args)
 	}
+}
+
+func TestSensitiveKindsAreKindsWithTheirGroups(t *testing.T) {
+	o, err := parse([]string{"--sensitive-kinds=Key.example.com, Token,Api2Key.a-b.example.com"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []schema.GroupKind{
+		{Group: "example.com", Kind: "Key"}, {Kind: "Token"}, {Group: "a-b.example.com", Kind: "Api2Key"},
+	}, o.sensitiveKinds())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,23 +127,86 @@ func TestApplyIsJudgedAsCreate(t *testing.T) {
 	require.ErrorContains(t, err, identityPolicy)
 }
 
-// TestWhoeverMayEditMayLabel shows that the policy leaves alone what chooses no
-// ServiceAccount: somebody else's Transaction can be labelled, and released.
-func TestWhoeverMayEditMayLabel(t *testing.T) {
+// TestWhoeverMayEditMayLabelAndStop shows that the policy leaves alone what chooses no
+// ServiceAccount: somebody else's Transaction can be labelled, released, suspended and
+// cancelled by whoever may patch it.
+func TestWhoeverMayEditMayLabelAndStop(t *testing.T) {
 	in := install(t)
 	namespace := testcluster.Namespace(t)
 	awaitPolicies(t, in, namespace)
-	tx, err := in.dynamic.Resource(v1alpha1.Resource).Namespace(namespace).Create(t.Context(), transaction("powerful"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	bind(t, in, namespace, "janus-editor", "labeller")
-	awaitCreator(t, in, namespace, "labeller")
-	client := in.as(t, "labeller").Resource(v1alpha1.Resource).Namespace(namespace)
-	_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"team":"blue"},"finalizers":["backup.janus.io/lease-cleanup"]}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
-	_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
+	bind(t, in, namespace, "janus-editor", "on-call")
+	awaitCreator(t, in, namespace, "on-call")
+	client := in.as(t, "on-call").Resource(v1alpha1.Resource).Namespace(namespace)
+	_, err := client.Create(t.Context(), transaction("powerful"), metav1.CreateOptions{})
+	require.ErrorContains(t, err, identityPolicy)
+	for _, patches := range [][]string{
+		{`{"metadata":{"labels":{"team":"blue"},"finalizers":["backup.janus.io/lease-cleanup"]}}`, `{"metadata":{"finalizers":null}}`},
+		{`{"spec":{"suspend":true}}`, `{"spec":{"suspend":false}}`, `{"spec":{"cancel":"Rollback"}}`},
+		{`{"spec":{"suspend":true,"cancel":"Stop"}}`},
+	} {
+		tx, err := in.dynamic.Resource(v1alpha1.Resource).Namespace(namespace).Create(t.Context(), transaction("powerful"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		for _, patch := range patches {
+			_, err = client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			require.NoError(t, err, "%s", patch)
+		}
+	}
 }
+
+// TestToHaveAnAccountDoMoreTakesTheRightToIt is about somebody whose CRD has lost its rules,
+// and who has taken transaction-spec away.
+func TestToHaveAnAccountDoMoreTakesTheRightToIt(t *testing.T) {
+	in := install(t)
+	namespace := testcluster.Namespace(t)
+	awaitPolicies(t, in, namespace)
+	planned := transaction("powerful")
+	require.NoError(t, unstructured.SetNestedField(planned.Object, true, "spec", "dryRun"))
+	tx, err := in.dynamic.Resource(v1alpha1.Resource).Namespace(namespace).Create(t.Context(), planned, metav1.CreateOptions{})
+	require.NoError(t, err)
+	bind(t, in, namespace, "janus-editor", "editor")
+	awaitCreator(t, in, namespace, "editor")
+	withoutRule(t, in)
+	withoutSpecPolicy(t, in, tx)
+	client := in.as(t, "editor").Resource(v1alpha1.Resource).Namespace(namespace)
+	dryRun := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+	require.Eventually(t, func() bool {
+		_, err := client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(anotherField), dryRun)
+		return err == nil
+	}, settle, poll, "neither CRD nor policy keeps the spec as it is")
+	for _, patch := range []string{
+		`{"spec":{"serviceAccountName":"deployer"}}`,
+		`{"spec":{"changes":[{"type":"Delete","target":{"apiVersion":"v1","kind":"ConfigMap","name":"settings"},"acceptLoss":true}]}}`,
+		`{"spec":{"changes":null,"undoOf":{"name":"other"}}}`,
+		`{"spec":{"dryRun":null}}`,
+		`{"spec":{"suspend":true,"dryRun":false}}`,
+	} {
+		_, err := client.Patch(t.Context(), tx.GetName(), types.MergePatchType, []byte(patch), dryRun)
+		require.ErrorContains(t, err, identityPolicy, "%s", patch)
+	}
+}
+
+// withoutSpecPolicy takes the binding of the policy away until the test ends, which waits until
+// it is enforced again: that is shown by what is refused to a Transaction then.
+func withoutSpecPolicy(t *testing.T, in installation, tx *unstructured.Unstructured) {
+	t.Helper()
+	const name = "transaction-spec.backup.janus.io"
+	bindings := in.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	require.NoError(t, bindings.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	t.Cleanup(func() {
+		binding := into[admissionv1.ValidatingAdmissionPolicyBinding](t, in.find(t, "ValidatingAdmissionPolicyBinding", name))
+		ctx := context.Background() // That of the test has ended by now.
+		_, err := bindings.Create(ctx, binding, metav1.CreateOptions{FieldManager: "deploy-test"})
+		require.NoError(t, err)
+		client := in.dynamic.Resource(v1alpha1.Resource).Namespace(tx.GetNamespace())
+		require.Eventually(t, func() bool {
+			_, err := client.Patch(ctx, tx.GetName(), types.MergePatchType, []byte(anotherField), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			return err != nil && strings.Contains(err.Error(), specPolicy)
+		}, settle, poll, "the policy is enforced again")
+	})
+}
+
+// anotherField is an update of the spec that no policy but transaction-spec refuses.
+const anotherField = `{"spec":{"retryLimit":3}}`
 
 func TestSpecUpdateIsRefused(t *testing.T) {
 	in := install(t)
@@ -187,6 +251,7 @@ func withoutRule(t *testing.T, in installation) {
 		root = "/spec/versions/0/schema/openAPIV3Schema/"
 	)
 	patch := `[{"op":"remove","path":"` + root + `properties/spec/properties/serviceAccountName/x-kubernetes-validations"},` +
+		`{"op":"remove","path":"` + root + `properties/spec/x-kubernetes-validations"},` +
 		`{"op":"remove","path":"` + root + `x-kubernetes-validations"}]`
 	_, err := crds.Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)

@@ -128,6 +128,8 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"janusd: {workers: 0}":                                 "minimum: got 0, want 1",
 		"janusd: {resync: 10}":                                 "want null or string",
 		"janusd: {logLevel: loud}":                             "value must be one of",
+		"policies: {otherNamespaces: [A]}":                     "does not match pattern",
+		"policies: {enabled: false, otherNamespaces: [a]}":     "policies.enabled is false",
 		"janusd: {watchNamespaces: [A]}":                       "does not match pattern",
 		"namespaced: [{namespace: shop}]":                      "missing property 'serviceAccounts'",
 		"namespaced: [{namespace: shop, serviceAccounts: []}]": "minItems: got 0, want 1",

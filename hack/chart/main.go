@@ -46,7 +46,7 @@ var templates = []template{
 			"policies/transaction-identity.yaml", "policies/transaction-locks.yaml", "policies/transaction-records.yaml",
 			"policies/transaction-spec.yaml", "policies/transaction-status.yaml", "policies/transaction-targets.yaml",
 		},
-		replace: []string{"system:serviceaccount:janus-system:janusd", "system:serviceaccount:" + namespace + ":janusd"},
+		replace: []string{`"['system:serviceaccount:janus-system:janusd']"`, `{{ include "janus.janusds" $ | quote }}`},
 	},
 	{
 		name: "enforced-crd.yaml", sources: []string{"enforced/objects/backup.janus.io_locktables.yaml"},

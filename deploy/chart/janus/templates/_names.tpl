@@ -21,6 +21,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- end }}
 
+{{/* The users that the policies take for janusd: those of this release and of others, as a list of CEL. */}}
+{{- define "janus.janusds" -}}
+{{- $users := list -}}
+{{- range prepend (.Values.policies.otherNamespaces | default list) .Release.Namespace | uniq -}}
+{{- $users = append $users (printf "'system:serviceaccount:%s:janusd'" .) -}}
+{{- end -}}
+[{{ join ", " $users }}]
+{{- end }}
+
 {{/* Fails if something is wrong that the schema of the values cannot see. */}}
 {{- define "janus.check" -}}
 {{- with .Capabilities.KubeVersion -}}
@@ -37,6 +46,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- if and $names .Values.janusd.watchNamespaces -}}
 {{- fail "janusd.watchNamespaces and namespaced both name namespaces: leave one of them empty" -}}
+{{- end -}}
+{{- if and .Values.policies.otherNamespaces (not .Values.policies.enabled) -}}
+{{- fail "policies.otherNamespaces is for the release that has the policies, and policies.enabled is false" -}}
 {{- end -}}
 {{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
 {{- fail "metrics.certificateSecret is for metrics.secure, which is false" -}}

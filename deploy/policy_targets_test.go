@@ -47,6 +47,8 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		{target(admission, "ValidatingAdmissionPolicyBinding", "", "transaction-identity.backup.janus.io"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janusd"), ofJanus},
 		{target(rbac, "ClusterRoleBinding", "", "janusd"), ofJanus},
+		{target(rbac, "Role", "", "janusd"), ofJanus},
+		{target(rbac, "RoleBinding", "elsewhere", "janusd"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janus-editor"), ofJanus},
 		{target(rbac, "ClusterRoleBinding", "", "janusd-metrics-janus-system"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janusd-enforced-locks-janus-system"), ofJanus},
@@ -66,6 +68,8 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		target("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.example.com"),
 		target(rbac, "ClusterRole", "", "deployer"),
 		target(rbac, "ClusterRole", "", "janusdeployer"),
+		target(rbac, "Role", "", "deployer"),
+		target(rbac, "RoleBinding", "", "janusd-metrics-reader"),
 	} {
 		require.NoError(t, s.create(api.Resource, targeting("subject", allowed), dryRun), "%v", allowed)
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -228,4 +229,17 @@ func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 	txn := e.Run("next", "revisionHistoryLimit: 10\nchanges: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: \"7\"}}}]")
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
 	assert.Equal(t, int64(2), txn.Status.Revision)
+}
+
+// Whoever may make ControllerRevisions could take the highest number that there is.
+func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
+	e := janustest.New(t)
+	e.Start()
+	one := e.Run("one", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {data: {a: b}}}\n")
+	e.Apply(fmt.Sprintf("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: janus-revision-%d, labels: {app.kubernetes.io/managed-by: janus}, "+
+		"ownerReferences: [{apiVersion: backup.janus.io/v1alpha1, kind: Transaction, name: one, uid: %s, controller: true}]}, revision: 1, data: {}}", math.MaxInt64, one.UID))
+
+	two := e.Run("two", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {a: c}}}\n")
+
+	assert.Equal(t, one.Status.Revision+1, two.Status.Revision, janustest.Describe(two))
 }

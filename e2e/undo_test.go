@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -217,4 +218,21 @@ func TestAnUndoKeepsTheContentOfSecretsInSecrets(t *testing.T) {
 		assert.NotContains(t, text, "canary")
 		assert.NotContains(t, text, "YmVmb3JlLWNhbmFyeQ")
 	}
+}
+
+// Whatever version names it, it is one object.
+func TestAnUndoOfChangesOfOneObjectByTwoVersions(t *testing.T) {
+	e := janustest.New(t)
+	e.Apply("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {maxReplicas: 3, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}}")
+	e.Start()
+	change := func(version string, most int) string {
+		return fmt.Sprintf("  - {target: {apiVersion: autoscaling/%s, kind: HorizontalPodAutoscaler, name: h}, type: Patch, content: {spec: {maxReplicas: %d}}}\n", version, most)
+	}
+
+	e.Run("release", "revisionHistoryLimit: 10\nchanges:\n"+change("v1", 5)+change("v2", 6))
+	undo := e.Run("undo", "{undoOf: {name: release}}")
+
+	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	most, _, _ := unstructured.NestedInt64(e.Object("autoscaling/v2 HorizontalPodAutoscaler/h").Object, "spec", "maxReplicas")
+	assert.Equal(t, int64(3), most)
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -37,18 +39,32 @@ const (
 
 func newDials(t *testing.T, versions string) dials {
 	t.Helper()
+	d := noDials(t)
+	d.Apply("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + d.crd() + "}, spec: " + d.spec(versions) + "}")
+	d.until("v1", true)
+	return d
+}
+
+// noDials is before there is a CRD.
+func noDials(t *testing.T) dials {
+	t.Helper()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	e.Refuse()
 	d := dials{e, t, strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"}
-	e.Apply("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: dials." + d.group + "}, spec: " + d.spec(versions) + "}")
-	crds := e.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	t.Cleanup(func() {
-		assert.NoError(t, crds.Delete(context.Background(), "dials."+d.group, metav1.DeleteOptions{}))
+		if err := d.crds().Delete(context.Background(), d.crd(), metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			assert.NoError(t, err)
+		}
 	})
-	d.until("v1", true)
 	return d
 }
+
+func (d dials) crds() dynamic.ResourceInterface {
+	return d.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+}
+
+func (d dials) crd() string { return "dials." + d.group }
 
 func (d dials) spec(versions string) string {
 	return fmt.Sprintf("{group: %s, scope: Namespaced, names: {kind: Dial, plural: dials, singular: dial, listKind: DialList}, versions: %s}", d.group, versions)
@@ -56,8 +72,8 @@ func (d dials) spec(versions string) string {
 
 // change is one of the CRD.
 func (d dials) change(kind, versions string) string {
-	return fmt.Sprintf("  - {target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: dials.%s}, type: %s, content: {spec: %s}}\n",
-		d.group, kind, d.spec(versions))
+	return fmt.Sprintf("  - {target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: %s}, type: %s, content: {spec: %s}}\n",
+		d.crd(), kind, d.spec(versions))
 }
 
 // dial is a change of the Dial named d.
@@ -85,8 +101,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 	d := newDials(t, bothV1)
 	d.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
-			crds := d.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-			_, err := crds.Patch(t.Context(), "dials."+d.group, types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`), metav1.PatchOptions{})
+			_, err := d.crds().Patch(t.Context(), d.crd(), types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`), metav1.PatchOptions{})
 			assert.NoError(t, err)
 			d.until("v1", false)
 		}}
@@ -128,5 +143,45 @@ func TestAVersionThatAnEarlierChangeAddsServesALaterOne(t *testing.T) {
 		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
 		assert.NotNil(t, d.live("v1"))
 		d.NothingLeft("txn")
+	}
+}
+
+// What was served once is not for ever.
+func TestAKindThatIsGoneActivatesNothing(t *testing.T) {
+	d := newDials(t, onlyV1)
+	d.Start()
+	change := func(name string) string {
+		return fmt.Sprintf("changes:\n  - {activation: {apiVersion: %s/v1, kind: Dial}, target: {apiVersion: v1, kind: ConfigMap, name: %s}, type: Create, content: {data: {a: b}}}\n", d.group, name)
+	}
+	assert.Equal(t, api.ItemCommitted, d.Run("with", change("one")).Status.Items[0].State)
+	require.NoError(t, d.crds().Delete(t.Context(), d.crd(), metav1.DeleteOptions{}))
+	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+		_, err := d.Kube.Discovery().ServerResourcesForGroupVersion(d.group + "/v1")
+		return apierrors.IsNotFound(err), nil
+	}))
+
+	txn := d.Run("without", change("two"))
+
+	assert.Equal(t, api.ItemSkipped, txn.Status.Items[0].State, janustest.Describe(txn))
+	assert.Nil(t, d.Object("ConfigMap/two"))
+}
+
+// Each time the kind is not served when the Transaction begins, and was before.
+func TestADefinitionAndItsObjectAreMadeAndUndoneOverAndOver(t *testing.T) {
+	d := noDials(t)
+	d.Start()
+	both := "revisionHistoryLimit: 10\nchanges:\n" + d.change("Create", onlyV1) + d.dial("v1", "Create", "{a: 1}")
+	undo := func(name string) string {
+		return "{revisionHistoryLimit: 10, undoOf: {name: " + name + ", acceptLoss: true}}"
+	}
+	for _, txn := range []struct {
+		name, spec string
+		there      bool
+	}{
+		{"make", both, true}, {"undo", undo("make"), false}, {"redo", undo("undo"), true}, {"undo-redo", undo("redo"), false}, {"make-again", both, true},
+	} {
+		got := d.Run(txn.name, txn.spec)
+		require.Equal(t, api.PhaseCommitted, got.Status.Phase, janustest.Describe(got))
+		assert.Equal(t, txn.there, d.live("v1") != nil, txn.name)
 	}
 }

@@ -52,6 +52,11 @@ var bounded = []scenario{
 		w.waitsFor("b", "1m")
 		w.after["-- looks again in 1s"] = func() { delete(w.unready, "b") }
 	}, api.PhaseCommitted},
+	{"whether a change is wanted is asked when its turn comes", []string{"a", "b"}, func(w *world) {
+		w.perMinute(30)
+		w.onlyWhen("b", true)
+		w.after["-- looks again in 2s"] = func() { w.unasked["b"] = true }
+	}, api.PhaseCommitted},
 	{"compensations are not spread over time", []string{"a", "b", "c"}, func(w *world) {
 		w.perMinute(30)
 		w.refuse["do c"] = errRefused
@@ -93,6 +98,28 @@ func TestTheRetryLimitSaysWhatFailedLast(t *testing.T) {
 	c := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionSucceeded)
 	assert.Equal(t, fault.RetryLimitExceeded, c.Reason)
 	assert.Equal(t, "2 attempts have failed, and spec.retryLimit is 1: send: too many requests", c.Message)
+}
+
+func TestChangesThatCannotAllBeBegunInTimeAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		timeout   api.Duration
+		perMinute int32
+		inTime    bool
+	}{{"31s", 6, true}, {"30s", 6, true}, {"20s", 6, false}, {"19s", 6, false}, {"1s", 0, true}} {
+		w := newWorld(t, "a", "b", "c", "d")
+		w.onlyWhen("d", true) // It may take no time.
+		w.stored.Spec.Timeout = &tt.timeout
+		w.stored.Status.Items = make([]api.Item, 4)
+		if tt.perMinute > 0 {
+			w.perMinute(tt.perMinute)
+		}
+		err := InTime(w.stored)
+		assert.Equal(t, tt.inTime, err == nil, tt)
+		if err != nil {
+			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+			assert.ErrorContains(t, err, "to begin 3 of them takes 20s at 6 a minute, and spec.timeout is "+string(tt.timeout)+"; raise timeout or changesPerMinute")
+		}
+	}
 }
 
 // What somebody waits for so long says so; a short wait is over before it is read.

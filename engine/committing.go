@@ -75,6 +75,12 @@ func (s *saga) openNext(status *api.TransactionStatus) error {
 // capture takes the before-image of an item that could not be prepared before: an
 // earlier item has changed its target by now, or it is only now known to be wanted.
 func (s *saga) capture(ctx context.Context, i int) error {
+	if spacing(s.txn) > 0 {
+		// Whether it is wanted is asked when its turn comes.
+		if left := s.paceTime(); left > 0 {
+			return s.await(ctx, left)
+		}
+	}
 	if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, i, err)
 	}

@@ -33,6 +33,24 @@ func (s *saga) paceTime() (left time.Duration) {
 	return left
 }
 
+// InTime refuses a Transaction whose changes cannot all be begun within its timeout, as
+// spec.changesPerMinute spaces them. Those that may turn out not to be wanted do not count.
+func InTime(t *api.Transaction) error {
+	n := 0
+	for i, change := range t.Spec.Changes {
+		if change.When == "" && t.Status.Items[i].State != api.ItemSkipped {
+			n++
+		}
+	}
+	takes := time.Duration(n-1) * spacing(t)
+	if n < 2 || takes < Timeout(t) {
+		return nil
+	}
+	return fault.New(fault.Terminal, fault.Invalid, "validate", "the changes",
+		"to begin %d of them takes %s at %d a minute, and spec.timeout is %s", n, takes, *t.Spec.ChangesPerMinute, Timeout(t)).
+		WithHint("raise timeout or changesPerMinute, or split the Transaction")
+}
+
 // await keeps the locks until it is the next change's turn, and looks meanwhile after those
 // that were begun and are not done.
 func (s *saga) await(ctx context.Context, left time.Duration) error {

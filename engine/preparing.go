@@ -134,6 +134,9 @@ func identity(t api.Target) api.Target {
 	return t
 }
 
+// SameTarget reports whether two targets are one object, named by whatever versions.
+func SameTarget(a, b api.Target) bool { return identity(a) == identity(b) }
+
 // whileKeepingLocks renews the locks as long as work takes. That a lock was lost
 // shows when it is kept again before the first change.
 func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {

@@ -108,8 +108,9 @@ type TransactionSpec struct {
 	// Transaction, which is locked, recorded, rolled back and remembered like any
 	// other: what was created is deleted, what was deleted is created again, and the
 	// fields that were set get the values that they had. If somebody has changed one
-	// of them since, it fails before anything is changed and names them all; with
-	// conflictPolicy Force they are set all the same.
+	// of them since, it fails before anything is changed and names them all, but for
+	// those of an object that had several changes: of these only what is undone first is
+	// known by then. With conflictPolicy Force they are set all the same.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
@@ -225,7 +226,8 @@ type TransactionSpec struct {
 
 	// changesPerMinute is how many changes are begun within a minute at most, evenly
 	// spread: with 6, one every ten seconds. Compensations are not held up. Without it
-	// the next change is begun as soon as the ones before it allow.
+	// the next change is begun as soon as the ones before it allow. A Transaction whose
+	// changes cannot all be begun within timeout is refused.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -73,6 +73,10 @@ func (h *History) used(txn types.UID) {
 	delete(h.given, txn)
 }
 
+// highest is the highest number that another is given after: no namespace comes so far, and
+// whoever makes a revision of a higher one by hand must not use up the numbers.
+const highest = 1 << 53
+
 // Number gives the number after the highest in use, or given. That another process takes it at the
 // same time shows when the revision is made.
 func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
@@ -88,8 +92,10 @@ func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (
 	if err != nil {
 		return 0, "", err
 	}
-	if len(known) > 0 {
-		floor = max(floor, known[len(known)-1].Number)
+	for _, entry := range known {
+		if entry.Number <= highest {
+			floor = max(floor, entry.Number)
+		}
 	}
 	return h.give(t.UID, t.Namespace, floor), digest, nil
 }

@@ -57,7 +57,7 @@ type check func(ctx context.Context) ([]engine.Problem, error)
 
 // checks are in the order in which they rely on each other.
 func (f *preflight) checks() []check {
-	return []check{f.resolve, f.fit, f.mayDo, f.try}
+	return []check{f.resolve, f.fit, f.inTime, f.mayDo, f.try}
 }
 
 func (f *preflight) note(found []engine.Problem) {
@@ -69,8 +69,9 @@ func (f *preflight) note(found []engine.Problem) {
 }
 
 // resolve finds the resource of each target, and checks the changes against themselves.
-func (f *preflight) resolve(context.Context) ([]engine.Problem, error) {
+func (f *preflight) resolve(ctx context.Context) ([]engine.Problem, error) {
 	v := validation{planner: f.planner, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn}
+	v.image = func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) }
 	order, err := engine.Order(f.txn)
 	if err != nil {
 		return nil, err
@@ -107,6 +108,11 @@ func (f *preflight) fit(context.Context) ([]engine.Problem, error) {
 		all = append(all, p.Err)
 	}
 	return nil, first(all)
+}
+
+// inTime makes sure that the changes can all be begun before the time is up.
+func (f *preflight) inTime(context.Context) ([]engine.Problem, error) {
+	return nil, engine.InTime(f.txn)
 }
 
 // mayDo asks whether the ServiceAccount may make the changes and take them back.

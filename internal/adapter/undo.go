@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -99,12 +100,22 @@ func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, er
 	return mutate.Original{}, fault.New(fault.Terminal, fault.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
 }
 
+// image gives the target of an item as it was before the change that it takes back; nil if
+// that has made it.
+func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error) {
+	original, err := u.original(ctx, item)
+	if err != nil || original.Record.Before == nil {
+		return nil, err
+	}
+	return original.Record.Before.Object, nil
+}
+
 // first gives the target of an item before the first of the changes that have been made to
 // it in a row; nil if that is the item's own, or has made it.
 func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
 	at := item
 	for j := item - 1; j >= 0 && u.of.Items[at].Type != api.Create; j-- {
-		if u.of.Items[j].Target != u.of.Items[item].Target {
+		if !engine.SameTarget(u.of.Items[j].Target, u.of.Items[item].Target) {
 			continue
 		}
 		if u.of.Items[j].Type == api.Delete {

@@ -84,6 +84,11 @@ type validation struct {
 	planned    []target.PlannedKind
 	namespaces map[string]bool
 	names      map[string]bool
+	// image gives the target of an item of an undo as it was before the change that is
+	// undone.
+	image func(api.Item) (map[string]any, error)
+	// fresh is set once the kinds that are served have been looked up anew.
+	fresh bool
 }
 
 func (v *validation) item(i int, change api.Change) (api.Item, error) {
@@ -100,6 +105,9 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	if wrong := legal.IsPathSegmentName(change.Target.Name); change.Target.Name == "" || len(wrong) > 0 {
 		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
+	}
+	if change.Activation != nil || len(v.planned) > 0 {
+		v.refresh()
 	}
 	if change.Activation != nil {
 		served, err := v.planner.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
@@ -122,6 +130,10 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	var content map[string]any
 	if v.txn.Spec.UndoOf == nil { // The content of an undo is found when its change is tried.
 		if content, err = checkContent(change, item.Target); err != nil {
+			return item, err
+		}
+	} else if ref.GVK.GroupKind() == target.CRDKind {
+		if content, err = v.image(item); err != nil {
 			return item, err
 		}
 	}
@@ -151,6 +163,15 @@ func (v *validation) outlived(ref target.Ref) error {
 		return refuse("it is the Transaction itself", "delete it outside of a Transaction; it can be deleted at any time")
 	}
 	return nil
+}
+
+// refresh has the kinds that are served looked up anew, once: where it decides what is made
+// whether a kind is served, one that has gone since must not be found.
+func (v *validation) refresh() {
+	if !v.fresh {
+		v.planner.resolver.Refresh()
+		v.fresh = true
+	}
 }
 
 // remember notes what a change makes: a namespace, or a kind. A CRD that is there already

@@ -66,6 +66,10 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 	return ref, nil
 }
 
+// Refresh forgets what is known of the cluster's kinds: one that is served no more is not
+// found out about by itself.
+func (r *Resolver) Refresh() { r.mapper.Reset() }
+
 // Serves reports whether the cluster serves a kind.
 func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
 	_, err := r.Resolve(Spec{APIVersion: apiVersion, Kind: kind}, "", nil)

@@ -49,7 +49,7 @@ func creates(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, metad
 	s := newSession(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: io.Discard, ErrOut: io.Discard})
 	s.flags.KubeConfig = &testcluster.Shared(t).Kubeconfig
 	s.flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
-		c = rest.CopyConfig(c)
+		c = unlimited(rest.CopyConfig(c))
 		c.Wrap(wrap)
 		return c
 	})

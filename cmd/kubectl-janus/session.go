@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -31,7 +32,16 @@ type session struct {
 }
 
 func newSession(streams genericiooptions.IOStreams) *session {
-	return &session{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
+	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300).WithWrapConfigFn(unlimited)
+	return &session{IOStreams: streams, flags: flags}
+}
+
+// unlimited takes away the limit of client-go, which is meant for programs that run for
+// ever: at 5 requests a second a command would wait longer than it works. The API server
+// guards itself, and a command asks for one thing at a time.
+func unlimited(c *rest.Config) *rest.Config {
+	c.QPS = -1
+	return c
 }
 
 // say prints what happens on the way.

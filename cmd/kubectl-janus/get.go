@@ -154,13 +154,11 @@ func (g *getting) printer() (printing, error) {
 	return func(list []*api.Transaction, alone bool) error {
 		all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 		for _, t := range list {
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+			u, err := whole(t)
 			if err != nil {
-				return fmt.Errorf("encode Transaction %s: %w", t.Name, err)
+				return err
 			}
-			u := unstructured.Unstructured{Object: content}
-			u.SetGroupVersionKind(api.Kind)
-			all.Items = append(all.Items, u)
+			all.Items = append(all.Items, *u)
 		}
 		if alone {
 			return printer.PrintObj(&all.Items[0], g.Out)

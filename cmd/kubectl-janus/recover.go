@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -26,12 +27,19 @@ printed: the object as it was before it was changed, which needs the right to re
 		Example: `  kubectl janus recover deploy-v2
   kubectl janus recover deploy-v2 --item config > before.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if item == "" && flags.OutputFlagSpecified() {
+				return errors.New("--output is for a before-image: name its item with --item")
+			}
+			printer, err := printerOf(flags)
+			if err != nil {
+				return err
+			}
 			t, err := s.read(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if item != "" {
-				return s.beforeImage(cmd.Context(), t, item, flags)
+				return s.beforeImage(cmd.Context(), t, item, printer)
 			}
 			return s.leftovers(t)
 		},
@@ -93,7 +101,7 @@ func advice(reason string) string {
 }
 
 // beforeImage prints an object as it was before an item changed it.
-func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name string, flags *genericclioptions.PrintFlags) error {
+func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name string, p printers.ResourcePrinter) error {
 	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool { return i.Name == name })
 	if at < 0 {
 		var names []string
@@ -121,5 +129,5 @@ func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name stri
 	if record.Before == nil {
 		return errors.New("the before-image has no object")
 	}
-	return show(s, flags, snapshot.Strip(record.Before))
+	return s.show(p, snapshot.Strip(record.Before))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -35,7 +36,25 @@ func (w *waits) end(ctx context.Context, s *session, t *api.Transaction) error {
 	if err != nil {
 		return err
 	}
-	s.summary(ended)
+	s.summary(s.Out, ended)
+	return outcome(ended)
+}
+
+// endPrinted is end for who wants an object on standard output and nothing else: that of
+// the Transaction as it has ended, or as it was created if it is not known how it has.
+func (w *waits) endPrinted(ctx context.Context, s *session, t *api.Transaction, p printers.ResourcePrinter) error {
+	if !w.wait {
+		return s.printWhole(p, t)
+	}
+	s.say("transaction.backup.janus.io/%s created", t.Name)
+	ended, err := s.follow(ctx, t, w.limit, s.progress())
+	if err != nil {
+		return errors.Join(err, s.printWhole(p, t))
+	}
+	if err := s.printWhole(p, ended); err != nil {
+		return err
+	}
+	s.summary(s.ErrOut, ended)
 	return outcome(ended)
 }
 
@@ -58,26 +77,23 @@ If the manifest is a Transaction, that one is created.`,
   kubectl janus run -k overlays/production --service-account deployer --dry-run -o yaml > transaction.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, err := printerOf(flags)
+			if err != nil {
+				return err
+			}
 			u, err := w.transaction(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
 			if dryRun {
-				return show(s, flags, u)
+				return s.show(printer, u)
 			}
 			t, err := s.create(cmd.Context(), u)
 			if err != nil {
 				return err
 			}
 			if flags.OutputFlagSpecified() {
-				made, err := untyped(t)
-				if err != nil {
-					return err
-				}
-				if err := show(s, flags, made); err != nil {
-					return err
-				}
-				return wait.end(cmd.Context(), s, t)
+				return wait.endPrinted(cmd.Context(), s, t, printer)
 			}
 			s.print("transaction.backup.janus.io/%s created", t.Name)
 			list(s.ErrOut, t.Spec.Changes)
@@ -91,19 +107,34 @@ If the manifest is a Transaction, that one is created.`,
 	return cmd
 }
 
-// show prints an object as -o says, and as YAML if it says nothing.
-func show(s *session, flags *genericclioptions.PrintFlags, u *unstructured.Unstructured) error {
-	var printer printers.ResourcePrinter = &printers.YAMLPrinter{}
-	if flags.OutputFlagSpecified() {
-		var err error
-		if printer, err = flags.ToPrinter(); err != nil {
-			return fmt.Errorf("--output: %w", err)
-		}
+// printerOf prints objects as -o says, and as YAML if it says nothing. It is asked for
+// before anything is done, so that a wrong -o does nothing.
+func printerOf(flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
+	if !flags.OutputFlagSpecified() {
+		return &printers.YAMLPrinter{}, nil
 	}
-	if err := printer.PrintObj(u, s.Out); err != nil {
-		return fmt.Errorf("print Transaction %s: %w", u.GetName(), err)
+	printer, err := flags.ToPrinter()
+	if err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	return printer, nil
+}
+
+// show prints an object.
+func (s *session) show(p printers.ResourcePrinter, u *unstructured.Unstructured) error {
+	if err := p.PrintObj(u, s.Out); err != nil {
+		return fmt.Errorf("print %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
 	return nil
+}
+
+// printWhole prints a Transaction with its status.
+func (s *session) printWhole(p printers.ResourcePrinter, t *api.Transaction) error {
+	u, err := whole(t)
+	if err != nil {
+		return err
+	}
+	return s.show(p, u)
 }
 
 // list prints what a Transaction is to do.

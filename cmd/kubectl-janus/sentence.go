@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -58,8 +59,8 @@ func reasonOf(t *api.Transaction) (status, reason, message string) {
 }
 
 // summary prints how a Transaction has ended, and what to look at if that is not well.
-func (s *session) summary(t *api.Transaction) {
-	s.print("transaction.backup.janus.io/%s %s", t.Name, strings.ToLower(string(phaseOf(t))))
+func (s *session) summary(out io.Writer, t *api.Transaction) {
+	_, _ = fmt.Fprintf(out, "transaction.backup.janus.io/%s %s\n", t.Name, strings.ToLower(string(phaseOf(t))))
 	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {
 		return
 	}

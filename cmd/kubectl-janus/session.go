@@ -169,14 +169,23 @@ func typed(u *unstructured.Unstructured) (*api.Transaction, error) {
 
 // untyped is a Transaction as it is sent: without a status, and without what is zero.
 func untyped(t *api.Transaction) (*unstructured.Unstructured, error) {
+	u, err := whole(t)
+	if err != nil {
+		return nil, err
+	}
+	delete(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	return u, nil
+}
+
+// whole is a Transaction as it was read.
+func whole(t *api.Transaction) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
 	if err != nil {
 		return nil, fmt.Errorf("encode Transaction %s: %w", t.Name, err)
 	}
-	delete(content, "status")
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(api.Kind)
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	return u, nil
 }
 

@@ -40,7 +40,6 @@ func (e *exitError) Unwrap() error { return e.err }
 // exitCode prints an error and gives the exit code for it.
 func exitCode(err error, stderr io.Writer) int {
 	var own *exitError
-	var doubt *doubtError
 	switch {
 	case err == nil:
 		return exitOK
@@ -49,13 +48,19 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.As(err, &own):
 		_, _ = fmt.Fprintln(stderr, "error:", own.err)
 		return own.code
-	case errors.Is(err, context.Canceled) && !errors.As(err, &doubt):
-		_, _ = fmt.Fprintln(stderr, "error: interrupted; the Transaction goes on by itself")
+	case interrupted(err):
+		_, _ = fmt.Fprintln(stderr, "error: interrupted")
 		return exitOther
 	default:
 		_, _ = fmt.Fprintln(stderr, "error:", err)
 		return exitOther
 	}
+}
+
+// interrupted reports whether an error says nothing but that somebody has ended the command.
+func interrupted(err error) bool {
+	var doubt *doubtError
+	return errors.Is(err, context.Canceled) && !errors.As(err, &doubt)
 }
 
 // outcome gives the error, and with it the exit code, for a Transaction that has ended.

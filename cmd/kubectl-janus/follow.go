@@ -32,14 +32,31 @@ type view interface {
 // errDeleted says that a Transaction is gone.
 var errDeleted = errors.New("it was deleted")
 
+// unendedError says that a Transaction was waited for in vain.
+type unendedError struct {
+	// last is the Transaction as it was seen last.
+	last *api.Transaction
+	// limit is how long it was waited for; zero if the wait was interrupted.
+	limit time.Duration
+}
+
+func (e *unendedError) Error() string {
+	name := e.last.Namespace + "/" + e.last.Name
+	if e.limit == 0 {
+		return fmt.Sprintf("interrupted; transaction %s goes on by itself: %s", name, sentence(e.last))
+	}
+	return fmt.Sprintf("transaction %s has not ended after %s: %s; it goes on by itself", name, e.limit, sentence(e.last))
+}
+
 // follow watches a Transaction until it has ended; limit is how long at most, zero for as
-// long as it takes.
+// long as it takes. If that is over, or somebody interrupts it, the error is *unendedError.
 func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Duration, v view) (*api.Transaction, error) {
 	defer v.done()
 	client, err := s.transactions(t.Namespace)
 	if err != nil {
 		return nil, err
 	}
+	asked := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -66,11 +83,10 @@ func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Dur
 	switch {
 	case err == nil && event != nil:
 		return last, nil
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, watchtools.ErrWatchClosed), limit > 0 && ctx.Err() != nil:
-		return nil, &exitError{exitTimeout, fmt.Errorf("transaction %s/%s has not ended after %s: %s; it goes on by itself",
-			t.Namespace, t.Name, limit, sentence(last))}
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	case asked.Err() != nil:
+		return nil, &exitError{exitOther, &unendedError{last: last}}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, &exitError{exitTimeout, &unendedError{last, limit}}
 	default:
 		return nil, fmt.Errorf("wait for Transaction %s/%s: %w", t.Namespace, t.Name, err)
 	}

@@ -32,15 +32,16 @@ with two directories, of what is there and what would be, and then its options, 
 and equals signs. They have a file for each object that would change, with those fields that would. The exit code is
 that of the program, if it is 0 or 1, and 1 in place of 0 where something cannot be told yet.
 
-Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or not be told.`,
+Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or not be told, or not in time.`,
 		Example: `  kubectl janus plan -f app.yaml --service-account deployer
   KUBECTL_EXTERNAL_DIFF="colordiff -u -N" kubectl janus plan -f app.yaml --service-account deployer`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error { return trouble(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := s.plan(cmd.Context(), &w, keep, limit)
 			return trouble(err)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the Transaction with the plan")
 	cmd.Flags().DurationVar(&limit, "timeout", 2*time.Minute, "how long to wait for the plan")
@@ -50,10 +51,27 @@ Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or
 // trouble gives every error that has no exit code of its own that of diff.
 func trouble(err error) error {
 	var own *exitError
-	if err == nil || errors.As(err, &own) {
+	switch {
+	case err == nil || errors.As(err, &own):
 		return err
+	case interrupted(err):
+		return &exitError{exitTrouble, errors.New("interrupted")}
+	default:
+		return &exitError{exitTrouble, err}
 	}
-	return &exitError{exitTrouble, err}
+}
+
+// unplanned says that there is no plan yet. Unless its Transaction is kept, there never
+// will be one.
+func unplanned(e *unendedError, keep bool) error {
+	text := fmt.Sprintf("there is no plan after %s: %s", e.limit, sentence(e.last))
+	if e.limit == 0 {
+		text = "interrupted before there was a plan"
+	}
+	if keep {
+		text += fmt.Sprintf("; transaction %s/%s goes on by itself", e.last.Namespace, e.last.Name)
+	}
+	return &exitError{exitTrouble, errors.New(text)}
 }
 
 func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Duration) error {
@@ -90,7 +108,12 @@ func (s *session) tried(ctx context.Context, w *wishes, keep bool, limit time.Du
 	} else {
 		defer s.drop(context.WithoutCancel(ctx), made)
 	}
-	return s.follow(ctx, made, limit, silent{})
+	t, err := s.follow(ctx, made, limit, silent{})
+	var unended *unendedError
+	if errors.As(err, &unended) {
+		return nil, unplanned(unended, keep)
+	}
+	return t, err
 }
 
 // silent is the view of who wants to see nothing but the end.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -118,32 +117,6 @@ func (l *locking) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.system, "system-namespace", systemNamespace, "the namespace of janusd, which has the locks of objects without a namespace")
 }
 
-func newLocksHold(s *session) *cobra.Command {
-	l := &locking{session: s}
-	cmd := &cobra.Command{
-		Use: "hold KIND/NAME [-- COMMAND ARGS...]", Short: "Hold the lock of an object, for some time or while a command runs",
-		Example: `  kubectl janus locks hold deployment/web --for 10m
-  kubectl janus locks hold configmap/settings -- ./edit-settings.sh`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := l.find(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			if len(args) > 1 {
-				return l.during(cmd.Context(), args[1:])
-			}
-			if err := l.acquire(cmd.Context()); err != nil {
-				return err
-			}
-			s.print("%s is locked by %s for %s; release it with: kubectl janus locks release %s", l.key, l.holder, l.lasts, args[0])
-			return nil
-		},
-	}
-	l.addTo(cmd)
-	cmd.Flags().DurationVar(&l.lasts, "for", 5*time.Minute, "how long the lock lasts; while a command runs it is renewed")
-	return cmd
-}
-
 func newLocksRelease(s *session) *cobra.Command {
 	l := &locking{session: s, lasts: time.Minute}
 	cmd := &cobra.Command{
@@ -228,40 +201,6 @@ func (l *locking) release(ctx context.Context) error {
 		return fmt.Errorf("release the lock of %s: %w", l.key, err)
 	}
 	return nil
-}
-
-// during runs a command while the lock is held, and ends it if the lock is lost.
-func (l *locking) during(ctx context.Context, args []string) (err error) {
-	if err := l.acquire(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.release(ctx)) }()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(l.lasts / 3):
-				if err := l.acquire(ctx); err != nil && ctx.Err() == nil {
-					cancel(err)
-				}
-			}
-		}
-	}()
-	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Stdin, command.Stdout, command.Stderr = l.In, l.Out, l.ErrOut
-	err = command.Run()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil && context.Cause(ctx) != nil && !errors.Is(context.Cause(ctx), context.Canceled):
-		return fmt.Errorf("the command was ended: %w", context.Cause(ctx))
-	case errors.As(err, &exit):
-		return &exitError{code: exit.ExitCode()}
-	default:
-		return err
-	}
 }
 
 // split takes namespace/name apart.

@@ -38,7 +38,7 @@ func describe(out io.Writer, t *api.Transaction) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	field := func(name string, value any) {
 		if text := fmt.Sprint(value); text != "" && text != "0" {
-			_, _ = fmt.Fprintf(w, "%s:\t%s\n", name, text)
+			write(w, "%s:\t%s\n", name, text)
 		}
 	}
 	field("Name", t.Name)
@@ -68,7 +68,7 @@ func describe(out io.Writer, t *api.Transaction) {
 	_, _ = fmt.Fprintln(out, "Conditions:")
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range t.Status.Conditions {
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
+		write(w, "  %s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
 	}
 	_ = w.Flush()
 }
@@ -82,8 +82,8 @@ func stamp(t *metav1.Time) string {
 
 func describeItem(out io.Writer, t *api.Transaction, i int) {
 	item := t.Status.Items[i]
-	_, _ = fmt.Fprintln(out, "  "+itemSentence(t, i))
-	detail := func(format string, args ...any) { _, _ = fmt.Fprintf(out, "      "+format+"\n", args...) }
+	write(out, "  %s\n", itemSentence(t, i))
+	detail := func(format string, args ...any) { write(out, "      "+format+"\n", args...) }
 	if i < len(t.Spec.Changes) && len(t.Spec.Changes[i].DependsOn) > 0 {
 		detail("after %s", strings.Join(t.Spec.Changes[i].DependsOn, ", "))
 	}
@@ -138,7 +138,7 @@ func (s *session) events(ctx context.Context, t *api.Transaction) error {
 	s.print("Events:")
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	for _, e := range list.Items {
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", duration.HumanDuration(time.Since(when(e))), e.Type, e.Reason, e.Message)
+		write(w, "  %s\t%s\t%s\t%s\n", duration.HumanDuration(time.Since(when(e))), e.Type, e.Reason, e.Message)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the events: %w", err)

@@ -46,13 +46,13 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.As(err, &own) && own.err == nil:
 		return own.code
 	case errors.As(err, &own):
-		_, _ = fmt.Fprintln(stderr, "error:", own.err)
+		_, _ = fmt.Fprintln(stderr, "error:", plainLines(own.err.Error()))
 		return own.code
 	case interrupted(err):
 		_, _ = fmt.Fprintln(stderr, "error: interrupted")
 		return exitOther
 	default:
-		_, _ = fmt.Fprintln(stderr, "error:", err)
+		_, _ = fmt.Fprintln(stderr, "error:", plainLines(err.Error()))
 		return exitOther
 	}
 }

@@ -70,7 +70,7 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 				ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
 			}
 		}
-		_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", e.Number, e.Owner.Name, progress, ago)
+		write(w, "%d\t%s\t%s\t%s\n", e.Number, e.Owner.Name, progress, ago)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the history: %w", err)

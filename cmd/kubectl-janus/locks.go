@@ -70,7 +70,7 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 		if found++; found == 1 {
 			_, _ = fmt.Fprintln(w, "NAMESPACE\tLOCK\tHOLDER\tHELD\tRENEWED\tLASTS")
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, strings.TrimPrefix(l.Name, lockPrefix), holderOf(l),
+		write(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, strings.TrimPrefix(l.Name, lockPrefix), holderOf(l),
 			ago(l.Spec.AcquireTime), ago(l.Spec.RenewTime), time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0))*time.Second)
 	}
 	if found == 0 {

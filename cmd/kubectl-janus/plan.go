@@ -144,7 +144,7 @@ func printPlan(out io.Writer, t *api.Transaction) {
 		if item.Plan != nil {
 			effect, n = string(item.Plan.Effect), fmt.Sprint(int64(len(item.Plan.Fields))+item.Plan.More)
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", item.Name, effect, targetName(item.Target), n)
+		write(w, "%s\t%s\t%s\t%s\n", item.Name, effect, targetName(item.Target), n)
 	}
 	_ = w.Flush()
 	for i := range t.Status.Items {
@@ -154,22 +154,22 @@ func printPlan(out io.Writer, t *api.Transaction) {
 
 func printDifferences(out io.Writer, item *api.Item) {
 	if item.Reason != "" {
-		_, _ = fmt.Fprintf(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
+		write(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
 	}
 	p := item.Plan
 	if p == nil || len(p.Fields) == 0 && p.Deferred == "" && len(item.Taken) == 0 && len(item.Warnings) == 0 {
 		return
 	}
-	_, _ = fmt.Fprintf(out, "\n%s %s\n", item.Name, targetName(item.Target))
+	write(out, "\n%s %s\n", item.Name, targetName(item.Target))
 	if p.Deferred != "" {
-		_, _ = fmt.Fprintf(out, "    cannot be told yet: %s\n", p.Deferred)
+		write(out, "    cannot be told yet: %s\n", p.Deferred)
 	}
 	for _, f := range p.Fields {
 		if f.Before != "" {
-			_, _ = fmt.Fprintf(out, "  - %s: %s\n", f.Field, f.Before)
+			write(out, "  - %s: %s\n", f.Field, f.Before)
 		}
 		if f.After != "" {
-			_, _ = fmt.Fprintf(out, "  + %s: %s\n", f.Field, f.After)
+			write(out, "  + %s: %s\n", f.Field, f.After)
 		}
 	}
 	printRemarks(out, item)
@@ -178,13 +178,13 @@ func printDifferences(out io.Writer, item *api.Item) {
 // printRemarks prints what there is to say of an item besides its fields.
 func printRemarks(out io.Writer, item *api.Item) {
 	if item.Plan.More > 0 {
-		_, _ = fmt.Fprintf(out, "    and %d fields more\n", item.Plan.More)
+		write(out, "    and %d fields more\n", item.Plan.More)
 	}
 	for _, taken := range item.Taken {
-		_, _ = fmt.Fprintf(out, "    taken from %s: %s\n", taken.Manager, some(taken.Fields, taken.More))
+		write(out, "    taken from %s: %s\n", taken.Manager, some(taken.Fields, taken.More))
 	}
 	for _, warning := range item.Warnings {
-		_, _ = fmt.Fprintf(out, "    warning: %s\n", warning)
+		write(out, "    warning: %s\n", warning)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
 )
 
 // progress is the view of a Transaction that runs: on a terminal a table that is drawn
@@ -49,12 +50,12 @@ func (l *lines) update(t *api.Transaction) {
 		}
 		if item.State != l.state[i] {
 			l.state[i] = item.State
-			_, _ = fmt.Fprintln(l.out, "  "+itemSentence(t, i))
+			write(l.out, "  %s\n", itemSentence(t, i))
 		}
 	}
 	if _, reason, _ := reasonOf(t); reason != l.reason {
 		l.reason = reason
-		_, _ = fmt.Fprintln(l.out, sentence(t))
+		write(l.out, "%s\n", sentence(t))
 	}
 }
 
@@ -79,7 +80,7 @@ func (l *live) update(t *api.Transaction) {
 	if len(text) > shown {
 		text = append(around(t, text), fmt.Sprintf("  … %d items in all", len(t.Status.Items)))
 	}
-	text = append(text, sentence(t))
+	text = append(text, fault.OneLine(sentence(t)))
 	var b strings.Builder
 	if l.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
@@ -104,6 +105,7 @@ func (l *live) item(t *api.Transaction, i int) string {
 	if item.WaitStartTime != nil && item.State == api.ItemCommitting {
 		line += ", waiting since " + item.WaitStartTime.Format(time.TimeOnly)
 	}
+	line = fault.OneLine(line)
 	if l.colour {
 		line = colour + line
 	}

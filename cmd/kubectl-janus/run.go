@@ -141,7 +141,7 @@ func (s *session) printWhole(p printers.ResourcePrinter, t *api.Transaction) err
 func list(out io.Writer, changes []api.Change) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, c := range changes {
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", changeName(i, c), c.Type, targetName(c.Target))
+		write(w, "  %s\t%s\t%s\n", changeName(i, c), c.Type, targetName(c.Target))
 	}
 	_ = w.Flush()
 }

@@ -60,7 +60,7 @@ func reasonOf(t *api.Transaction) (status, reason, message string) {
 
 // summary prints how a Transaction has ended, and what to look at if that is not well.
 func (s *session) summary(out io.Writer, t *api.Transaction) {
-	_, _ = fmt.Fprintf(out, "transaction.backup.janus.io/%s %s\n", t.Name, strings.ToLower(string(phaseOf(t))))
+	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, strings.ToLower(string(phaseOf(t))))
 	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {
 		return
 	}

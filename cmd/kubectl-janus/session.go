@@ -46,12 +46,12 @@ func unlimited(c *rest.Config) *rest.Config {
 
 // say prints what happens on the way.
 func (s *session) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.ErrOut, format+"\n", args...)
+	write(s.ErrOut, format+"\n", args...)
 }
 
 // print prints a result.
 func (s *session) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.Out, format+"\n", args...)
+	write(s.Out, format+"\n", args...)
 }
 
 // namespace is that of --namespace, else that of the kubeconfig's context.

@@ -87,9 +87,12 @@ func Message(err error) string {
 }
 
 // Printable makes text safe to show, as Message does.
-func Printable(text string) string {
+func Printable(text string) string { return Cut(OneLine(text), MaxMessage) }
+
+// OneLine makes text safe to show, and does not cut it.
+func OneLine(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -99,7 +102,6 @@ func Printable(text string) string {
 			return r
 		}
 	}, text)
-	return Cut(text, MaxMessage)
 }
 
 // Cut shortens text to at most so many bytes, between characters.

@@ -62,19 +62,23 @@ func (w *wishes) transaction(ctx context.Context, s *session) (*unstructured.Uns
 	}
 	for _, u := range manifests {
 		if u.GroupVersionKind().GroupKind() == api.Kind.GroupKind() {
-			return w.theirs(u, len(manifests), namespace)
+			return w.theirs(s, u, len(manifests), namespace)
 		}
 	}
 	return w.ours(ctx, s, manifests, namespace)
 }
 
 // theirs is a Transaction that somebody has written. It is made as it stands.
-func (w *wishes) theirs(u *unstructured.Unstructured, manifests int, namespace string) (*unstructured.Unstructured, error) {
+func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int, namespace string) (*unstructured.Unstructured, error) {
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
 	}
 	if w.account != "" || w.name != "" || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
 		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
+	}
+	if given := *s.flags.Namespace; given != "" && u.GetNamespace() != "" && u.GetNamespace() != given {
+		return nil, fmt.Errorf("transaction %s is of namespace %s, and --namespace says %s: leave it out, or pass --namespace=%s",
+			u.GetName(), u.GetNamespace(), given, u.GetNamespace())
 	}
 	if u.GetNamespace() == "" {
 		u.SetNamespace(namespace)
@@ -107,9 +111,12 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []*unstructured
 		t.Spec.Changes = append(t.Spec.Changes, change)
 	}
 	for _, text := range w.remove {
-		change, err := v.removal(text)
+		change, exists, err := v.removal(ctx, text)
 		if err != nil {
 			return nil, err
+		}
+		if !exists {
+			s.say("there is no %s; nothing will be deleted", targetName(change.Target))
 		}
 		t.Spec.Changes = append(t.Spec.Changes, change)
 	}

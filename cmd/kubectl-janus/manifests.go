@@ -52,6 +52,9 @@ func (f sources) read(s *session, namespace string) ([]*unstructured.Unstructure
 		}
 		out = append(out, u)
 	}
+	if len(out) == 0 {
+		return nil, errors.New("there are no objects in the manifests")
+	}
 	return out, nil
 }
 
@@ -60,8 +63,14 @@ type surveyor struct {
 	mapper    meta.RESTMapper
 	client    dynamic.Interface
 	namespace string
-	planned   map[schema.GroupKind]bool // kinds that an earlier manifest defines
-	created   map[string]bool           // namespaces that an earlier manifest makes
+	planned   map[schema.GroupKind]target.PlannedKind // kinds that an earlier manifest defines
+	made      map[identity]bool                       // objects that an earlier manifest makes
+}
+
+// identity is an object by whatever version it is named.
+type identity struct {
+	kind            schema.GroupKind
+	namespace, name string
 }
 
 func (s *session) surveyor(namespace string) (*surveyor, error) {
@@ -73,7 +82,10 @@ func (s *session) surveyor(namespace string) (*surveyor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &surveyor{mapper: mapper, client: client, namespace: namespace, planned: map[schema.GroupKind]bool{}, created: map[string]bool{}}, nil
+	return &surveyor{
+		mapper: mapper, client: client, namespace: namespace,
+		planned: map[schema.GroupKind]target.PlannedKind{}, made: map[identity]bool{},
+	}, nil
 }
 
 // change is the change that brings a manifest into effect: what exists is patched, what
@@ -87,32 +99,44 @@ func (v *surveyor) change(ctx context.Context, u *unstructured.Unstructured) (ap
 		return api.Change{}, err
 	case !exists:
 		kind = api.Create
-		v.remember(u)
+		v.remember(u, t.Namespace)
 	}
-	content, err := bare(u).MarshalJSON()
+	content, err := contentFor(u, t.Namespace)
 	if err != nil {
 		return api.Change{}, fmt.Errorf("encode %s %s: %w", t.Kind, t.Name, err)
 	}
 	return api.Change{Target: t, Type: kind, Content: &runtime.RawExtension{Raw: content}}, nil
 }
 
-// exists looks for a target, and completes its namespace.
+// contentFor is the content of a change in the namespace of its target. kubectl takes a
+// namespace of what has none, which kustomize writes, so that is left out.
+func contentFor(u *unstructured.Unstructured, namespace string) ([]byte, error) {
+	content := bare(u)
+	if namespace == "" {
+		content.SetNamespace("")
+	}
+	return content.MarshalJSON()
+}
+
+// exists looks for a target, and completes its namespace. What an earlier manifest makes
+// will exist.
 func (v *surveyor) exists(ctx context.Context, gvk schema.GroupVersionKind, t *api.Target) (bool, error) {
 	mapping, err := v.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	planned, isPlanned := v.planned[gvk.GroupKind()]
 	switch {
-	case meta.IsNoMatchError(err) && v.planned[gvk.GroupKind()]:
-		return false, nil
+	case meta.IsNoMatchError(err) && isPlanned:
+		v.place(t, planned.Namespaced)
+		return v.made[identity{gvk.GroupKind(), t.Namespace, t.Name}], nil
 	case meta.IsNoMatchError(err):
 		return false, fmt.Errorf("%s %s: the cluster serves no kind %s in %s, and no CustomResourceDefinition before it defines one", t.Kind, t.Name, t.Kind, t.APIVersion)
 	case err != nil:
 		return false, fmt.Errorf("find the kind of %s %s: %w", t.Kind, t.Name, err)
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		t.Namespace = ""
-	} else if t.Namespace == "" {
-		t.Namespace = v.namespace
-	}
-	if v.created[t.Namespace] {
+	v.place(t, mapping.Scope.Name() != meta.RESTScopeNameRoot)
+	switch {
+	case v.made[identity{gvk.GroupKind(), t.Namespace, t.Name}]:
+		return true, nil
+	case v.made[identity{target.NamespaceKind, "", t.Namespace}]:
 		return false, nil
 	}
 	_, err = v.client.Resource(mapping.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
@@ -125,15 +149,24 @@ func (v *surveyor) exists(ctx context.Context, gvk schema.GroupVersionKind, t *a
 	return true, nil
 }
 
+// place completes the namespace of a target.
+func (v *surveyor) place(t *api.Target, namespaced bool) {
+	switch {
+	case !namespaced:
+		t.Namespace = ""
+	case t.Namespace == "":
+		t.Namespace = v.namespace
+	}
+}
+
 // remember notes what a creation makes possible for those after it.
-func (v *surveyor) remember(u *unstructured.Unstructured) {
-	switch u.GroupVersionKind().GroupKind() {
-	case target.CRDKind:
-		for _, kind := range target.PlannedKinds(u.Object) {
-			v.planned[kind.GVK.GroupKind()] = true
+func (v *surveyor) remember(u *unstructured.Unstructured, namespace string) {
+	kind := u.GroupVersionKind().GroupKind()
+	v.made[identity{kind, namespace, u.GetName()}] = true
+	if kind == target.CRDKind {
+		for _, planned := range target.PlannedKinds(u.Object) {
+			v.planned[planned.GVK.GroupKind()] = planned
 		}
-	case target.NamespaceKind:
-		v.created[u.GetName()] = true
 	}
 }
 
@@ -159,13 +192,15 @@ func (v *surveyor) named(text string) (schema.GroupVersionKind, schema.GroupVers
 	return gvk, mapping.Resource, t, nil
 }
 
-// removal is the Delete of what KIND/NAME names.
-func (v *surveyor) removal(text string) (api.Change, error) {
-	_, _, t, err := v.named(text)
+// removal is the Delete of what KIND/NAME names. It reports whether there is such a thing, as
+// far as whoever asks may see that.
+func (v *surveyor) removal(ctx context.Context, text string) (change api.Change, exists bool, err error) {
+	gvk, _, t, err := v.named(text)
 	if err != nil {
-		return api.Change{}, fmt.Errorf("--delete: %w", err)
+		return api.Change{}, false, fmt.Errorf("--delete: %w", err)
 	}
-	return api.Change{Target: t, Type: api.Delete}, nil
+	exists, err = v.exists(ctx, gvk, &t)
+	return api.Change{Target: t, Type: api.Delete}, exists || err != nil, nil
 }
 
 // kind finds a kind by what people call it: a kind, a resource or its short name, with

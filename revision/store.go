@@ -71,6 +71,14 @@ func (s *Store) List(ctx context.Context, namespace string) ([]Entry, error) {
 	return out, nil
 }
 
+// body is what the API server has answered. Raw alone does not read why a request was refused.
+func body(answer rest.Result) ([]byte, error) {
+	if err := answer.Error(); err != nil {
+		return nil, err
+	}
+	return answer.Raw()
+}
+
 func (s *Store) page(ctx context.Context, namespace string, options metav1.ListOptions) (metav1.PartialObjectMetadataList, error) {
 	var page metav1.PartialObjectMetadataList
 	request := s.client.Get().Namespace(namespace).Resource(resource).SetHeader("Accept", metadataList).
@@ -78,7 +86,7 @@ func (s *Store) page(ctx context.Context, namespace string, options metav1.ListO
 	if options.Continue != "" {
 		request = request.Param("continue", options.Continue)
 	}
-	raw, err := request.Do(ctx).Raw()
+	raw, err := body(request.Do(ctx))
 	if err != nil {
 		return page, err
 	}
@@ -119,7 +127,7 @@ func (s *Store) Owner(ctx context.Context, namespace string, number int64) (Owne
 
 func (s *Store) metadata(ctx context.Context, namespace string, number int64) (metav1.ObjectMeta, error) {
 	var partial metav1.PartialObjectMetadata
-	raw, err := s.client.Get().Namespace(namespace).Resource(resource).Name(Name(number)).SetHeader("Accept", metadataOnly).Do(ctx).Raw()
+	raw, err := body(s.client.Get().Namespace(namespace).Resource(resource).Name(Name(number)).SetHeader("Accept", metadataOnly).Do(ctx))
 	if err != nil {
 		return metav1.ObjectMeta{}, err
 	}

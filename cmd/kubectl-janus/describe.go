@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -131,6 +132,11 @@ func (s *session) events(ctx context.Context, t *api.Transaction) error {
 	list, err := client.CoreV1().Events(t.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(t.UID)).String(),
 	})
+	if apierrors.IsForbidden(err) {
+		s.print("Events:")
+		s.print("  cannot be read: %v", err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("list the events of Transaction %s/%s: %w", t.Namespace, t.Name, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
@@ -62,8 +63,12 @@ func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Dur
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	// What the reflector would print of its troubles is for developers.
+	ctx = klog.NewContext(ctx, klog.Logger{})
 	last := t
-	event, err := watchtools.UntilWithSync(ctx, only(client, t.Name), &unstructured.Unstructured{},
+	event, err := watchtools.UntilWithSync(ctx, only(client, t.Name, &troubles{session: s, t: t, refuse: refuse}), &unstructured.Unstructured{},
 		func(store cache.Store) (bool, error) {
 			if _, exists, err := store.GetByKey(t.Namespace + "/" + t.Name); err != nil || exists {
 				return false, err
@@ -87,22 +92,28 @@ func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Dur
 		return nil, &exitError{exitOther, &unendedError{last: last}}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, &exitError{exitTimeout, &unendedError{last, limit}}
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	default:
 		return nil, fmt.Errorf("wait for Transaction %s/%s: %w", t.Namespace, t.Name, err)
 	}
 }
 
 // only lists and watches one object.
-func only(client dynamic.ResourceInterface, name string) cache.ListerWatcher {
+func only(client dynamic.ResourceInterface, name string, x *troubles) cache.ListerWatcher {
 	one := fields.OneTermEqualSelector("metadata.name", name).String()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = one
-			return client.List(ctx, o)
+			list, err := client.List(ctx, o)
+			x.heard("list", err)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = one
-			return client.Watch(ctx, o)
+			w, err := client.Watch(ctx, o)
+			x.heard("watch", err)
+			return w, err
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -40,7 +41,7 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 	}
 	entries, err := revision.NewStore(client).List(cmd.Context(), namespace)
 	if err != nil {
-		return fmt.Errorf("list the revisions of namespace %s: %w", namespace, err)
+		return unread("list the revisions of namespace "+namespace, err)
 	}
 	if len(entries) == 0 {
 		s.say("Namespace %s remembers no Transaction.", namespace)
@@ -78,6 +79,19 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 	return nil
 }
 
+// unread says why revisions cannot be read. What was being done is said once. Who may see
+// Transactions may not see revisions for that.
+func unread(doing string, err error) error {
+	var own *fault.Error
+	if errors.As(err, &own) && own.Err != nil {
+		err = own.Err
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%s: %w; the ClusterRole view of Kubernetes grants what is needed", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
 // remembered shows one revision.
 func (s *session) remembered(cmd *cobra.Command, namespace string, number int64) error {
 	client, err := s.kube()
@@ -89,7 +103,7 @@ func (s *session) remembered(cmd *cobra.Command, namespace string, number int64)
 		return fmt.Errorf("namespace %s has no revision %d: kubectl janus history lists those that it has", namespace, number)
 	}
 	if err != nil {
-		return fmt.Errorf("read revision %d of namespace %s: %w", number, namespace, err)
+		return unread(fmt.Sprintf("read revision %d of namespace %s", number, namespace), err)
 	}
 	s.print("Revision %d: Transaction %s/%s, as ServiceAccount %s", number, namespace, r.Transaction.Name, r.ServiceAccount)
 	for _, item := range r.Items {

@@ -20,7 +20,7 @@ func (s *session) progress() view {
 	if width, ok := terminal(s.ErrOut); ok {
 		return &live{out: s.ErrOut, width: width, colour: colourful()}
 	}
-	return &lines{out: s.ErrOut}
+	return &lines{out: s.ErrOut, patience: patience}
 }
 
 // terminal reports whether out is a terminal on which lines can be drawn again.
@@ -36,14 +36,22 @@ func terminal(out io.Writer) (width int, ok bool) {
 // colourful follows https://no-color.org.
 func colourful() bool { return os.Getenv("NO_COLOR") == "" }
 
+// patience is how long janusd is given to look at a Transaction before that is remarked.
+const patience = 10 * time.Second
+
 // lines prints what has become different since the last version.
 type lines struct {
-	out    io.Writer
-	state  []api.ItemState
-	reason string
+	out      io.Writer
+	patience time.Duration
+	state    []api.ItemState
+	reason   string
+	remark   *time.Timer
 }
 
 func (l *lines) update(t *api.Transaction) {
+	if l.unlooked(t) {
+		return
+	}
 	for i, item := range t.Status.Items {
 		if i == len(l.state) {
 			l.state = append(l.state, api.ItemPending)
@@ -59,7 +67,26 @@ func (l *lines) update(t *api.Transaction) {
 	}
 }
 
-func (l *lines) done() {}
+// unlooked reports whether there is nothing to print yet, and sees to it that somebody who
+// waits in vain learns why.
+func (l *lines) unlooked(t *api.Transaction) bool {
+	switch {
+	case !unheard(t):
+		l.done()
+		return false
+	case l.remark == nil:
+		l.remark = time.AfterFunc(l.patience, func() {
+			write(l.out, "%s; whether one runs tells: kubectl janus check\n", sentence(t))
+		})
+	}
+	return true
+}
+
+func (l *lines) done() {
+	if l.remark != nil {
+		l.remark.Stop()
+	}
+}
 
 // live draws the Transaction anew in place of what it has drawn before.
 type live struct {

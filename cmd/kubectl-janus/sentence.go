@@ -16,6 +16,9 @@ func sentence(t *api.Transaction) string {
 	if t.Status.Progress != "" {
 		text += " " + t.Status.Progress
 	}
+	if unheard(t) {
+		return text + ": " + unlooked
+	}
 	if ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady); ready != nil && ready.Reason != text {
 		if ready.Reason != string(phaseOf(t)) {
 			text += " (" + ready.Reason + ")"
@@ -49,11 +52,19 @@ func typeOf(t *api.Transaction, i int) api.ChangeType {
 	return t.Spec.Changes[i].Type
 }
 
+// unlooked is said of a Transaction that has no condition yet.
+const unlooked = "no janusd has looked at it yet"
+
+// unheard reports whether no janusd has said anything of a Transaction.
+func unheard(t *api.Transaction) bool {
+	return t.Status.Phase == "" && meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady) == nil
+}
+
 // reasonOf is the reason of the condition Ready, and what it says.
 func reasonOf(t *api.Transaction) (status, reason, message string) {
 	ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady)
 	if ready == nil {
-		return "Unknown", "", "no janusd has looked at it yet"
+		return "Unknown", "", unlooked
 	}
 	return string(ready.Status), ready.Reason, ready.Message
 }

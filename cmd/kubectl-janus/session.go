@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
 )
 
 // latest stands for the Transaction that was created last.
@@ -193,7 +194,7 @@ func whole(t *api.Transaction) (*unstructured.Unstructured, error) {
 func explain(doing string, err error) error {
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == metav1.StatusReasonNotFound && unserved(err):
-		return fmt.Errorf("%s: the cluster does not serve Transactions; install Janus, and see: kubectl janus check", doing)
+		return fmt.Errorf("%s: the cluster does not serve Transactions; install Janus, and see: kubectl janus check (%w)", doing, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w; the ClusterRoles janus-viewer and janus-editor grant what is needed", doing, err)
 	default:
@@ -203,8 +204,8 @@ func explain(doing string, err error) error {
 
 // unserved reports whether it is the resource that was not found, and not an object.
 func unserved(err error) bool {
-	status, ok := err.(apierrors.APIStatus)
-	return ok && (status.Status().Details == nil || status.Status().Details.Name == "")
+	status, ok := fault.Status(err)
+	return ok && (status.Details == nil || status.Details.Name == "")
 }
 
 // names completes names of Transactions.

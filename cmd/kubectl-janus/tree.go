@@ -69,11 +69,16 @@ func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node
 		}
 	}
 	if item.LockLease != "" && !ended(t) {
+		// Who may see Transactions may not see Leases for that.
 		holder, err := s.holder(ctx, item.LockLease)
-		if err != nil {
+		switch {
+		case apierrors.IsForbidden(err):
+			leaf("lock %s (its holder cannot be read)", item.LockLease)
+		case err != nil:
 			return n, err
+		default:
+			leaf("lock %s, held by %s", item.LockLease, holder)
 		}
-		leaf("lock %s, held by %s", item.LockLease, holder)
 	}
 	if before := item.Before; before != nil && t.Status.RollbackRef != nil {
 		leaf("before-image %s", before.Key)

@@ -23,7 +23,7 @@ func newWait(s *session) *cobra.Command {
 			return wait.end(cmd.Context(), s, t)
 		},
 	}
-	cmd.Flags().DurationVar(&wait.limit, "timeout", 0, "how long to wait; without it as long as it takes")
+	cmd.Flags().Var(&wait.limit, "timeout", "how long to wait; without it as long as it takes")
 	return cmd
 }
 

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -53,6 +49,7 @@ func newGet(s *session) *cobra.Command {
 	cmd.Flags().StringVar(&g.phase, "phase", "", "those in this phase, such as Failed")
 	g.flags.AddFlags(cmd)
 	cmd.Flags().Lookup("output").Usage += " Or wide."
+	completeOutput(cmd, g.flags, "wide")
 	_ = cmd.RegisterFlagCompletionFunc("phase", cobra.FixedCompletions(phases(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -121,10 +118,16 @@ func (g *getting) options() metav1.ListOptions {
 	return o
 }
 
+// wants reports whether a Transaction is in the phase that is asked for, which options cannot
+// always select.
+func (g *getting) wants(t *api.Transaction) bool {
+	return g.phase == "" || string(phaseOf(t)) == g.phase
+}
+
 func (g *getting) find(ctx context.Context, namespace string, args []string) (found []*api.Transaction, version string, err error) {
 	if len(args) == 0 {
 		found, version, err = g.list(ctx, namespace, g.options())
-		return slices.DeleteFunc(found, func(t *api.Transaction) bool { return g.phase != "" && string(phaseOf(t)) != g.phase }), version, err
+		return slices.DeleteFunc(found, func(t *api.Transaction) bool { return !g.wants(t) }), version, err
 	}
 	for _, name := range args {
 		t, err := g.read(ctx, name)
@@ -144,8 +147,7 @@ type printing func(list []*api.Transaction, alone bool) error
 
 func (g *getting) printer() (printing, error) {
 	if g.asTable() {
-		table := printers.NewTablePrinter(printers.PrintOptions{WithNamespace: g.everywhere, Wide: g.wide})
-		return func(list []*api.Transaction, _ bool) error { return table.PrintObj(tableOf(list, time.Now()), g.Out) }, nil
+		return g.table(), nil
 	}
 	printer, err := g.flags.ToPrinter()
 	if err != nil {
@@ -198,6 +200,9 @@ func (g *getting) goOn(ctx context.Context, namespace string, args []string, ver
 		if err != nil {
 			return err
 		}
+		if !g.wants(t) {
+			continue
+		}
 		if err := printer([]*api.Transaction{t}, true); err != nil {
 			return err
 		}
@@ -215,27 +220,4 @@ type watcher struct {
 func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.FieldSelector, o.LabelSelector = w.options.FieldSelector, w.options.LabelSelector
 	return w.client.Watch(ctx, o)
-}
-
-// columns are those that kubectl get has, and what is wide.
-var columns = []metav1.TableColumnDefinition{
-	{Name: "Name", Type: "string", Format: "name"}, {Name: "Phase", Type: "string"}, {Name: "Progress", Type: "string"},
-	{Name: "Ready", Type: "string"}, {Name: "Reason", Type: "string"}, {Name: "Age", Type: "string"},
-	{Name: "Service-Account", Type: "string", Priority: 1}, {Name: "Failed-Item", Type: "string", Priority: 1},
-	{Name: "Duration", Type: "string", Priority: 1}, {Name: "Message", Type: "string", Priority: 1},
-}
-
-func tableOf(list []*api.Transaction, now time.Time) *metav1.Table {
-	table := &metav1.Table{ColumnDefinitions: columns}
-	for _, t := range list {
-		ready, reason, message := reasonOf(t)
-		table.Rows = append(table.Rows, metav1.TableRow{
-			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: t.ObjectMeta}},
-			Cells: []any{
-				t.Name, string(phaseOf(t)), t.Status.Progress, ready, reason, duration.HumanDuration(now.Sub(t.CreationTimestamp.Time)),
-				t.Spec.ServiceAccountName, t.Status.FailedItem, t.Status.Duration, message,
-			},
-		})
-	}
-	return table
 }

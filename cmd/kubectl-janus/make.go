@@ -39,11 +39,14 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
 	f.StringVar(&w.order, "order", "", "spec.order: List, or Graph for changes that need not wait for each other")
 	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to take back over what others have written")
-	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: Rollback, or what becomes of the changes when the Transaction is deleted")
+	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback takes them back")
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
 	f.BoolVar(&w.acceptLoss, "accept-loss", false, "make changes too that cannot be wholly taken back")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("kustomize")
+	completeOf(cmd, "order", api.OrderList, api.OrderGraph)
+	completeOf(cmd, "conflict-policy", api.ConflictFail, api.ConflictForce)
+	completeOf(cmd, "on-delete", api.DeleteRelease, api.DeleteRollback)
 }
 
 // transaction is what the wishes come to: the Transaction in the manifests if they are one,

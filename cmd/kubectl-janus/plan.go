@@ -20,7 +20,7 @@ import (
 func newPlan(s *session) *cobra.Command {
 	var w wishes
 	var keep bool
-	var limit time.Duration
+	most := limit(2 * time.Minute)
 	cmd := &cobra.Command{
 		Use:   "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
 		Short: "Show what run would change, and what is wrong with it",
@@ -37,14 +37,14 @@ Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or
   KUBECTL_EXTERNAL_DIFF="colordiff -u -N" kubectl janus plan -f app.yaml --service-account deployer`,
 		Args: func(cmd *cobra.Command, args []string) error { return trouble(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := s.plan(cmd.Context(), &w, keep, limit)
+			err := s.plan(cmd.Context(), &w, keep, time.Duration(most))
 			return trouble(err)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the Transaction with the plan")
-	cmd.Flags().DurationVar(&limit, "timeout", 2*time.Minute, "how long to wait for the plan")
+	cmd.Flags().Var(&most, "timeout", "how long to wait for the plan")
 	return cmd
 }
 

@@ -17,20 +17,20 @@ import (
 // progress is the view of a Transaction that runs: on a terminal a table that is drawn
 // again and again, anywhere else a line for each thing that happens.
 func (s *session) progress() view {
-	if width, ok := terminal(s.ErrOut); ok {
-		return &live{out: s.ErrOut, width: width, colour: colourful()}
+	if width, height, ok := terminal(s.ErrOut); ok {
+		return &live{out: s.ErrOut, width: width, height: height, colour: colourful()}
 	}
 	return &lines{out: s.ErrOut, patience: patience}
 }
 
 // terminal reports whether out is a terminal on which lines can be drawn again.
-func terminal(out io.Writer) (width int, ok bool) {
+func terminal(out io.Writer) (width, height int, ok bool) {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" || !term.IsTerminal(int(file.Fd())) {
-		return 0, false
+		return 0, 0, false
 	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	return width, err == nil && width > 20
+	width, height, err := term.GetSize(int(file.Fd()))
+	return width, height, err == nil && width > 20
 }
 
 // colourful follows https://no-color.org.
@@ -92,6 +92,7 @@ func (l *lines) done() {
 type live struct {
 	out    io.Writer
 	width  int
+	height int
 	colour bool
 	drawn  int
 }
@@ -99,13 +100,17 @@ type live struct {
 // shown is how many items are drawn at most: those about which something happens.
 const shown = 20
 
+// room is how many items are drawn on this terminal. What has scrolled away cannot be drawn
+// again, and three lines are for the number of items, the sentence and the cursor.
+func (l *live) room() int { return max(min(shown, l.height-3), 1) }
+
 func (l *live) update(t *api.Transaction) {
 	var text []string
 	for i := range t.Status.Items {
 		text = append(text, l.item(t, i))
 	}
-	if len(text) > shown {
-		text = append(around(t, text), fmt.Sprintf("  … %d items in all", len(t.Status.Items)))
+	if room := l.room(); len(text) > room {
+		text = append(around(t, text, room), fmt.Sprintf("  … %d items in all", len(t.Status.Items)))
 	}
 	text = append(text, fault.OneLine(sentence(t)))
 	var b strings.Builder
@@ -160,12 +165,12 @@ func signOf(state api.ItemState) (sign, colour string) {
 }
 
 // around picks the lines of the items around the first that is not done.
-func around(t *api.Transaction, text []string) []string {
+func around(t *api.Transaction, text []string, room int) []string {
 	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool {
 		return i.State != api.ItemCommitted && i.State != api.ItemSkipped
 	})
-	from := min(max(at-shown/2, 0), len(text)-shown)
-	return text[from : from+shown]
+	from := min(max(at-room/2, 0), len(text)-room)
+	return text[from : from+room]
 }
 
 // cut shortens a line to the width of the terminal. Escapes have no width.

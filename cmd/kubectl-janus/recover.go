@@ -46,6 +46,7 @@ printed: the object as it was before it was changed, which needs the right to re
 	}
 	cmd.Flags().StringVar(&item, "item", "", "print the before-image of this item")
 	flags.AddFlags(cmd)
+	completeOutput(cmd, flags)
 	return cmd
 }
 

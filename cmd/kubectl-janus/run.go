@@ -19,12 +19,12 @@ import (
 // waits are the flags of what may wait for the end of a Transaction.
 type waits struct {
 	wait  bool
-	limit time.Duration
+	limit limit
 }
 
 func (w *waits) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until the Transaction has ended, and show what it does")
-	cmd.Flags().DurationVar(&w.limit, "timeout", 0, "how long to wait; without it as long as it takes")
+	cmd.Flags().Var(&w.limit, "timeout", "how long to wait; without it as long as it takes")
 }
 
 // end waits for a Transaction if that is wanted.
@@ -32,7 +32,7 @@ func (w *waits) end(ctx context.Context, s *session, t *api.Transaction) error {
 	if !w.wait {
 		return nil
 	}
-	ended, err := s.follow(ctx, t, w.limit, s.progress())
+	ended, err := s.follow(ctx, t, time.Duration(w.limit), s.progress())
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (w *waits) endPrinted(ctx context.Context, s *session, t *api.Transaction, 
 		return s.printWhole(p, t)
 	}
 	s.say("transaction.backup.janus.io/%s created", t.Name)
-	ended, err := s.follow(ctx, t, w.limit, s.progress())
+	ended, err := s.follow(ctx, t, time.Duration(w.limit), s.progress())
 	if err != nil {
 		return errors.Join(err, s.printWhole(p, t))
 	}
@@ -104,6 +104,7 @@ If the manifest is a Transaction, that one is created.`,
 	wait.addTo(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the Transaction, and create nothing")
 	flags.AddFlags(cmd)
+	completeOutput(cmd, flags)
 	return cmd
 }
 

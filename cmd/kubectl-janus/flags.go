@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+)
+
+// limit is how long to wait at most; zero is as long as it takes. A negative one would be
+// over before it begins, or never.
+type limit time.Duration
+
+// String implements pflag.Value. Without a limit there is nothing to say of it.
+func (l *limit) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return time.Duration(*l).String()
+}
+
+// Set implements pflag.Value.
+func (l *limit) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	if d < 0 {
+		return fmt.Errorf("%s is over already: want a time such as 30s, or 0 for no limit", text)
+	}
+	*l = limit(d)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (l *limit) Type() string { return "duration" }
+
+// completeOf completes a flag that takes one of some words.
+func completeOf[T ~string](cmd *cobra.Command, flag string, words ...T) {
+	var out []string
+	for _, word := range words {
+		out = append(out, string(word))
+	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(out, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeOutput completes -o.
+func completeOutput(cmd *cobra.Command, flags *genericclioptions.PrintFlags, more ...string) {
+	completeOf(cmd, "output", append(flags.AllowedFormats(), more...)...)
+}

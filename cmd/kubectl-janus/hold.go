@@ -77,7 +77,16 @@ func (l *locking) during(ctx context.Context, args []string) (err error) {
 	if err := l.acquire(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.release(ctx)) }()
+	defer func() {
+		failed := l.release(ctx)
+		var own *exitError
+		if failed != nil && errors.As(err, &own) {
+			// The exit code is that of the command, with which nothing else is printed.
+			l.say("error: %v", failed)
+			return
+		}
+		err = errors.Join(err, failed)
+	}()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	kept, drop := context.WithCancel(context.WithoutCancel(ctx))

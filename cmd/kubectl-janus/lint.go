@@ -53,7 +53,7 @@ func (s *session) lint(ctx context.Context, manifests []*unstructured.Unstructur
 		checked++
 		problems := lint(ctx, r, u)
 		for _, problem := range problems {
-			s.print("%s: %s", cmp.Or(u.GetName(), u.GetGenerateName()), problem)
+			s.print("%s: %s", cmp.Or(u.GetName(), u.GetGenerateName()), several(problem))
 		}
 		if len(problems) > 0 {
 			wrong++

@@ -17,10 +17,16 @@ func write(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, plain(args)...)
 }
 
+// several is text that has several lines by rights, such as a syntax error.
+type several string
+
 func plain(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
-		switch arg.(type) {
+		switch arg := arg.(type) {
+		case several:
+			out[i] = plainLines(string(arg))
+			continue
 		case error, fmt.Stringer:
 			out[i] = fault.OneLine(fmt.Sprint(arg))
 			continue

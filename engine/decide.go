@@ -32,6 +32,7 @@ const (
 	Settle     Verb = "Settle"     // find out about an open intent while rolling back
 	OpenUndo   Verb = "OpenUndo"   // record that items are about to be taken back
 	Undo       Verb = "Undo"       // take an item back
+	Spare      Verb = "Spare"      // leave an item that was about to be taken back, if that has not begun
 	FinishUndo Verb = "FinishUndo" // nothing is left to take back: end
 	Recover    Verb = "Recover"    // take up a failed rollback again
 	Suspend    Verb = "Suspend"    // record that it stands still
@@ -194,31 +195,39 @@ func sideBySide(t *api.Transaction, plan schedule, n int, hand Hand) []int {
 
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction, hand Hand) Action {
-	still := suspended(t) || t.Spec.Cancel == api.CancelStop
+	still := sparing(t)
 	order := scheduleOf(t).order
 	if i, found := unclear(t.Status.Items, order); found {
 		return Action{Verb: Settle, Item: i}
 	}
+	spared := false
 	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
+		case state == api.ItemCommitting && spared:
+			continue // A later change of the same object stays in effect.
 		case state == api.ItemCommitting:
 			return Action{Verb: Settle, Item: i}
 		case state != api.ItemCommitted && state != api.ItemRollingBack || hand.Over[i]:
 			continue
-		case len(hand.Over) > 0 && (hand.Due || state == api.ItemCommitted || still && hand.Fresh[i]):
+		case still && (state == api.ItemCommitted || hand.Fresh[i] || hand.Parked[i]):
+			spared = true
+		case len(hand.Over) > 0 && (hand.Due || state == api.ItemCommitted):
 			return Action{Verb: Record}
-		case state == api.ItemRollingBack && (!still || !hand.Fresh[i]):
+		case state == api.ItemRollingBack && still:
+			return Action{Verb: Spare, Item: i}
+		case state == api.ItemRollingBack:
 			return Action{Verb: Undo, Item: i}
-		case t.Spec.Cancel == api.CancelStop:
-			return Action{Verb: Leave}
-		case still:
-			return standStill(t)
 		default:
 			return Action{Verb: OpenUndo, Item: i}
 		}
 	}
-	if len(hand.Over) > 0 {
+	switch {
+	case len(hand.Over) > 0:
 		return Action{Verb: Record}
+	case spared && t.Spec.Cancel == api.CancelStop:
+		return Action{Verb: Leave}
+	case spared:
+		return standStill(t)
 	}
 	return Action{Verb: FinishUndo}
 }

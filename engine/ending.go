@@ -105,6 +105,7 @@ func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.Transac
 		func() error {
 			return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 				status.CompletionTime = s.now()
+				status.SuspendTime = nil
 				status.ObservedGeneration = s.txn.Generation
 				return final(status)
 			})

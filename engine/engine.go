@@ -144,6 +144,8 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.writeDown(ctx)
 	case Undo:
 		return s.undo(ctx, a.Item)
+	case Spare:
+		return s.spare(ctx, a.Item)
 	case FinishUndo:
 		return s.finishUndo(ctx)
 	case Recover:

@@ -24,7 +24,9 @@ type Hand struct {
 	Fresh map[int]bool
 	// Over are the items whose change is in effect, or that are taken back.
 	Over map[int]bool
-	// Parked are the items of a suspended Transaction whose changes are not in effect.
+	// Parked are the items that are left as they are because the Transaction is suspended,
+	// or stopped while it rolls back: changes that are not in effect, and compensations
+	// that are not and cannot come to be.
 	Parked map[int]bool
 	// Due says that it is time to record what is over.
 	Due bool
@@ -154,9 +156,18 @@ func (s *saga) putDown(ctx context.Context) error {
 
 // withdraw takes back the intents of changes for which nothing was sent.
 func (s *saga) withdraw(status *api.TransactionStatus) error {
+	return s.takeBack(status, api.ItemCommitting, api.ItemPrepared)
+}
+
+// withdrawUndos takes back the intents of compensations for which nothing was sent.
+func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
+	return s.takeBack(status, api.ItemRollingBack, api.ItemCommitted)
+}
+
+func (s *saga) takeBack(status *api.TransactionStatus, open, closed api.ItemState) error {
 	for i := range s.grip.fresh {
-		if i < len(status.Items) && status.Items[i].State == api.ItemCommitting {
-			if err := moveItem(&status.Items[i], api.ItemPrepared); err != nil {
+		if i < len(status.Items) && status.Items[i].State == open {
+			if err := moveItem(&status.Items[i], closed); err != nil {
 				return err
 			}
 		}

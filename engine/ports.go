@@ -157,7 +157,8 @@ type Changes interface {
 	// effect. An error of class Terminal or Conflict means that it is not; after
 	// any other, Observe tells.
 	Do(ctx context.Context, in Intent) error
-	// Observe looks whether the change of an intent is in effect.
+	// Observe looks whether the change of an intent is in effect. One that is about to be
+	// taken back is Applied, or Applying, only if nothing of it has been taken back.
 	Observe(ctx context.Context, in Intent) (Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of

@@ -79,6 +79,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 		return err
 	}
 	delete(s.grip.fresh, i)
+	delete(s.grip.parked, i)
 	undone, err := s.Changes.Undo(ctx, in)
 	if isJournal(err) {
 		return err

@@ -12,7 +12,7 @@ var itemMoves = map[api.ItemState][]api.ItemState{
 	api.ItemPrepared:    {api.ItemCommitting, api.ItemSkipped},
 	api.ItemCommitting:  {api.ItemCommitted, api.ItemPrepared, api.ItemRejected, api.ItemUnresolved},
 	api.ItemCommitted:   {api.ItemRollingBack, api.ItemUnresolved},
-	api.ItemRollingBack: {api.ItemRolledBack, api.ItemUnresolved},
+	api.ItemRollingBack: {api.ItemRolledBack, api.ItemCommitted, api.ItemUnresolved},
 	api.ItemUnresolved:  {api.ItemRollingBack},
 }
 

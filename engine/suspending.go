@@ -25,6 +25,11 @@ func suspended(t *api.Transaction) bool {
 	return t.Spec.Suspend && t.Spec.Cancel == "" && t.DeletionTimestamp == nil
 }
 
+// sparing reports whether nothing further is to be taken back.
+func sparing(t *api.Transaction) bool {
+	return suspended(t) || t.Spec.Cancel == api.CancelStop
+}
+
 // standStill records that the Transaction is suspended, once.
 func standStill(t *api.Transaction) Action {
 	if t.Status.SuspendTime == nil {
@@ -38,8 +43,14 @@ func accepted(t *api.Transaction) bool {
 	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending
 }
 
+// suspend records that the Transaction stands still. Compensations for which nothing was
+// sent are not about to be made any more: whoever comes next could not tell them from
+// those that have begun.
 func (s *saga) suspend(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if err := s.withdrawUndos(status); err != nil {
+			return err
+		}
 		status.SuspendTime = s.now()
 		if !accepted(s.txn) {
 			status.ObservedGeneration = s.txn.Generation
@@ -105,12 +116,51 @@ func orPending(phase api.Phase) api.Phase {
 	return phase
 }
 
+// spare parks item i, whose compensation this process or another may have begun, if none of
+// it is in effect, nor can come to be. One that was made in part is finished.
+func (s *saga) spare(ctx context.Context, i int) error {
+	if _, ok := s.undone(i); ok {
+		return s.undo(ctx, i)
+	}
+	if !s.mine() {
+		// Whoever recorded the intent may be about to act on it. What they send has its time
+		// from now: they send nothing more once they have seen this.
+		if err := s.takeOver(ctx); err != nil {
+			return err
+		}
+		s.know(func(m *memory) { clear(m.asked) })
+	}
+	in, err := s.intent(i, api.ItemRollingBack)
+	if err != nil {
+		return err
+	}
+	finding, err := s.Changes.Observe(ctx, in)
+	if err == nil && inEffect(finding) && !s.grip.sure[i] {
+		if s.settleTime(i) > 0 {
+			return s.stay(ctx, i)
+		}
+		finding, err = s.Changes.Observe(ctx, in) // One answer may be of before the compensation.
+	}
+	switch {
+	case err != nil && !definite(err):
+		return s.unresolvedOr(ctx, i, err)
+	case err != nil || !inEffect(finding):
+		return s.undo(ctx, i) // It tells of an error that it meets, too.
+	}
+	s.settled(i)
+	s.grip.parked[i] = true
+	return nil
+}
+
+func inEffect(finding Finding) bool { return finding == Applied || finding == Applying }
+
 // leave records that the changes which are in effect are left so.
 func (s *saga) leave(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			item := &status.Items[i]
-			if item.State != api.ItemCommitted && (item.State != api.ItemRollingBack || !s.grip.fresh[i]) {
+			unmade := item.State == api.ItemRollingBack && (s.grip.fresh[i] || s.grip.parked[i])
+			if item.State != api.ItemCommitted && !unmade {
 				continue
 			}
 			item.Reason = fault.Cancelled

@@ -101,6 +101,9 @@ func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) 
 	if err != nil || live == nil || !c.made(live) {
 		return NotApplied, err
 	}
+	if c.Undoing && live.GetDeletionTimestamp() != nil {
+		return Diverged, nil
+	}
 	return Applied, nil
 }
 

@@ -160,6 +160,8 @@ func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Rec
 		return Diverged, err
 	case record.Before == nil && live != nil:
 		return NotApplied, nil
+	case c.Undoing && live != nil && !sameObject(live, record.Before.GetUID()):
+		return Diverged, nil // It may have been made anew, without all that belongs to it.
 	case record.Before == nil || !sameObject(live, record.Before.GetUID()):
 		return Applied, nil
 	case live.GetDeletionTimestamp() != nil:

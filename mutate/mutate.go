@@ -100,6 +100,10 @@ type Change struct {
 	// that, that was sent before can have taken effect.
 	Fresh bool
 
+	// Undoing is set when the compensation of the change may have been begun. Observe then
+	// finds the change in effect only if nothing of it has been taken back.
+	Undoing bool
+
 	// applies is set by Patch: nothing but the fields of Content is written.
 	applies bool
 }

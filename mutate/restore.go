@@ -30,7 +30,7 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 		return Diverged, nil
 	case live.GetResourceVersion() == before.GetResourceVersion():
 		return NotApplied, nil
-	case c.owns(live):
+	case c.owns(live) && !c.Undoing:
 		return Applied, nil
 	case record.After == nil:
 		return Diverged, nil
@@ -40,6 +40,10 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 		return Diverged, err
 	}
 	switch stand := images.Stand(); {
+	case c.owns(live) && (stand == snapshot.AtAfter || unrestored(images)):
+		return Applied, nil
+	case c.owns(live):
+		return Diverged, nil // Its values have been restored, and their owners have not.
 	case stand == snapshot.AtAfter && c.applies && snapshot.Tracked(live):
 		// The change alters nothing, and its manager would be there: it is made so that
 		// a request which was sent before, and lands late, finds all as it leaves it.
@@ -51,6 +55,12 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 	default:
 		return Diverged, nil
 	}
+}
+
+// unrestored reports whether a field is to be restored and none has been: values are
+// restored together.
+func unrestored(images snapshot.Images) bool {
+	return !images.Restored() && len(snapshot.MergePatch(images.Live.Object, images.Restore().Desired.Object)) > 0
 }
 
 // restore takes an Update or a Patch back: first the values, then the owners,

@@ -47,6 +47,8 @@ func (w *world) judgeJournal(s *saga) {
 			was, is := before.status.Items[j].State, after.status.Items[j].State
 			// Nothing was sent for an intent that is withdrawn when the rollback begins.
 			withdrawn := was == api.ItemCommitting && is == api.ItemPrepared && from == api.PhaseCommitting && to != api.PhaseCommitting
+			// Nor for one of a compensation, when the rollback is suspended.
+			withdrawn = withdrawn || was == api.ItemRollingBack && is == api.ItemCommitted && before.status.SuspendTime == nil && after.status.SuspendTime != nil
 			assert.True(w.t, withdrawn || rank[was] <= rank[is], "item %d of %s goes from %s to %s", j, s.name, was, is)
 		}
 	}

@@ -89,6 +89,7 @@ func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding
 	if err != nil {
 		return engine.Diverged, err
 	}
+	r.change.Undoing = in.Item().State == api.ItemRollingBack
 	finding, err := r.strategy.Observe(ctx, r.change, r.record)
 	return map[mutate.Finding]engine.Finding{
 		mutate.NotApplied: engine.NotApplied, mutate.Applied: engine.Applied,

@@ -339,6 +339,7 @@ func TestIllegalMovesAreFound(t *testing.T) {
 	for _, c := range []wrong{
 		{"a phase that goes back", Phases, `went from "Committing" (@113) to "Preparing"`, commit(hooks{"record0": check(func(s tree) { s["phase"] = "Preparing" })})},
 		{"an item that goes back", Phases, "item 0 went from Committed", commit(hooks{"do1": check(func(s tree) { move(s, 0, api.ItemPrepared) })})},
+		{"a compensation that is withdrawn, and not by a suspension", Phases, "item 1 went from RollingBack", rollBack(hooks{"undo1": check(func(s tree) { move(s, 1, api.ItemCommitted) })})},
 		{"an item settled twice", Phases, "item 1 went from Unresolved", commit(hooks{"do1": func(w *world) {
 			check(func(s tree) { move(s, 1, api.ItemUnresolved) })(w)
 			check(func(s tree) { move(s, 1, api.ItemCommitting) })(w)

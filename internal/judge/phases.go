@@ -84,7 +84,9 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		settling := was.items[i].unsettled && from == api.ItemUnresolved && to == api.ItemCommitting
 		// What was about to be changed and is not to be any more: nothing was sent for it.
 		withdrawn := from == api.ItemCommitting && to == api.ItemPrepared && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseRollingBack)
-		if from != to && !settling && !withdrawn && !slices.Contains(itemMoves[from], to) {
+		// The same of what was about to be taken back, when the rollback is suspended.
+		spared := from == api.ItemRollingBack && to == api.ItemCommitted && !was.suspended && is.suspended
+		if from != to && !settling && !withdrawn && !spared && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
 		}
 	}

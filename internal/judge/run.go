@@ -44,6 +44,7 @@ type state struct {
 	deleting   bool
 	finalizer  bool
 	completed  bool
+	suspended  bool // that is on record
 }
 
 // item is the record of a change.
@@ -116,7 +117,7 @@ func readState(v *version) *state {
 	s.phase = str(status, "phase")
 	s.count, s.recoveries = number(status["version"]), number(status["recoveries"])
 	s.revision = number(status["revision"])
-	s.completed = str(status, "completionTime") != ""
+	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
 		s.finalizer = s.finalizer || f == api.Finalizer
 	}

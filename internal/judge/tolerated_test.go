@@ -207,6 +207,10 @@ func TestWhatJanusMayDoIsNoBreach(t *testing.T) {
 					move(s, 0, api.ItemRolledBack)
 				})
 			}}),
+		"a rollback that is suspended": rollBack(hooks{"undo1": func(w *world) {
+			w.checkpoint(func(s tree) { s["suspendTime"] = "2026-01-01T00:00:10Z"; move(s, 1, api.ItemCommitted) })
+			w.checkpoint(func(s tree) { delete(s, "suspendTime"); move(s, 1, api.ItemRollingBack) })
+		}}),
 		"a change that is done again after somebody has undone it": commit(hooks{"record0": func(w *world) {
 			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "red"; own(o, manager(0), false) })
 			w.do(0)

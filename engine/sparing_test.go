@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// A rollback that is suspended or stopped leaves what it has not begun, whoever goes on.
+
+// rollingBack is a world in which the last of five changes is refused, and all intents to
+// take the others back are open at once.
+func rollingBack(t *testing.T) *world {
+	w := newWorld(t, "a", "b", "c", "d", "e").wide(0)
+	w.refuse["do e"] = errRefused
+	return w
+}
+
+// noticed is how long a process works before it writes the status, and sees that somebody
+// else has written the Transaction.
+const noticed = 600 * time.Millisecond
+
+// steps runs it so many times, whether it is at rest or not.
+func (w *world) steps(most int) {
+	for range most {
+		result, crash := w.once()
+		if crash {
+			w.say("-- the process ends; another starts")
+			w.restart()
+		}
+		w.say("-- looks again in " + result.After.String())
+		w.clock.Step(max(result.After, time.Second))
+	}
+}
+
+// statesNow are the states of the items on record.
+func (w *world) statesNow() string {
+	var out []string
+	for _, item := range w.stored.Status.Items {
+		out = append(out, string(item.State))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestASuspendedRollbackStandsStillInAnotherProcessToo(t *testing.T) {
+	w := rollingBack(t)
+	w.after["undo d"] = func() { w.suspend(); w.clock.Step(noticed) }
+	w.steps(2)
+	assert.Equal(t, "Committed Committed Committed RolledBack Rejected", w.statesNow(), w.transcript())
+	w.restart()
+	w.steps(5)
+	assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+	assert.Equal(t, api.PhaseRollingBack, phaseOf(w))
+	status, _, message := told(w, api.ConditionSuspended)
+	assert.Equal(t, "True", status)
+	assert.Contains(t, message, "3/5 changes are in effect")
+
+	w.resume()
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	oracle(t, w)
+}
+
+// The checkpoint that withdraws the intents may be the last that a process does, or lose
+// its answer, or never arrive.
+func TestASuspendedRollbackStandsStillWhateverBecomesOfTheRecord(t *testing.T) {
+	for name, r := range map[string]reply{
+		"the process ends":   {err: errLost, lost: true, crash: true},
+		"the answer is lost": {err: errLost, lost: true},
+		"it never arrives":   {err: errLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rollingBack(t)
+			w.after["undo d"] = func() { w.suspend(); w.clock.Step(noticed) }
+			hit := false
+			w.nth = func(_ int, who string) reply {
+				if hit || who != "checkpoint" || !strings.HasSuffix(w.statesNow(), "RolledBack Rejected") {
+					return reply{}
+				}
+				hit = true
+				return r
+			}
+			w.steps(8)
+			assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+			assert.Equal(t, "Committed Committed Committed RolledBack Rejected", w.statesNow(), w.transcript())
+			w.resume()
+			w.run()
+			assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+			oracle(t, w)
+		})
+	}
+}
+
+// A process ends before it has recorded the suspension. Of what it had open the next one
+// finds out what was begun, and waits until nothing of it can land any more.
+func TestARollbackThatIsSuspendedWhenItsProcessEndsStandsStill(t *testing.T) {
+	w := rollingBack(t)
+	w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
+	w.after["-- the process ends"] = w.suspend
+	w.steps(12)
+	assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+	assert.Equal(t, "RollingBack RollingBack RollingBack RolledBack Rejected", w.statesNow(), w.transcript())
+	assert.NotNil(t, w.stored.Status.SuspendTime)
+	assert.Equal(t, 1, strings.Count(w.transcript(), "cannot take effect any more"), "one wait for all:\n%s", w.transcript())
+
+	w.resume()
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.Nil(t, w.stored.Status.SuspendTime)
+	oracle(t, w)
+}
+
+func TestARollbackThatIsStoppedWhenItsProcessEndsLeavesWhatWasNotBegun(t *testing.T) {
+	for name, between := range map[string]func(w *world){
+		"at once":                   func(w *world) { w.cancel(api.CancelStop) },
+		"after it was suspended":    func(w *world) { w.suspend(); w.after[atRest] = func() { w.cancel(api.CancelStop) } },
+		"while it is suspended":     func(w *world) { w.suspend(); w.after["observe c"] = func() { w.cancel(api.CancelStop) } },
+		"after another replacement": func(w *world) { w.cancel(api.CancelStop); w.after["-- looks again in 1s"] = w.restart },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rollingBack(t)
+			w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
+			w.after["-- the process ends"] = func() { between(w) }
+			w.run()
+			assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+			assert.Equal(t, "Unresolved Unresolved Unresolved RolledBack Rejected", w.statesNow(), w.transcript())
+			for _, item := range w.stored.Status.Items[:3] {
+				assert.Equal(t, fault.Cancelled, item.Reason)
+			}
+			oracle(t, w)
+		})
+	}
+}
+
+// What a request that was under way has taken back is not left as the change made it.
+func TestAStopWaitsForACompensationThatMayLand(t *testing.T) {
+	w := rollingBack(t)
+	w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
+	w.after["-- the process ends"] = func() {
+		w.targets["d"], w.undos["d"] = wrote("d"), 0 // It has not landed yet.
+		w.cancel(api.CancelStop)
+		w.after["-- looks again in 1s"] = func() { w.targets["d"], w.undos["d"] = w.images["d"], 1 }
+	}
+	w.run()
+	assert.Equal(t, "Unresolved Unresolved Unresolved RolledBack Rejected", w.statesNow(), w.transcript())
+	oracle(t, w)
+}
+
+// What was taken back in part is finished: it is neither as the change made it nor as it
+// was before.
+func TestACompensationThatIsMadeInPartIsFinished(t *testing.T) {
+	w := rollingBack(t)
+	w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
+	w.after["-- the process ends"] = func() {
+		w.targets["d"], w.undos["d"] = "in part", 0
+		w.suspend()
+		w.after["observe d: diverged"] = func() { w.targets["d"] = "going" } // Undo goes on with that
+	}
+	w.steps(12)
+	assert.Equal(t, "RollingBack RollingBack RollingBack RolledBack Rejected", w.statesNow(), w.transcript())
+	assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+}
+
+// A process that has the intents open, and does not know that it was replaced, takes
+// nothing back of which the next one says that it is left.
+func TestAProcessThatWasReplacedTakesNothingBackThatIsLeft(t *testing.T) {
+	w := rollingBack(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.after["undo d"] = cancel
+	w.engine.Run(ctx, w.stored.DeepCopy())
+	first, knew := w.engine, w.stored.DeepCopy()
+	require.Equal(t, "RollingBack RollingBack RollingBack RolledBack Rejected", w.statesNow(), w.transcript())
+
+	w.cancel(api.CancelStop)
+	w.restart()
+	w.steps(1)
+	require.Equal(t, api.PhaseRollingBack, phaseOf(w), "it waits for the first")
+
+	w.say("-- the first goes on from what it knew")
+	second := w.engine
+	w.engine = first
+	w.after["undo c"] = func() { w.clock.Step(2 * noticed) }
+	first.Run(t.Context(), knew)
+	w.engine = second
+	w.run()
+	assert.Equal(t, "Unresolved Unresolved RolledBack RolledBack Rejected", w.statesNow(), w.transcript())
+	assert.Equal(t, map[string]int{"c": 1, "d": 1}, w.undos, w.transcript())
+	oracle(t, w)
+}
+
+// A Transaction that has ended does not stand still.
+func TestWhatHasEndedIsNotSuspended(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	refuseB(w)
+	w.after["undo a"] = func() {
+		w.suspend()
+		w.stored.Status.SuspendTime = w.stored.Status.StartTime
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.Nil(t, w.stored.Status.SuspendTime)
+	_, reason, _ := told(w, api.ConditionReconciling)
+	assert.Equal(t, reasonFinished, reason)
+	oracle(t, w)
+}

@@ -1,0 +1,72 @@
+package mutate_test
+
+import (
+	"testing"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/mutate"
+)
+
+// Whoever is not to take a change back any more has to know whether that was begun: what
+// was made in part is finished.
+
+func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
+	forWrites(t, func(e *env, i *item) {
+		i.done()
+		i.change.Undoing = true
+		i.finds(mutate.Applied)
+		e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
+		i.finds(mutate.Applied)
+		i.wire.refuseNth(2)
+		fails(i.t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+		i.sent("GET PATCH PATCH")
+		i.finds(mutate.Diverged)
+		i.change.Undoing = false
+		i.finds(mutate.Applied) // by its manager, who still owns the values of before
+		i.change.Undoing = true
+		i.undone()
+		i.finds(mutate.NotApplied)
+	})
+}
+
+// One field is somebody else's by now, and stays so: the others show that nothing was
+// restored yet.
+func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
+	for _, kind := range writes {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.create(settings)
+			i := e.prepare(0, kind, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}").done()
+			e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
+			i.change.Undoing = true
+			i.finds(mutate.Applied)
+			i.wire.refuseNth(2)
+			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			i.finds(mutate.Diverged)
+		})
+	}
+}
+
+func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
+	i.change.Undoing = true
+	i.finds(mutate.Applied)
+	fails(t, i.undo(), fault.Retryable, fault.Terminating)
+	i.finds(mutate.Diverged)
+	e.merge("somebody", i.object, `{"metadata":{"finalizers":null}}`)
+	i.finds(mutate.NotApplied)
+}
+
+func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
+	e := newEnv(t)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings).done()
+	i.change.Undoing = true
+	i.finds(mutate.Applied)
+	i.wire.refuseNth(3) // It is made anew, and its fields do not have their owners.
+	fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+	i.finds(mutate.Diverged)
+}

@@ -149,6 +149,9 @@ func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action 
 
 func decideCommitting(t *api.Transaction, hand Hand) Action {
 	plan, still := scheduleOf(t), suspended(t)
+	if hand.LookDue && !still {
+		return Action{Verb: Look} // Others may take long, or wait themselves.
+	}
 	for n, i := range plan.order {
 		switch t.Status.Items[i].State {
 		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:

@@ -283,7 +283,7 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 	}
 	switch {
 	case fault.Is(err, fault.LockHeld), fault.Is(err, fault.Terminating), fault.Is(err, settling):
-		return Result{After: s.pollTime()}
+		return Result{After: s.lookAgain(s.awaited())}
 	case fault.RetryAfter(err) > 0:
 		return Result{After: fault.RetryAfter(err)}
 	default:

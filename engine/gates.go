@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,43 +89,85 @@ func (s *saga) skip(ctx context.Context, i int) error {
 	})
 }
 
-// look looks whether what is waited for is done, and turns round if it cannot become so
-// or has had its time.
+// look looks after what is waited for, and waits for it if there is nothing else to do.
 func (s *saga) look(ctx context.Context) error {
+	missing, err := s.lookAround(ctx)
+	if err != nil || missing == nil {
+		return err
+	}
+	if next := Decide(s.txn, s.hand(), s.clock.Now(), s.policy); next.Verb != Look {
+		return nil
+	}
+	return missing
+}
+
+// lookDue reports whether something is waited for that was not looked at lately, or not
+// since its time was over.
+func (s *saga) lookDue() bool {
+	items := s.awaited()
+	if len(items) == 0 {
+		return false
+	}
+	var ago time.Duration
+	now := s.clock.Now()
+	s.know(func(m *memory) { ago = now.Sub(m.looked) })
+	return ago < 0 || ago >= pollInterval || slices.ContainsFunc(items, func(i int) bool {
+		left, limited := s.readyTimeLeft(i)
+		return limited && left <= 0 && -left < ago
+	})
+}
+
+// awaited lists the items that are waited for while changes are made. While the
+// Transaction is suspended none is.
+func (s *saga) awaited() []int {
+	if s.txn.Status.Phase != api.PhaseCommitting || suspended(s.txn) {
+		return nil
+	}
+	return waiting(s.txn.Status.Items)
+}
+
+// lookAround looks whether what is waited for is done, and turns round if it cannot become
+// so or has had its time. It says what is missing if there was nothing to record.
+func (s *saga) lookAround(ctx context.Context) (missing, err error) {
+	s.know(func(m *memory) { m.looked = s.clock.Now() })
 	items := waiting(s.txn.Status.Items)
 	if err := s.keep(ctx); err != nil {
-		return s.turnOr(ctx, items[0], err)
+		return nil, s.turnOr(ctx, items[0], err)
 	}
 	if len(begunLater(&s.txn.Status, s.clock.Now())) > 0 {
-		return s.record(ctx, func(*api.TransactionStatus) error { return nil })
+		return nil, s.record(ctx, func(*api.TransactionStatus) error { return nil })
 	}
+	return s.readiness(ctx, items)
+}
+
+func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 	var ready []int
 	var missing []string
 	var unclear error
 	for _, i := range items {
 		found, err := s.Gates.Ready(ctx, s.txn, i)
 		if err == nil && found.Failed {
-			return s.turn(ctx, s.neverReady(i, fault.ReadyFailed, found.Message))
+			return nil, s.turn(ctx, s.neverReady(i, fault.ReadyFailed, found.Message))
 		}
 		if err == nil && found.Ready {
 			ready = append(ready, i)
 			continue
 		}
 		if definite(err) {
-			return s.turn(ctx, itemCause(s.txn, i, err))
+			return nil, s.turn(ctx, itemCause(s.txn, i, err))
 		}
 		message := found.Message
 		if err != nil {
 			unclear, message = err, fault.Message(err)
 		}
 		if left, limited := s.readyTimeLeft(i); limited && left <= 0 {
-			return s.turn(ctx, s.neverReady(i, fault.ReadyTimeout,
+			return nil, s.turn(ctx, s.neverReady(i, fault.ReadyTimeout,
 				fmt.Sprintf("not ready within %s: %s", *readyTimeout(s.txn.Spec.Changes[i]), message)))
 		}
 		missing = append(missing, message)
 	}
 	if len(ready) > 0 {
-		return s.record(ctx, func(status *api.TransactionStatus) error {
+		return nil, s.record(ctx, func(status *api.TransactionStatus) error {
 			for _, i := range ready {
 				status.Items[i].ReadyTime = s.now()
 			}
@@ -132,12 +175,12 @@ func (s *saga) look(ctx context.Context) error {
 		})
 	}
 	if unclear != nil {
-		return unclear
+		return unclear, nil
 	}
-	wait := fault.New(fault.Retryable, notReady, "wait for", fmt.Sprintf("%d of %d changes", len(items), len(s.txn.Status.Items)),
+	lacks := fault.New(fault.Retryable, notReady, "wait for", fmt.Sprintf("%d of %d changes", len(items), len(s.txn.Status.Items)),
 		"%s", strings.Join(missing, "; "))
-	wait.RetryAfter = s.lookAgain(items)
-	return wait
+	lacks.RetryAfter = s.lookAgain(items)
+	return lacks, nil
 }
 
 func (s *saga) neverReady(i int, reason, message string) Cause {
@@ -158,6 +201,9 @@ func (s *saga) lookAgain(items []int) time.Duration {
 // readyTimeLeft is how much longer item i may take to be ready, if that is limited. Its
 // time is kept by the second.
 func (s *saga) readyTimeLeft(i int) (time.Duration, bool) {
+	if i >= len(s.txn.Spec.Changes) {
+		return 0, false // Somebody has cut the spec short.
+	}
 	limit := readyTimeout(s.txn.Spec.Changes[i])
 	if limit == nil {
 		return 0, false

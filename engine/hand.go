@@ -30,6 +30,8 @@ type Hand struct {
 	Parked map[int]bool
 	// Due says that it is time to record what is over.
 	Due bool
+	// LookDue says that it is time to look whether what is waited for is ready.
+	LookDue bool
 }
 
 // grip is the Hand of a process, and what belongs to it. It holds as long as nobody else
@@ -53,7 +55,8 @@ func newGrip() *grip {
 func (s *saga) hand() Hand {
 	return Hand{
 		Fresh: s.grip.fresh, Over: s.grip.over, Parked: s.grip.parked,
-		Due: s.clock.Since(s.wrote) >= max(s.policy.lateness()/2, writeShare*s.took),
+		Due:     s.clock.Since(s.wrote) >= max(s.policy.lateness()/2, writeShare*s.took),
+		LookDue: s.lookDue(),
 	}
 }
 

@@ -49,6 +49,8 @@ type memory struct {
 	undone map[int]Undone
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
+	// looked is when it last looked whether what is waited for is ready; zero if it did not.
+	looked time.Time
 	// begun is when this process last began a change, or was to; zero if it did not.
 	begun time.Time
 	// failures are the failed attempts that are not on record yet.

@@ -51,16 +51,12 @@ func InTime(t *api.Transaction) error {
 		WithHint("raise timeout or changesPerMinute, or split the Transaction")
 }
 
-// await keeps the locks until it is the next change's turn, and looks meanwhile after those
-// that were begun and are not done.
+// await keeps the locks until it is the next change's turn. Those that were begun and are
+// not done are looked at meanwhile, before anything else is.
 func (s *saga) await(ctx context.Context, left time.Duration) error {
 	again := min(left, LockTimeout(s.txn)/4)
-	if len(waiting(s.txn.Status.Items)) > 0 {
-		err := s.look(ctx)
-		if !fault.Is(err, notReady) {
-			return err
-		}
-		again = min(again, fault.RetryAfter(err))
+	if items := waiting(s.txn.Status.Items); len(items) > 0 {
+		again = min(again, s.lookAgain(items))
 	} else if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, scheduleOf(s.txn).next(s.txn.Status.Items), err)
 	}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// What is waited for is looked at while other changes are made, or wait themselves.
+
+// besideOthers has b wait for a to be ready, and c, d and e for nothing.
+func besideOthers(t *testing.T) *world {
+	w := newWorld(t, "a", "b", "c", "d", "e").wide(0)
+	w.stored.Spec.Parallelism = ptr.To(int32(2))
+	w.waitsFor("a", "10s")
+	w.needs("b", "a")
+	return w
+}
+
+// terminating has a change wait for a finalizer for longer than anybody waits here.
+func (w *world) terminating(name string) {
+	w.refuse["do "+name] = fault.New(fault.Retryable, fault.Terminating, "delete", "ConfigMap shop/"+name, "it is being deleted")
+}
+
+func TestWhatFailsIsSeenWhileOtherChangesAreMade(t *testing.T) {
+	w := besideOthers(t)
+	w.unready["a"] = Readiness{Failed: true, Message: "a is Failed"}
+	for _, name := range []string{"a", "c", "d", "e"} {
+		w.after["do "+name] = func() { w.clock.Step(20 * time.Second) }
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.Empty(t, w.dos["d"]+w.dos["e"], "nothing more is begun:\n%s", w.transcript())
+	assert.Equal(t, fault.ReadyFailed, w.stored.Status.Items[0].Reason)
+	oracle(t, w)
+}
+
+func TestWhatFailsIsSeenWhileAnotherChangeWaits(t *testing.T) {
+	w := besideOthers(t)
+	w.unready["a"] = Readiness{Failed: true, Message: "a is Failed"}
+	w.terminating("c")
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.Equal(t, fault.ReadyFailed, w.stored.Status.Items[0].Reason)
+	assert.Less(t, w.clock.Now().Sub(start), 5*time.Second+testPolicy.SettleTime, w.transcript())
+}
+
+func TestTheTimeToBeReadyIsOverWhileAnotherChangeWaits(t *testing.T) {
+	w := besideOthers(t)
+	w.terminating("c")
+	var ended time.Duration
+	w.nth = func(_ int, who string) reply {
+		if ended == 0 && w.stored.Status.Phase == api.PhaseRollingBack {
+			ended = w.clock.Now().Sub(start)
+		}
+		return reply{}
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.Equal(t, fault.ReadyTimeout, w.stored.Status.Items[0].Reason)
+	assert.LessOrEqual(t, ended, 12*time.Second, w.transcript())
+}
+
+// A change that waits long for another is not begun later because of a third.
+func TestWhatBecomesReadyWhileAnotherChangeWaitsLetsOthersBegin(t *testing.T) {
+	w := besideOthers(t)
+	w.terminating("c")
+	w.after["-- looks again"] = func() { delete(w.unready, "a") }
+	w.after["do b"] = func() { delete(w.refuse, "do c") }
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	oracle(t, w)
+}
+
+// While changes are made it is looked every second, and not after each.
+func TestToLookCostsLittleWhileOtherChangesAreMade(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d", "e", "f", "g", "h").wide(0)
+	w.stored.Spec.Order, w.stored.Spec.Parallelism = api.OrderGraph, ptr.To(int32(2))
+	w.waitsFor("a", "1h")
+	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
+		w.after["do "+name] = func() { w.clock.Step(300 * time.Millisecond) }
+	}
+	w.after["do h"] = func() { delete(w.unready, "a") }
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	assert.LessOrEqual(t, strings.Count(w.transcript(), "look at a"), 4, w.transcript())
+	oracle(t, w)
+}

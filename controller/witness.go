@@ -123,19 +123,30 @@ func (w *Witness) Expired(t *api.Transaction, retired bool) {
 		zap.String("uid", string(t.UID)), zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 }
 
-// inEffect says how many changes of a Transaction are in effect, and names the one
-// of which that is not known because its request may have been sent.
+// mostNamed is how many items are named of which it is not known whether they are in effect.
+const mostNamed = 3
+
+// inEffect says how many changes of a Transaction are in effect, and names those of which
+// that is not known because a request may have been sent.
 func inEffect(t *api.Transaction) string {
-	done, perhaps := 0, ""
+	done := 0
+	var perhaps []string
 	for i := range t.Status.Items {
 		switch item := &t.Status.Items[i]; {
 		case item.Committed:
 			done++
 		case item.State == api.ItemCommitting:
-			perhaps = fmt.Sprintf(", and perhaps item %s, %s", item.Name, engine.Describe(item.Target))
+			perhaps = append(perhaps, fmt.Sprintf("%s (%s)", item.Name, engine.Describe(item.Target)))
 		}
 	}
-	return fmt.Sprintf("%d/%d in effect%s", done, len(t.Spec.Changes), perhaps)
+	text := fmt.Sprintf("%d/%d in effect", done, len(t.Spec.Changes))
+	if len(perhaps) > 0 {
+		text += fmt.Sprintf(", and perhaps %d more: items %s", len(perhaps), strings.Join(perhaps[:min(len(perhaps), mostNamed)], ", "))
+	}
+	if more := len(perhaps) - mostNamed; more > 0 {
+		text += fmt.Sprintf(", and %d others", more)
+	}
+	return text
 }
 
 func (w *Witness) event(t *api.Transaction, reason, message string) {

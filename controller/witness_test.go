@@ -141,9 +141,17 @@ func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
 	}
 	w.Abandoned(txn)
 	assert.Equal(t, []recorded{{"Warning", "Cancelled", "Release",
-		"deleted in phase Committing: its locks are released, and its changes stay as they are (1/3 in effect, and perhaps item b, ConfigMap shop/b)"}}, r.events)
+		"deleted in phase Committing: its locks are released, and its changes stay as they are (1/3 in effect, and perhaps 1 more: items b (ConfigMap shop/b))"}}, r.events)
 	w.Abandoned(at(api.PhaseCommitted, "Committed", "m"))
 	assert.Len(t, r.events, 1, "that an ended one is deleted is no news")
+
+	txn.Status.Items = txn.Status.Items[:1]
+	for _, name := range []string{"b", "c", "d", "e", "f"} {
+		txn.Status.Items = append(txn.Status.Items, api.Item{Name: name, State: api.ItemCommitting, Target: api.Target{Kind: "ConfigMap", Name: name}})
+	}
+	txn.Spec.Changes = make([]api.Change, 6)
+	w.Abandoned(txn)
+	assert.Contains(t, r.events[1].note, "(1/6 in effect, and perhaps 5 more: items b (ConfigMap b), c (ConfigMap c), d (ConfigMap d), and 2 others)")
 }
 
 // The API server refuses an event whose note is longer than 1024 bytes, and

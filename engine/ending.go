@@ -166,14 +166,34 @@ func (s *saga) abandon(ctx context.Context) error {
 	if err := s.mayGo(); err != nil {
 		return err
 	}
+	left, err := s.asItIs()
+	if err != nil {
+		return err
+	}
 	if err := s.letGo(ctx, false); err != nil {
 		return err
 	}
 	if err := s.removeFinalizer(ctx); err != nil {
 		return err
 	}
-	s.Witness.Abandoned(s.txn)
+	s.Witness.Abandoned(left)
 	s.gone = true
 	s.forget()
 	return nil
+}
+
+// asItIs is the Transaction with what is in hand, which is not put on record any more.
+func (s *saga) asItIs() (*api.Transaction, error) {
+	if s.txn.Status.Phase != api.PhaseCommitting {
+		return s.txn, nil
+	}
+	t := s.txn.DeepCopy()
+	if err := s.settleHand(&t.Status); err != nil {
+		return nil, err
+	}
+	if err := s.withdraw(&t.Status); err != nil {
+		return nil, err
+	}
+	summarize(t, s.clock.Now())
+	return t, nil
 }

@@ -270,6 +270,24 @@ func TestAStopRecordsWhatIsOver(t *testing.T) {
 	oracle(t, w)
 }
 
+// Whoever is told that a Transaction was let go is told what it leaves, though that is not
+// on record.
+func TestWhatIsLetGoIsToldAsItIs(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d", "e", "f").wide(0)
+	w.replies["do d"] = []reply{{err: errLost}}
+	w.after["do d"] = w.delete
+	w.run()
+	require.Nil(t, w.stored, w.transcript())
+	var states []api.ItemState
+	for _, item := range w.told.Status.Items {
+		states = append(states, item.State)
+	}
+	assert.Equal(t, []api.ItemState{
+		api.ItemCommitted, api.ItemCommitted, api.ItemCommitted, api.ItemCommitting, api.ItemPrepared, api.ItemPrepared,
+	}, states, w.transcript())
+	assert.Equal(t, "3/6", w.told.Status.Progress)
+}
+
 // What an earlier write of the status did not get through is not asked of the targets.
 func TestWhatIsInHandOutlivesAWriteOfSomebodyElse(t *testing.T) {
 	w := newWorld(t, "a", "b", "c").wide(0)

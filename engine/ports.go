@@ -111,7 +111,8 @@ type Problem struct {
 type Witness interface {
 	// Checkpointed is called after the API server has acknowledged a checkpoint.
 	Checkpointed(before, after *api.Transaction)
-	// Abandoned is called when a Transaction was let go because it is being deleted.
+	// Abandoned is called when a Transaction was let go because it is being deleted. t has
+	// what has become of its changes, on record or not.
 	Abandoned(t *api.Transaction)
 	// Expired is called when a Transaction was deleted because its time after its end is
 	// over, or because it was retired.

@@ -345,5 +345,9 @@ func (v witness) Checkpointed(before, after *api.Transaction) {
 	}
 }
 
-func (v witness) Abandoned(*api.Transaction)     { v.say("-- abandoned") }
+func (v witness) Abandoned(t *api.Transaction) {
+	v.told = t
+	v.say("-- abandoned")
+}
+
 func (v witness) Expired(*api.Transaction, bool) { v.say("-- expired") }

@@ -63,6 +63,7 @@ type world struct {
 	undos   map[string]int // effective compensations, by item
 	lines   []string
 	gone    *api.Transaction // as it was when it went
+	told    *api.Transaction // as it was let go
 	reached []*api.Transaction
 }
 

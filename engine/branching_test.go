@@ -262,6 +262,33 @@ func TestAWaitThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
 	assert.Less(t, took, 95*time.Second, w.transcript())
 }
 
+// So it is where nothing is written meanwhile but what the Transaction waits for.
+func TestAWaitForALockThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.Timeout = ptr.To(api.Duration("90s"))
+	w.locks["a"] = "another Transaction"
+	w.clock.SetTime(start.Add(time.Hour))
+	w.after["-- looks again in 1s"] = func() { w.clock.SetTime(start) }
+	w.run()
+	assert.Equal(t, api.PhaseFailed, phaseOf(w))
+	assert.Less(t, w.clock.Now().Sub(start), 105*time.Second, w.transcript())
+}
+
+func TestARollbackThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.policy.Recoveries = 0
+	w.restart()
+	refuseB(w)
+	w.stored.Spec.Timeout = ptr.To(api.Duration("90s"))
+	w.refuse["undo a"] = errBusy
+	w.after["do a"] = func() { w.clock.Step(30 * time.Second) }
+	w.after["undo a: fails"] = func() { w.clock.SetTime(start) }
+	w.run()
+	assert.Equal(t, api.PhaseFailed, phaseOf(w))
+	assert.Equal(t, fault.DeadlineExceeded, w.stored.Status.Items[0].Reason, w.transcript())
+	assert.Less(t, w.stored.Status.CompletionTime.Sub(start), 100*time.Second, w.transcript())
+}
+
 // Only what lies ahead begins now, in a rollback as well.
 func TestWhatBeganBeforeNowKeepsItsBeginning(t *testing.T) {
 	w := newWorld(t, "a", "b")

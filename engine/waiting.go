@@ -31,7 +31,8 @@ func (s *saga) note(ctx context.Context, err error) error {
 		s.know(func(m *memory) { m.failures++ })
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
-	if !decides && s.noted(err) && len(s.grip.over) == 0 {
+	ahead := len(begunLater(&s.txn.Status, s.clock.Now())) > 0
+	if !decides && !ahead && s.noted(err) && len(s.grip.over) == 0 {
 		return nil
 	}
 	reason, message := fault.ReasonOf(err), fault.Message(err)
@@ -44,6 +45,7 @@ func (s *saga) note(ctx context.Context, err error) error {
 		s.accept(&next.Status)
 		next.Status.Phase = api.PhasePending
 	}
+	s.notAhead(&next.Status)
 	next.Status.Version++
 	s.know(func(m *memory) { next.Status.Failures += m.failures })
 	summarize(next, now)

@@ -24,7 +24,8 @@ func (s *saga) lookBack(ctx context.Context, gone bool) Result {
 	if s.txn.DeletionTimestamp != nil && !gone {
 		wait = 0 // What is left keeps it from going.
 	}
-	if m.loose || !m.doubt.IsZero() && wait <= 0 {
+	// Of one that is gone nobody else lets go: its finalizer was taken off before its end.
+	if m.loose || gone || !m.doubt.IsZero() && wait <= 0 {
 		named := s.txn.Status.RollbackRef != nil
 		if !named && m.images != nil {
 			s.txn = s.txn.DeepCopy()

@@ -279,6 +279,30 @@ func TestWhatWasMadeForATransactionThatVanishedIsLetGo(t *testing.T) {
 	assert.Zero(t, w.engine.Vanished(t.Context(), name), "there is nothing to let go of any more")
 }
 
+// Somebody has taken the finalizer off while this process waited, and deleted it.
+func TestWhatWaitedWhenItVanishedIsLetGo(t *testing.T) {
+	for what, set := range map[string]func(w *world){
+		"for a change to be ready": func(w *world) { w.waitsFor("a", "1h") },
+		"for its turn":             func(w *world) { w.stored.Spec.ChangesPerMinute = ptr.To(int32(1)) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, "a", "b")
+			set(w)
+			result, _ := w.once()
+			require.Positive(t, result.After, w.transcript())
+			w.stored = nil
+			name := types.NamespacedName{Namespace: "shop", Name: "deploy"}
+			assert.Equal(t, testPolicy.SettleTime, w.engine.Vanished(t.Context(), name).After)
+			assert.NotEmpty(t, w.locks)
+			w.clock.Step(testPolicy.SettleTime)
+			assert.Zero(t, w.engine.Vanished(t.Context(), name))
+			assert.Empty(t, w.locks, w.transcript())
+			assert.Empty(t, w.images, w.transcript())
+			assert.Empty(t, w.engine.memories)
+		})
+	}
+}
+
 func TestATransactionThatIsThereAgainHasNotVanished(t *testing.T) {
 	w := newWorld(t, "a")
 	w.replies["save"] = []reply{{err: errBusy}}

@@ -106,7 +106,9 @@ func (e *Engine) Forget(these func(types.NamespacedName) bool) {
 	defer e.mu.Unlock()
 	for uid, m := range e.memories {
 		if these(m.txn.name) {
-			e.Locks.Forget(m.txn.transaction())
+			t := m.txn.transaction()
+			e.Locks.Forget(t)
+			e.Planner.Forget(t)
 			delete(e.memories, uid)
 		}
 	}
@@ -142,6 +144,7 @@ func (e *Engine) EndedLately(completion *metav1.Time) bool {
 
 // forget drops what is known of a Transaction of which nothing is left.
 func (s *saga) forget() {
+	s.Planner.Forget(s.txn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.memories, s.txn.UID)

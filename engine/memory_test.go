@@ -344,9 +344,11 @@ func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 
 	w.engine.Forget(func(name types.NamespacedName) bool { return name.Name == "another" })
 	assert.NotEmpty(t, w.engine.memories, "that is of others")
+	assert.Zero(t, w.forgotten)
 	w.engine.Forget(func(name types.NamespacedName) bool { return name.String() == "shop/deploy" })
 	assert.Empty(t, w.engine.memories)
 	assert.Contains(t, w.transcript(), "forget the locks")
+	assert.Equal(t, 1, w.forgotten, "nor does the planner know of it any more")
 
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())

@@ -65,6 +65,8 @@ type Planner interface {
 	// With doubt there may well be some that the status does not name: that there are none
 	// is believed only after a second look.
 	Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error
+	// Forget drops what is known of t: it is cleared up, or another process goes on with it.
+	Forget(t *api.Transaction)
 }
 
 // History remembers committed Transactions of a namespace by rising numbers.

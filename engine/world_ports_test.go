@@ -234,6 +234,8 @@ func (p planner) Discard(_ context.Context, _ *api.Transaction, keep, _ bool) er
 	})
 }
 
+func (p planner) Forget(*api.Transaction) { p.forgotten++ }
+
 // changes leave a target as "item wrote it".
 type changes struct{ *world }
 

@@ -58,13 +58,14 @@ type world struct {
 	unready  map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
 	unasked  map[string]bool               // items of which when is false
 
-	calls   int
-	dos     map[string]int // effective changes, by item
-	undos   map[string]int // effective compensations, by item
-	lines   []string
-	gone    *api.Transaction // as it was when it went
-	told    *api.Transaction // as it was let go
-	reached []*api.Transaction
+	calls     int
+	forgotten int            // how often the planner was told to forget
+	dos       map[string]int // effective changes, by item
+	undos     map[string]int // effective compensations, by item
+	lines     []string
+	gone      *api.Transaction // as it was when it went
+	told      *api.Transaction // as it was let go
+	reached   []*api.Transaction
 }
 
 // reply is what becomes of a call: err comes instead of the answer, and with lost

@@ -178,9 +178,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 // it does. A checkpoint that names some may have been lost, so the names that they
 // would have are looked at too.
 func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error {
-	p.images.forget(t.UID)
-	p.tried.forget(t.UID)
-	p.written.forget(t.UID)
+	p.Forget(t)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
 	if ref == nil {
 		return p.store.Sweep(ctx, owner, saves(t))
@@ -192,6 +190,14 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep, doubt b
 		return p.store.Keep(ctx, owner, *ref)
 	}
 	return p.store.Drop(ctx, owner, *ref)
+}
+
+// Forget drops the before-images that were read, what was tried and what was written of a
+// Transaction. It has room in what is kept of all of them, and content of Secrets.
+func (p *Planner) Forget(t *api.Transaction) {
+	p.images.forget(t.UID)
+	p.tried.forget(t.UID)
+	p.written.forget(t.UID)
 }
 
 // saves is how often before-images of a Transaction may have been saved: once for all

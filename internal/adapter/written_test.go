@@ -3,10 +3,15 @@ package adapter
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/target"
 )
 
@@ -29,6 +34,26 @@ func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 	w.forget("t")
 	assert.Nil(t, w.get("t", b))
 	assert.Zero(t, w.size)
+}
+
+// A Transaction that another process goes on with has no room in what is kept, nor content.
+func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
+	key := target.Key{Resource: "secrets", Name: "a"}
+	p := &Planner{images: newImages(), tried: newForecasts(clocktesting.NewFakeClock(time.Unix(1, 0))), written: newWritten()}
+	for _, uid := range []types.UID{"t", "u"} {
+		p.images.readers[uid] = imagesOf{objects: 1}
+		p.tried.keep(newTries(uid, "account"))
+		p.written.put(uid, key, objectOf(10))
+	}
+	size := p.written.size
+	p.Forget(&api.Transaction{ObjectMeta: metav1.ObjectMeta{UID: "t"}})
+	assert.NotContains(t, p.images.readers, types.UID("t"))
+	assert.Nil(t, p.tried.of("t", "account"))
+	assert.Nil(t, p.written.get("t", key))
+	assert.Equal(t, size/2, p.written.size)
+	assert.Contains(t, p.images.readers, types.UID("u"))
+	assert.NotNil(t, p.tried.of("u", "account"))
+	assert.NotNil(t, p.written.get("u", key))
 }
 
 func TestNoMoreIsKeptOfWhatWasWrittenThanThereIsRoomFor(t *testing.T) {

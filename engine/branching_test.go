@@ -289,6 +289,30 @@ func TestARollbackThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
 	assert.Less(t, w.stored.Status.CompletionTime.Sub(start), 100*time.Second, w.transcript())
 }
 
+// What follows after the end of a Transaction counts from now if it ended ahead of the clock.
+func TestWhatEndedAheadOfTheClockEndsNow(t *testing.T) {
+	t.Run("it is recovered", func(t *testing.T) {
+		w := newWorld(t, "a", "b")
+		refuseB(w)
+		w.replies["undo a"] = []reply{{err: errRefused}}
+		w.after["do a"] = func() { w.clock.Step(time.Hour) }
+		w.after["-- looks again in 10s"] = func() { w.clock.SetTime(start) }
+		w.run()
+		assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+		assert.Less(t, w.clock.Now().Sub(start), 30*time.Second, w.transcript())
+	})
+	t.Run("it is deleted", func(t *testing.T) {
+		w := newWorld(t, "a")
+		w.stored.Spec.TTLSecondsAfterFinished = ptr.To(int32(60))
+		w.after["do a"] = func() { w.clock.Step(time.Hour) }
+		w.after["-- looks again in 1m0s"] = func() { w.clock.SetTime(start) }
+		w.run()
+		require.Nil(t, w.stored, w.transcript())
+		assert.Equal(t, "1h0m0s", w.gone.Status.Duration, "that it took, as far as is known")
+		assert.Less(t, w.clock.Now().Sub(start), 130*time.Second, w.transcript())
+	})
+}
+
 // Only what lies ahead begins now, in a rollback as well.
 func TestWhatBeganBeforeNowKeepsItsBeginning(t *testing.T) {
 	w := newWorld(t, "a", "b")

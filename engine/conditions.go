@@ -45,7 +45,7 @@ func summarize(t *api.Transaction, now time.Time) {
 		}
 	}
 	status.Progress = fmt.Sprintf("%d/%d", committed, wanted)
-	if status.CompletionTime != nil && status.StartTime != nil {
+	if status.CompletionTime != nil && status.StartTime != nil && status.Duration == "" {
 		status.Duration = length(status.CompletionTime.Sub(status.StartTime.Time))
 	}
 	if accepted(t) && t.Generation != status.ObservedGeneration && Unchanged(t) {

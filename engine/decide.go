@@ -39,7 +39,7 @@ const (
 	Rest       Verb = "Rest"       // it stands still: keep the locks
 	Resume     Verb = "Resume"     // record that it goes on
 	Leave      Verb = "Leave"      // record that what is in effect is left so
-	Note       Verb = "Note"       // ended; record that the spec has been seen
+	Note       Verb = "Note"       // ended; record that the spec has been seen, or that the clock was ahead
 	LetGo      Verb = "LetGo"      // ended; let go of what a recovery has taken that is not wanted
 	Abandon    Verb = "Abandon"    // being deleted: let go of everything
 )
@@ -273,7 +273,7 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		return Action{Verb: Nothing}
 	}
 	switch {
-	case t.Generation != t.Status.ObservedGeneration:
+	case t.Generation != t.Status.ObservedGeneration, endedLater(t, now, policy):
 		return Action{Verb: Note}
 	case wantsBack(t):
 		return Action{Verb: Recover}

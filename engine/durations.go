@@ -48,10 +48,17 @@ func overdue(t *api.Transaction, now time.Time) bool {
 	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
 }
 
+// endedLater reports whether the clock was ahead when a Transaction ended, of which the time
+// after its end counts.
+func endedLater(t *api.Transaction, now time.Time, policy Policy) bool {
+	counts := t.Spec.TTLSecondsAfterFinished != nil || t.Status.Phase == api.PhaseFailed && recoverable(t, policy)
+	return counts && t.Status.CompletionTime != nil && t.Status.CompletionTime.After(now)
+}
+
 // begunLater are the beginnings of what has its time that lie ahead of now: the clock was
 // ahead when they were recorded, and has been set back, or was another one.
 func begunLater(status *api.TransactionStatus, now time.Time) []**metav1.Time {
-	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime}
+	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime, &status.CompletionTime}
 	for i := range status.Items {
 		begun = append(begun, &status.Items[i].WaitStartTime)
 	}

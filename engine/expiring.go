@@ -37,9 +37,10 @@ func Expiry(t *api.Transaction) (time.Time, bool) {
 	return t.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second), true
 }
 
-// ExpiresIn is how long a Transaction that was completed then is to stay.
+// ExpiresIn is how long a Transaction that was completed then is to stay, before it is
+// looked at: the clock may have been ahead.
 func (e *Engine) ExpiresIn(completion time.Time, ttl time.Duration) time.Duration {
-	return completion.Add(ttl).Sub(e.clock.Now())
+	return min(ttl, completion.Add(ttl).Sub(e.clock.Now()))
 }
 
 // Retire has these Transactions, and none that were named before, deleted when they are

@@ -198,7 +198,8 @@ func (s *saga) letGoAgain(ctx context.Context) error {
 	return s.removeFinalizer(ctx)
 }
 
-// seen records that a Transaction that has ended was looked at since its spec was changed.
+// seen records that a Transaction that has ended was looked at since its spec was changed,
+// or the clock was put right.
 func (s *saga) seen(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		status.ObservedGeneration = s.txn.Generation

@@ -168,6 +168,10 @@ func TestBrokenRollbacksAreFound(t *testing.T) {
 			rollBack(hooks{"-owners0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
 			}})},
+		{"an owner that is lost where somebody else has written", Atomicity, "lacks an entry of managedFields that it had @101",
+			rollBack(hooks{"open0": labelled, "-owners0": func(w *world) {
+				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
+			}})},
 		{"an owner with another time", Atomicity, "has an entry of managedFields that it had not @101",
 			rollBack(hooks{"owners0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) {

@@ -24,6 +24,9 @@
 //   - What the API server sets by itself beside a change is held against a rollback as
 //     far as values go, and not against a commit, where a change is looked for and
 //     nothing else is excluded but in ConfigMaps, Secrets and metadata.
+//   - Who owns the fields of an object that somebody else has deleted or made since, or of
+//     which a field is known to be not taken back. Of any other object it is what others have
+//     done to who owns a field that is left out, and no more.
 //   - Jobs, Pods and claims that were made anew are not compared with what they were.
 //   - Of a Transaction whose status somebody else has written, only what it did to others
 //     is judged: what it reports is not its own word.

@@ -6,9 +6,11 @@ import api "janus.io/janus/api/v1alpha1"
 type standing struct {
 	base *version // before the first write; nil if it was not there
 	want map[string]any
-	// written tells whether others have written values since, touched whether they
-	// have written at all, remade whether the object is another by now.
-	written, touched, remade bool
+	// written tells whether others have written values since, replaced whether they have
+	// deleted it or made it, remade whether the object is another by now.
+	written, replaced, remade bool
+	// meddled is what others have done since to who owns its fields.
+	meddled meddling
 	// either are fields of which nobody can tell whether they are to be restored.
 	either []string
 }
@@ -71,10 +73,10 @@ func (w *walk) step(v *version) {
 	case v.before == nil:
 		was := w.standing
 		w.between = &was
-		w.touched, w.written = true, true
+		w.replaced, w.written = true, true
 		w.want, w.base = w.merged(v), nil
 	default:
-		w.touched = true
+		w.meddled = w.meddled.and(v)
 		if !w.ours[v.uid] {
 			w.changed(v)
 		}
@@ -92,7 +94,7 @@ func (w *walk) deleted(v *version) {
 	} else if !w.ours[v.uid] && !remadeByAnother(w.run, w.object, v) {
 		w.want = nil
 	}
-	w.touched, w.written = true, true
+	w.replaced, w.written = true, true
 }
 
 // changed deals with a write by somebody else.

@@ -1,0 +1,100 @@
+package judge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// owners says who owns which fields of the target of the Patch, with this the last entry
+// of managedFields.
+func owners(o tree, manager, time string, fields tree) {
+	own(o, manager, true)
+	entries := o["metadata"].(tree)["managedFields"].([]any)
+	entry := entries[len(entries)-1].(tree)
+	entry["time"], entry["fieldsV1"] = time, fields
+}
+
+func fieldsOfData(names ...string) tree {
+	data := tree{}
+	for _, name := range names {
+		data["f:"+name] = tree{}
+	}
+	return tree{"f:data": data}
+}
+
+// labelled has somebody else write the target of the Patch, and own no more of it.
+func labelled(w *world) {
+	o := copyOf(w.live[mapA])
+	o["metadata"].(tree)["labels"] = tree{"theirs": "too"}
+	owners(o, "somebody", "2026-01-01T00:00:01Z", tree{"f:metadata": tree{"f:labels": tree{"f:theirs": tree{}}}})
+	w.store(mapA, o)
+}
+
+// taken is a story in which the Patch takes a field from its owner, somebody else writes
+// the target, and the rollback leaves the owner with some fields, and the time.
+func taken(meanwhile func(o tree), kept ...string) hooks {
+	const early = "2025-12-31T00:00:00Z"
+	return hooks{
+		"begin": func(w *world) {
+			w.foreign(mapA, "else", func(o tree) { owners(o, "tester", early, fieldsOfData("color", "size")) })
+		},
+		"-do0": func(w *world) {
+			w.send("PATCH", mapA, asItem(0), "ConfigMap", func(o tree) {
+				o["data"].(tree)["color"] = "blue"
+				owners(o, "tester", early, fieldsOfData("size"))
+				owners(o, manager(0), early, fieldsOfData("color"))
+			})
+		},
+		"open0": func(w *world) {
+			o := copyOf(w.live[mapA])
+			meanwhile(o)
+			w.store(mapA, o)
+		},
+		"-owners0": func(w *world) {
+			w.send("PATCH", mapA, asItem(0), "", func(o tree) {
+				own(o, manager(0), false)
+				owners(o, "tester", early, fieldsOfData(kept...))
+			})
+		},
+	}
+}
+
+func TestOwnersAreBackButForWhatOthersHaveClaimed(t *testing.T) {
+	const later = "2026-01-01T00:00:01Z"
+	claim := func(o tree) {
+		o["data"].(tree)["color"] = "red"
+		own(o, manager(0), false)
+		owners(o, "somebody", later, fieldsOfData("color"))
+	}
+	remove := func(o tree) {
+		delete(o["data"].(tree), "size")
+		owners(o, "tester", "2025-12-31T00:00:00Z", tree{})
+	}
+	annotate := func(o tree) {
+		owners(o, "somebody", later, tree{"f:metadata": tree{"f:annotations": tree{"f:theirs": tree{}}}})
+	}
+	without := func(told hooks) hooks {
+		told["-undo0"] = nothing // the value is back already
+		return told
+	}
+	for what, told := range map[string]hooks{
+		"nothing of it is claimed":                   taken(annotate, "color", "size"),
+		"what was claimed stays theirs alone":        without(taken(claim, "size")),
+		"what was claimed has its owner back beside": without(taken(claim, "color", "size")),
+		"what was removed has no owner":              taken(remove, "color"),
+	} {
+		t.Run(what, func(t *testing.T) { assert.Empty(t, lines(rollBack(told).breaches())) })
+	}
+	for what, told := range map[string]hooks{
+		"nothing of it is claimed":       taken(annotate, "size"),
+		"another field is claimed":       without(taken(claim, "color")),
+		"another field is removed":       taken(remove),
+		"it owns what it did not own":    taken(annotate, "color", "size", "more"),
+		"somebody writes as it, besides": taken(func(o tree) { owners(o, "tester", later, fieldsOfData("size", "more")) }, "size"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			expect(t, rollBack(told).breaches(), Atomicity, "an entry of managedFields that it had")
+		})
+	}
+}

@@ -190,6 +190,8 @@ func TestBrokenRollbacksAreFound(t *testing.T) {
 			rollBack(hooks{"-undone0": unresolved("FieldConflict", "ConfigMap a"), "-end": failed(func(tree) {})})},
 		{"a conflict that is not all that is left", Atomicity, `has .data.color = "blue"`,
 			rollBack(hooks{"-undo0": nothing, "-undone0": unresolved("FieldConflict", "ConfigMap a", ".data.size"), "-end": failed(func(tree) {})})},
+		{"a conflict of a field whose name begins alike", Atomicity, `has .data.color = "blue"`,
+			rollBack(hooks{"-undo0": nothing, "-undone0": unresolved("FieldConflict", "ConfigMap a", ".data.col", ".data.color2"), "-end": failed(func(tree) {})})},
 		{"Failed without having begun, and a write", Atomicity, "it is Failed without having begun, and PATCH configmaps/a#0 made",
 			func() *world {
 				s := tell(nil)

@@ -121,13 +121,22 @@ func (c *trial) departures(r *run, want standing, last *version, excused []strin
 // rewritten are kinds of which an object cannot be made anew just as it was.
 var rewritten = map[string]bool{"jobs.batch": true, "pods": true, "persistentvolumeclaims": true}
 
+// excuses reports whether a path is of one of some fields, of a part of one, or of what
+// one is a part of.
 func excuses(fields []string, path string) bool {
 	for _, f := range fields {
-		if strings.HasPrefix(path, f) || strings.HasPrefix(f, path) {
+		if within(path, f) || within(f, path) {
 			return true
 		}
 	}
 	return false
+}
+
+// within reports whether a path is that of a field or of a part of it. Where a name has
+// dots, as those of labels do, the text does not tell it from the path of a part.
+func within(path, field string) bool {
+	rest, ok := strings.CutPrefix(path, field)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 func valueIn(object map[string]any, path []string) any {

@@ -57,9 +57,9 @@ type footprint struct {
 	touched   map[Ref]touch
 }
 
-// touch has revisions: of the version that was read, 0 for none; of the write; and
-// of the write by which it was taken back, 0 if it was not.
-type touch struct{ read, write, back int64 }
+// touch has revisions: of the version that was read, 0 for none; and of the first and of
+// the last write. With that, what has not committed was taken back, if there were two.
+type touch struct{ read, first, last int64 }
 
 func (e Evidence) footprint(run Run) footprint {
 	f := footprint{name: run.Namespace + "/" + run.Name, touched: map[Ref]touch{}}
@@ -130,11 +130,10 @@ func (f *footprint) noteWrite(run Run, resource, namespace, name string, revisio
 			continue
 		}
 		t := f.touched[r]
-		if t.write == 0 {
-			t.write = revision
-		} else {
-			t.back = revision
+		if t.first == 0 {
+			t.first = revision
 		}
+		t.last = max(t.last, revision)
 		f.touched[r] = t
 		return
 	}
@@ -171,13 +170,14 @@ func (f footprint) before(b footprint) (why string, dirty bool) {
 		if !ok {
 			continue
 		}
+		takenBack := !f.committed && mine.last > mine.first
 		switch {
-		case mine.write > 0 && theirs.read >= mine.write && (mine.back == 0 || theirs.read < mine.back):
-			return fmt.Sprintf("%s wrote %s at %d, %s read it at %d", f.name, ref, mine.write, b.name, theirs.read), true
-		case mine.write > 0 && theirs.write > mine.write:
-			why = fmt.Sprintf("%s wrote %s at %d, %s at %d", f.name, ref, mine.write, b.name, theirs.write)
-		case mine.read > 0 && theirs.write > mine.read:
-			why = fmt.Sprintf("%s read %s at %d, %s wrote it at %d", f.name, ref, mine.read, b.name, theirs.write)
+		case mine.first > 0 && theirs.read >= mine.first && (!takenBack || theirs.read < mine.last):
+			return fmt.Sprintf("%s wrote %s at %d, %s read it at %d", f.name, ref, mine.first, b.name, theirs.read), true
+		case mine.first > 0 && theirs.last > mine.first:
+			why = fmt.Sprintf("%s wrote %s at %d, %s at %d", f.name, ref, mine.first, b.name, theirs.last)
+		case mine.read > 0 && theirs.last > mine.read:
+			why = fmt.Sprintf("%s read %s at %d, %s wrote it at %d", f.name, ref, mine.read, b.name, theirs.last)
 		}
 	}
 	return why, false

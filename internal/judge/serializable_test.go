@@ -78,3 +78,18 @@ func TestReadingWhatIsTakenBackIsNoIsolation(t *testing.T) {
 	transact(&e, "second", api.PhaseCommitted, []string{"a"}, []int64{15}, []int64{16})
 	assert.Empty(t, Serializable(e))
 }
+
+// Who reads between two writes of a Transaction has read what it was half done with.
+func TestReadingBetweenTwoWritesOfATransactionIsNotSerializable(t *testing.T) {
+	var e Evidence
+	transact(&e, "first", api.PhaseCommitted, []string{"a"}, []int64{1}, []int64{11, 15})
+	transact(&e, "second", api.PhaseCommitted, []string{"a"}, []int64{11}, []int64{16})
+	breaches := Serializable(e)
+	if assert.Len(t, breaches, 1) {
+		assert.Contains(t, breaches[0].Message, "shop/second read shop/configmaps/a at 11, shop/first wrote it at 15")
+	}
+	e = Evidence{}
+	transact(&e, "first", api.PhaseCommitted, []string{"a"}, []int64{1}, []int64{11, 15})
+	transact(&e, "second", api.PhaseCommitted, []string{"a"}, []int64{15}, []int64{16})
+	assert.Empty(t, Serializable(e))
+}

@@ -37,21 +37,23 @@ func TestOneSeedGivesOneTrace(t *testing.T) {
 
 // TestSmallWorkloadsMeetEveryFault runs each small workload once for every fault at
 // every request that it makes, with -every=1, and with -deep for every pair of faults
-// of which the second comes after the first.
+// of which the second comes after the first. With -plan it runs that plan alone.
 func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
+	if *replay != "" {
+		runAgain(t, *replay)
+		return
+	}
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
-			healthy := simulate(t, plan{scenario: s, seed: 1})
-			require.Empty(t, healthy.breaches, healthy.String())
-			require.Equal(t, string(s.end()), healthy.phases[0], healthy.String())
+			healthy := healthyRun(t, s)
 			n, singles, pairs := 0, 0, 0
 			each(healthy.calls, -1, func(one chaos.Injection) {
-				if n++; *replay == "" && n%*every != 0 {
+				if n++; n%*every != 0 {
 					return
 				}
 				o := runOne(t, s, healthy.phases[0], one)
 				singles++
-				if !*deep || o == nil {
+				if !*deep {
 					return
 				}
 				each(o.calls, sentOf(o.calls, one.At), func(two chaos.Injection) {
@@ -62,6 +64,15 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 			t.Logf("%d single faults, %d pairs", singles, pairs)
 		})
 	}
+}
+
+// healthyRun runs a workload without a fault.
+func healthyRun(t *testing.T, s scenario) outcome {
+	t.Helper()
+	healthy := simulate(t, plan{scenario: s, seed: 1})
+	require.Empty(t, healthy.breaches, healthy.String())
+	require.Equal(t, string(s.end()), healthy.phases[0], healthy.String())
+	return healthy
 }
 
 // each calls do with every fault at every call to a resource that was sent after a
@@ -88,27 +99,25 @@ func sentOf(calls []chaos.Call, at chaos.At) int {
 
 // runOne runs a workload with faults. A fault may change how it ends only if it
 // denies what is there.
-func runOne(t *testing.T, s scenario, phase string, injections ...chaos.Injection) *outcome {
+func runOne(t *testing.T, s scenario, phase string, injections ...chaos.Injection) outcome {
 	t.Helper()
-	var parts []string
+	name := nameOf(s, injections)
 	denied := false
 	for _, in := range injections {
-		parts = append(parts, in.At.String()+"/"+string(in.Fault))
 		denied = denied || in.Fault == chaos.FalseNotFound || in.Fault == chaos.Stale
-	}
-	name := s.name + "/" + strings.Join(parts, "+")
-	if *replay != "" && *replay != name {
-		return nil
 	}
 	o := simulate(t, plan{scenario: s, seed: 1, injections: injections, keepTrace: *replay != ""})
 	if *replay != "" {
 		t.Log(strings.Join(o.trace, "\n"))
 	}
+	for _, in := range injections {
+		assert.True(t, met(o.calls, in), "%s: nothing has happened at %s", name, in.At)
+	}
 	assert.Empty(t, o.breaches, "%s: %s", name, o)
 	if !denied {
 		assert.Equal(t, phase, o.phases[0], name)
 	}
-	return &o
+	return o
 }
 
 // TestTwoProcessesInEveryOrder lets two processes work on one Transaction without

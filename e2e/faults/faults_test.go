@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"janus.io/janus/internal/chaos"
 )
 
 // TestPlans runs a sample of the plans that is spread evenly over workloads and
@@ -47,6 +45,9 @@ func TestPlan(t *testing.T) {
 	var chosen []plan
 	for _, name := range names {
 		chosen = append(chosen, w.called(t, name)...)
+	}
+	for i := range chosen {
+		chosen[i].named = true
 	}
 	w.runAll(t, chosen)
 }
@@ -167,7 +168,7 @@ func (w *world) runAll(t *testing.T, chosen []plan) {
 				out = w.do(of, p)
 			}
 			if len(out.missed) > 0 && len(out.failures) == 0 {
-				out.waited = w.onlyAfterAWait(of, out.missed)
+				out.waited = w.onlyAfterAWait(of, out)
 			}
 			report.add(out)
 		})
@@ -179,10 +180,12 @@ func (w *world) runAll(t *testing.T, chosen []plan) {
 	}
 }
 
-// onlyAfterAWait reports whether a run without a fault makes none of these calls either:
-// they came of a wait, or of a controller that wrote in between, in both runs from which
-// the plans were learned.
-func (w *world) onlyAfterAWait(of workload, missed []chaos.At) bool {
+// onlyAfterAWait reports whether in a run without a fault there is no call either at which
+// what was missed could happen: it came of a wait, or of a controller that wrote in
+// between, in both runs from which the plans were learned.
+func (w *world) onlyAfterAWait(of workload, out result) bool {
 	calls := w.do(of, plan{workload: of.Name}).calls
-	return len(calls) > 0 && !slices.ContainsFunc(calls, func(call chaos.Call) bool { return slices.Contains(missed, call.At) })
+	return len(calls) > 0 && !slices.ContainsFunc(out.plan.events, func(e event) bool {
+		return slices.Contains(out.missed, e.at) && slices.ContainsFunc(calls, e.canHappen)
+	})
 }

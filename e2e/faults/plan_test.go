@@ -12,6 +12,9 @@ import (
 type plan struct {
 	workload string
 	events   []event
+	// named is set for a plan that was asked for: if what it says does not happen, nothing
+	// was run.
+	named bool
 	// drawn says how a plan that a seed has drawn is drawn again.
 	drawn string
 }
@@ -21,6 +24,12 @@ type plan struct {
 type event struct {
 	at   chaos.At
 	what string
+}
+
+// canHappen reports whether a call is the one of an event, and such that it makes a
+// difference there.
+func (e event) canHappen(call chaos.Call) bool {
+	return call.At == e.at && (isAct(e.what) || contains(call.Faults(), chaos.Fault(e.what)))
 }
 
 // String is the name by which the plan is replayed.

@@ -57,7 +57,7 @@ type result struct {
 	calls    []chaos.Call
 	history  judge.History
 	missed   []chaos.At
-	waited   bool // for what was missed there was no occasion
+	waited   bool // without a fault there was no occasion for what was missed either
 	failures []string
 	log      string
 	took     time.Duration

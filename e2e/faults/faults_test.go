@@ -59,6 +59,7 @@ func (w *world) enumerate(t *testing.T) []plan {
 	some, err := regexp.Compile(*onWork)
 	require.NoError(t, err)
 	list := slices.DeleteFunc(workloads(t), func(of workload) bool { return !some.MatchString(of.Name) })
+	require.NotEmpty(t, list, "no workload matches -workloads=%s", *onWork)
 	found := make([][]plan, len(list))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, *atOnce)
@@ -86,7 +87,9 @@ func matching(t *testing.T, all []plan) []plan {
 	t.Helper()
 	only, err := regexp.Compile(*onlyFlag)
 	require.NoError(t, err)
-	return slices.DeleteFunc(slices.Clone(all), func(p plan) bool { return !only.MatchString(p.String()) })
+	some := slices.DeleteFunc(slices.Clone(all), func(p plan) bool { return !only.MatchString(p.String()) })
+	require.NotEmpty(t, some, "no plan matches -only=%s", *onlyFlag)
+	return some
 }
 
 // share takes one of n shares. Which plan is in which does not depend on what else was

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"janus.io/janus/internal/chaos"
 )
 
@@ -23,6 +25,7 @@ func TestPairs(t *testing.T) {
 			firsts = append(firsts, p)
 		}
 	}
+	require.NotEmpty(t, firsts, "no plan without acts of others matches -only=%s", *onlyFlag)
 	byName := map[string]workload{}
 	for _, of := range workloads(t) {
 		byName[of.Name] = of
@@ -44,6 +47,12 @@ func TestPairs(t *testing.T) {
 	}
 	wait.Wait()
 	chosen := slices.Concat(found...)
+	if *pairFlag >= 0 {
+		require.NotEmpty(t, chosen, "pair %d has no second fault: its first one is at the last call", *pairFlag)
+		chosen[0].named = true
+		w.runAll(t, chosen)
+		return
+	}
 	w.runAll(t, share(t, chosen[:min(len(chosen), *pairsFlag)]))
 }
 

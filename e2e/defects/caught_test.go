@@ -5,39 +5,43 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 var (
 	which = flag.String("defects", "", "the defects to seed: all, or names with commas between; empty seeds none")
-	table = flag.String("table", "", "a file for the page about what caught them, in Markdown")
+	table = flag.String("table", "", "a file for a page about what caught them, in Markdown")
 )
 
-// TestEveryDefectIsCaught seeds one defect after the other, which takes about half a
-// minute each, and so it does it only when asked:
+// page has a table such as -table writes, put together from several runs.
+const page = "docs/seeded-defects.md"
+
+// TestEveryDefectIsCaught seeds one defect after the other, which takes from half a minute
+// to some minutes each, and so it does it only when asked:
 //
-//	go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=3h
+//	go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=6h
 func TestEveryDefectIsCaught(t *testing.T) {
 	if *which == "" {
 		return // TestEveryDefectCanBeSeeded is what every run of the tests does
 	}
 	began := time.Now()
+	asked := named(t, *which)
 	b := newBench(t)
 	var rows []string
 	caught := 0
-	for _, d := range load(t) {
-		if *which != "all" && !strings.Contains(","+*which+",", ","+d.Name+",") {
-			continue
-		}
+	for _, d := range asked {
 		t.Run(d.Name, func(t *testing.T) {
 			began := time.Now()
 			f := b.hunt(t, d)
 			took := time.Since(began).Round(time.Second)
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |\n", d.Name, strings.ReplaceAll(d.Because, "|", `\|`), cmp.Or(f.tier, "**nothing**"), f.as))
+			rows = append(rows, d.row()+fmt.Sprintf("%s | %s |\n", cmp.Or(f.tier, "**nothing**"), f.as))
 			if f.tier == "" {
 				t.Errorf("nothing has caught it, in %s", took)
 				return
@@ -48,8 +52,45 @@ func TestEveryDefectIsCaught(t *testing.T) {
 	}
 	t.Logf("%d of %d defects caught in %s", caught, len(rows), time.Since(began).Round(time.Second))
 	if *table != "" {
-		page := fmt.Sprintf(introduction, caught, len(rows)) + strings.Join(rows, "")
-		require.NoError(t, os.WriteFile(*table, []byte(page), 0o600))
+		require.Len(t, rows, len(asked), "not all that was asked for was hunted, so no table is written")
+		content := introduction + fmt.Sprintf(numbers, caught, len(rows)) + head + strings.Join(rows, "")
+		require.NoError(t, os.MkdirAll(filepath.Dir(*table), 0o750))
+		require.NoError(t, os.WriteFile(*table, []byte(content), 0o600))
+	}
+}
+
+// named gives the defects of some names with commas between, or all. A name that no defect
+// has would be caught by nothing, and pass.
+func named(t *testing.T, names string) []defect {
+	t.Helper()
+	known := load(t)
+	if names == "all" {
+		return known
+	}
+	wanted := strings.Split(names, ",")
+	for _, name := range wanted {
+		require.True(t, slices.ContainsFunc(known, func(d defect) bool { return d.Name == name }), "there is no defect %q", name)
+	}
+	return slices.DeleteFunc(known, func(d defect) bool { return !slices.Contains(wanted, d.Name) })
+}
+
+// row is the beginning of a defect's line in the table: what does not depend on a run.
+func (d defect) row() string {
+	return fmt.Sprintf("| %s | %s | ", d.Name, strings.ReplaceAll(d.Because, "|", `\|`))
+}
+
+// What does not depend on a run is compared, since the page is put together by hand.
+func TestThePageTellsOfEveryDefect(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, page))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(content), introduction), "%s is to begin with what the command writes:\n%s", page, introduction)
+	_, rest, found := strings.Cut(string(content), head)
+	require.True(t, found, "%s has another table", page)
+	rows := strings.SplitAfter(strings.TrimSuffix(rest, "\n"), "\n")
+	all := load(t)
+	require.Len(t, rows, len(all))
+	for i, d := range all {
+		assert.True(t, strings.HasPrefix(rows[i], d.row()), "row %d of %s: want %s, got %s", i, page, d.row(), rows[i])
 	}
 }
 
@@ -59,15 +100,21 @@ A test that no mistake can fail proves nothing. So mistakes are made on purpose:
 small change of the sources that somebody could have made, and most are mistakes that were made, or
 warned of, before. It is built into Janus with ` + "`go test -overlay`" + `, and the tests of faults
 (see [reliability](reliability.md)) are run until one of them names a guarantee that does not hold.
-The same tests, with the same arguments, have passed without the defect.
 
-The defects are in ` + "`e2e/defects/testdata/defects.yaml`" + `. This page is written by
+The defects are in ` + "`e2e/defects/testdata/defects.yaml`" + `. A table of this form is written by
 
-    go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/docs/seeded-defects.md -timeout=3h
+    go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
 
-%d of %d are caught. "As" is the guarantee that was named first; "another end" means that the Transaction
-ended in another phase, or left its targets otherwise, than without a fault.
+"As" is the guarantee that was named first; "another end" means that the Transaction ended in another
+phase, or left its targets otherwise, than without a fault.
 
-| defect | why it is here | caught by | as |
+`
+
+const numbers = `%d of %d were caught in one run, in which the same tests, with the same arguments, have passed without
+the defect.
+
+`
+
+const head = `| defect | why it is here | caught by | as |
 |---|---|---|---|
 `

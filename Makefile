@@ -29,7 +29,9 @@ lint fmt: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/.golangci-cache
 # sources DIRECTORY... lists what a program is built from.
 sources = $(shell find $(1) -type f '(' -name '*.go' -o -name go.mod -o -name go.sum -o -name '*.yaml' ')' \
   ! -name '*_test.go' ! -path '*/testdata/*')
-OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata e2e,$(patsubst %/,%,$(wildcard */))))
+# The web page is embedded into the programs.
+PAGE := $(wildcard internal/ui/page/*)
+OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata e2e,$(patsubst %/,%,$(wildcard */)))) $(PAGE)
 
 ##@ Use
 

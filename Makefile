@@ -167,7 +167,7 @@ vet: ## Run go vet in every module
 lint: bin/golangci-lint ## Run the linters, which also guard the architecture
 	@status=0; for module in . $(MODULES); do \
 	  echo "==> linting $$module"; \
-	  (cd $$module && GOLANGCI_LINT_CACHE="$(CURDIR)/dist/lint-cache" "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
+	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
 .PHONY: fmt

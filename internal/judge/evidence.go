@@ -45,9 +45,8 @@ type Evidence struct {
 	Calls []chaos.Call
 	// Runs are the Transactions of the run.
 	Runs []Run
-	// Actors are the field managers and names of those who have written beside Janus;
-	// whatever Janus has not sent itself is theirs.
-	Texts map[string]string // what Janus has said elsewhere, by name: its log, its metrics
+	// Texts is what Janus has said elsewhere, by name: its log, its metrics.
+	Texts map[string]string
 	// Canary is a value that only Secrets may hold; empty means none.
 	Canary string
 	// Home is the namespace of Janus itself; empty if it is not known.

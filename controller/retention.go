@@ -50,7 +50,9 @@ func (c *Controller) retire(ctx context.Context) {
 	}, cmp.Or(c.options.Retention.Every, time.Minute))
 }
 
-// tooMany lists the Transactions beyond what is to be kept, as far as the watch has told.
+// tooMany lists the Transactions beyond what is to be kept that are run here, as far as the
+// watch has told. Those that other replicas run count too: what is kept is so many of a
+// namespace, however many replicas share it.
 func (c *Controller) tooMany() []*glance {
 	type pool struct {
 		namespace string
@@ -70,7 +72,11 @@ func (c *Controller) tooMany() []*glance {
 		slices.SortFunc(those, func(a, b *glance) int {
 			return cmp.Or(b.completion.Compare(a.completion.Time), cmp.Compare(a.Name, b.Name))
 		})
-		out = append(out, those[min(*in.limit, len(those)):]...)
+		for _, g := range those[min(*in.limit, len(those)):] {
+			if c.ours(nameOf(g)) {
+				out = append(out, g)
+			}
+		}
 	}
 	return out
 }

@@ -50,19 +50,42 @@ func TestTheLatestOfANamespaceAreKept(t *testing.T) {
 		{Retention{Completed: ptr.To(1), Failed: ptr.To(2)}, []string{"a/failed-1", "a/one", "a/two"}},
 		{Retention{Failed: ptr.To(0)}, []string{"a/failed-1", "a/failed-2", "a/failed-3", "b/failed-1"}},
 	} {
-		ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), nil, nil, nil, Options{Workers: 1, Resync: time.Hour, Retention: c.keep})
-		require.NoError(t, err)
-		for _, u := range there {
-			small, err := trim(u.DeepCopy())
-			require.NoError(t, err)
-			require.NoError(t, ctl.informers[0].GetStore().Add(small))
-		}
-		ctl.terms.begin(0)
-		var got []string
-		for _, g := range ctl.tooMany() {
-			got = append(got, g.Namespace+"/"+g.Name)
-		}
-		slices.Sort(got)
+		got := retired(t, Options{Retention: c.keep}, 0, there)
 		assert.Equal(t, c.want, got, "%+v", c.keep)
 	}
+}
+
+func TestReplicasThatShareANamespaceKeepSoManyOfItTogether(t *testing.T) {
+	var there []*unstructured.Unstructured
+	for n := range 20 {
+		there = append(there, finished("a", fmt.Sprintf("t%02d", n), "Committed", n))
+	}
+	sharing := Options{Shards: 2, Retention: Retention{Completed: ptr.To(5)}}
+	first, second := retired(t, sharing, 0, there), retired(t, sharing, 1, there)
+	assert.NotEmpty(t, first)
+	assert.NotEmpty(t, second)
+	var want []string
+	for n := range 15 {
+		want = append(want, fmt.Sprintf("a/t%02d", n))
+	}
+	assert.ElementsMatch(t, want, append(first, second...), "each goes by one replica, and the latest five stay")
+}
+
+// retired is what a Controller that holds one shard finds to be too many.
+func retired(t *testing.T, o Options, shard int, there []*unstructured.Unstructured) (names []string) {
+	t.Helper()
+	o.Workers, o.Resync = 1, time.Hour
+	ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), nil, nil, nil, o)
+	require.NoError(t, err)
+	for _, u := range there {
+		small, err := trim(u.DeepCopy())
+		require.NoError(t, err)
+		require.NoError(t, ctl.informers[0].GetStore().Add(small))
+	}
+	ctl.terms.begin(shard)
+	for _, g := range ctl.tooMany() {
+		names = append(names, g.Namespace+"/"+g.Name)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -100,12 +100,12 @@ func nameOf(g *glance) types.NamespacedName {
 	return types.NamespacedName{Namespace: g.Namespace, Name: g.Name}
 }
 
-// glances gives what the informers know that is run here.
+// glances gives what the informers know, whichever replica runs it.
 func (c *Controller) glances() iter.Seq[*glance] {
 	return func(yield func(*glance) bool) {
 		for _, informer := range c.informers {
 			for _, obj := range informer.GetStore().List() {
-				if g, ok := obj.(*glance); ok && c.ours(nameOf(g)) && !yield(g) {
+				if g, ok := obj.(*glance); ok && !yield(g) {
 					return
 				}
 			}
@@ -118,7 +118,7 @@ func (c *Controller) glances() iter.Seq[*glance] {
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
 	for g := range c.glances() {
-		if !g.phase.Terminal() {
+		if !g.phase.Terminal() && c.ours(nameOf(g)) {
 			counts[g.phase]++
 		}
 	}

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
@@ -67,7 +65,7 @@ func serve(ctx context.Context, o options, c *clients, registry *prometheus.Regi
 		if e.addr == off {
 			continue
 		}
-		server, err := listen(e, log)
+		server, err := listen(e, usual, log)
 		if err != nil {
 			out.stop(ctx)
 			return servers{}, err
@@ -140,30 +138,6 @@ func profiles() http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
-}
-
-func listen(e endpoint, log *zap.Logger) (*http.Server, error) {
-	listener, err := net.Listen("tcp", e.addr)
-	if err != nil {
-		return nil, fmt.Errorf("serve %s: %w", e.name, err)
-	}
-	log.Info("serving "+e.name, zap.String("address", listener.Addr().String()), zap.Bool("tls", e.tls != nil))
-	if e.tls != nil {
-		listener = tls.NewListener(listener, e.tls)
-	}
-	// What a server has to say, such as of clients that do not speak TLS, is not worth
-	// more, and a line of the log is to be a line of the log.
-	errorLog, err := zap.NewStdLogAt(log.Named("http"), zap.DebugLevel)
-	if err != nil {
-		return nil, fmt.Errorf("serve %s: %w", e.name, err)
-	}
-	server := &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: e.lasting, ErrorLog: errorLog}
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("serving failed", zap.String("server", e.name), zap.Error(err))
-		}
-	}()
-	return server, nil
 }
 
 func answer(w http.ResponseWriter, ok bool) {

@@ -54,12 +54,12 @@ func run(ctx context.Context, o options) error {
 	if err := api.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("register the API types: %w", err)
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: c.own.EventsV1()})
-	defer broadcaster.Shutdown()
-	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("start the event recorder: %w", err)
+	recorder, lastEvents, err := announce(ctx, &events.EventSinkImpl{Interface: c.own.EventsV1()}, scheme, log.Named("events"))
+	if err != nil {
+		return err
 	}
-	witness := controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log.Named("controller"))
+	defer lastEvents()
+	witness := controller.NewWitness(recorder, metrics, log.Named("controller"))
 	traces, flush, err := trace(ctx, o, log)
 	if err != nil {
 		return err

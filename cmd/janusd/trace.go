@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/internal/version"
 )
 
-// linger is how long the end of janusd waits for traces to be sent.
+// linger is how long the end of janusd waits for traces to be sent, and for events.
 const linger = 2 * time.Second
 
 // trace makes what tells a collector of Transactions; nil if there is none. flush sends

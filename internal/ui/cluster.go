@@ -85,18 +85,7 @@ func (c *Cluster) Follow(ctx context.Context) ([]*api.Transaction, watch.Interfa
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch Transactions: %w", err)
 	}
-	return found, watch.Filter(changes, func(event watch.Event) (watch.Event, bool) {
-		u, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			return event, true
-		}
-		t, err := typed(u)
-		if err != nil {
-			status := apierrors.NewInternalError(err).Status()
-			return watch.Event{Type: watch.Error, Object: &status}, true
-		}
-		return watch.Event{Type: event.Type, Object: t}, true
-	}), nil
+	return found, newTyping(changes), nil
 }
 
 // Leases implements Reader.

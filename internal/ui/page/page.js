@@ -24,8 +24,19 @@ function changed(key) {
   }, 100);
 }
 
+// A browser opens six connections to a host, and each stream is one of them: a page that nobody
+// looks at leaves its own to others, and is told everything again when somebody does.
+let following = null;
+
 function connect() {
+  following?.close();
+  following = null;
+  if (document.hidden) {
+    $("connection").textContent = "‖ paused";
+    return;
+  }
   const stream = new EventSource("api/stream");
+  following = stream;
   const on = (name, act) => stream.addEventListener(name, (e) => act(JSON.parse(e.data)));
   stream.addEventListener("open", () => { told = new Set(); });
   on("transaction", (t) => {
@@ -44,17 +55,24 @@ function connect() {
     drawDetail();
   });
   // Who may look is asked anew now and then: the stream ends for it, and nothing is wrong.
-  on("again", () => { stream.close(); connect(); });
+  on("again", connect);
   on("trouble", (t) => { $("connection").textContent = "✗ " + t.error; });
   stream.addEventListener("error", async () => {
     $("connection").textContent = "✗ not connected; what is shown may be old";
     if (stream.readyState !== EventSource.CLOSED) return;
     // A stream that is refused is not asked for again by the browser, and does not say why.
     const answer = await fetch("api/transactions").catch(() => null);
-    if (answer && !answer.ok) $("connection").textContent = "✗ " + ((await answer.json().catch(() => ({}))).error || answer.status);
-    setTimeout(connect, 3000);
+    const why = answer && !answer.ok ? (await answer.json().catch(() => ({}))).error || answer.status : "";
+    if (stream !== following) return;
+    if (why) $("connection").textContent = "✗ " + why;
+    setTimeout(() => { if (stream === following) connect(); }, 3000);
   });
 }
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) $("connection").textContent = "connecting …";
+  connect();
+});
 
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;

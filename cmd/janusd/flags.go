@@ -64,7 +64,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.SortFlags = false
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it, the ServiceAccount of the Pod, else $KUBECONFIG or ~/.kube/config")
-	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it is created where it is missing and janusd may, and must be the same for every janusd of a cluster (default $POD_NAMESPACE, else janus-system)")
+	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it is created where it is missing and janusd may, and must be the same for all replicas of one installation (default $POD_NAMESPACE, else janus-system)")
 	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
 	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
@@ -73,7 +73,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take together, as a `quantity` of bytes; what would take more is refused before anything is changed")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
-	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for every janusd of a cluster")
+	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for all replicas of one installation")
 	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader, or a holder of shards, that has stopped renewing keeps the others waiting; at least 3s")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "`address` that serves Prometheus metrics at /metrics; 0 turns it off")
 	f.BoolVar(&o.secure, "metrics-secure", true, "serve metrics over HTTPS, and to those alone who may get the path /metrics, as the API server says of their bearer token")

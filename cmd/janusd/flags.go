@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -152,6 +153,10 @@ func (o options) checkAddresses() error {
 	}
 	if o.tracing != "" {
 		if _, err := otlp.Endpoint(o.tracing); err != nil {
+			if strings.Contains(o.tracing, "@") {
+				// There may be a password before it, and where is not known.
+				return fmt.Errorf("--tracing-endpoint: %w", err)
+			}
 			return fmt.Errorf("--tracing-endpoint=%s: %w", o.tracing, err)
 		}
 	}

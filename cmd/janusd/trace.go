@@ -38,7 +38,7 @@ func trace(ctx context.Context, o options, log *zap.Logger) (traces *controller.
 	// Steps in hand are finished after ctx is done, and may end a Transaction.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go exporter.Run(running, linger)
-	log.Info("tracing Transactions", zap.String("endpoint", endpoint))
+	log.Info("tracing Transactions", zap.String("endpoint", endpoint.Redacted()))
 	return controller.NewTraces(exporter.Export, clock.RealClock{}), func() {
 		stop()
 		<-exporter.Done()

@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,6 +29,8 @@ const (
 // Exporter sends traces to a collector.
 type Exporter struct {
 	endpoint string
+	// shown is the endpoint as others may read it: without the password that it may have.
+	shown    string
 	resource []Attribute
 	clock    clock.Clock
 	log      *zap.Logger
@@ -36,25 +39,23 @@ type Exporter struct {
 	done     chan struct{}
 }
 
-// Endpoint makes out the URL to send to: what has no path gets that of the protocol.
-func Endpoint(text string) (string, error) {
+// Endpoint makes out the URL to send to: what has no path gets that of the protocol. The
+// error does not repeat the text, which may have a password.
+func Endpoint(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil {
-		return "", err
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("want a URL such as http://collector.monitoring:4318")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("want a URL such as http://collector.monitoring:4318")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
 	}
-	return u.String(), nil
+	return u, nil
 }
 
 // NewExporter makes an Exporter, which sends until Close. The resource is what sends them.
-func NewExporter(endpoint string, resource []Attribute, clock clock.Clock, log *zap.Logger) *Exporter {
+func NewExporter(endpoint *url.URL, resource []Attribute, clock clock.Clock, log *zap.Logger) *Exporter {
 	return &Exporter{
-		endpoint: endpoint, resource: resource, clock: clock, log: log,
+		endpoint: endpoint.String(), shown: endpoint.Redacted(), resource: resource, clock: clock, log: log,
 		client: &http.Client{Timeout: sending}, queue: make(chan []Span, queued), done: make(chan struct{}),
 	}
 }
@@ -64,7 +65,7 @@ func (e *Exporter) Export(spans []Span) {
 	select {
 	case e.queue <- spans:
 	default:
-		e.log.Warn("a trace was given up: too many others wait to be sent", zap.String("endpoint", e.endpoint))
+		e.log.Warn("a trace was given up: too many others wait to be sent", zap.String("endpoint", e.shown))
 	}
 }
 
@@ -144,5 +145,5 @@ func (e *Exporter) post(ctx context.Context, spans []Span) (again bool, err erro
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = true
 	}
-	return again, fmt.Errorf("send a trace: %s answers %s", e.endpoint, answer.Status)
+	return again, fmt.Errorf("send a trace: %s answers %s", e.shown, answer.Status)
 }

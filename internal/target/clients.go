@@ -16,13 +16,15 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"janus.io/janus/internal/fault"
 )
 
 // Clients hands out clients that act as a ServiceAccount. One is made for each
 // namespace and name and kept until the ServiceAccount is gone or has been
-// re-created; all of them share the connections of the controller's transport.
+// re-created, or until many others have been used since; all of them share the
+// connections of the controller's transport.
 type Clients struct {
 	base  *rest.Config
 	core  corev1client.CoreV1Interface
@@ -32,9 +34,15 @@ type Clients struct {
 	// marked is set if requests carry Mark.
 	marked bool
 
+	// mu has clients made once, though many ask for them at the same time.
 	mu    sync.Mutex
-	cache map[types.NamespacedName]known
+	cache *lru.Cache // of types.NamespacedName to known
 }
+
+// kept is of how many ServiceAccounts the clients are kept. Whoever may make ServiceAccounts
+// and Transactions can have them made for ever new ones; one that was dropped costs no more
+// than to be made again.
+const kept = 4096
 
 // known is an identity, and when its ServiceAccount was last seen.
 type known struct {
@@ -63,7 +71,7 @@ type Identity struct {
 // NewClients makes the cache. base is the controller's own configuration and own
 // its user name, which no Transaction may act as.
 func NewClients(base *rest.Config, core corev1client.CoreV1Interface, own string) *Clients {
-	return &Clients{base: base, core: core, own: own, clock: clock.RealClock{}, cache: map[types.NamespacedName]known{}}
+	return &Clients{base: base, core: core, own: own, clock: clock.RealClock{}, cache: lru.New(kept)}
 }
 
 // Trusting has a ServiceAccount that was read taken to exist for a while.
@@ -120,32 +128,41 @@ func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identi
 func (c *Clients) justSeen(account types.NamespacedName) *Identity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id, ok := c.cache[account]
+	id, ok := c.find(account)
 	if ago := c.clock.Since(id.seen); !ok || ago < 0 || ago >= c.trust {
 		return nil
 	}
 	return id.Identity
 }
 
+// find gives what is kept. The lock is held.
+func (c *Clients) find(account types.NamespacedName) (known, bool) {
+	found, ok := c.cache.Get(account)
+	if !ok {
+		return known{}, false
+	}
+	return found.(known), true
+}
+
 func (c *Clients) cached(account types.NamespacedName, uid types.UID, seen time.Time) (*Identity, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id, ok := c.cache[account]; ok && id.UID == uid {
-		c.cache[account] = known{id.Identity, seen}
+	if id, ok := c.find(account); ok && id.UID == uid {
+		c.cache.Add(account, known{id.Identity, seen})
 		return id.Identity, nil
 	}
 	id, err := c.build(account, uid)
 	if err != nil {
 		return nil, err
 	}
-	c.cache[account] = known{id, seen}
+	c.cache.Add(account, known{id, seen})
 	return id, nil
 }
 
 func (c *Clients) evict(account types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.cache, account)
+	c.cache.Remove(account)
 }
 
 // build makes clients that impersonate the ServiceAccount. No group is named:

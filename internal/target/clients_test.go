@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"janus.io/janus/internal/fault"
@@ -104,7 +106,7 @@ func TestClientsOfAServiceAccountThatIsGoneAreDropped(t *testing.T) {
 	_, err = clients.As(t.Context(), account)
 	assert.Equal(t, fault.ServiceAccountGone, fault.ReasonOf(err))
 	assert.Equal(t, fault.Terminal, fault.ClassOf(err))
-	assert.Empty(t, clients.cache)
+	assert.Zero(t, clients.cache.Len())
 
 	fresh := makeAccount(t, kube, account)
 	second, err := clients.As(t.Context(), account)
@@ -112,6 +114,23 @@ func TestClientsOfAServiceAccountThatIsGoneAreDropped(t *testing.T) {
 	assert.NotSame(t, first, second)
 	assert.NotEqual(t, old, fresh)
 	assert.Equal(t, fresh, second.UID)
+}
+
+func TestClientsOfSoManyServiceAccountsAreKept(t *testing.T) {
+	clients := NewClients(&rest.Config{Host: "https://127.0.0.1:1"}, nil, "somebody")
+	of := func(n int) *Identity {
+		id, err := clients.cached(types.NamespacedName{Namespace: "a", Name: fmt.Sprint(n)}, "uid", time.Time{})
+		require.NoError(t, err)
+		return id
+	}
+	first, second := of(0), of(1)
+	for n := 2; n <= kept; n++ {
+		assert.Same(t, first, of(0))
+		of(n)
+	}
+	assert.Equal(t, kept, clients.cache.Len())
+	assert.Same(t, first, of(0), "it has been used since")
+	assert.NotSame(t, second, of(1), "it is made again")
 }
 
 func TestClientsOfAServiceAccountThatWasMadeAgainAreMadeAgain(t *testing.T) {
@@ -125,7 +144,7 @@ func TestClientsOfAServiceAccountThatWasMadeAgainAreMadeAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotSame(t, first, second)
 	assert.Equal(t, uid, second.UID)
-	assert.Len(t, clients.cache, 1)
+	assert.Equal(t, 1, clients.cache.Len())
 }
 
 func TestNobodyActsAsJanusItself(t *testing.T) {
@@ -135,7 +154,7 @@ func TestNobodyActsAsJanusItself(t *testing.T) {
 	_, err := clients.As(t.Context(), account)
 	assert.Equal(t, fault.AccessDenied, fault.ReasonOf(err))
 	require.ErrorContains(t, err, "it is the identity of Janus itself")
-	assert.Empty(t, clients.cache)
+	assert.Zero(t, clients.cache.Len())
 }
 
 // One that was read is taken to exist for a moment, and no longer.

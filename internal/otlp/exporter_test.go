@@ -42,9 +42,9 @@ func TestThePasswordOfACollectorIsSentAndNotShown(t *testing.T) {
 
 func TestAnEndpointIsAURLToSendTo(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://c:4318":              "http://c:4318/v1/traces",
-		"https://c/":                 "https://c/v1/traces",
-		"https://user:p@c/other?x=y": "https://user:p@c/other?x=y",
+		"http://c:4318":            "http://c:4318/v1/traces",
+		"https://c/":               "https://c/v1/traces",
+		"https://user@c/other?x=y": "https://user@c/other?x=y",
 	} {
 		u, err := Endpoint(text)
 		require.NoError(t, err)

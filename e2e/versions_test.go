@@ -102,7 +102,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 	d.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
 			_, err := d.crds().Patch(t.Context(), d.crd(), types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`), metav1.PatchOptions{})
-			assert.NoError(t, err)
+			require.NoError(t, err)
 			d.until("v1", false)
 		}}
 	}))

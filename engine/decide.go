@@ -266,20 +266,18 @@ func decideDeleted(t *api.Transaction) Action {
 }
 
 func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
-	if t.DeletionTimestamp != nil {
-		if hasFinalizer(t) {
-			return Action{Verb: Abandon}
-		}
-		return Action{Verb: Nothing}
-	}
 	switch {
+	case t.DeletionTimestamp != nil && hasFinalizer(t):
+		return Action{Verb: Abandon}
+	case t.DeletionTimestamp != nil:
+		return Action{Verb: Nothing}
 	case t.Generation != t.Status.ObservedGeneration, endedLater(t, now, policy):
 		return Action{Verb: Note}
 	case wantsBack(t):
 		return Action{Verb: Recover}
-	case (suspended(t) || t.Spec.Cancel == api.CancelStop) && hasFinalizer(t):
+	case sparing(t) && hasFinalizer(t):
 		return Action{Verb: LetGo}
-	case suspended(t), t.Spec.Cancel == api.CancelStop:
+	case sparing(t):
 		return Action{Verb: Nothing}
 	}
 	if t.Status.Phase == api.PhaseFailed && recoverable(t, policy) {
@@ -340,10 +338,5 @@ func nothingLeft(t *api.Transaction, hand Hand) bool {
 }
 
 func hasFinalizer(t *api.Transaction) bool {
-	for _, f := range t.Finalizers {
-		if f == api.Finalizer {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.Finalizers, api.Finalizer)
 }

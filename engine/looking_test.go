@@ -55,7 +55,7 @@ func TestTheTimeToBeReadyIsOverWhileAnotherChangeWaits(t *testing.T) {
 	w := besideOthers(t)
 	w.terminating("c")
 	var ended time.Duration
-	w.nth = func(_ int, who string) reply {
+	w.nth = func(_ int, _ string) reply {
 		if ended == 0 && w.stored.Status.Phase == api.PhaseRollingBack {
 			ended = w.clock.Now().Sub(start)
 		}

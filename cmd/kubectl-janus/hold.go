@@ -119,7 +119,7 @@ func (e *notOursError) Error() string { return e.err.Error() }
 // what went on after the lock is released would write unguarded. At a terminal it stays in
 // the group that has it, or it could not read from there; Ctrl-C reaches all of that group.
 func (l *locking) command(ctx context.Context, args []string) *held {
-	c := &held{Cmd: exec.CommandContext(ctx, args[0], args[1:]...)} //nolint:gosec // It is the choice of whoever runs this.
+	c := &held{Cmd: exec.CommandContext(ctx, args[0], args[1:]...)}
 	c.Stdin, c.Stdout, c.Stderr = l.In, l.Out, l.ErrOut
 	if file, ok := l.In.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		c.group = ownGroup(c.Cmd)

@@ -19,8 +19,8 @@ TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
 # All builds of a package that differ in no flag share one cache entry, and
-# compiling Kubernetes a second time takes minutes: so vet and lint use the same
-# flags as the programs.
+# compiling Kubernetes a second time takes minutes: so vet, lint and the tests of the
+# modules use the same flags as the programs.
 export GOFLAGS := -buildvcs=false $(GOFLAGS)
 vet lint: export GOFLAGS += -trimpath
 # Findings are kept by checkout: the shared cache would tell those of another one.
@@ -111,7 +111,7 @@ test: bin/janus-cluster bin/janus-kwok bin/helm bin/promtool bin/chromium vet li
 	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 	@for module in $(MODULES); do \
 	  echo "==> testing $$module"; \
-	  go test -C $$module -timeout $(TEST_TIMEOUT) ./...; \
+	  go test -C $$module -trimpath -timeout $(TEST_TIMEOUT) ./...; \
 	done
 	@$(MAKE) verify
 

@@ -22,8 +22,10 @@ const while = 20
 // step that it makes, and right after every fault of a write to its targets: that is
 // when Janus knows least. With -every=1 it tries them all.
 func TestSmallWorkloadsMeetEveryAct(t *testing.T) {
+	t.Parallel()
 	for number, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			s = cancelled(s)
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			require.Empty(t, healthy.breaches, healthy.String())
@@ -117,6 +119,7 @@ func meeting(a act, when func(*world) bool) func(*world, []*held) *held {
 // after a target is gone that a Transaction deletes: it was told that it has deleted it,
 // and is not told any more that it is gone.
 func TestSmallWorkloadsLoseRightsAfterADeletion(t *testing.T) {
+	t.Parallel()
 	lose := acts[slices.IndexFunc(acts, func(a act) bool { return a.name == "take rights" })]
 	for _, s := range small() {
 		target := s.targets()[0]
@@ -133,6 +136,7 @@ func TestSmallWorkloadsLoseRightsAfterADeletion(t *testing.T) {
 // TestSmallWorkloadsBearWritesOfStatus has a controller write the status of a target
 // before any step. That is no conflict, and changes nothing about the end.
 func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
+	t.Parallel()
 	status := acts[slices.IndexFunc(acts, func(a act) bool { return a.name == "status" })]
 	for _, s := range small() {
 		if s.targets()[0].Kind != widget.Kind {
@@ -151,6 +155,7 @@ func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
 // item of a list with keys of which a Transaction has changed another. That is no
 // conflict when the change is taken back.
 func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
+	t.Parallel()
 	s := beside()
 	healthy := simulate(t, plan{scenario: s, seed: 1})
 	require.Equal(t, []string{string(api.PhaseRolledBack)}, healthy.phases, healthy.String())
@@ -165,6 +170,7 @@ func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
 // TestSmallWorkloadsPutItemsBackWhereTheyWere has somebody add, before any step, an item to
 // a list with keys of which an Update has left out the first.
 func TestSmallWorkloadsPutItemsBackWhereTheyWere(t *testing.T) {
+	t.Parallel()
 	s := beside()
 	s.transactions[0].Changes[0].Type = api.Update
 	s.transactions[0].Changes[0].Content = raw(map[string]any{"data": old, "parts": []any{part("b", 1)}})
@@ -183,6 +189,7 @@ var extend = act{"extend", func(a *actors) error { return a.setParts(append(part
 // TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace has somebody put another object, of the
 // same content, in place of the target before any step.
 func TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace(t *testing.T) {
+	t.Parallel()
 	replaced := act{"replace", func(a *actors) error { return a.replace(pool[0].with(nil)) }}
 	for _, s := range small() {
 		if !strings.HasSuffix(s.name, "back") || s.transactions[0].Changes[0].Target.Name != pool[0].name {

@@ -19,8 +19,10 @@ const hang = 10 * time.Minute
 // TestTwoProcessesOfWhichOneHangs lets one of two processes stand still before any of
 // its requests, until the other has made an end, and go on then.
 func TestTwoProcessesOfWhichOneHangs(t *testing.T) {
+	t.Parallel()
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			for step := 0; step < healthy.steps; step += *every {
 				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: hanging(step)})
@@ -35,8 +37,10 @@ func TestTwoProcessesOfWhichOneHangs(t *testing.T) {
 // requests, and the second before any after that. Then the first goes on with what the
 // second has left half-way, and knows of the Transaction what has not been so for long.
 func TestTwoProcessesHangInTurn(t *testing.T) {
+	t.Parallel()
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			runs := 0
 			for i := 0; i < healthy.steps; i += *every {
@@ -79,8 +83,10 @@ func inTurn(i, j int) func(*world, []*held) *held {
 // worker, and gives it no turn for a while. The other goes on, and stands still before any of
 // its requests. Then the first has the Transaction again, and knows what has not been so since.
 func TestTwoProcessesOfWhichOneComesBack(t *testing.T) {
+	t.Parallel()
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			writes, runs, stride := 0, 0, max(1, *every/2)
 			for _, c := range healthy.calls {
@@ -161,8 +167,10 @@ func creating(process int, ready []*held) bool {
 // answered, as SIGSTOP does. When it goes on it finds the answer, and the other has made
 // an end meanwhile.
 func TestTwoProcessesOfWhichOneStops(t *testing.T) {
+	t.Parallel()
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			for step := 0; step < healthy.steps; step += max(1, *every/8) {
 				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: stopping(step)})
@@ -213,6 +221,7 @@ const orders = 4
 // stands still, at any step, for longer than a lock lasts, and not as long as a request
 // is waited for. Then the lock is anybody's.
 func TestTwoTransactionsBearAHang(t *testing.T) {
+	t.Parallel()
 	disturb(t, 1, func(w *world) {
 		w.frozen[0] = time.Now().Add(requestTimeout - time.Second)
 		w.note("everything hangs")
@@ -222,6 +231,7 @@ func TestTwoTransactionsBearAHang(t *testing.T) {
 // TestTwoTransactionsBearAnotherClock replaces one of two processes, at any step, by one
 // whose clock is ten minutes ahead. What that one reads of times is not of its own.
 func TestTwoTransactionsBearAnotherClock(t *testing.T) {
+	t.Parallel()
 	disturb(t, 2, func(w *world) {
 		w.skew = hang
 		w.machines[len(w.machines)-1].process.Crash()

@@ -55,6 +55,7 @@ var crashes = []act{
 // end; those that nothing refuses commit; and those that committed have read and
 // written as if they had run one after the other.
 func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
+	t.Parallel()
 	committed := 0
 	for n := range *contests {
 		seed := *first + uint64(n)

@@ -38,6 +38,7 @@ func crowd(random *rand.Rand) scenario {
 // it shares the pruning, each commits, and what is forgotten leaves nothing. One seed gives
 // one trace here, too.
 func TestTransactionsPruneTheHistoryTogether(t *testing.T) {
+	t.Parallel()
 	committed, lists := 0, 0
 	for n := range *prunings {
 		seed := *first + uint64(n)

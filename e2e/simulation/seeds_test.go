@@ -21,6 +21,7 @@ var (
 //
 //	go test ./e2e/simulation -run TestSeeds -seeds=1 -seed=SEED -v
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	c := &campaign{t: t, began: time.Now(), ends: map[string]int{}}
 	over := make(chan struct{})
 	go c.tellEvery(time.Minute, over)

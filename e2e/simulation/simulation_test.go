@@ -24,6 +24,7 @@ var (
 
 // What a seed has shown once it must show again, or nobody could look into it.
 func TestOneSeedGivesOneTrace(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		p := seeded(seed)
 		p.keepTrace = true
@@ -39,12 +40,14 @@ func TestOneSeedGivesOneTrace(t *testing.T) {
 // every request that it makes, with -every=1, and with -deep for every pair of faults
 // of which the second comes after the first. With -plan it runs that plan alone.
 func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
+	t.Parallel()
 	if *replay != "" {
 		runAgain(t, *replay)
 		return
 	}
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			healthy := healthyRun(t, s)
 			n, singles, pairs := 0, 0, 0
 			each(healthy.calls, -1, func(one chaos.Injection) {
@@ -127,8 +130,10 @@ func runOne(t *testing.T, s scenario, phase string, injections ...chaos.Injectio
 // leader election. One runs until some step, then the other until some step, then
 // the first again: with -every=1 for every pair of steps.
 func TestTwoProcessesInEveryOrder(t *testing.T) {
+	t.Parallel()
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			runs := 0
 			for i := 0; i < healthy.steps; i += *every {

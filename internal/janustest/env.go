@@ -3,8 +3,6 @@ package janustest
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -74,10 +72,13 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 // Context ends with the test.
 func (e *Env) Context() context.Context { return e.t.Context() }
 
-// Root is the top of the repository.
+// Root is the top of the repository, which tests run in.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	root, err := testcluster.Root()
+	if err != nil {
+		panic(err)
+	}
+	return root
 }
 
 // Option changes how Janus is run.

@@ -51,11 +51,7 @@ func (b binary) find() (string, error) {
 		}
 		return abs, nil
 	}
-	start, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find %s: %w", b.name, err)
-	}
-	root, err := repositoryRoot(start)
+	root, err := Root()
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", b.name, err)
 	}
@@ -64,6 +60,15 @@ func (b binary) find() (string, error) {
 		return path, err
 	}
 	return path, b.build(root, path)
+}
+
+// Root returns the top of the repository, which the working directory is in.
+func Root() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return repositoryRoot(start)
 }
 
 // repositoryRoot walks up from dir to the go.mod of this module.

@@ -196,6 +196,29 @@ func TestAProcessThatWasReplacedTakesNothingBackThatIsLeft(t *testing.T) {
 	oracle(t, w)
 }
 
+// Without leader election two processes may wait for what each other may have sent. Neither
+// is for the other a reason to begin again for ever.
+func TestTwoProcessesThatStopARollbackComeToAnEnd(t *testing.T) {
+	w := rollingBack(t)
+	w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
+	_, crash := w.once()
+	require.True(t, crash, w.transcript())
+	w.cancel(api.CancelStop)
+	w.restart()
+	first := w.engine
+	w.restart()
+	processes, looks := []*Engine{first, w.engine}, 0
+	for ; !w.stored.Status.Phase.Terminal() && looks < 100; looks++ {
+		w.engine = processes[looks%len(processes)]
+		w.say("-- it is the turn of process " + string("12"[looks%len(processes)]))
+		result, _ := w.once()
+		w.clock.Step(max(result.After, time.Second) / 2)
+	}
+	assert.Equal(t, "Unresolved Unresolved Unresolved RolledBack Rejected", w.statesNow(), w.transcript())
+	assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+	oracle(t, w)
+}
+
 // A Transaction that has ended does not stand still.
 func TestWhatHasEndedIsNotSuspended(t *testing.T) {
 	w := newWorld(t, "a", "b")

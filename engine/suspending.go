@@ -123,12 +123,9 @@ func (s *saga) spare(ctx context.Context, i int) error {
 		return s.undo(ctx, i)
 	}
 	if !s.mine() {
-		// Whoever recorded the intent may be about to act on it. What they send has its time
-		// from now: they send nothing more once they have seen this.
-		if err := s.takeOver(ctx); err != nil {
+		if err := s.outwait(ctx); err != nil {
 			return err
 		}
-		s.know(func(m *memory) { clear(m.asked) })
 	}
 	in, err := s.intent(i, api.ItemRollingBack)
 	if err != nil {
@@ -149,6 +146,27 @@ func (s *saga) spare(ctx context.Context, i int) error {
 	}
 	s.settled(i)
 	s.grip.parked[i] = true
+	return nil
+}
+
+// outwait gives what others may be about to send its time, from when they have written the
+// Transaction last. Who recorded the intents is told by a checkpoint, and sends nothing more
+// once they have seen that. There is one for each version of the spec: to another process
+// that waits, each is a reason to begin again, and two would never come to an end.
+func (s *saga) outwait(ctx context.Context) error {
+	var seen moment
+	s.know(func(m *memory) { seen = m.spared })
+	if seen.generation != s.txn.Generation {
+		if err := s.takeOver(ctx); err != nil {
+			return err
+		}
+	}
+	s.know(func(m *memory) {
+		if now := (moment{s.txn.Generation, s.txn.Status.Version}); m.spared != now {
+			clear(m.asked)
+			m.spared = now
+		}
+	})
 	return nil
 }
 

@@ -51,9 +51,9 @@ type memory struct {
 	waiting time.Time
 	// looked is when it last looked whether what is waited for is ready; zero if it did not.
 	looked time.Time
-	// spared is as of when this process waits for what others may send of a rollback that is
-	// not to go on.
-	spared moment
+	// spared is the generation of which this process has told others, by a checkpoint, that
+	// nothing further is to be taken back; zero if there is none.
+	spared int64
 	// begun is when this process last began a change, or was to; zero if it did not.
 	begun time.Time
 	// failures are the failed attempts that are not on record yet.
@@ -65,9 +65,6 @@ type memory struct {
 	// images is where before-images were last; a commit takes that off the status.
 	images *api.RollbackRef
 }
-
-// moment is a state of a Transaction: a version of its spec, and a checkpoint.
-type moment struct{ generation, checkpoint int64 }
 
 func remember(t *api.Transaction) *memory {
 	return &memory{txn: keptOf(t), checkpoints: t.Status.Version, undone: map[int]Undone{}, asked: map[int]time.Time{}}

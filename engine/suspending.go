@@ -149,23 +149,23 @@ func (s *saga) spare(ctx context.Context, i int) error {
 	return nil
 }
 
-// outwait gives what others may be about to send its time, from when they have written the
-// Transaction last. Who recorded the intents is told by a checkpoint, and sends nothing more
-// once they have seen that. There is one for each version of the spec: to another process
-// that waits, each is a reason to begin again, and two would never come to an end.
+// outwait gives what others may be about to send its time. Who recorded the intents is told
+// by a checkpoint, and sends nothing more once they have seen that. There is one for each
+// version of the spec: who writes the status later has read that nothing further is to be
+// taken back, and two processes that began again because of each other would never come to
+// an end.
 func (s *saga) outwait(ctx context.Context) error {
-	var seen moment
-	s.know(func(m *memory) { seen = m.spared })
-	if seen.generation != s.txn.Generation {
-		if err := s.takeOver(ctx); err != nil {
-			return err
-		}
+	told := false
+	s.know(func(m *memory) { told = m.spared == s.txn.Generation })
+	if told {
+		return nil
+	}
+	if err := s.takeOver(ctx); err != nil {
+		return err
 	}
 	s.know(func(m *memory) {
-		if now := (moment{s.txn.Generation, s.txn.Status.Version}); m.spared != now {
-			clear(m.asked)
-			m.spared = now
-		}
+		clear(m.asked)
+		m.spared = s.txn.Generation
 	})
 	return nil
 }

@@ -279,6 +279,11 @@ func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
 	name, target := c.itemOf(in)
 	return Undone{Recreated: c.anew[name]}, c.call("undo "+name, func() (string, error) {
 		switch c.targets[target] {
+		case "to be made anew":
+			if err := in.MayCreate(); err != nil {
+				return "", err
+			}
+			fallthrough
 		case wrote(name), "going":
 			c.mayBeTakenBack(in)
 			c.targets[target] = c.images[name]

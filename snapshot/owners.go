@@ -10,7 +10,9 @@ import (
 
 // RestoreOwners gives managedFields as they were before the change, as far as
 // others have not written since: our entries go, and what each manager owned
-// before and lost to the change comes back to it, limited to fields that exist.
+// before and lost to the change comes back to it, limited to fields that exist. An
+// applier may own an object or a list that the server has left out for having nothing
+// in it; so it does again.
 // Fields that somebody has claimed since stay theirs alone. Live is the object
 // with its values restored already. The second result says whether anything is to
 // be written.
@@ -96,6 +98,7 @@ func (r restitution) lost(had, now entry) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	gone.Iterate(func(p fieldpath.Path) {
 		now, there := valueAt(r.live.Object, p)
+		there = there || !exists(r.change.before, p)
 		// Several may own an object or a list of which each owns a part.
 		shared := isContainer(now) && !isLeaf(r.owned, p)
 		if there && r.change.takes(r.owned, p) && (shared || !r.taken.Has(p)) {

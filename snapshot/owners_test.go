@@ -293,6 +293,29 @@ func TestUnchangedItemsOfAListAreNoClaim(t *testing.T) {
 	}
 }
 
+// The API server leaves out the data of a Secret that has none, and keeps its applier.
+func TestAnEmptyObjectThatIsLeftOutKeepsItsOwner(t *testing.T) {
+	before := owned(t, `{"a":1}`, by("kubectl", applied, 1, `{"f:data":{}}`))
+	after := thingOf(t, `{"a":1,"data":{"x":"1"}}`)
+	for name, c := range map[string]struct {
+		live, want *unstructured.Unstructured
+	}{
+		"nobody has written since": {
+			owned(t, `{"a":1}`, by("janus", updated, 5, `{"f:data":{".":{},"f:x":{}}}`)), before},
+		"somebody has a part of it": {
+			owned(t, `{"a":1,"data":{"y":"2"}}`, by("u", updated, 6, `{"f:data":{"f:y":{}}}`)),
+			owned(t, `{"a":1}`, by("kubectl", applied, 1, `{"f:data":{}}`), by("u", updated, 6, `{"f:data":{"f:y":{}}}`))},
+		"somebody has taken it": {
+			owned(t, `{"a":1,"data":2}`, by("u", updated, 6, `{"f:data":{}}`)),
+			owned(t, `{"a":1}`, by("u", updated, 6, `{"f:data":{}}`))},
+	} {
+		list, _, err := restoreOwners(before, after, c.live, isJanus)
+		if err != nil || !sameEntries(list, c.want.GetManagedFields()) {
+			t.Errorf("%s: owners %v, %v", name, list, err)
+		}
+	}
+}
+
 func TestUnreadableOwnersAreAnError(t *testing.T) {
 	good, bad := owned(t, `{"a":1}`), owned(t, `{"a":1}`, by("u", updated, 1, `{"k:1":{}}`))
 	for _, pair := range [][2]*unstructured.Unstructured{{good, bad}, {bad, good}} {

@@ -118,9 +118,9 @@ func (s *saga) lookDue() bool {
 }
 
 // awaited lists the items that are waited for while changes are made. While the
-// Transaction is suspended none is.
+// Transaction is suspended, or when it is deleted, none is.
 func (s *saga) awaited() []int {
-	if s.txn.Status.Phase != api.PhaseCommitting || suspended(s.txn) {
+	if s.txn.Status.Phase != api.PhaseCommitting || suspended(s.txn) || s.txn.DeletionTimestamp != nil {
 		return nil
 	}
 	return waiting(s.txn.Status.Items)
@@ -191,8 +191,12 @@ func (s *saga) neverReady(i int, reason, message string) Cause {
 func (s *saga) lookAgain(items []int) time.Duration {
 	wait := s.pollTime()
 	for _, i := range items {
-		if left, limited := s.readyTimeLeft(i); limited {
-			wait = min(wait, max(left, time.Millisecond))
+		left, limited := s.readyTimeLeft(i)
+		switch {
+		case limited && left > 0:
+			wait = min(wait, left)
+		case limited:
+			wait = min(wait, pollInterval) // What is done now comes before it.
 		}
 	}
 	return wait

@@ -92,3 +92,21 @@ func TestToLookCostsLittleWhileOtherChangesAreMade(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(w.transcript(), "look at a"), 4, w.transcript())
 	oracle(t, w)
 }
+
+// Nobody looks any more once the Transaction is deleted: what it still waits for is not
+// asked for sooner because a change was not ready in time.
+func TestWhatWasNotReadyInTimeIsNoReasonToHurryOnceItIsDeleted(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.waitsFor("a", "10s")
+	w.needs("b", "a")
+	w.after["-- looks again"] = func() {
+		w.say("-- another process goes on")
+		w.restart()
+		w.clock.Step(20 * time.Second)
+		w.delete()
+	}
+	w.run()
+	assert.Contains(t, w.transcript(), "cannot take effect any more", "it waits")
+	assert.LessOrEqual(t, strings.Count(w.transcript(), "-- looks again"), int(testPolicy.SettleTime/time.Second)+1, w.transcript())
+	assert.Nil(t, w.stored, w.transcript())
+}

@@ -226,6 +226,30 @@ func TestTwoProcessesThatStopARollbackComeToAnEnd(t *testing.T) {
 	}
 }
 
+// A recovery opens all compensations of an object at once. Where the latest is left, so are
+// those of the changes below it, which cannot be told by the object as it is.
+func TestWhatIsBelowAChangeThatIsLeftIsLeftToo(t *testing.T) {
+	w := newWorld(t, "a1", "a2", "b").wide(0)
+	w.refuse["do b"] = errRefused
+	w.after["do a2"] = func() { w.cancel(api.CancelStop) }
+	w.run()
+	require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+	w.cancel(api.CancelRollback)
+	ctx, end := context.WithCancel(t.Context())
+	w.after["checkpoint 12"] = end
+	w.engine.Run(ctx, w.stored.DeepCopy())
+	require.Equal(t, "RollingBack RollingBack Rejected", w.statesNow(), w.transcript())
+
+	w.cancel(api.CancelStop)
+	w.restart()
+	w.run()
+	assert.Empty(t, w.undos, w.transcript())
+	for _, item := range w.stored.Status.Items[:2] {
+		assert.Equal(t, api.ItemUnresolved, item.State)
+		assert.Equal(t, fault.Cancelled, item.Reason, w.transcript())
+	}
+}
+
 // A Transaction that has ended does not stand still.
 func TestWhatHasEndedIsNotSuspended(t *testing.T) {
 	w := newWorld(t, "a", "b")

@@ -145,8 +145,20 @@ func (s *saga) spare(ctx context.Context, i int) error {
 		return s.undo(ctx, i) // It tells of an error that it meets, too.
 	}
 	s.settled(i)
-	s.grip.parked[i] = true
+	s.park(i)
 	return nil
+}
+
+// park leaves item i as it is, and with it the earlier changes of its object. A recovery
+// opens them all at once, and takes them back one after the other, the latest first.
+func (s *saga) park(i int) {
+	own := identity(s.txn.Status.Items[i].Target)
+	for j := range s.txn.Status.Items {
+		item := &s.txn.Status.Items[j]
+		if j == i || item.State == api.ItemRollingBack && !s.grip.over[j] && identity(item.Target) == own {
+			s.grip.parked[j] = true
+		}
+	}
 }
 
 // outwait gives what others may be about to send its time. Who recorded the intents is told

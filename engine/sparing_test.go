@@ -236,6 +236,7 @@ func TestWhatIsBelowAChangeThatIsLeftIsLeftToo(t *testing.T) {
 	require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
 	w.cancel(api.CancelRollback)
 	ctx, end := context.WithCancel(t.Context())
+	defer end()
 	w.after["checkpoint 12"] = end
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	require.Equal(t, "RollingBack RollingBack Rejected", w.statesNow(), w.transcript())

@@ -299,24 +299,6 @@ func TestManyUpdatersAreBackAfterUndo(t *testing.T) {
 	}
 }
 
-// The API server leaves out data in which there is nothing, and keeps whoever applied it.
-func TestWhoAppliedDataWithNothingInItOwnsItAfterUndo(t *testing.T) {
-	for _, kind := range writes {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			e := newEnv(t)
-			e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {a: b}}}")
-			e.age(e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {}}"))
-			i := e.prepare(0, kind, settingsChanged)
-			assert.True(t, owns(i.record.Before, "gitops", ".data"))
-			assert.NotContains(t, i.record.Before.Object, "data")
-			i.done()
-			i.undone()
-			i.restored()
-		})
-	}
-}
-
 // K14: two changes of one target; the second has a before-image of its own.
 func TestTwoChangesOfOneTargetAreUndoneInReverse(t *testing.T) {
 	e := newEnv(t)

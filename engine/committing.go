@@ -160,11 +160,6 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	if !s.mine() {
-		if err := s.takeOver(ctx); err != nil {
-			return err
-		}
-	}
 	return s.send(ctx, i)
 }
 

@@ -232,7 +232,9 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		s.ask.Lock()
 		defer s.ask.Unlock()
-		return s.confirm(ctx, anyway)
+		// An intent that somebody else may have recorded is taken over where it counts: they
+		// may be at the same change, or about to write the item off.
+		return s.confirm(ctx, anyway || !s.mine())
 	}
 	in.mayCreate = func() error {
 		s.ask.Lock()

@@ -198,6 +198,25 @@ func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 	}
 }
 
+// A process takes a rollback over while the one before it still lives, and that one goes
+// on: it may be at an end with a change by the time the other has the locks. What others
+// have written to the object since is not the change.
+func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItTakesBack(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.refuse["do b"] = errRefused
+	w.after["checkpoint 6 RollingBack"] = func() { w.replies["keep the locks"] = []reply{{crash: true}} }
+	w.after["-- the process ends"] = func() {
+		w.after["keep the locks"] = func() {
+			w.targets["a"] = wrote("a") // as somebody has it, after it was taken back
+			w.overtake()
+			SetItemState(&w.stored.Status.Items[0], api.ItemRolledBack)
+		}
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+	assert.NotContains(t, w.transcript(), "undo a", w.transcript())
+}
+
 // What a rollback has made anew is on record before it goes on: whoever goes on does not
 // make it once more when somebody deletes it.
 func TestWhatWasMadeAnewIsOnRecordBeforeTheCompensationIsComplete(t *testing.T) {

@@ -223,8 +223,9 @@ func intentOf(stored *api.Transaction, item int, states ...api.ItemState) (Inten
 
 // Confirm makes sure that no other process has gone on from the record, before a
 // request that would take effect although it comes too late. It asks only if a while
-// has passed since the record was written, such as in a process that hung, or if it is
-// to do so anyway. Its error says nothing about the target.
+// has passed since the record was written, such as in a process that hung, if somebody
+// else may have written it, or if it is to do so anyway. Its error says nothing about
+// the target.
 func (in Intent) Confirm(ctx context.Context, anyway bool) error {
 	if in.confirm == nil {
 		return nil

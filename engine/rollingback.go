@@ -61,12 +61,6 @@ func (s *saga) undo(ctx context.Context, i int) error {
 		// that is under way: once the object is gone, it would make it anew.
 		return s.stay(ctx, i)
 	}
-	if !s.mine() {
-		// Whoever recorded the intent may be about to write the item off.
-		if err := s.takeOver(ctx); err != nil {
-			return err
-		}
-	}
 	err := s.keep(ctx)
 	if isJournal(err) {
 		return err

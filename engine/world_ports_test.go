@@ -241,8 +241,11 @@ type changes struct{ *world }
 
 func wrote(item string) string { return item + " wrote it" }
 
-func (c changes) Do(_ context.Context, in Intent) error {
+func (c changes) Do(ctx context.Context, in Intent) error {
 	name, target := c.itemOf(in)
+	if err := in.Confirm(ctx, false); err != nil {
+		return err
+	}
 	return c.call("do "+name, func() (string, error) {
 		if c.targets[target] != c.images[name] {
 			return "", fault.New(fault.Conflict, fault.Drifted, "patch", Describe(in.Item().Target), "somebody has written it")
@@ -275,8 +278,13 @@ func (c changes) HandOver(context.Context, *api.Transaction) (map[int]string, er
 	return nil, c.call("hand over", func() (string, error) { return "hand over", nil })
 }
 
-func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
+func (c changes) Undo(ctx context.Context, in Intent) (Undone, error) {
 	name, target := c.itemOf(in)
+	if c.target(target) != c.images[name] {
+		if err := in.Confirm(ctx, false); err != nil {
+			return Undone{}, err
+		}
+	}
 	return Undone{Recreated: c.anew[name]}, c.call("undo "+name, func() (string, error) {
 		switch c.targets[target] {
 		case "to be made anew":
@@ -294,6 +302,12 @@ func (c changes) Undo(_ context.Context, in Intent) (Undone, error) {
 		}
 		return "", fault.New(fault.Conflict, fault.Drifted, "restore", Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
 	})
+}
+
+func (c changes) target(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.targets[name]
 }
 
 // mayBeMade checks that what a change depends on is done.

@@ -8,9 +8,8 @@ import (
 
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -58,8 +57,8 @@ type Controller struct {
 // few requests.
 const DefaultTurn = time.Second
 
-// New makes a Controller. watcher is a client without a request timeout.
-func New(e *engine.Engine, reader Reader, watcher dynamic.Interface, log *zap.Logger, o Options) (*Controller, error) {
+// New makes a Controller. watcher is of NewWatcher.
+func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger, o Options) (*Controller, error) {
 	if o.Turn <= 0 {
 		o.Turn = DefaultTurn
 	}
@@ -70,7 +69,8 @@ func New(e *engine.Engine, reader Reader, watcher dynamic.Interface, log *zap.Lo
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		informer := dynamicinformer.NewFilteredDynamicInformer(watcher, api.Resource, namespace, o.Resync, cache.Indexers{}, nil).Informer()
+		from := cache.NewListWatchFromClient(watcher, api.Resource.Resource, namespace, fields.Everything())
+		informer := cache.NewSharedIndexInformer(from, &outline{}, o.Resync, cache.Indexers{})
 		if err := informer.SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
 		}

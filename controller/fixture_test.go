@@ -75,7 +75,9 @@ func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
 		}
 		return journal.Read(ctx, name)
 	})
-	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, janustest.FastPolicy), reader, e.Dynamic, log,
+	watcher, err := controller.NewWatcher(e.Config)
+	require.NoError(t, err)
+	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, janustest.FastPolicy), reader, watcher, log,
 		controller.Options{
 			Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Shards: p.shards, Resync: time.Hour,
 		})

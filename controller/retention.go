@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -79,20 +78,4 @@ func (c *Controller) tooMany() []*glance {
 		}
 	}
 	return out
-}
-
-// mustStay reports whether a Transaction, as the API server has it, is not to go because
-// there are others: something may yet be taken back of it, or it can be undone.
-func mustStay(u *unstructured.Unstructured) bool {
-	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-	images, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "rollbackRef")
-	if phase == string(api.PhaseCommitted) && images != nil {
-		return true
-	}
-	items, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "items")
-	list, _ := items.([]any)
-	return slices.ContainsFunc(list, func(i any) bool {
-		item, _ := i.(map[string]any)
-		return item["state"] == string(api.ItemUnresolved)
-	})
 }

@@ -78,7 +78,7 @@ func retired(t *testing.T, o Options, shard int, there []*unstructured.Unstructu
 	ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), nil, nil, nil, o)
 	require.NoError(t, err)
 	for _, u := range there {
-		small, err := trim(u.DeepCopy())
+		small, err := trim(outlineOf(t, u))
 		require.NoError(t, err)
 		require.NoError(t, ctl.informers[0].GetStore().Add(small))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -40,6 +41,19 @@ func seen(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	return u
 }
 
+// outlined is a Transaction as the watch decodes it.
+func outlined(t *testing.T, change func(*unstructured.Unstructured)) *outline {
+	t.Helper()
+	return outlineOf(t, seen(change))
+}
+
+func outlineOf(t *testing.T, u *unstructured.Unstructured) *outline {
+	t.Helper()
+	o := &outline{}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o))
+	return o
+}
+
 func setPhase(phase string) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		u.SetResourceVersion("8")
@@ -54,7 +68,7 @@ func deletedAt(u *unstructured.Unstructured) {
 }
 
 func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
-	trimmed, err := trim(seen(deletedAt))
+	trimmed, err := trim(outlined(t, deletedAt))
 	require.NoError(t, err)
 	assert.Equal(t, &glance{
 		ObjectMeta: metav1.ObjectMeta{
@@ -73,12 +87,12 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 }
 
 func TestTrimKeepsWhenItEnded(t *testing.T) {
-	trimmed, err := trim(seen(func(u *unstructured.Unstructured) {
+	trimmed, err := trim(outlined(t, func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(u.Object, "2030-01-02T03:04:05Z", "status", "completionTime")
 	}))
 	require.NoError(t, err)
 	assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), trimmed.(*glance).completion.UTC())
-	trimmed, err = trim(seen(nil))
+	trimmed, err = trim(outlined(t, nil))
 	require.NoError(t, err)
 	assert.Zero(t, trimmed.(*glance).completion)
 }
@@ -109,9 +123,9 @@ func TestWhatIsWorthALook(t *testing.T) {
 		{"the resync changes nothing", nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before, err := trim(seen(nil))
+			before, err := trim(outlined(t, nil))
 			require.NoError(t, err)
-			after, err := trim(seen(tt.change))
+			after, err := trim(outlined(t, tt.change))
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, worthALook(before, after))
 		})
@@ -150,7 +164,7 @@ func TestWhatIsQueued(t *testing.T) {
 			}
 			c.terms.begin(0)
 			defer c.queue.ShutDown()
-			small, err := trim(seen(tt.change))
+			small, err := trim(outlined(t, tt.change))
 			require.NoError(t, err)
 			c.handlers().OnAdd(small, true)
 			assert.Equal(t, tt.want, c.queue.Len())

@@ -14,9 +14,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 )
@@ -31,6 +33,7 @@ type clients struct {
 	own     kubernetes.Interface
 	dynamic dynamic.Interface
 	watcher dynamic.Interface // without it
+	watch   cache.Getter      // without it too, of Transactions
 	user    string            // who the API server takes us for
 }
 
@@ -52,6 +55,9 @@ func connect(ctx context.Context, kubeconfig string) (*clients, error) {
 	c := &clients{config: config}
 	if c.watcher, err = dynamic.NewForConfig(watchConfig); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if c.watch, err = controller.NewWatcher(watchConfig); err != nil {
+		return nil, err
 	}
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)

@@ -140,7 +140,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 	policy := engine.DefaultPolicy
 	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
 	e := engine.New(observers.watch(ports), clock.RealClock{}, policy)
-	return controller.New(e, adapter.NewJournal(c.dynamic), c.watcher, log.Named("controller"), controller.Options{
+	return controller.New(e, adapter.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
 		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},
 	})

@@ -93,7 +93,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.Wrap(target.Transport)
-	watcher, err := dynamic.NewForConfig(config)
+	watcher, err := controller.NewWatcher(config)
 	require.NoError(t, err)
 	config.Timeout = 15 * time.Second
 	p, own, kube := ports(t, config)

@@ -159,7 +159,7 @@ func (e *Env) Start(options ...Option) *Janus {
 }
 
 func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*Janus, error) {
-	watcher, err := dynamic.NewForConfig(config)
+	watcher, err := controller.NewWatcher(config)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// An outline is a Transaction as the watch decodes it. It has those fields alone that this
+// package reads: thousands of Transactions that have ended are decoded when janusd starts,
+// and to make maps of all of them would take longer than anything else.
+type outline struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished"`
+	} `json:"spec"`
+	Status struct {
+		Phase              api.Phase `json:"phase"`
+		ObservedGeneration int64     `json:"observedGeneration"`
+		CompletionTime     string    `json:"completionTime"`
+		RollbackRef        *struct{} `json:"rollbackRef"`
+		Items              []struct {
+			State api.ItemState `json:"state"`
+		} `json:"items"`
+	} `json:"status"`
+}
+
+// outlines are a list of Transactions as the watch decodes it, where the API server does
+// not stream it.
+type outlines struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+
+	Items []outline `json:"items"`
+}
+
+// DeepCopyObject copies it, as every object of a scheme must be able to.
+func (s *outline) DeepCopyObject() runtime.Object {
+	out := *s
+	out.ObjectMeta = *s.ObjectMeta.DeepCopy()
+	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
+		out.Spec.TTLSecondsAfterFinished = ptr.To(*seconds)
+	}
+	out.Status.Items = slices.Clone(s.Status.Items)
+	return &out
+}
+
+// DeepCopyObject copies it, as every object of a scheme must be able to.
+func (s *outlines) DeepCopyObject() runtime.Object {
+	out := *s
+	out.Items = make([]outline, len(s.Items))
+	for i := range s.Items {
+		out.Items[i] = *s.Items[i].DeepCopyObject().(*outline) //nolint:forcetypeassert // see above
+	}
+	return &out
+}
+
+// glance is what the informer keeps of a Transaction, so that many finished ones cost little
+// memory.
+type glance struct {
+	metav1.ObjectMeta
+	phase    api.Phase
+	observed int64
+	// completion is when it ended; zero if it has not.
+	completion metav1.Time
+	// ttl is how long it is to stay after its end; nil means for ever.
+	ttl *time.Duration
+	// stays says that it is not to go because there are others.
+	stays bool
+}
+
+// trim cuts what the informer gets down to that.
+func trim(obj any) (any, error) {
+	s, ok := obj.(*outline)
+	if !ok {
+		return obj, nil
+	}
+	g := &glance{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+			Generation: s.Generation, DeletionTimestamp: s.DeletionTimestamp,
+		},
+		phase:    cmp.Or(s.Status.Phase, api.PhasePending),
+		observed: s.Status.ObservedGeneration,
+		stays:    mustStay(s),
+	}
+	if text := s.Status.CompletionTime; text != "" && g.completion.UnmarshalQueryParameter(text) != nil {
+		g.completion = metav1.Time{} // It is looked at as one that has not said when it ended.
+	}
+	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
+		g.ttl = ptr.To(time.Duration(*seconds) * time.Second)
+	}
+	return g, nil
+}
+
+// mustStay reports whether a Transaction is not to go because there are others: something
+// may yet be taken back of it, or it can be undone.
+func mustStay(s *outline) bool {
+	if s.Status.Phase == api.PhaseCommitted && s.Status.RollbackRef != nil {
+		return true
+	}
+	for _, item := range s.Status.Items {
+		if item.State == api.ItemUnresolved {
+			return true
+		}
+	}
+	return false
+}

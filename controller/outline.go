@@ -45,7 +45,7 @@ type outlines struct {
 // DeepCopyObject copies it, as every object of a scheme must be able to.
 func (s *outline) DeepCopyObject() runtime.Object {
 	out := *s
-	out.ObjectMeta = *s.ObjectMeta.DeepCopy()
+	s.DeepCopyInto(&out.ObjectMeta)
 	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
 		out.Spec.TTLSecondsAfterFinished = ptr.To(*seconds)
 	}

@@ -3,9 +3,12 @@ package controller
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -24,4 +27,27 @@ func TestACopyOfWhatTheWatchDecodesSharesNothing(t *testing.T) {
 	is, err := json.Marshal(list)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(was), string(is))
+}
+
+// What is read of a Transaction has the names that it is written by.
+func TestWhatTheWatchDecodesIsWhatATransactionHas(t *testing.T) {
+	end := metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
+	text, err := json.Marshal(&api.Transaction{
+		Spec: api.TransactionSpec{TTLSecondsAfterFinished: ptr.To[int32](60)},
+		Status: api.TransactionStatus{
+			Phase: api.PhaseCommitted, ObservedGeneration: 7, CompletionTime: &end,
+			RollbackRef: &api.RollbackRef{Name: "a"}, Items: []api.Item{{State: api.ItemUnresolved}},
+		},
+	})
+	require.NoError(t, err)
+	var is outline
+	require.NoError(t, json.Unmarshal(text, &is))
+	assert.Equal(t, int64(60), *is.Spec.TTLSecondsAfterFinished)
+	assert.NotNil(t, is.Status.RollbackRef)
+	assert.Equal(t, api.ItemUnresolved, is.Status.Items[0].State)
+	trimmed, err := trim(&is)
+	require.NoError(t, err)
+	assert.Equal(t, &glance{
+		phase: api.PhaseCommitted, observed: 7, completion: metav1.NewTime(end.Local()), ttl: ptr.To(time.Minute), stays: true,
+	}, trimmed)
 }

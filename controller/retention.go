@@ -40,11 +40,11 @@ func (c *Controller) retire(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) {
 		tooMany, uids := c.tooMany(), map[types.UID]bool{}
 		for _, g := range tooMany {
-			uids[g.UID] = true
+			uids[g.uid] = true
 		}
 		c.engine.Retire(uids)
 		for _, g := range tooMany {
-			c.queue.Add(nameOf(g))
+			c.queue.Add(g.name)
 		}
 	}, cmp.Or(c.options.Retention.Every, time.Minute))
 }
@@ -60,19 +60,19 @@ func (c *Controller) tooMany() []*glance {
 	pools := map[pool][]*glance{}
 	for g := range c.glances() {
 		limit := c.options.Retention.of(g.phase)
-		if limit == nil || g.completion.IsZero() || g.stays || g.DeletionTimestamp != nil {
+		if limit == nil || g.completion.IsZero() || g.stays || g.deleted {
 			continue
 		}
-		in := pool{g.Namespace, limit}
+		in := pool{g.name.Namespace, limit}
 		pools[in] = append(pools[in], g)
 	}
 	var out []*glance
 	for in, those := range pools {
 		slices.SortFunc(those, func(a, b *glance) int {
-			return cmp.Or(b.completion.Compare(a.completion.Time), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(b.completion.Compare(a.completion.Time), cmp.Compare(a.name.Name, b.name.Name))
 		})
 		for _, g := range those[min(*in.limit, len(those)):] {
-			if c.ours(nameOf(g)) {
+			if c.ours(g.name) {
 				out = append(out, g)
 			}
 		}

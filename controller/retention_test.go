@@ -84,7 +84,7 @@ func retired(t *testing.T, o Options, shard int, there []*unstructured.Unstructu
 	}
 	ctl.terms.begin(shard)
 	for _, g := range ctl.tooMany() {
-		names = append(names, g.Namespace+"/"+g.Name)
+		names = append(names, g.name.Namespace+"/"+g.name.Name)
 	}
 	slices.Sort(names)
 	return names

@@ -3,7 +3,6 @@ package controller
 import (
 	"iter"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -29,27 +28,22 @@ func worthALook(before, after any) bool {
 	if !ok1 || !ok2 {
 		return true
 	}
-	return a.ResourceVersion == b.ResourceVersion || a.UID != b.UID || a.Generation != b.Generation ||
-		(a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil)
+	return a.resourceVersion == b.resourceVersion || a.uid != b.uid || a.generation != b.generation || a.deleted != b.deleted
 }
 
 func (c *Controller) enqueue(obj any) {
 	g, ok := obj.(*glance)
-	if !ok || !c.ours(nameOf(g)) {
+	if !ok || !c.ours(g.name) {
 		return
 	}
-	done := g.phase.Terminal() && g.phase != api.PhaseFailed && g.DeletionTimestamp == nil
-	if done && g.Generation == g.observed && !c.engine.EndedLately(&g.completion) {
+	done := g.phase.Terminal() && g.phase != api.PhaseFailed && !g.deleted
+	if done && g.generation == g.observed && !c.engine.EndedLately(&g.completion) {
 		if !g.completion.IsZero() && g.ttl != nil {
-			c.queue.AddAfter(nameOf(g), c.engine.ExpiresIn(g.completion.Time, *g.ttl))
+			c.queue.AddAfter(g.name, c.engine.ExpiresIn(g.completion.Time, *g.ttl))
 		}
 		return
 	}
-	c.queue.Add(nameOf(g))
-}
-
-func nameOf(g *glance) types.NamespacedName {
-	return types.NamespacedName{Namespace: g.Namespace, Name: g.Name}
+	c.queue.Add(g.name)
 }
 
 // glances gives what the informers know, whichever replica runs it.
@@ -70,7 +64,7 @@ func (c *Controller) glances() iter.Seq[*glance] {
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
 	for g := range c.glances() {
-		if !g.phase.Terminal() && c.ours(nameOf(g)) {
+		if !g.phase.Terminal() && c.ours(g.name) {
 			counts[g.phase]++
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -71,11 +70,8 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	trimmed, err := trim(outlined(t, deletedAt))
 	require.NoError(t, err)
 	assert.Equal(t, &glance{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "deploy", UID: "7f3a", ResourceVersion: "8", Generation: 2,
-			DeletionTimestamp: ptr.To(metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC).Local())),
-		},
-		phase: api.PhaseCommitting, observed: 1,
+		name: types.NamespacedName{Namespace: "shop", Name: "deploy"}, uid: "7f3a", resourceVersion: "8",
+		generation: 2, observed: 1, deleted: true, phase: api.PhaseCommitting,
 	}, trimmed)
 	key, err := cache.MetaNamespaceKeyFunc(trimmed)
 	require.NoError(t, err)

@@ -28,7 +28,8 @@ func (some items) holdsDelete(t *api.Transaction) bool {
 
 // memory is what this process knows of a Transaction that its status does not tell.
 type memory struct {
-	// asked is when this process began to wait for a request for an item to land or not.
+	// asked is when this process began to wait for a request for an item to land or not;
+	// nil until there is one. Thousands of Transactions that have ended are remembered.
 	asked map[int]time.Time
 	// doubt is when a creation of a lock or a before-image may have been sent last whose
 	// outcome is not known; zero if there was none.
@@ -45,7 +46,7 @@ type memory struct {
 	// undone are the items that this process has taken back: if the record of one gets
 	// lost, what others have written since is not taken for the change. Where another
 	// process goes on with the Transaction, a Create is looked at again: only that can be
-	// made once more by a request of its that is under way.
+	// made once more by a request of its that is under way. It is nil until there is one.
 	undone map[int]Undone
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
@@ -67,7 +68,7 @@ type memory struct {
 }
 
 func remember(t *api.Transaction) *memory {
-	return &memory{txn: keptOf(t), checkpoints: t.Status.Version, undone: map[int]Undone{}, asked: map[int]time.Time{}}
+	return &memory{txn: keptOf(t), checkpoints: t.Status.Version}
 }
 
 // know changes what this process knows of the Transaction.
@@ -154,6 +155,9 @@ func (s *saga) settleTime(i int) (left time.Duration) {
 	now := s.clock.Now()
 	s.know(func(m *memory) {
 		if since, ok := m.asked[i]; !ok || now.Before(since) {
+			if m.asked == nil {
+				m.asked = map[int]time.Time{}
+			}
 			m.asked[i] = now
 			for j := range s.txn.Status.Items {
 				if _, ok := m.asked[j]; !ok && s.mayLand(j) {

@@ -97,7 +97,12 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	if err != nil {
 		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { beside(item, undone, s.share()) })
 	}
-	s.know(func(m *memory) { m.undone[i] = undone })
+	s.know(func(m *memory) {
+		if m.undone == nil {
+			m.undone = map[int]Undone{}
+		}
+		m.undone[i] = undone
+	})
 	s.isOver(i)
 	if undone.Recreated != "" || s.shared(i) {
 		return s.writeDown(ctx) // As above; and to another change of the object it must be known.

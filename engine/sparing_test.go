@@ -226,6 +226,35 @@ func TestTwoProcessesThatStopARollbackComeToAnEnd(t *testing.T) {
 	}
 }
 
+// The checkpoint that tells others of a stop may be the last that a process does, or lose its
+// answer, or never arrive. Before it none of the compensations is looked at.
+func TestAStopLeavesWhatWasNotBegunWhateverBecomesOfTellingOthers(t *testing.T) {
+	for name, r := range map[string]reply{
+		"the process ends before":  {err: errLost, crash: true},
+		"the process ends after":   {err: errLost, lost: true, crash: true},
+		"the answer is lost":       {err: errLost, lost: true},
+		"it never arrives":         {err: errLost},
+		"somebody has written too": {err: fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "somebody has written it")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rollingBack(t)
+			w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
+			w.after["-- the process ends"] = func() {
+				w.cancel(api.CancelStop)
+				w.replies["checkpoint"] = []reply{r}
+			}
+			w.run()
+			_, since, _ := strings.Cut(w.transcript(), "-- the process ends")
+			told, looked := strings.Index(since, "\ncheckpoint "), strings.Index(since, "\nobserve")
+			assert.True(t, told >= 0 && told < looked, w.transcript())
+			assert.Empty(t, w.replies["checkpoint"])
+			assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
+			assert.Equal(t, "Unresolved Unresolved Unresolved RolledBack Rejected", w.statesNow(), w.transcript())
+			oracle(t, w)
+		})
+	}
+}
+
 // A recovery opens all compensations of an object at once. Where the latest is left, so are
 // those of the changes below it, which cannot be told by the object as it is.
 func TestWhatIsBelowAChangeThatIsLeftIsLeftToo(t *testing.T) {

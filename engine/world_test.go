@@ -193,6 +193,9 @@ func (w *world) call(who string, effect func() (string, error)) error {
 	r := w.reply(who)
 	if r.err != nil && !r.lost {
 		w.say(who + ": fails, " + fault.ReasonOf(r.err))
+		if r.crash {
+			panic(crashed{})
+		}
 		return r.err
 	}
 	line, err := effect()

@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,9 +143,15 @@ func TestK11StatusThatIsNoSubresourceComesBackWithTheObject(t *testing.T) {
 	assert.Equal(t, "Ready", value(t, i.now(), "status", "phase"))
 }
 
-// crd installs a kind without subresources, until the test ends.
-func (e *env) crd(kind, plural string) *unstructured.Unstructured {
+// anything is the schema of a version of a kind that has no subresources.
+const anything = "schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}"
+
+// crd installs a kind until the test ends, with these versions, or with v1 alone.
+func (e *env) crd(kind, plural string, versions ...string) *unstructured.Unstructured {
 	e.t.Helper()
+	if len(versions) == 0 {
+		versions = []string{"{name: v1, served: true, storage: true, " + anything + "}"}
+	}
 	obj := e.create(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -153,8 +160,7 @@ spec:
   group: example.com
   names: {kind: ` + kind + `, plural: ` + plural + `}
   scope: Namespaced
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  versions: [` + strings.Join(versions, ", ") + `]
 `)
 	e.served(kind)
 	return obj

@@ -17,20 +17,7 @@ import (
 // dials installs a kind with two versions, and gives its CRD.
 func (e *env) dials(kind, plural string) *unstructured.Unstructured {
 	e.t.Helper()
-	crd := e.create(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: ` + plural + `.example.com}
-spec:
-  group: example.com
-  names: {kind: ` + kind + `, plural: ` + plural + `}
-  scope: Namespaced
-  versions:
-  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`)
-	e.served(kind)
-	return crd
+	return e.crd(kind, plural, "{name: v1, served: true, storage: false, "+anything+"}", "{name: v2, served: true, storage: true, "+anything+"}")
 }
 
 // withdraw has the API server not serve a kind by v1 any more. It gives an object of the

@@ -1,9 +1,13 @@
 package judge
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"sort"
 	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // judgeOwners: no field has an owner that the Transaction has put there, and every
@@ -39,15 +43,15 @@ type meddling struct {
 	entries map[string]bool
 	// fields have got an owner, or lost one: they stay with whoever claimed them, or are
 	// gone.
-	fields map[string]bool
+	fields *fieldpath.Set
 }
 
 // and adds what a version has changed. What was there may be kept elsewhere, so it stays
 // as it is.
 func (m meddling) and(v *version) meddling {
-	out := meddling{maps.Clone(m.entries), maps.Clone(m.fields)}
+	out := meddling{maps.Clone(m.entries), m.fields}
 	if out.entries == nil {
-		out = meddling{map[string]bool{}, map[string]bool{}}
+		out = meddling{map[string]bool{}, fieldpath.NewSet()}
 	}
 	was, is := entriesOf(v.before), entriesOf(v)
 	compare := func(one, other map[string]map[string]any) {
@@ -56,10 +60,7 @@ func (m meddling) and(v *version) meddling {
 				continue
 			}
 			out.entries[name] = true
-			others := fieldsOf(other[name])
-			for field := range fieldsOf(entry) {
-				out.fields[field] = out.fields[field] || !others[field]
-			}
+			out.fields = out.fields.Union(fieldsOf(entry).Difference(fieldsOf(other[name])))
 		}
 	}
 	compare(was, is)
@@ -77,32 +78,22 @@ func (m meddling) ownership(v *version, remade bool) []string {
 		if remade && str(entry, "subresource") == "status" {
 			continue
 		}
-		fields, _ := entry["fieldsV1"].(map[string]any)
-		left := m.without("", fields)
-		if len(left) == 0 && len(fields) > 0 {
+		fields := fieldsOf(entry)
+		left := fields
+		if m.fields != nil {
+			left = fields.Difference(m.fields)
+		}
+		if left.Empty() && !fields.Empty() {
 			continue
 		}
 		entry = maps.Clone(entry)
-		entry["fieldsV1"] = left
+		entry["fieldsV1"] = written(left)
 		if m.entries[entryOf(entry)] {
 			delete(entry, "time")
 		}
 		out = append(out, encoded(entry))
 	}
 	sort.Strings(out)
-	return out
-}
-
-// without leaves out of a set of fields those that others have claimed.
-func (m meddling) without(path string, fields map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, inner := range fields {
-		at := path + "/" + name
-		parts, _ := inner.(map[string]any)
-		if left := m.without(at, parts); len(left) > 0 || len(parts) == 0 && !m.fields[at] {
-			out[name] = left
-		}
-	}
 	return out
 }
 
@@ -121,22 +112,27 @@ func entryOf(entry map[string]any) string {
 	return strings.Join([]string{str(entry, "manager"), str(entry, "operation"), str(entry, "apiVersion"), str(entry, "subresource")}, " ")
 }
 
-// fieldsOf lists the fields of an entry of managedFields.
-func fieldsOf(entry map[string]any) map[string]bool {
-	out := map[string]bool{}
-	var visit func(path string, fields map[string]any)
-	visit = func(path string, fields map[string]any) {
-		for name, inner := range fields {
-			if parts, _ := inner.(map[string]any); len(parts) > 0 {
-				visit(path+"/"+name, parts)
-			} else {
-				out[path+"/"+name] = true
-			}
-		}
+// fieldsOf reads the fields of an entry of managedFields. They can be written in more than
+// one way: an object whose owner has none of its parts as {} or as {".":{}}.
+func fieldsOf(entry map[string]any) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	fields, ok := entry["fieldsV1"]
+	if !ok {
+		return out
 	}
-	fields, _ := entry["fieldsV1"].(map[string]any)
-	visit("", fields)
+	if err := out.FromJSON(strings.NewReader(encoded(fields))); err != nil {
+		panic(fmt.Sprintf("the API server has let managedFields pass that cannot be read: %v: %s", err, encoded(entry)))
+	}
 	return out
+}
+
+// written gives fields in the one way in which they are compared.
+func written(fields *fieldpath.Set) json.RawMessage {
+	text, err := fields.ToJSON()
+	if err != nil {
+		panic(fmt.Sprintf("write what was read from JSON: %v", err))
+	}
+	return text
 }
 
 // missingFrom lists what is in one sorted list and not in another.

@@ -34,15 +34,20 @@ func labelled(w *world) {
 // taken is a story in which the Patch takes a field from its owner, somebody else writes
 // the target, and the rollback leaves the owner with some fields, and the time.
 func taken(meanwhile func(o tree), kept ...string) hooks {
+	return takenFrom(fieldsOfData("color", "size"), fieldsOfData("size"), meanwhile, fieldsOfData(kept...))
+}
+
+// takenFrom says what the owner had, what the Patch left it, and what the rollback does.
+func takenFrom(had, left tree, meanwhile func(o tree), kept tree) hooks {
 	const early = "2025-12-31T00:00:00Z"
 	return hooks{
 		"begin": func(w *world) {
-			w.foreign(mapA, "else", func(o tree) { owners(o, "tester", early, fieldsOfData("color", "size")) })
+			w.foreign(mapA, "else", func(o tree) { owners(o, "tester", early, had) })
 		},
 		"-do0": func(w *world) {
 			w.send("PATCH", mapA, asItem(0), "ConfigMap", func(o tree) {
 				o["data"].(tree)["color"] = "blue"
-				owners(o, "tester", early, fieldsOfData("size"))
+				owners(o, "tester", early, left)
 				owners(o, manager(0), early, fieldsOfData("color"))
 			})
 		},
@@ -54,7 +59,7 @@ func taken(meanwhile func(o tree), kept ...string) hooks {
 		"-owners0": func(w *world) {
 			w.send("PATCH", mapA, asItem(0), "", func(o tree) {
 				own(o, manager(0), false)
-				owners(o, "tester", early, fieldsOfData(kept...))
+				owners(o, "tester", early, kept)
 			})
 		},
 	}
@@ -78,7 +83,10 @@ func TestOwnersAreBackButForWhatOthersHaveClaimed(t *testing.T) {
 		told["-undo0"] = nothing // the value is back already
 		return told
 	}
+	// An object of whose parts its owner has none is written in two ways.
+	whole, bare := tree{"f:data": tree{".": tree{}, "f:color": tree{}}}, tree{"f:data": tree{}}
 	for what, told := range map[string]hooks{
+		"all of an object but itself is claimed":     without(takenFrom(whole, bare, claim, bare)),
 		"nothing of it is claimed":                   taken(annotate, "color", "size"),
 		"what was claimed stays theirs alone":        without(taken(claim, "size")),
 		"what was claimed has its owner back beside": without(taken(claim, "color", "size")),
@@ -87,6 +95,7 @@ func TestOwnersAreBackButForWhatOthersHaveClaimed(t *testing.T) {
 		t.Run(what, func(t *testing.T) { assert.Empty(t, lines(rollBack(told).breaches())) })
 	}
 	for what, told := range map[string]hooks{
+		"an object itself is lost":       without(takenFrom(whole, bare, claim, tree{})),
 		"nothing of it is claimed":       taken(annotate, "size"),
 		"another field is claimed":       without(taken(claim, "color")),
 		"another field is removed":       taken(remove),

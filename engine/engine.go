@@ -98,7 +98,7 @@ type saga struct {
 	*Engine
 	txn   *api.Transaction // as the API server last stored it
 	grip  *grip            // what is known beyond that
-	ask   sync.Mutex       // of what changes that are under way ask for
+	ask   turns            // of what changes that are under way ask for
 	heard time.Time        // when the API server last had what this run goes on from, or a little before
 	wrote time.Time        // when this run last wrote the status, or began
 	took  time.Duration    // how long it took to write it
@@ -107,7 +107,7 @@ type saga struct {
 
 func (e *Engine) saga(t *api.Transaction) *saga {
 	now := e.clock.Now()
-	return &saga{Engine: e, txn: t, grip: newGrip(), heard: now, wrote: now}
+	return &saga{Engine: e, txn: t, grip: newGrip(), ask: newTurns(), heard: now, wrote: now}
 }
 
 func (s *saga) perform(ctx context.Context, a Action) error {
@@ -230,15 +230,13 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in.fresh = s.grip.sure[i]
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
-		s.ask.Lock()
-		defer s.ask.Unlock()
+		defer s.ask.take()()
 		// An intent that somebody else may have recorded is taken over where it counts: they
 		// may be at the same change, or about to write the item off.
 		return s.confirm(ctx, anyway || !s.mine())
 	}
 	in.mayCreate = func() error {
-		s.ask.Lock()
-		defer s.ask.Unlock()
+		defer s.ask.take()()
 		return s.mayCreate(i)
 	}
 	return in, err

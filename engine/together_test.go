@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ import (
 type meeting struct {
 	Changes
 	most int
+	met  func() // called when they are under way, if set
 
 	mu      sync.Mutex
 	here    []string
@@ -50,6 +52,9 @@ func (m *meeting) Do(ctx context.Context, in Intent) error {
 func (m *meeting) end() {
 	slices.Sort(m.here)
 	m.rounds = append(m.rounds, m.here)
+	if m.met != nil {
+		m.met()
+	}
 	close(m.release)
 	m.here, m.release = nil, nil
 }
@@ -73,6 +78,30 @@ func TestIndependentChangesAreMadeSideBySide(t *testing.T) {
 	require.NoError(t, checkOrder(w.lines))
 	oracle(t, w)
 	assert.Equal(t, 5, strings.Count(w.transcript(), "checkpoint "), w.transcript())
+}
+
+// slowLooks is a Journal that takes a second to look at the Transaction.
+type slowLooks struct{ Journal }
+
+func (j slowLooks) Unwritten(ctx context.Context, t *api.Transaction) error {
+	time.Sleep(time.Second)
+	return j.Journal.Unwritten(ctx, t)
+}
+
+// Changes that are late at the same time ask once. Those that wait for the answer must
+// not keep virtual time from going on, in which the simulation runs all of this.
+func TestChangesSideBySideShareALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b")
+		w.stored.Spec.Order = api.OrderGraph
+		m := w.inMeetings(2)
+		m.met = func() { w.clock.Step(DefaultLateness) }
+		w.engine.Journal = slowLooks{w.engine.Journal}
+		w.run()
+		assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+		assert.Equal(t, [][]string{{"a", "b"}}, m.rounds)
+		assert.Equal(t, 1, strings.Count(w.transcript(), "look at the Transaction"), w.transcript())
+	})
 }
 
 // In a diamond the two in the middle go together, and what is before and after them alone.

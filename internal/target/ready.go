@@ -43,7 +43,12 @@ func (t *onlyReady) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	_ = resp.Body.Close()
-	return t.next.RoundTrip(again)
+	resp, err = t.next.RoundTrip(again)
+	// It may have been started once more, or this may be another one, that has just started.
+	if err == nil && resp.StatusCode == http.StatusForbidden && !t.ready(req) {
+		return notReady(resp)
+	}
+	return resp, err
 }
 
 // errOnce is of a request whose body cannot be had again.

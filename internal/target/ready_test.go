@@ -25,22 +25,24 @@ import (
 // What an API server refuses counts if it is ready, and if nobody can tell.
 func TestARefusalIsBelievedOfAServerThatIsReady(t *testing.T) {
 	for name, tt := range map[string]struct {
-		readyz int
+		readyz []int // each time that it is asked
 		class  fault.Class
 		reason string
 	}{
-		"ready":                     {http.StatusOK, fault.Terminal, fault.AccessDenied},
-		"not ready":                 {http.StatusInternalServerError, fault.Retryable, fault.TooManyRequests},
-		"overloaded":                {http.StatusServiceUnavailable, fault.Retryable, fault.TooManyRequests},
-		"a proxy keeps the path":    {http.StatusNotFound, fault.Terminal, fault.AccessDenied},
-		"the question is forbidden": {http.StatusForbidden, fault.Terminal, fault.AccessDenied},
+		"ready":                     {[]int{http.StatusOK, http.StatusOK}, fault.Terminal, fault.AccessDenied},
+		"not ready":                 {[]int{http.StatusInternalServerError}, fault.Retryable, fault.TooManyRequests},
+		"overloaded":                {[]int{http.StatusServiceUnavailable}, fault.Retryable, fault.TooManyRequests},
+		"ready, then restarted":     {[]int{http.StatusOK, http.StatusInternalServerError}, fault.Retryable, fault.TooManyRequests},
+		"a proxy keeps the path":    {[]int{http.StatusNotFound, http.StatusNotFound}, fault.Terminal, fault.AccessDenied},
+		"the question is forbidden": {[]int{http.StatusForbidden, http.StatusForbidden}, fault.Terminal, fault.AccessDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []*http.Request
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				if req.URL.Path == readyPath {
-					asked = append(asked, req)
-					w.WriteHeader(tt.readyz)
+					if asked = append(asked, req); assert.LessOrEqual(t, len(asked), len(tt.readyz)) {
+						w.WriteHeader(tt.readyz[len(asked)-1])
+					}
 					return
 				}
 				w.Header().Set("Content-Type", "application/json")
@@ -60,9 +62,11 @@ func TestARefusalIsBelievedOfAServerThatIsReady(t *testing.T) {
 			class, reason := fault.Classify(err)
 			assert.Equal(t, tt.class, class)
 			assert.Equal(t, tt.reason, reason)
-			require.Len(t, asked, 1)
-			assert.Equal(t, "Bearer secret", asked[0].Header.Get("Authorization"))
-			assert.Empty(t, asked[0].Header.Get("Impersonate-User"), "an API server that knows no roles would refuse this one too")
+			require.Len(t, asked, len(tt.readyz))
+			for _, req := range asked {
+				assert.Equal(t, "Bearer secret", req.Header.Get("Authorization"))
+				assert.Empty(t, req.Header.Get("Impersonate-User"), "an API server that knows no roles would refuse this one too")
+			}
 		})
 	}
 }

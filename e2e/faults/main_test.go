@@ -22,7 +22,7 @@ var (
 	planFlag  = flag.String("plan", "", "the name or the number of the one plan that TestPlan runs")
 	namesFlag = flag.String("names", "", "the file to which TestPlans writes the number and the name of every plan")
 	allFlag   = flag.Bool("all", false, "run every plan, not the sample")
-	sampleOf  = flag.Int("sample", 240, "how many plans TestPlans runs without -all")
+	sampleOf  = flag.Int("sample", 160, "how many plans TestPlans runs without -all")
 	pairsFlag = flag.Int("pairs", 24, "how many pairs of faults TestPairs runs")
 	pairFlag  = flag.Int("pair", -1, "the number of the one pair that TestPairs runs")
 	contests  = flag.Int("contests", 9, "how many contests TestContenders runs")

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	every  = flag.Int("every", 24, "run every so many-th of the single faults, and of the orders of two processes")
+	every  = flag.Int("every", 48, "run every so many-th of the single faults, and of the orders of two processes")
 	deep   = flag.Bool("deep", false, "run the pairs of faults too")
 	replay = flag.String("plan", "", "the one plan of a small workload to run, as a failure names it")
 )

@@ -51,11 +51,12 @@ func (r *run) madeBefore(s *state, i int, w *write) bool {
 	return before || !after && (next == nil || next.items[i].in(api.ItemCommitted))
 }
 
-// takenBackBefore reports the same of a compensation.
+// takenBackBefore reports the same of a compensation. One that was seen counts even if it
+// never got on record: its before-image may have been edited before somebody went on.
 func (r *run) takenBackBefore(s *state, i int, w *write) bool {
-	_, after := r.around(w, i, undo)
+	before, after := r.around(w, i, undo)
 	next := r.next(s, i)
-	return s.items[i].in(api.ItemRollingBack) && !after && (next == nil || next.items[i].in(api.ItemRolledBack))
+	return s.items[i].in(api.ItemRollingBack) && !after && (before || next == nil || next.items[i].in(api.ItemRolledBack))
 }
 
 // around reports whether an item has had an effect in a role before and after a write.

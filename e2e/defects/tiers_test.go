@@ -41,6 +41,7 @@ func (d defect) stages() []stage {
 		{simulation, "simulation", []string{"-test.run=TestSmall|TestTwo", "-every=50"}},
 		{isolation, "simulation", []string{"-test.run=TestContenders", "-contests=60"}},
 		{enumeration, "faults", faults("TestPlans$|TestRequester", "-sample=120")},
+		{enumeration, "faults", []string{"-test.run=TestPlan$"}},
 		{simulation, "simulation", []string{"-test.run=TestSeeds", "-seeds=8000"}},
 		{simulation, "simulation", []string{"-test.run=TestTwoTransactions|TestTwoProcessesOfWhichOneHangs", "-every=1"}},
 		{simulation, "simulation", []string{"-test.run=TestTwo.*/(patch|create)$", "-every=1"}},

@@ -62,6 +62,24 @@ func TestWhatIsLeftOfATransactionThatHadGoneAtAHandOverIsNoBreach(t *testing.T) 
 	assert.Empty(t, lines(left(calls).breaches()))
 }
 
+// A compensation that was seen counts for the order of those after it, even if somebody
+// edits its before-image before it is on record, and it is given up. One that was not seen
+// does not.
+func TestACompensationCountsThatNeverGotOnRecord(t *testing.T) {
+	givenUp := func(also hooks) *world {
+		also["-undone2"], also["-undone1"] = nothing, func(w *world) {
+			w.checkpoint(func(s tree) {
+				move(s, 2, api.ItemUnresolved)
+				move(s, 1, api.ItemRolledBack)
+			})
+		}
+		return rollBack(also)
+	}
+	early := "which depends on it, was RollingBack"
+	expect(t, givenUp(hooks{"-undo2": nothing, "-owners2": nothing}).breaches(), Order, early)
+	assert.NotContains(t, lines(givenUp(hooks{}).breaches()), early)
+}
+
 func TestWhatOthersDoIsNoBreach(t *testing.T) {
 	for what, told := range map[string]*world{
 		"another field is written between": rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }}),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,6 +58,8 @@ type Change struct {
 	// Recreated is the uid of the object that taking back a later change of the
 	// Transaction, which had deleted the target, has made in its place.
 	Recreated types.UID
+	// Began is when the Transaction began, by the clock of janusd.
+	Began time.Time
 	// Type tells how the fields of the target's kind merge.
 	Type func(ctx context.Context) (typed.ParseableType, error)
 	// Unforced makes a Patch fail where it would take a field from another manager.

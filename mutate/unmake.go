@@ -23,7 +23,7 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 		case err != nil:
 			return Undone{}, err
 		case live == nil || !c.made(live):
-			return undone, nil
+			return undone, c.giveVolumeBack(ctx)
 		case live.GetDeletionTimestamp() != nil:
 			return Undone{}, c.awaitGone(live)
 		}
@@ -35,6 +35,9 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 			return Undone{}, c.shared(found)
 		}
 		if err := c.admitEmpty(ctx, live); err != nil {
+			return Undone{}, err
+		}
+		if err := c.admitUnused(ctx, live); err != nil {
 			return Undone{}, err
 		}
 		if err := c.confirm(ctx, false); err != nil {

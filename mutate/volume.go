@@ -14,8 +14,10 @@ import (
 )
 
 var (
-	claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	volumes   = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
+	claimKind  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumeKind = schema.GroupKind{Kind: "PersistentVolume"}
+	claims     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	volumes    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 )
 
 // volumeName is the volume that a claim is bound to, empty for none and for objects
@@ -114,11 +116,10 @@ func (c Change) volumeLoss(ctx context.Context, claim *unstructured.Unstructured
 	case volume == nil:
 		return "", fmt.Sprintf("its volume %s does not exist", name), nil
 	}
-	policy, _, _ := unstructured.NestedString(volume.Object, "spec", "persistentVolumeReclaimPolicy")
-	if policy != "Retain" {
+	if policy := reclaimPolicy(volume); policy != retain {
 		return fmt.Sprintf("the reclaim policy of its volume %s is %s, so its data would be lost", name, policy), "", nil
 	}
-	return "", fmt.Sprintf("its volume %s is retained; to give it back, a rollback needs patch on persistentvolumes", name), nil
+	return "", fmt.Sprintf("its volume %[1]s is retained; to give it back, a rollback needs patch on persistentvolumes, and no other claim can bind it before kubectl patch pv %[1]s --type merge -p '{\"spec\":{\"claimRef\":null}}'", name), nil
 }
 
 // lostVolume says that the volume of a re-created claim is gone.

@@ -147,6 +147,9 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	}
 	change.Created, change.Recreated = cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), recreated(t, i, change.Ref)
 	change.Kin = c.kinOf(t, i, id)
+	if t.Status.StartTime != nil {
+		change.Began = t.Status.StartTime.Time
+	}
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return recalled{id: id, change: change, strategy: strategy, record: record}, err

@@ -1,0 +1,233 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+)
+
+const retain = "Retain"
+
+// provisionedBy is what a provisioner writes to a volume that it has made for a claim.
+const provisionedBy = "pv.kubernetes.io/provisioned-by"
+
+// boundByController is what the control plane writes to a volume whose claimRef it has
+// set itself. Where it is missing, whoever made the volume has reserved it.
+const boundByController = "pv.kubernetes.io/bound-by-controller"
+
+// admitUnused refuses to delete an object that this change made, where something that
+// was there before would go with it, or that others have come to use: a claim takes its
+// volume, and others may have bound a volume.
+func (c Change) admitUnused(ctx context.Context, live *unstructured.Unstructured) error {
+	switch c.Ref.GVK.GroupKind() {
+	case claimKind:
+		return c.admitVolume(ctx, live)
+	case volumeKind:
+		return c.admitUnclaimed(ctx, live)
+	default:
+		return c.admitContent(ctx, live)
+	}
+}
+
+// admitVolume refuses to delete a claim whose volume was not made for it and would be
+// destroyed with it. One that is retained can be given back, if the ServiceAccount may
+// do so: that is tried first.
+func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructured) error {
+	name := c.volumeName(claim)
+	if name == "" || name == madeFor(claim.GetUID()) {
+		return nil
+	}
+	volume, err := c.readVolume(ctx, name)
+	if fault.Is(err, fault.AccessDenied) {
+		return c.fail(fault.Terminal, fault.AccessDenied, "delete", "whether its volume %s was there before cannot be told: the ServiceAccount may not get persistentvolumes", name).
+			WithHint("grant the ServiceAccount get, list and patch on persistentvolumes, or delete the claim by hand if the volume may go")
+	}
+	if err != nil || volume == nil || volume.GetDeletionTimestamp() != nil {
+		return err
+	}
+	if provisioned(volume) && !olderThan(volume, claim) {
+		return nil
+	}
+	if policy := reclaimPolicy(volume); policy != retain {
+		return c.fail(fault.Terminal, fault.Irreversible, "delete", "its volume %s, which was not made for it, would be destroyed with it: its reclaim policy is %s", name, policy).
+			WithHint(fmt.Sprintf(`it is kept; to keep the volume, kubectl patch pv %s --type merge -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}', then delete the claim by hand`, name))
+	}
+	body, err := c.freed(volume)
+	if err != nil {
+		return err
+	}
+	cluster := c.Cluster.Resource(volumes)
+	_, err = cluster.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	if err == nil {
+		// It has to be found when the claim is gone.
+		_, err = cluster.List(ctx, metav1.ListOptions{Limit: 1})
+	}
+	if err = fault.Wrap(err, "free", "PersistentVolume "+name, false); fault.Is(err, fault.AccessDenied) {
+		return c.fail(fault.Terminal, fault.AccessDenied, "delete", "its volume %s could not be bound again once it is gone: the ServiceAccount may not list and patch persistentvolumes", name).
+			WithHint(fmt.Sprintf(`grant the ServiceAccount get, list and patch on persistentvolumes, or delete the claim by hand and free it: kubectl patch pv %s --type merge -p '{"spec":{"claimRef":null}}'`, name))
+	}
+	return err
+}
+
+// madeFor is what provisioners call the volume of a claim.
+func madeFor(claim types.UID) string { return "pvc-" + string(claim) }
+
+func provisioned(volume *unstructured.Unstructured) bool {
+	return volume.GetAnnotations()[provisionedBy] != ""
+}
+
+func reclaimPolicy(volume *unstructured.Unstructured) string {
+	policy, _, _ := unstructured.NestedString(volume.Object, "spec", "persistentVolumeReclaimPolicy")
+	return policy
+}
+
+// olderThan compares by the clock of the API server, which counts seconds.
+func olderThan(a, b metav1.Object) bool {
+	was, is := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	return was.Before(&is)
+}
+
+// freed is the patch that lets a volume be bound by the next claim, as it was before.
+func (c Change) freed(volume *unstructured.Unstructured) ([]byte, error) {
+	patch := map[string]any{"spec": map[string]any{"claimRef": map[string]any{"uid": nil, "resourceVersion": nil}}}
+	if volume.GetAnnotations()[boundByController] != "" {
+		patch = map[string]any{
+			"spec":     map[string]any{"claimRef": nil},
+			"metadata": map[string]any{"annotations": map[string]any{boundByController: nil}},
+		}
+	}
+	return conditional(patch, volume)
+}
+
+// giveVolumeBack frees the volume that a claim had bound which this change made and which
+// is gone, if the volume was there before. It may be called again after any outcome.
+func (c Change) giveVolumeBack(ctx context.Context) error {
+	if c.Ref.GVK.GroupKind() != claimKind || c.Created == "" || c.Cluster == nil {
+		return nil
+	}
+	options := metav1.ListOptions{Limit: 500}
+	for {
+		list, err := c.Cluster.Resource(volumes).List(ctx, options)
+		if err = fault.Wrap(err, "list", "the PersistentVolumes", false); fault.Is(err, fault.AccessDenied) || fault.Is(err, fault.NotFound) {
+			return nil // It was asked for before the claim was deleted, where it matters.
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := c.giveBack(ctx, &list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured) error {
+	held := claimRef(volume)["uid"] == string(c.Created)
+	fresh := provisioned(volume) && (volume.GetName() == madeFor(c.Created) || !volume.GetCreationTimestamp().Time.Before(c.Began))
+	if !held || fresh || volume.GetDeletionTimestamp() != nil || reclaimPolicy(volume) != retain {
+		return nil
+	}
+	body, err := c.freed(volume)
+	if err != nil {
+		return err
+	}
+	if err := c.confirm(ctx, false); err != nil {
+		return err
+	}
+	_, err = c.Cluster.Resource(volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
+	if err = fault.Wrap(err, "free", "PersistentVolume "+volume.GetName(), false); stale(err) {
+		return c.fail(fault.Retryable, fault.StaleVersion, "delete", "its volume %s changes while it is given back", volume.GetName())
+	}
+	if fault.Is(err, fault.AccessDenied) {
+		return c.fail(fault.Terminal, fault.AccessDenied, "delete", "it is gone, and its volume %s cannot be bound again: the ServiceAccount may not patch persistentvolumes", volume.GetName()).
+			WithHint(fmt.Sprintf(`free it by hand: kubectl patch pv %s --type merge -p '{"spec":{"claimRef":null}}'`, volume.GetName()))
+	}
+	return err
+}
+
+// admitUnclaimed refuses to delete a volume that a claim of others has bound. What this
+// Transaction claimed is gone by now.
+func (c Change) admitUnclaimed(ctx context.Context, volume *unstructured.Unstructured) error {
+	holder := claimRef(volume)
+	if holder["uid"] == "" || c.Cluster == nil {
+		return nil
+	}
+	claim, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.Cluster.Resource(claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
+	})
+	name := holder["namespace"] + "/" + holder["name"]
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.NamespaceNotFound):
+		return nil
+	case fault.Is(err, fault.AccessDenied):
+		if phase, _, _ := unstructured.NestedString(volume.Object, "status", "phase"); phase != "Bound" {
+			return nil
+		}
+	case err != nil:
+		return fault.Wrap(err, "read", "PersistentVolumeClaim "+name, false)
+	case string(claim.GetUID()) != holder["uid"]:
+		return nil
+	}
+	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "PersistentVolumeClaim %s, which this Transaction did not make, has bound it", name).
+		WithHint("it is kept; delete the claim and then the volume by hand if they are not wanted")
+}
+
+// contents are the kinds, beside claims, that stand for something outside the cluster which
+// may be older than the object, and that a controller deletes with it.
+var contents = []struct {
+	kind schema.GroupKind
+	// older is where an object names what was there before, by a name, or by something of
+	// the world outside.
+	older []string
+	// resource is that of the object that is named; empty where it is outside.
+	resource string
+}{
+	{schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}, []string{"spec", "source", "volumeSnapshotContentName"}, "volumesnapshotcontents"},
+	{schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent"}, []string{"spec", "source", "snapshotHandle"}, ""},
+	{schema.GroupKind{Group: "objectstorage.k8s.io", Kind: "BucketClaim"}, []string{"spec", "existingBucketName"}, "buckets"},
+	{schema.GroupKind{Group: "objectstorage.k8s.io", Kind: "Bucket"}, []string{"spec", "existingBucketID"}, ""},
+}
+
+// admitContent does for these what admitVolume does for claims.
+func (c Change) admitContent(ctx context.Context, live *unstructured.Unstructured) error {
+	for _, known := range contents {
+		if known.kind != c.Ref.GVK.GroupKind() {
+			continue
+		}
+		name, _, _ := unstructured.NestedString(live.Object, known.older...)
+		if name == "" {
+			continue
+		}
+		what, holder := "what "+strings.Join(known.older, ".")+" names", live
+		if known.resource != "" && c.Cluster != nil {
+			what = known.resource + " " + name
+			var err error
+			holder, err = target.Confirmed(func() (*unstructured.Unstructured, error) {
+				return c.Cluster.Resource(c.Ref.GVK.GroupVersion().WithResource(known.resource)).Get(ctx, name, metav1.GetOptions{})
+			})
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+			if err != nil {
+				return fault.Wrap(err, "read", what, false)
+			}
+		}
+		if policy, _, _ := unstructured.NestedString(holder.Object, "spec", "deletionPolicy"); policy != retain {
+			return c.fail(fault.Terminal, fault.Irreversible, "delete", "%s, which was there before, would be destroyed with it: the deletion policy is %s", fault.Printable(what), fault.Printable(policy)).
+				WithHint("it is kept; set the deletionPolicy to Retain and delete it by hand")
+		}
+	}
+	return nil
+}

@@ -28,7 +28,7 @@ func (w *world) needs(name string, on ...string) {
 func (w *world) waitsFor(name string, timeout api.Duration) {
 	c := &w.stored.Spec.Changes[slices.IndexFunc(w.stored.Spec.Changes, func(c api.Change) bool { return c.Name == name })]
 	c.ReadyWhen = &api.ReadyWhen{Status: api.StatusReady, Timeout: &timeout}
-	w.unready[name] = Readiness{Message: "ConfigMap shop/" + name + " is InProgress: 1 of 2"}
+	w.unready[name] = Readiness{Message: "ConfigMap shop/" + name + ": 1 of 2"}
 }
 
 func (w *world) onlyWhen(name string, holds bool) {
@@ -75,7 +75,7 @@ var branching = []scenario{
 	{"a change cannot become ready", []string{"a", "b", "c"}, func(w *world) {
 		w.waitsFor("b", "1m")
 		w.after["-- looks again in 1s"] = func() {
-			w.unready["b"] = Readiness{Failed: true, Message: "ConfigMap shop/b is Failed: crashed"}
+			w.unready["b"] = Readiness{Failed: true, Message: "ConfigMap shop/b: crashed"}
 		}
 	}, api.PhaseRolledBack},
 	{"it is suspended while a change is waited for", []string{"a", "b"}, func(w *world) {

@@ -177,8 +177,7 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 	if unclear != nil {
 		return unclear, nil
 	}
-	lacks := fault.New(fault.Retryable, notReady, "wait for", fmt.Sprintf("%d of %d changes", len(items), len(s.txn.Status.Items)),
-		"%s", strings.Join(missing, "; "))
+	lacks := &fault.Error{Op: "waiting for", Target: strings.Join(missing, "; "), Class: fault.Retryable, Reason: notReady}
 	lacks.RetryAfter = s.lookAgain(items)
 	return lacks, nil
 }

@@ -5,9 +5,9 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="has(self.status) != has(self.expression)",message="needs either status or expression"
 type ReadyWhen struct {
-	// status is Ready: the target says by its own status that it is, by the rules
-	// that kubectl and other tools share (kstatus). What it says that it cannot
-	// become, such as a Deployment beyond its progressDeadlineSeconds, fails at once.
+	// status is Ready: the target says by its own status that it is, such as a Job that
+	// has completed, or a Deployment whose Pods are all updated and available. What it
+	// says that it cannot become, such as a Job that has failed, fails at once.
 	//
 	// +optional
 	Status ReadyStatus `json:"status,omitempty"`
@@ -56,7 +56,7 @@ type GoneWhen struct {
 // +kubebuilder:validation:Enum=Ready
 type ReadyStatus string
 
-// StatusReady is what kstatus calls Current.
+// StatusReady means that the target has done its work, as internal/readiness tells kind by kind.
 const StatusReady ReadyStatus = "Ready"
 
 // Activation names a kind that a cluster may have or not.

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/expression"
 	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/readiness"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -129,21 +129,32 @@ func (g *Gates) byStatus(ctx context.Context, t *api.Transaction, i int) (engine
 		return engine.Readiness{}, err
 	}
 	if live == nil {
-		return engine.Readiness{Failed: true, Message: name + ": somebody else has deleted it"}, nil
+		return engine.Readiness{Failed: true, Message: name + ": " + gone(t.Spec.Changes[i])}, nil
 	}
-	found, err := status.Compute(live)
+	hasStatus := false
+	if readiness.Unseen(live) {
+		if hasStatus, err = g.resolver.HasStatus(live.GroupVersionKind().GroupVersion(), t.Status.Items[i].Resource); err != nil {
+			return engine.Readiness{}, err
+		}
+	}
+	state, err := readiness.Of(live, hasStatus)
 	if err != nil {
 		return engine.Readiness{Failed: true, Message: fmt.Sprintf("%s: its status cannot be read: %s", name, seen.without(err))}, nil
 	}
-	message := found.Message
 	if seen.sensitive {
-		message = ""
+		state.Message = "it is not ready"
 	}
-	return engine.Readiness{
-		Ready:   found.Status == status.CurrentStatus,
-		Failed:  found.Status == status.FailedStatus || found.Status == status.TerminatingStatus,
-		Message: fmt.Sprintf("%s is %s: %s", name, found.Status, message),
-	}, nil
+	return engine.Readiness{Ready: state.Ready, Failed: state.Failed, Message: name + ": " + state.Message}, nil
+}
+
+// gone says who may have deleted what is waited for.
+func gone(change api.Change) string {
+	content, _ := contentOf(change)
+	ttl, has, _ := unstructured.NestedFieldNoCopy(content, "spec", "ttlSecondsAfterFinished")
+	if change.Target.Kind != "Job" || !has {
+		return "it was deleted by another client"
+	}
+	return fmt.Sprintf("it is gone, as after its ttlSecondsAfterFinished (%v), and whether it had completed is not known; raise that to a minute or more", ttl)
 }
 
 // without gives an error without content of confidential objects.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -129,6 +130,22 @@ func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 		}
 	}
 	return out, nil
+}
+
+// HasStatus reports whether a resource has the subresource status, by which controllers say
+// what has become of an object. Of a group version that discovery does not have yet it is
+// taken for granted: whoever asks has just read an object of it.
+func (r *Resolver) HasStatus(gv schema.GroupVersion, resource string) (bool, error) {
+	list, err := r.discovery.ServerResourcesForGroupVersion(gv.String())
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fault.Wrap(err, "discover", gv.String(), false)
+	}
+	return slices.ContainsFunc(list.APIResources, func(found metav1.APIResource) bool {
+		return found.Name == resource+"/status"
+	}), nil
 }
 
 func (r *Resolver) lookup(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,6 +80,8 @@ type glance struct {
 	ttl *time.Duration
 	// stays says that it is not to go because there are others.
 	stays bool
+	// recover is what its annotation asks for.
+	recover string
 }
 
 // GetObjectMeta gives what an informer asks of its objects.
@@ -101,6 +104,7 @@ func trim(obj any) (any, error) {
 		deleted:         s.DeletionTimestamp != nil,
 		phase:           cmp.Or(s.Status.Phase, api.PhasePending),
 		stays:           mustStay(s),
+		recover:         strings.Clone(s.Annotations[api.RecoverAnnotation]),
 	}
 	if text := s.Status.CompletionTime; text != "" && g.completion.UnmarshalQueryParameter(text) != nil {
 		g.completion = metav1.Time{} // It is looked at as one that has not said when it ended.

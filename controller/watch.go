@@ -10,7 +10,8 @@ import (
 
 // handlers queue what has something to do. A worker follows its own status writes
 // by itself, so an update counts only when somebody else is behind it: a new
-// spec, a deletion, or the fail-safe resync, which changes nothing.
+// spec, a deletion, an annotation that asks for a recovery, or the fail-safe resync, which
+// changes nothing.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.enqueue(obj) },
@@ -28,7 +29,7 @@ func worthALook(before, after any) bool {
 	if !ok1 || !ok2 {
 		return true
 	}
-	return a.resourceVersion == b.resourceVersion || a.uid != b.uid || a.generation != b.generation || a.deleted != b.deleted
+	return a.resourceVersion == b.resourceVersion || a.uid != b.uid || a.generation != b.generation || a.deleted != b.deleted || a.recover != b.recover
 }
 
 func (c *Controller) enqueue(obj any) {

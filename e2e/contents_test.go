@@ -52,7 +52,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
-	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	e.Start(janustest.WithPolicy(unaided), janustest.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
 			e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: " + made + "}}")
 		}}
@@ -99,7 +99,7 @@ func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
 	clusterWide(t, e)
 	e.Refuse()
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
-	e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	e.Start(janustest.WithPolicy(unaided), janustest.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
 			// The API server takes a moment to serve a new kind.
 			assert.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {

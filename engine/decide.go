@@ -32,6 +32,7 @@ const (
 	Settle     Verb = "Settle"     // find out about an open intent while rolling back
 	OpenUndo   Verb = "OpenUndo"   // record that items are about to be taken back
 	Undo       Verb = "Undo"       // take an item back
+	Again      Verb = "Again"      // take back what was refused, now that the others are taken back
 	Spare      Verb = "Spare"      // leave an item that was about to be taken back, if that has not begun
 	FinishUndo Verb = "FinishUndo" // nothing is left to take back: end
 	Recover    Verb = "Recover"    // take up a failed rollback again
@@ -80,6 +81,9 @@ type Policy struct {
 	// answer, may have been replaced: another process may have made the change and taken
 	// it back, so that the target is again as a request expects it.
 	Lateness time.Duration
+	// CatchUp is for how long what was refused is tried again after something was taken
+	// back that may make it possible; zero means DefaultCatchUp.
+	CatchUp time.Duration
 	// Window is how many intents may be open at once; zero means DefaultWindow.
 	Window int
 	// RevisionHistoryLimit is how many committed Transactions of a namespace are
@@ -90,6 +94,17 @@ type Policy struct {
 // DefaultLateness is far more than a request takes, and far less than it takes to
 // replace a process.
 const DefaultLateness = time.Second
+
+// DefaultCatchUp is more than it takes until all of an API server goes by a schema, a
+// policy or a role that was changed.
+const DefaultCatchUp = 5 * time.Second
+
+func (p Policy) catchUp() time.Duration {
+	if p.CatchUp <= 0 {
+		return DefaultCatchUp
+	}
+	return p.CatchUp
+}
 
 func (p Policy) lateness() time.Duration {
 	if p.Lateness <= 0 {
@@ -204,8 +219,11 @@ func decideRollingBack(t *api.Transaction, hand Hand) Action {
 		return Action{Verb: Settle, Item: i}
 	}
 	spared := false
+	var held targets
 	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
+		case !still && held.covers(&t.Status.Items[i], hand.Over[i]):
+			continue // It was refused, or a later change of the same object was.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
 		case state == api.ItemCommitting:
@@ -231,6 +249,8 @@ func decideRollingBack(t *api.Transaction, hand Hand) Action {
 		return Action{Verb: Leave}
 	case spared:
 		return standStill(t)
+	case len(held) > 0:
+		return Action{Verb: Again}
 	}
 	return Action{Verb: FinishUndo}
 }
@@ -279,6 +299,9 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		return Action{Verb: LetGo}
 	case sparing(t):
 		return Action{Verb: Nothing}
+	}
+	if asksAgain(t) {
+		return Action{Verb: Recover}
 	}
 	if t.Status.Phase == api.PhaseFailed && recoverable(t, policy) {
 		at := recoveryTime(t, policy)

@@ -144,6 +144,8 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.writeDown(ctx)
 	case Undo:
 		return s.undo(ctx, a.Item)
+	case Again:
+		return s.again(ctx)
 	case Spare:
 		return s.spare(ctx, a.Item)
 	case FinishUndo:
@@ -228,6 +230,7 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	}
 	in.txn, err = s.soFar()
 	in.fresh = s.grip.sure[i]
+	in.last = func() bool { return isAside(&s.txn.Status.Items[i]) || sparing(s.txn) || !s.othersOpen(i) }
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		defer s.ask.take()()

@@ -116,6 +116,7 @@ func (s *saga) settleItem(item *api.Item, i int) error {
 		return moveItem(item, api.ItemCommitted)
 	case api.ItemRollingBack:
 		undone, _ := s.undone(i)
+		backFromAside(item)
 		report(item, undone, s.share())
 		return moveItem(item, api.ItemRolledBack)
 	}

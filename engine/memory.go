@@ -48,6 +48,8 @@ type memory struct {
 	// process goes on with the Transaction, a Create is looked at again: only that can be
 	// made once more by a request of its that is under way. It is nil until there is one.
 	undone map[int]Undone
+	// restored is when it last took an item back; zero if it did not.
+	restored time.Time
 	// waiting is since when it waits for what somebody else holds up; zero if it does not.
 	waiting time.Time
 	// looked is when it last looked whether what is waited for is ready; zero if it did not.

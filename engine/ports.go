@@ -207,6 +207,8 @@ type Intent struct {
 	made func(types.UID)
 	// fresh is Fresh.
 	fresh bool
+	// last is Last.
+	last func() bool
 }
 
 // intentOf makes the Intent of an item from a Transaction that the API server
@@ -254,6 +256,10 @@ func (in Intent) Made(object types.UID) {
 // effect: what has happened to the target since it was prepared is then somebody
 // else's doing.
 func (in Intent) Fresh() bool { return in.fresh }
+
+// Last reports whether every other change is taken back, as far as that is possible. Before
+// that, what stands in the way of a compensation may be the doing of one of them.
+func (in Intent) Last() bool { return in.last != nil && in.last() }
 
 // Transaction is the Transaction as stored; not to be changed.
 func (in Intent) Transaction() *api.Transaction { return in.txn }

@@ -49,11 +49,52 @@ func mayHeal(item *api.Item) bool {
 		return false
 	}
 	switch item.Reason {
-	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.Irreversible, fault.NotEmpty, fault.OwnerGone,
-		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Invalid, fault.TooLarge, fault.Cancelled:
+	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.ControllerMade, fault.Irreversible, fault.OwnerGone,
+		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Cancelled:
 		return false
+	case fault.Invalid, fault.TooLarge:
+		return item.SetAside // Others have been taken back since, which may take its time.
 	}
 	return true
+}
+
+// takeUpAside takes up, beside the items of a recovery, those that may be possible once
+// these are taken back.
+func takeUpAside(items []api.Item) error {
+	for i := range items {
+		item := &items[i]
+		if item.State != api.ItemUnresolved || item.Unsettled || item.Reason != fault.Invalid && item.Reason != fault.TooLarge {
+			continue
+		}
+		if err := moveItem(item, api.ItemRollingBack); err != nil {
+			return err
+		}
+		item.SetAside = true
+	}
+	return nil
+}
+
+// askedFor is what the annotation asks for, if it is there, as the status keeps it.
+func askedFor(t *api.Transaction) string {
+	return fault.Cut(fault.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
+}
+
+// asksAgain reports whether somebody asks for a failed rollback to be taken up again, and
+// it has not been since.
+func asksAgain(t *api.Transaction) bool {
+	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !sparing(t) &&
+		askedFor(t) != "" && askedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
+}
+
+// unresolvedOnes lists all items that could not be taken back, whatever the reason.
+func unresolvedOnes(items []api.Item) []int {
+	var out []int
+	for i := len(items) - 1; i >= 0; i-- {
+		if items[i].State == api.ItemUnresolved {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 func recoveryTime(t *api.Transaction, policy Policy) time.Time {

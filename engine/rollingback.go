@@ -45,69 +45,91 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	})
 }
 
-// undo takes item i back. A lock that somebody else holds by now is no reason
-// not to: every write carries a precondition, and waiting for a lock while
-// holding others could be part of a cycle.
+// undo takes item i back.
 func (s *saga) undo(ctx context.Context, i int) error {
+	undone, refusal, err := s.takeBackItem(ctx, i)
+	switch {
+	case err != nil || refusal == nil:
+		return err
+	case s.mayComeLater(i, refusal):
+		return s.setAside(ctx, i, refusal, undone)
+	}
+	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { beside(item, undone, s.share()) })
+}
+
+// takeBackItem takes item i back, or gives the refusal that it met. A lock that somebody
+// else holds by now is no reason not to: every write carries a precondition, and waiting
+// for a lock while holding others could be part of a cycle.
+func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal, err error) {
 	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
-		return s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
+		return Undone{}, nil, s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
 	}
 	if _, ok := s.undone(i); ok {
 		s.isOver(i)
-		return nil
+		return Undone{}, nil, nil
 	}
 	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would make it anew.
-		return s.stay(ctx, i)
+		return Undone{}, nil, s.stay(ctx, i)
 	}
-	err := s.keep(ctx)
+	err = s.keep(ctx)
 	if isJournal(err) {
-		return err
+		return Undone{}, nil, err
 	}
 	if err != nil && !fault.Is(err, fault.LockLost) && !definite(err) {
-		return s.unresolvedOr(ctx, i, err)
+		return Undone{}, nil, s.unresolvedOr(ctx, i, err)
 	}
 	in, err := s.intent(i, api.ItemRollingBack)
 	if err != nil {
-		return err
+		return Undone{}, nil, err
 	}
 	delete(s.grip.fresh, i)
 	delete(s.grip.parked, i)
-	undone, err := s.Changes.Undo(ctx, in)
+	undone, err = s.Changes.Undo(ctx, in)
 	if isJournal(err) {
-		return err
+		return undone, nil, err
 	}
 	if err == nil || fault.ClassOf(err) == fault.Unknown || undone.Recreated != "" && !definite(err) {
 		s.unsure(i)
 	}
-	if s.mayOverwrite(i, err) {
-		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-			status.Items[i].Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
-			return nil
-		})
-	}
-	if err != nil && !definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID {
-		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
-		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-			status.Items[i].RecreatedUID = undone.Recreated
-			return nil
-		})
-	}
 	if err != nil {
-		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { beside(item, undone, s.share()) })
+		refusal, err = s.afterRefusal(ctx, i, undone, err)
+		return undone, refusal, err
 	}
 	s.know(func(m *memory) {
 		if m.undone == nil {
 			m.undone = map[int]Undone{}
 		}
-		m.undone[i] = undone
+		m.undone[i], m.restored = undone, s.clock.Now()
 	})
 	s.isOver(i)
 	if undone.Recreated != "" || s.shared(i) {
-		return s.writeDown(ctx) // As above; and to another change of the object it must be known.
+		// It is not made anew once more, by whoever goes on, if somebody deletes it
+		// meanwhile; and to another change of the object it must be known.
+		return undone, nil, s.writeDown(ctx)
 	}
-	return nil
+	return undone, nil, nil
+}
+
+// afterRefusal records what must be on record before item i is tried again at once, and
+// gives back the refusal if there is nothing of that kind.
+func (s *saga) afterRefusal(ctx context.Context, i int, undone Undone, err error) (refusal, failed error) {
+	switch {
+	case s.mayOverwrite(i, err):
+		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			status.Items[i].Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
+			return nil
+		})
+	case !definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
+		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
+		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			status.Items[i].RecreatedUID = undone.Recreated
+			return nil
+		})
+	default:
+		return err, nil
+	}
 }
 
 // shared reports whether another change of the object of item i is about to be taken back.
@@ -171,8 +193,13 @@ func (s *saga) openUndos(status *api.TransactionStatus) error {
 		return nil
 	}
 	open := map[api.Target]bool{}
+	var held targets
 	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
-		switch item := &status.Items[i]; item.State {
+		item := &status.Items[i]
+		if held.covers(item, false) {
+			continue
+		}
+		switch item.State {
 		case api.ItemCommitting:
 			return nil
 		case api.ItemRollingBack:
@@ -213,25 +240,35 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 
 // unresolved records that item i cannot be taken back and goes on to the next.
 func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
-	cause := itemCause(s.txn, i, err)
-	if target := s.txn.Status.Items[i].Target; !strings.Contains(cause.Message, target.Name) {
-		cause.Message = "roll back " + Describe(target) + ": " + cause.Message
-	}
 	return s.record(ctx, func(status *api.TransactionStatus) error {
-		item := &status.Items[i]
-		item.Reason, item.Message = cause.Reason, cause.Message
-		item.Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
-		for _, record := range also {
-			record(item)
-		}
-		if err := moveItem(item, api.ItemUnresolved); err != nil {
-			return err
-		}
-		if status.FailedItem == "" {
-			status.FailedItem = item.Name
-		}
-		return nil
+		return s.giveUp(status, i, err, also...)
 	})
+}
+
+// giveUp writes into the status that item i cannot be taken back.
+func (s *saga) giveUp(status *api.TransactionStatus, i int, err error, also ...func(*api.Item)) error {
+	item := &status.Items[i]
+	s.tell(item, i, err)
+	item.Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
+	for _, record := range also {
+		record(item)
+	}
+	if err := moveItem(item, api.ItemUnresolved); err != nil {
+		return err
+	}
+	if status.FailedItem == "" {
+		status.FailedItem = item.Name
+	}
+	return nil
+}
+
+// tell writes into item i why it was refused.
+func (s *saga) tell(item *api.Item, i int, err error) {
+	cause := itemCause(s.txn, i, err)
+	if !strings.Contains(cause.Message, item.Target.Name) {
+		cause.Message = "roll back " + Describe(item.Target) + ": " + cause.Message
+	}
+	item.Reason, item.Message = cause.Reason, cause.Message
 }
 
 // recover takes up a failed rollback once more.
@@ -241,18 +278,26 @@ func (s *saga) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	wanted := wantsBack(s.txn)
+	wanted, asked := wantsBack(s.txn), asksAgain(s.txn)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if reason, _ := causeOnRecord(status); wanted && reason == fault.Cancelled {
 			setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
 		}
-		status.Recoveries++
-		for _, i := range hopeful(status.Items) {
+		these := hopeful(status.Items)
+		if asked {
+			these, status.HandledRecovery = unresolvedOnes(status.Items), askedFor(s.txn)
+		} else {
+			status.Recoveries++
+		}
+		for _, i := range these {
 			item := &status.Items[i]
 			if err := takeUp(item); err != nil {
 				return err
 			}
 			item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
+		}
+		if err := takeUpAside(status.Items); err != nil {
+			return err
 		}
 		status.CompletionTime, status.Duration = nil, ""
 		status.RollbackStartTime = s.now()

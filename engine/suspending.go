@@ -193,7 +193,7 @@ func (s *saga) leave(ctx context.Context) error {
 			if item.State != api.ItemCommitted && !unmade {
 				continue
 			}
-			item.Reason = fault.Cancelled
+			item.Reason, item.SetAside = fault.Cancelled, false
 			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; Rollback takes it back", Describe(item.Target))
 			if err := moveItem(item, api.ItemUnresolved); err != nil {
 				return err

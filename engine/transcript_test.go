@@ -171,7 +171,7 @@ var scenarios = []scenario{
 func refuseB(w *world) { w.refuse["do b"] = errRefused }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -259,6 +259,10 @@ func TestACrashAfterAnyLineChangesNothingAboutTheEnd(t *testing.T) {
 	}{
 		{"commit", func(*world) {}, api.PhaseCommitted},
 		{"rollback", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
+		{"rollback-that-comes-back-to-an-item", func(w *world) {
+			w.refuse["do c"] = errRefused
+			w.invalidUntil("b", "a")
+		}, api.PhaseRolledBack},
 		{"refused", func(w *world) { w.refuse["save"] = errRefused }, api.PhaseFailed},
 		{"remembered", inHistory, api.PhaseCommitted},
 		{"refusal-in-the-pre-flight", func(w *world) { w.problems = twoProblems }, api.PhaseFailed},
@@ -322,6 +326,10 @@ func TestAnyOneRequestMayFail(t *testing.T) {
 			{"while all is well", func(*world) {}, api.PhaseCommitted},
 			{"while it is remembered", inHistory, api.PhaseCommitted},
 			{"while a change is refused", func(w *world) { w.refuse["do c"] = errRefused }, api.PhaseRolledBack},
+			{"while a compensation has to wait for another", func(w *world) {
+				w.refuse["do c"] = errRefused
+				w.invalidUntil("b", "a")
+			}, api.PhaseRolledBack},
 			{"while all is tried only", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
 		} {
 			t.Run(failure.name+" "+base.name, func(t *testing.T) {

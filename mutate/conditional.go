@@ -222,7 +222,8 @@ func (c Change) mayCreate(ctx context.Context) error {
 // server calls invalid.
 func stale(err error) bool {
 	var late *lateError
-	if errors.As(err, &late) {
+	var lack *lackError
+	if errors.As(err, &late) || errors.As(err, &lack) {
 		return false
 	}
 	return fault.Is(err, fault.StaleVersion) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) || wrongUID(err)

@@ -210,8 +210,8 @@ func TestUndoOfACreateGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
-	i.change.Contents = func(context.Context, *unstructured.Unstructured) ([]string, error) {
-		return []string{"ConfigMap theirs"}, nil
+	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
+		return mutate.Contents{Stay: []string{"ConfigMap theirs"}, Leave: []string{"Pod going"}}, nil
 	}
 	for _, force := range []bool{false, true} {
 		i.change.Overwrite = force
@@ -220,6 +220,17 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 		i.sent("GET")
 		assert.NotNil(t, i.now())
 	}
+}
+
+func TestUndoOfACreatedNamespaceWaitsForWhatIsOnItsWayOut(t *testing.T) {
+	e := newEnv(t)
+	i := e.prepare(0, api.Create, settings).done()
+	found := mutate.Contents{Leave: []string{"Pod going"}}
+	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) { return found, nil }
+	fails(t, i.undo(), fault.Retryable, fault.Terminating, "Pod going")
+	assert.NotNil(t, i.now())
+	found = mutate.Contents{}
+	i.undone()
 }
 
 func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {

@@ -283,7 +283,7 @@ func TestK9ServiceKeepsItsAddressAndSaysWhenItWasTaken(t *testing.T) {
 	address := value(t, i.now(), "spec", "clusterIP").(string)
 	i = e.prepare(0, api.Delete, service).done()
 	e.create("{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {clusterIP: " + address + ", ports: [{port: 80, protocol: TCP}]}}")
-	fails(t, i.undo(), fault.Terminal, fault.Invalid, address)
+	fails(t, i.undo(), fault.Terminal, fault.AlreadyAllocated, address)
 	assert.Nil(t, i.now())
 }
 

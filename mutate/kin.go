@@ -43,7 +43,9 @@ type lineage struct {
 	// pending are owners that this rollback re-creates later, gone those that nobody
 	// will.
 	pending, gone []metav1.OwnerReference
-	notes         []string
+	// replaced is set when the object is one that a controller had made in its place.
+	replaced bool
+	notes    []string
 }
 
 // lineage looks the owners of a before-image up by their names. One that was

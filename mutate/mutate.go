@@ -75,7 +75,7 @@ type Change struct {
 	Overwrite bool
 	// Contents names some of what would go with the target if it were deleted; nil
 	// for a kind that holds nothing.
-	Contents func(ctx context.Context, live *unstructured.Unstructured) ([]string, error)
+	Contents func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
 
 	// Confirm makes sure that nobody else works on the Transaction by now, if this may
 	// come late, or anyway. It is asked before a write that nothing in the target would
@@ -103,12 +103,23 @@ type Change struct {
 	// that, that was sent before can have taken effect.
 	Fresh bool
 
+	// Settled is set for a compensation when the other changes are taken back, as far as
+	// that is possible. Before that a controller may be at work which one of them began.
+	Settled bool
+
 	// Undoing is set when the compensation of the change may have been begun. Observe then
 	// finds the change in effect only if nothing of it has been taken back.
 	Undoing bool
 
 	// applies is set by Patch: nothing but the fields of Content is written.
 	applies bool
+}
+
+// Contents names some of the objects in a Namespace, or of a kind.
+type Contents struct {
+	// Stay are those that nobody is about to delete, Leave those that are being deleted or
+	// that the garbage collector takes along with their owners.
+	Stay, Leave []string
 }
 
 // Finding is what Observe saw.

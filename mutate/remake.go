@@ -55,7 +55,12 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	case live == nil:
 		live, err = c.recreate(ctx, l.wanted)
 	case !sameObject(live, cmp.Or(made, c.Created)) && !c.remade(live, l.wanted):
-		err = c.occupied(ctx, before)
+		if !c.standIn(live) {
+			err = c.occupied(ctx, before)
+			break
+		}
+		live, err = c.replace(ctx, live, l.wanted)
+		l.replaced = true
 	case live.GetDeletionTimestamp() != nil:
 		err = c.deletedAgain(waitsFor(live))
 	}
@@ -123,6 +128,8 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	case fault.Unserved(err):
 		return nil, c.fail(fault.Retryable, fault.KindNotFound, "re-create", "the API server does not serve %s in %s", c.Ref.GVK.Kind, c.Ref.GVK.GroupVersion()).
 			WithHint("its CRD is needed, with that version served")
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.NamespaceNotFound):
+		return nil, c.lacks(err, wanted)
 	}
 	return live, c.wrap(err, "re-create")
 }
@@ -132,7 +139,7 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 // a write of its own under the resourceVersion of the one before; the last one takes
 // the item's manager off, unless something is still to come.
 func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l lineage) (notes []string, err error) {
-	ours := c.owns(live)
+	ours := c.owns(live) || l.replaced
 	if !ours && !restored(live, l.wanted) {
 		return nil, nil // It was complete before others wrote it.
 	}
@@ -201,6 +208,10 @@ func (c Change) join(ctx context.Context, live, wanted *unstructured.Unstructure
 // those of the before-image, and what others have written since stays theirs.
 func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusState) ([]metav1.ManagedFieldsEntry, error) {
 	var entries []metav1.ManagedFieldsEntry
+	live, err := withoutStandIns(live, wanted)
+	if err != nil {
+		return nil, c.unreadableOwners(err)
+	}
 	if c.writtenSince(live) {
 		nothing := &unstructured.Unstructured{Object: map[string]any{}}
 		all, _, err := snapshot.Images{Before: wanted, After: nothing, Live: live, Ours: c.ours}.RestoreOwners()

@@ -116,11 +116,14 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return nil
+	switch {
+	case len(found.Stay) > 0:
+		return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", strings.Join(found.Stay, ", ")).
+			WithHint("it is kept; delete it by hand if they are not wanted")
+	case len(found.Leave) > 0:
+		return c.fail(fault.Retryable, fault.Terminating, "delete", "waiting until objects in it that are being deleted are gone: %s", strings.Join(found.Leave, ", "))
 	}
-	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", strings.Join(found, ", ")).
-		WithHint("it is kept; delete it by hand if they are not wanted")
+	return nil
 }
 
 // remove deletes exactly the object that was seen. A Namespace that is gone, or the

@@ -70,6 +70,15 @@ type Item struct {
 	// +optional
 	Unsettled bool `json:"unsettled,omitempty"`
 
+	// setAside is true for an item that was refused when it was to be taken back, for a
+	// reason that taking back an earlier change may remove, such as a schema that an
+	// earlier change has made stricter. While it is RollingBack it is tried again once
+	// the others are taken back; what is Unresolved nevertheless is tried again some time
+	// later.
+	//
+	// +optional
+	SetAside bool `json:"setAside,omitempty"`
+
 	// lockLease is the Lease, as namespace/name, that locks the target.
 	//
 	// +optional

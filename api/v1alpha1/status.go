@@ -126,6 +126,13 @@ type TransactionStatus struct {
 	// +optional
 	Recoveries int32 `json:"recoveries,omitempty"`
 
+	// handledRecovery is the value of the annotation backup.janus.io/recover for which
+	// what was left was last taken up again.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	HandledRecovery string `json:"handledRecovery,omitempty"`
+
 	// items is the progress of each change, in the order of spec.changes.
 	//
 	// +optional

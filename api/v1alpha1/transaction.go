@@ -6,6 +6,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // released and, where it asks for that, its changes are rolled back.
 const Finalizer = "backup.janus.io/lease-cleanup"
 
+// RecoverAnnotation on a Failed Transaction asks for what it has left to be taken back to
+// be tried again now. Each new value asks once.
+const RecoverAnnotation = "backup.janus.io/recover"
+
 // Transaction makes an ordered list of changes to Kubernetes objects together
 // or not at all: if one change fails, those that landed are compensated in
 // reverse order. Every read and write of a target is made as the ServiceAccount

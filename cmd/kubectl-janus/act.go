@@ -39,6 +39,11 @@ func (s *session) apply(cmd *cobra.Command, t *api.Transaction, e edit) (*api.Tr
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
+	return s.patch(cmd, t, body)
+}
+
+// patch writes a Transaction, if it is still the same.
+func (s *session) patch(cmd *cobra.Command, t *api.Transaction, body []byte) (*api.Transaction, error) {
 	client, err := s.transactions(t.Namespace)
 	if err != nil {
 		return nil, err

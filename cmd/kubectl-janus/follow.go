@@ -83,7 +83,7 @@ func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Dur
 			last = now
 			v.update(now)
 			// The first version that is seen may be older than the one that was asked for.
-			return now.Generation >= t.Generation && ended(now), nil
+			return now.Generation >= t.Generation && afterAsking(now, t) && ended(now), nil
 		})
 	switch {
 	case err == nil && event != nil:
@@ -133,10 +133,24 @@ func seen(event watch.Event, uid types.UID) (*api.Transaction, error) {
 // ended reports whether a Transaction has come to an end that is not about to be revised:
 // what was asked for last has been seen, and is not that what was left be taken back.
 func ended(t *api.Transaction) bool {
-	if t.Status.CompletionTime == nil || t.Status.ObservedGeneration < t.Generation {
+	if t.Status.CompletionTime == nil || t.Status.ObservedGeneration < t.Generation || triedAgain(t) {
 		return false
 	}
 	return t.Spec.Cancel != api.CancelRollback || !slices.ContainsFunc(t.Status.Items, func(i api.Item) bool {
 		return i.State == api.ItemUnresolved && i.Reason == fault.Cancelled
 	})
+}
+
+// triedAgain reports whether janusd is about to try again to take back what is left, because
+// somebody has asked for that.
+func triedAgain(t *api.Transaction) bool {
+	what := t.Annotations[api.RecoverAnnotation]
+	return what != "" && fault.Cut(fault.OneLine(what), 128) != t.Status.HandledRecovery && t.Status.RollbackRef != nil && unresolved(t) &&
+		!t.Spec.Suspend && t.Spec.Cancel != api.CancelStop
+}
+
+// afterAsking reports whether a version of a Transaction that was seen is of after a recovery was
+// asked for, if one was.
+func afterAsking(now, t *api.Transaction) bool {
+	return now.Annotations[api.RecoverAnnotation] == t.Annotations[api.RecoverAnnotation] || now.Status.Version > t.Status.Version
 }

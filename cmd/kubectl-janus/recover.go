@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,14 +19,18 @@ import (
 
 func newRecover(s *session) *cobra.Command {
 	var item string
+	var now bool
+	var wait waits
 	flags := genericclioptions.NewPrintFlags("")
 	cmd := &cobra.Command{
-		Use: "recover NAME", Short: "Show what a failed rollback has left, and what to do about each item", Args: cobra.ExactArgs(1),
+		Use: "recover NAME", Short: "Show what a failed rollback has left, and what to do about each item, or try again now", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: s.names,
 		Long: `Show what a failed rollback has left, and what to do about each item. With --item the before-image of an item is
-printed: the object as it was before it was changed, which needs the right to read where it is kept.`,
+printed: the object as it was before it was changed, which needs the right to read where it is kept. With --now janusd tries
+at once to take back every item that is left, whatever stood in the way: do that when the cause is removed.`,
 		Example: `  kubectl janus recover deploy-v2
-  kubectl janus recover deploy-v2 --item config > before.yaml`,
+  kubectl janus recover deploy-v2 --item config > before.yaml
+  kubectl janus recover deploy-v2 --now --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if item == "" && flags.OutputFlagSpecified() {
 				return errors.New("--output is for a before-image: name its item with --item")
@@ -38,6 +43,9 @@ printed: the object as it was before it was changed, which needs the right to re
 			if err != nil {
 				return err
 			}
+			if now {
+				return s.tryAgain(cmd, t, wait)
+			}
 			if item != "" {
 				return s.beforeImage(cmd.Context(), t, item, printer)
 			}
@@ -45,9 +53,40 @@ printed: the object as it was before it was changed, which needs the right to re
 		},
 	}
 	cmd.Flags().StringVar(&item, "item", "", "print the before-image of this item")
+	cmd.Flags().BoolVar(&now, "now", false, "try now to take back what is left")
+	cmd.MarkFlagsMutuallyExclusive("item", "now")
+	wait.addTo(cmd)
 	flags.AddFlags(cmd)
 	completeOutput(cmd, flags)
 	return cmd
+}
+
+// tryAgain asks janusd to take up a failed rollback once more. What is asked for follows
+// from what has been done, so asking twice is asking once.
+func (s *session) tryAgain(cmd *cobra.Command, t *api.Transaction, wait waits) error {
+	switch {
+	case !t.Status.Phase.Terminal():
+		return fmt.Errorf("transaction %s/%s has not ended: %s", t.Namespace, t.Name, sentence(t))
+	case !unresolved(t):
+		return fmt.Errorf("transaction %s/%s has left nothing to take back: it is %s", t.Namespace, t.Name, t.Status.Phase)
+	case t.Status.RollbackRef == nil:
+		return fmt.Errorf("transaction %s/%s has no before-images any more: restore by hand what it has left", t.Namespace, t.Name)
+	case t.Spec.Cancel == api.CancelStop:
+		return fmt.Errorf("transaction %s/%s was stopped: kubectl janus cancel %s takes back what it has left", t.Namespace, t.Name, t.Name)
+	case t.Spec.Suspend:
+		return fmt.Errorf("transaction %s/%s is suspended: kubectl janus resume %s lets it go on", t.Namespace, t.Name, t.Name)
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": t.UID, "annotations": map[string]string{api.RecoverAnnotation: fmt.Sprintf("after-version-%d", t.Status.Version)},
+	}})
+	if err != nil {
+		return fmt.Errorf("encode the patch: %w", err)
+	}
+	if t, err = s.patch(cmd, t, body); err != nil {
+		return err
+	}
+	s.print("transaction.backup.janus.io/%s is tried again", t.Name)
+	return wait.end(cmd.Context(), s, t)
 }
 
 // leftovers prints each item that could not be taken back.
@@ -66,7 +105,7 @@ func (s *session) leftovers(t *api.Transaction) error {
 		}
 		s.print("")
 		describeItem(s.Out, t, i)
-		s.print("    What to do: %s", advice(item.Reason))
+		s.print("    What to do: %s", advice(&item))
 		if item.Before != nil && item.Before.UID != "" && t.Status.RollbackRef != nil {
 			s.print("    As it was:  kubectl janus recover %s -n %s --item %s", t.Name, t.Namespace, item.Name)
 		}
@@ -75,30 +114,42 @@ func (s *session) leftovers(t *api.Transaction) error {
 	return nil
 }
 
-// advice says what to do about an item that could not be taken back for a reason.
-func advice(reason string) string {
-	switch reason {
+// triesAgain says how what is left is tried again by itself.
+const triesAgain = "janusd tries again by itself half a minute, two and eight minutes after the failure; kubectl janus recover NAME --now does it at once"
+
+// advice says what to do about an item that could not be taken back.
+func advice(item *api.Item) string {
+	switch item.Reason {
 	case fault.FieldConflict:
 		return "somebody has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
 	case fault.Drifted, fault.AlreadyExists:
-		return "somebody has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right."
+		return "somebody has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
+	case fault.ControllerMade:
+		return "a controller has made another object in its place. Compare it with the before-image; if the old one is wanted, keep the controller from making its own, delete that, and then: kubectl janus recover NAME --now"
 	case fault.AccessDenied, fault.ServiceAccountGone:
-		return "give the ServiceAccount the right that the message names. janusd tries again by itself half a minute, two and eight minutes after the failure; after that, make the change by hand."
+		return "give the ServiceAccount the right that the message names. " + triesAgain + "."
+	case fault.AlreadyAllocated:
+		return "another object has the port or the address. Free it. " + triesAgain + "."
+	case fault.NotFound, fault.NamespaceNotFound:
+		return "make what the message names. " + triesAgain + "."
 	case fault.NotEmpty:
-		return "others keep objects in it. Move or delete those, and then delete it."
+		return "others keep objects in it. Move or delete those. " + triesAgain + "."
 	case fault.OwnerGone:
 		return "re-create its owner and add the reference by hand, or delete the object."
 	case fault.BeforeImageLost, fault.BeforeImageTampered:
 		return "the before-image is gone or was edited, so nothing was restored from it. Restore the object from where it is described, such as a Git repository or a backup."
 	case fault.Blocked:
-		return "a later change of the same object could not be taken back; do what is said of that one, and then set the object to what it was before this one."
+		return "a later change of the same object could not be taken back; do what is said of that one: both are tried again together."
 	case fault.Cancelled:
 		return "it was left because the Transaction was stopped. To have it taken back after all: kubectl janus cancel NAME"
 	case fault.Irreversible:
 		return "it cannot be taken back. If it is needed, make it anew by hand."
-	default:
-		return "see the message. janusd tries again by itself half a minute, two and eight minutes after the failure, if it may heal; after that, set the object to what it was by hand."
+	case fault.Invalid, fault.TooLarge:
+		if !item.SetAside {
+			return "the API server refuses the object as it was, and it is not tried again by itself. Remove what the message names, and then: kubectl janus recover NAME --now; or make it by hand."
+		}
 	}
+	return "remove what the message names. " + triesAgain + "; after that, set the object to what it was by hand."
 }
 
 // beforeImage prints an object as it was before an item changed it.

@@ -107,7 +107,8 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && engine.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
 	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
-	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 // An earlier attempt may have made it anew.
+	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have made it anew.
+	r.change.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
 		return engine.Undone{}, err
 	}

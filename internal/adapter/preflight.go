@@ -33,6 +33,7 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (engine.Pref
 		}
 		f.note(found)
 	}
+	f.explainOrder()
 	return engine.Preflight{Items: f.txn.Status.Items, Deferred: f.deferred, Problems: f.problems}, nil
 }
 

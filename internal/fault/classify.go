@@ -41,7 +41,9 @@ func classifyStatus(s metav1.Status) (Class, string) {
 		return Terminal, AccessDenied
 	case http.StatusNotFound:
 		return classifyNotFound(s)
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusMethodNotAllowed,
+	case http.StatusUnprocessableEntity:
+		return classifyInvalid(s)
+	case http.StatusBadRequest, http.StatusMethodNotAllowed,
 		http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
 		return Terminal, Invalid
 	case http.StatusRequestEntityTooLarge:
@@ -82,6 +84,25 @@ func classifyNotFound(s metav1.Status) (Class, string) {
 		return Terminal, NamespaceNotFound
 	}
 	return Terminal, NotFound
+}
+
+// allocated is how the API server ends its complaint about a port or an address that
+// another Service has.
+const allocated = "is already allocated"
+
+// classifyInvalid tells a request of which the content is at fault from one for a port or
+// an address that another has, which may be free at another time. There is nothing but
+// the text to tell them by.
+func classifyInvalid(s metav1.Status) (Class, string) {
+	if s.Details == nil || len(s.Details.Causes) == 0 {
+		return Terminal, Invalid
+	}
+	for _, c := range s.Details.Causes {
+		if !strings.HasSuffix(c.Message, allocated) {
+			return Terminal, Invalid
+		}
+	}
+	return Terminal, AlreadyAllocated
 }
 
 // Unserved reports whether an error is a 404 that says nothing of an object: the path was

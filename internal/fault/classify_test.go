@@ -42,6 +42,11 @@ func own(class fault.Class, reason string) error {
 	return fault.New(class, reason, "lock", "ConfigMap shop/a", "somebody else holds it")
 }
 
+// taken is the complaint about a field.
+func taken(message string) metav1.StatusCause {
+	return metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec", Message: "Invalid value: " + message}
+}
+
 var classified = []struct {
 	name   string
 	err    error
@@ -54,6 +59,12 @@ var classified = []struct {
 
 	{"no such kind", &meta.NoKindMatchError{GroupKind: widget}, fault.Terminal, fault.KindNotFound},
 	{"no such resource", &meta.NoResourceMatchError{PartialResource: configMaps.WithVersion("v1")}, fault.Terminal, fault.KindNotFound},
+
+	{"422 of a port that another has", status(422, metav1.StatusReasonInvalid, "", taken("31722: provided port is already allocated")), fault.Terminal, fault.AlreadyAllocated},
+	{"422 of a port and an address that others have", status(422, metav1.StatusReasonInvalid, "", taken("31722: provided port is already allocated"),
+		taken("failed to allocate IP 10.0.0.9: provided IP is already allocated")), fault.Terminal, fault.AlreadyAllocated},
+	{"422 of a port that another has, and of content", status(422, metav1.StatusReasonInvalid, "", taken("31722: provided port is already allocated"),
+		taken("may not be negative")), fault.Terminal, fault.Invalid},
 
 	{"409 of a stale resourceVersion", apierrors.NewConflict(configMaps, "a", errors.New("the object has been modified")), fault.Retryable, fault.StaleVersion},
 	{"409 of a field manager", apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".data.a"}}, "conflict"), fault.Conflict, fault.FieldConflict},

@@ -37,11 +37,13 @@ func (c Class) String() string {
 // Reasons, as they appear in conditions and items.
 const (
 	AccessDenied        = "AccessDenied"
+	AlreadyAllocated    = "AlreadyAllocated"
 	AlreadyExists       = "AlreadyExists"
 	BeforeImageLost     = "BeforeImageLost"
 	BeforeImageTampered = "BeforeImageTampered"
 	Blocked             = "Blocked"
 	Cancelled           = "Cancelled"
+	ControllerMade      = "ControllerMade"
 	CyclicDependency    = "CyclicDependency"
 	DeadlineExceeded    = "DeadlineExceeded"
 	Drifted             = "Drifted"

@@ -363,6 +363,18 @@ func TestIllegalMovesAreFound(t *testing.T) {
 			"-end":     check(func(s tree) { s["phase"], s["completionTime"] = "Failed", "now" }),
 			"after":    check(func(s tree) { s["phase"] = "RollingBack"; delete(s, "completionTime"); move(s, 0, api.ItemRollingBack) }),
 		})},
+		{"a recovery that nobody has asked for", Phases, "status.handledRecovery went from", rollBack(hooks{
+			"-undone0": unresolved("Terminating", "ConfigMap a"),
+			"-end":     check(func(s tree) { s["phase"], s["completionTime"] = "Failed", "now" }),
+			"after": check(func(s tree) {
+				s["phase"], s["handledRecovery"] = "RollingBack", "now"
+				delete(s, "completionTime")
+				move(s, 0, api.ItemRollingBack)
+			}),
+		})},
+		{"an item that is set aside and taken back", Phases, "and set aside, with reason", rollBack(hooks{"undo1": check(func(s tree) {
+			s["items"].([]any)[2].(tree)["setAside"] = true
+		})})},
 		{"too many recoveries", Phases, "status.recoveries went from 0", rollBack(hooks{
 			"-undone0": unresolved("Terminating", "ConfigMap a"),
 			"-end":     check(func(s tree) { s["phase"], s["completionTime"] = "Failed", "now" }),

@@ -30,7 +30,8 @@ func (c *trial) judgeDepends(r *run) {
 			}
 		case undo:
 			for k := range on {
-				if slices.Contains(on[k], w.item) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.takenBackBefore(s, k, w) {
+				// What was refused is set aside, and may need what is taken back now.
+				if slices.Contains(on[k], w.item) && !s.items[k].aside && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.takenBackBefore(s, k, w) {
 					c.breach(Order, "%s: %s took %s@%d back while item %d, which depends on it, was %s (@%d)",
 						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
 				}

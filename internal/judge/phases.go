@@ -66,8 +66,12 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		c.breach(Phases, "%s went from %q (@%d) to %q (@%d by %s)", r, was.phase, was.Revision, is.phase, is.Revision, is.by.At)
 	}
 	recovered := int64(0)
-	if was.phase == string(api.PhaseFailed) && is.phase == string(api.PhaseRollingBack) {
+	again := was.phase == string(api.PhaseFailed) && is.phase == string(api.PhaseRollingBack)
+	if again && is.asked == was.asked {
 		recovered = 1
+	}
+	if is.asked != was.asked && (!again || is.asked != annotation(is, api.RecoverAnnotation)) {
+		c.breach(Phases, "%s: status.handledRecovery went from %q (@%d) to %q (@%d by %s)", r, was.asked, was.Revision, is.asked, is.Revision, is.by.At)
 	}
 	if is.recoveries != was.recoveries+recovered || is.recoveries > MaxRecoveries {
 		c.breach(Phases, "%s: status.recoveries went from %d (@%d) to %d (@%d by %s)", r, was.recoveries, was.Revision, is.recoveries, is.Revision, is.by.At)
@@ -92,6 +96,19 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 	}
 }
 
+func annotation(s *state, name string) string {
+	return str(s.Object.Object, "metadata", "annotations", name)
+}
+
+// judgeAside: an item is set aside only while it is about to be taken back, or when it could
+// not be; and it says why.
+func (c *trial) judgeAside(r *run, s *state, i int) {
+	item := &s.items[i]
+	if item.aside && (!item.in(api.ItemRollingBack, api.ItemUnresolved) || item.reason == "" || item.message == "") {
+		c.breach(Phases, "%s item %d is %s (@%d) and set aside, with reason %q", r, i, item.state, s.Revision, item.reason)
+	}
+}
+
 // judgeConsistent: what a status says at one time goes together.
 func (c *trial) judgeConsistent(r *run, s *state) {
 	allowed, final := endings[api.Phase(s.phase)]
@@ -109,6 +126,7 @@ func (c *trial) judgeConsistent(r *run, s *state) {
 		if s.phase == string(api.PhaseCommitted) && !item.in(api.ItemSkipped) && i < len(r.Spec.Changes) && !r.doneAt(s, i) {
 			c.breach(Phases, "%s is Committed (@%d) with item %d not ready", r, s.Revision, i)
 		}
+		c.judgeAside(r, s, i)
 		committed := item.in(api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved)
 		if item.prepared == item.in(api.ItemPending, api.ItemSkipped) || item.committed != committed || item.rolledBack != item.in(api.ItemRolledBack) {
 			c.breach(Phases, "%s item %d is %s (@%d), with prepared=%t committed=%t rolledBack=%t", r, i, item.state, s.Revision, item.prepared, item.committed, item.rolledBack)

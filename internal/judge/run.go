@@ -38,19 +38,22 @@ type state struct {
 	phase      string
 	count      int64 // status.version
 	recoveries int64
-	revision   int64 // under which it is remembered
-	items      []item
-	images     []string // Kind/name
-	deleting   bool
-	finalizer  bool
-	completed  bool
-	suspended  bool // that is on record
+	// asked is for what a recovery was last asked for.
+	asked     string
+	revision  int64 // under which it is remembered
+	items     []item
+	images    []string // Kind/name
+	deleting  bool
+	finalizer bool
+	completed bool
+	suspended bool // that is on record
 }
 
 // item is the record of a change.
 type item struct {
 	name, state, reason, message, lease, targetName string
 	prepared, committed, rolledBack, unsettled      bool
+	aside                                           bool
 	ready                                           bool
 	before                                          *image
 	conflicts                                       []conflict
@@ -116,6 +119,7 @@ func readState(v *version) *state {
 	status, _ := v.Object.Object["status"].(map[string]any)
 	s.phase = str(status, "phase")
 	s.count, s.recoveries = number(status["version"]), number(status["recoveries"])
+	s.asked = str(status, "handledRecovery")
 	s.revision = number(status["revision"])
 	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
@@ -139,7 +143,7 @@ func readItem(entry map[string]any) item {
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
 		lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
-		unsettled: entry["unsettled"] == true, ready: str(entry, "readyTime") != "",
+		unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
 	}
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}

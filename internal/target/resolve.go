@@ -109,8 +109,9 @@ func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (
 	return r.Resolve(Spec{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}, namespace, nil)
 }
 
-// Namespaced gives every namespaced resource that can be listed, events aside: they
-// come and go by themselves. It asks the API server anew. Resources of a group
+// Namespaced gives every namespaced resource of which objects can be listed and deleted,
+// events aside: they come and go by themselves. What cannot be deleted, such as the
+// metrics of Pods, is not stored in the namespace. It asks the API server anew. Resources of a group
 // that does not answer are an error: they cannot be left out unseen.
 func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredNamespacedResources()
@@ -124,7 +125,7 @@ func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 			return nil, fault.New(fault.Terminal, fault.Invalid, "discover", list.GroupVersion, "%w", err)
 		}
 		for _, resource := range list.APIResources {
-			if resource.Name != "events" && slices.Contains(resource.Verbs, "list") {
+			if resource.Name != "events" && slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "delete") {
 				out = append(out, gv.WithResource(resource.Name))
 			}
 		}

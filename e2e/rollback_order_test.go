@@ -1,0 +1,257 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/janustest"
+)
+
+// unaided is a policy without recoveries: what is taken back is taken back by the rollback
+// itself.
+var unaided = engine.Policy{SettleTime: 300 * time.Millisecond}
+
+// refusedByNow holds a compensation up until what it needs is refused: a policy and a schema
+// take a moment to be in force.
+func refusedByNow(e *janustest.Env, item int, probe string) janustest.Option {
+	return janustest.Acting(janustest.Around{Undo: func(_ string, i int) {
+		if i == item {
+			if state := e.Transaction("txn").Status.Items[i]; !state.SetAside {
+				e.Until("the change is in force", func() bool { return tryApply(e, probe) != nil })
+			}
+		}
+	}})
+}
+
+// tryApply applies what may be refused, as the test itself.
+func tryApply(e *janustest.Env, stream string) error {
+	return e.ApplyYAML(e.Context(), e.Namespace, stream)
+}
+
+const limitsKind = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: limits.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: Limit, plural: limits, singular: limit, listKind: LimitList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+`
+
+// groupOf is an API group of a test.
+func groupOf(e *janustest.Env) string {
+	return strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
+}
+
+// defineLimits makes a kind that ends with the test.
+func defineLimits(t *testing.T, e *janustest.Env, group string) {
+	t.Helper()
+	e.Apply(strings.ReplaceAll(limitsKind, "GROUP", group))
+	t.Cleanup(func() {
+		definitions, err := e.For(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "")
+		if assert.NoError(t, err) {
+			assert.NoError(t, definitions.Delete(context.Background(), "limits."+group, metav1.DeleteOptions{}))
+		}
+	})
+	e.Served(group + "/v1 Limit")
+}
+
+func TestAnObjectIsTakenBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	clusterWide(t, e)
+	e.Refuse()
+	group := groupOf(e)
+	defineLimits(t, e, group)
+	e.Apply("{apiVersion: " + group + "/v1, kind: Limit, metadata: {name: big}, spec: {size: 50}}")
+	object, kind := group+"/v1 Limit/big", "apiextensions.k8s.io/v1 CustomResourceDefinition/limits."+group
+	before, definition := e.Object(object), e.Object(kind)
+	e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: "+group+"/v1, kind: Limit, metadata: {name: probe}, spec: {size: 50}}"))
+
+	txn := e.Run("txn", tightened(group)+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.False(t, txn.Status.Items[1].SetAside)
+	assert.Empty(t, txn.Status.Items[1].Message)
+	e.Same(before, object)
+	assert.Equal(t, definition.Object["spec"], e.Object(kind).Object["spec"])
+	e.NothingLeft("txn")
+}
+
+// tightened makes the schema of Limits stricter, and then corrects one.
+func tightened(group string) string {
+	return strings.ReplaceAll(`
+changes:
+  - name: definition
+    target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: limits.GROUP}
+    type: Patch
+    content:
+      spec:
+        versions:
+        - name: v1
+          served: true
+          storage: true
+          schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, maximum: 10}}}}}}
+  - {name: big, target: {apiVersion: GROUP/v1, kind: Limit, name: big}, type: Patch, content: {spec: {size: 5}}}
+`, "GROUP", group)
+}
+
+// What a policy that the Transaction has put into force refuses is taken back after it,
+// whichever code the refusal has.
+func TestAnObjectIsTakenBackAfterThePolicyThatForbidsItsOldValue(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"Invalid", "Forbidden", "RequestEntityTooLarge"} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			e := janustest.New(t)
+			clusterWide(t, e)
+			e.Refuse()
+			e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: sized}, data: {size: big}}")
+			before := e.Object("ConfigMap/sized")
+			e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 2, "{apiVersion: v1, kind: ConfigMap, metadata: {name: sized-probe}, data: {size: big}}"))
+
+			txn := e.Run("txn", strings.NewReplacer("NS", e.Namespace, "REASON", reason).Replace(`
+changes:
+  - target: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, name: NS-small}
+    type: Create
+    content:
+      spec:
+        failurePolicy: Fail
+        matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]}
+        matchConditions: [{name: named, expression: "request.name.startsWith('sized')"}]
+        validations: [{expression: "object.data.size == 'small'", message: too big, reason: REASON}]
+  - target: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, name: NS-small}
+    type: Create
+    content:
+      spec: {policyName: NS-small, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}}
+  - {target: {apiVersion: v1, kind: ConfigMap, name: sized}, type: Patch, content: {data: {size: small}}}
+`)+refusedAtCommit)
+
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			e.Same(before, "ConfigMap/sized")
+			e.NothingLeft("txn")
+		})
+	}
+}
+
+// What is missing when an object is made again is named, and is made first.
+func TestABindingIsTakenBackAfterTheRoleThatItNeeds(t *testing.T) {
+	t.Parallel()
+	for what, order := range map[string][2]string{"the role was deleted first": {"Role", "RoleBinding"}, "the binding was deleted first": {"RoleBinding", "Role"}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			e := janustest.New(t)
+			administrated(e)
+			e.Apply(readerAndBinding)
+			e.Refuse()
+			role, binding := e.Object("rbac.authorization.k8s.io/v1 Role/reader"), e.Object("rbac.authorization.k8s.io/v1 RoleBinding/reader")
+			e.Start(janustest.WithPolicy(unaided))
+			started := time.Now()
+
+			txn := e.Run("txn", strings.NewReplacer("FIRST", order[0], "SECOND", order[1]).Replace(`
+serviceAccountName: administrator
+changes:
+  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: FIRST, name: reader}, type: Delete}
+  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: SECOND, name: reader}, type: Delete}
+`)+refusedAtCommit)
+
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Less(t, time.Since(started), 30*time.Second)
+			e.Same(role, "rbac.authorization.k8s.io/v1 Role/reader")
+			e.Same(binding, "rbac.authorization.k8s.io/v1 RoleBinding/reader")
+			e.NothingLeft("txn")
+		})
+	}
+}
+
+// Of a role that nobody makes again the message tells, at once.
+func TestABindingWhoseRoleIsGoneNamesIt(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	administrated(e)
+	e.Apply(readerAndBinding)
+	e.Refuse()
+	e.Start(janustest.WithPolicy(unaided), janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+		if err := e.Kube.RbacV1().Roles(e.Namespace).Delete(context.Background(), "reader", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			assert.NoError(t, err)
+		}
+	}}))
+	started := time.Now()
+
+	txn := e.Run("txn", `
+serviceAccountName: administrator
+changes:
+  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, name: reader}, type: Delete}
+`+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, fault.NotFound, txn.Status.Items[0].Reason)
+	assert.Contains(t, txn.Status.Items[0].Message, "Role reader, which it refers to, does not exist")
+	assert.Less(t, time.Since(started), 20*time.Second)
+	e.NothingLeft("txn")
+}
+
+const readerAndBinding = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+subjects: [{kind: ServiceAccount, name: default, namespace: default}]
+`
+
+// administrated makes a ServiceAccount with the rights that the owner of a namespace has.
+func administrated(e *janustest.Env) {
+	e.Apply(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: administrator}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: administrator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+subjects: [{kind: ServiceAccount, name: administrator, namespace: ` + e.Namespace + `}]
+`)
+}
+
+// A quota that the Transaction has made smaller is made larger again before an object that
+// needs it is made again.
+func TestADeletedObjectIsMadeAgainAfterTheQuotaThatLeavesNoRoomForIt(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.Refuse()
+	e.ApplyQuota("{apiVersion: v1, kind: ResourceQuota, metadata: {name: services}, spec: {hard: {services: 5}}}")
+	e.Apply("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
+	before := e.Object("Service/web")
+	e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: v1, kind: Service, metadata: {name: probe}, spec: {ports: [{port: 80}]}}"))
+
+	txn := e.Run("txn", `
+changes:
+  - {target: {apiVersion: v1, kind: ResourceQuota, name: services}, type: Patch, content: {spec: {hard: {services: "0"}}}}
+  - {target: {apiVersion: v1, kind: Service, name: web}, type: Delete}
+`+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	e.Same(before, "Service/web")
+	e.NothingLeft("txn")
+}

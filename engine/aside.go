@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+// The way back may lead through what an earlier change has made impossible: a schema, a
+// policy or a quota that it made stricter, a role that it took away. The refusal of such an
+// item is no last word before the earlier changes are taken back as well. The item is set
+// aside, which is on record, and tried again when all others are taken back, for as long as
+// that makes progress.
+
+// targets are some objects.
+type targets map[api.Target]bool
+
+// covers reports whether an item is not to be taken back now: it is set aside, or a later
+// change of the same object is. over says that it is taken back, and not on record yet.
+func (held *targets) covers(item *api.Item, over bool) bool {
+	if len(*held) > 0 && (*held)[identity(item.Target)] {
+		return true
+	}
+	if !isAside(item) || over {
+		return false
+	}
+	if *held == nil {
+		*held = targets{}
+	}
+	(*held)[identity(item.Target)] = true
+	return true
+}
+
+func isAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
+
+// curable reports a refusal for which what an earlier change has done may be the reason.
+func curable(err error) bool {
+	switch fault.ReasonOf(err) {
+	case fault.Invalid, fault.TooLarge, fault.AlreadyAllocated, fault.NotFound, fault.NamespaceNotFound, fault.KindNotFound,
+		fault.AccessDenied, fault.Rejected, fault.NotEmpty, fault.ControllerMade:
+		return true
+	}
+	return false
+}
+
+// mayComeLater reports whether item i, which was refused, is to be tried again when others
+// are taken back. A rollback that is to stand still has no others.
+func (s *saga) mayComeLater(i int, refusal error) bool {
+	return curable(refusal) && !sparing(s.txn) && s.othersOpen(i)
+}
+
+// othersOpen reports whether a change of another object than that of item i is still to be
+// taken back.
+func (s *saga) othersOpen(i int) bool {
+	own := identity(s.txn.Status.Items[i].Target)
+	for j := range s.txn.Status.Items {
+		item := &s.txn.Status.Items[j]
+		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && !s.grip.over[j]
+		if j != i && open && identity(item.Target) != own {
+			return true
+		}
+	}
+	return false
+}
+
+// setAside records that item i was refused, and goes on with the others.
+func (s *saga) setAside(ctx context.Context, i int, refusal error, undone Undone) error {
+	return s.record(ctx, func(status *api.TransactionStatus) error {
+		item := &status.Items[i]
+		beside(item, undone, s.share())
+		s.tell(item, i, refusal)
+		item.Message = fault.Printable("refused, and tried again when the other changes are taken back: " + item.Message)
+		item.SetAside = true
+		return nil
+	})
+}
+
+// backFromAside drops what was said of an item that was set aside and is taken back.
+func backFromAside(item *api.Item) {
+	if item.SetAside {
+		item.SetAside, item.Reason, item.Message = false, "", ""
+	}
+}
+
+// refused is an item that was refused again.
+type refused struct {
+	item   int
+	why    error
+	undone Undone
+}
+
+// again takes back what was set aside, the last first. One that is taken back may be what
+// another needs: it begins again then. When all are refused it gives up on all, unless
+// something was taken back so lately that it may not have taken effect everywhere.
+func (s *saga) again(ctx context.Context) error {
+	var all []refused
+	var wait error
+	var held targets
+	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
+		item := &s.txn.Status.Items[i]
+		if known := len(held); !held.covers(item, s.grip.over[i]) || len(held) == known {
+			continue
+		}
+		undone, why, err := s.takeBackItem(ctx, i)
+		switch {
+		case isJournal(err):
+			return err
+		case err == nil && why == nil:
+			return nil
+		case err == nil && definite(why) && curable(why):
+			all = append(all, refused{i, why, undone})
+			continue
+		case err == nil:
+			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { beside(item, undone, s.share()) }); err == nil || isJournal(err) {
+				return err
+			}
+		}
+		if wait == nil {
+			wait = err
+		}
+	}
+	if wait != nil {
+		return wait
+	}
+	if after := s.catchingUp(); after > 0 {
+		return notYet(all[0].why, after)
+	}
+	return s.giveUpAll(ctx, all)
+}
+
+// notYet is the wait for what was taken back to take effect.
+func notYet(why error, after time.Duration) error {
+	return &fault.Error{
+		Op: "try again", Class: fault.Retryable, Reason: fault.ReasonOf(why), RetryAfter: after,
+		Err: why, Hint: "what was taken back may not be in effect everywhere yet",
+	}
+}
+
+// catchUpInterval is how soon after a refusal that may be outdated it is tried again, at
+// first. Later it is as long as has been waited already.
+const catchUpInterval = 250 * time.Millisecond
+
+// catchingUp is how long to wait because an item was taken back so lately that what it makes
+// possible may be refused still; zero if none was.
+func (s *saga) catchingUp() (wait time.Duration) {
+	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.State == api.ItemRolledBack }) {
+		return 0
+	}
+	now := s.clock.Now()
+	s.know(func(m *memory) {
+		if m.restored.IsZero() || now.Before(m.restored) {
+			m.restored = now // by another process, perhaps a moment ago
+		}
+		if since := now.Sub(m.restored); since < s.policy.catchUp() {
+			wait = max(catchUpInterval, since)
+		}
+	})
+	return wait
+}
+
+// giveUpAll records that items cannot be taken back, once no compensation that was sent
+// before can still land.
+func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
+	for _, r := range all {
+		if !s.grip.sure[r.item] && s.settleTime(r.item) > 0 {
+			return unsettled(Describe(s.txn.Status.Items[r.item].Target))
+		}
+	}
+	for _, r := range all {
+		s.settled(r.item)
+	}
+	return s.record(ctx, func(status *api.TransactionStatus) error {
+		for _, r := range all {
+			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { beside(item, r.undone, s.share()) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

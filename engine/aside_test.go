@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+)
+
+var (
+	errInvalid   = fault.New(fault.Terminal, fault.Invalid, "restore", "ConfigMap shop/x", "its schema does not allow it")
+	errForbidden = fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/x", "may not patch it")
+)
+
+// invalidUntil has the compensation of one item refused until that of another is made.
+func (w *world) invalidUntil(item, other string) {
+	w.refuse["undo "+item] = errInvalid
+	w.onceUndone(other, func() { delete(w.refuse, "undo "+item) })
+}
+
+// onceUndone acts when an item is taken back, and not when it is refused.
+func (w *world) onceUndone(item string, act func()) {
+	w.after["undo "+item] = func() {
+		if w.undos[item] == 0 {
+			w.onceUndone(item, act)
+			return
+		}
+		act()
+	}
+}
+
+// asides are what happens to a compensation that another one makes possible.
+var asides = []scenario{
+	{"a compensation becomes possible when an earlier change is taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"] = errRefused
+		w.invalidUntil("c", "a")
+	}, api.PhaseRolledBack},
+	{"what was taken back takes effect late", []string{"a", "b", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.refuse["undo b"] = errInvalid
+		w.after["-- looks again in 250ms"] = func() { delete(w.refuse, "undo b") }
+	}, api.PhaseRolledBack},
+	{"compensations become possible one after the other", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"] = errRefused
+		w.invalidUntil("b", "a")
+		w.invalidUntil("c", "b")
+	}, api.PhaseRolledBack},
+	{"nothing makes a compensation possible", []string{"a", "b", "c", "d"}, func(w *world) {
+		w.refuse["do d"] = errRefused
+		w.refuse["undo b"], w.refuse["undo c"] = errInvalid, errForbidden
+	}, api.PhaseFailed},
+	{"no compensation is possible", []string{"a", "b", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.refuse["undo a"], w.refuse["undo b"] = errInvalid, errInvalid
+	}, api.PhaseFailed},
+	{"the later change of an object is set aside, and so the earlier one", []string{"b", "a1", "a2", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.invalidUntil("a2", "b")
+	}, api.PhaseRolledBack},
+	{"it is suspended while a compensation is set aside, and goes on", []string{"a", "b", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.refuse["undo b"] = errInvalid
+		w.after["undo a"] = func() {
+			delete(w.refuse, "undo b")
+			w.suspend()
+			w.after[atRest] = w.resume
+		}
+	}, api.PhaseRolledBack},
+	{"it is stopped while a compensation is set aside", []string{"a", "b", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.refuse["undo b"] = errInvalid
+		w.after["undo a"] = func() { w.cancel(api.CancelStop) }
+	}, api.PhaseFailed},
+	{"a recovery makes another compensation possible", []string{"a", "b", "c"}, func(w *world) {
+		w.refuse["do c"] = errRefused
+		w.refuse["undo a"] = errForbidden
+		w.invalidUntil("b", "a")
+		w.after["-- looks again in 10s"] = func() { delete(w.refuse, "undo a") }
+	}, api.PhaseRolledBack},
+}
+
+func TestWhatSomebodyAsksForIsTriedAgainOnceWhateverTheReason(t *testing.T) {
+	for _, reason := range []string{
+		fault.Invalid, fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.ControllerMade, fault.OwnerGone,
+		fault.Irreversible, fault.TooLarge, fault.BeforeImageLost, fault.AccessDenied,
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, "a", "b")
+			w.policy.Recoveries = 0
+			w.restart()
+			refuseB(w)
+			w.refuse["undo a"] = fault.New(fault.Terminal, reason, "restore", "ConfigMap shop/a", "no")
+			w.run()
+			require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+
+			w.ask("1")
+			w.run()
+			require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+			assert.Equal(t, 2, strings.Count(w.transcript(), "undo a: fails"), "one more attempt for what was asked:\n%s", w.transcript())
+
+			w.run()
+			assert.Equal(t, 2, strings.Count(w.transcript(), "undo a: fails"), "and none when it was not asked again")
+
+			delete(w.refuse, "undo a")
+			w.ask("2")
+			w.run()
+			assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+			assert.Zero(t, w.stored.Status.Recoveries, "those that janusd makes by itself are counted apart")
+			oracle(t, w)
+		})
+	}
+}
+
+// ask is what kubectl janus recover --now does.
+func (w *world) ask(what string) {
+	w.say("-- somebody asks for a recovery")
+	w.stored.Annotations = map[string]string{api.RecoverAnnotation: what}
+	w.bump()
+}
+
+func TestNobodyWaitsForTheTimeoutForWhatWaitingCannotHeal(t *testing.T) {
+	w := newWorld(t, "a", "b", "c")
+	w.policy.Recoveries = 0
+	w.restart()
+	w.refuse["do c"] = errRefused
+	w.refuse["undo b"] = errInvalid
+	w.run()
+	require.Equal(t, api.PhaseFailed, phaseOf(w))
+	assert.Less(t, w.clock.Since(start), 10*time.Second, w.transcript())
+	assert.Equal(t, fault.Invalid, w.itemOfName("b").Reason)
+	assert.Equal(t, api.ItemRolledBack, w.itemOfName("a").State)
+}
+
+func (w *world) itemOfName(name string) api.Item {
+	return w.stored.Status.Items[indexOf(w.stored.Status.Items, name)]
+}

@@ -163,6 +163,9 @@ func (c *Controller) next(ctx context.Context) bool {
 		c.tidy(context.WithoutCancel(ctx), name)
 	case result.Err != nil:
 		c.queue.AddRateLimited(name)
+		if result.Within > 0 {
+			c.queue.AddAfter(name, result.Within) // Whichever is sooner counts.
+		}
 	case result.After > 0:
 		c.queue.Forget(name)
 		c.queue.AddAfter(name, result.After)

@@ -48,6 +48,34 @@ func overdue(t *api.Transaction, now time.Time) bool {
 	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
 }
 
+// timeLeft is how long it is until the next time is over that ends something: that of the
+// changes, of a rollback, or of what is waited for. Zero means that none runs.
+func (s *saga) timeLeft() time.Duration {
+	status, now := &s.txn.Status, s.clock.Now()
+	var ends []time.Time
+	switch {
+	case status.Phase.Terminal() || status.SuspendTime != nil:
+		return 0
+	case status.Phase == api.PhaseRollingBack && status.RollbackStartTime != nil:
+		ends = append(ends, status.RollbackStartTime.Add(Timeout(s.txn)))
+	case status.Phase != api.PhaseRollingBack && status.StartTime != nil:
+		ends = append(ends, status.StartTime.Add(Timeout(s.txn)+time.Duration(status.SuspendedSeconds)*time.Second))
+	}
+	for _, i := range s.awaited() {
+		if left, limited := s.readyTimeLeft(i); limited {
+			ends = append(ends, now.Add(left))
+		}
+	}
+	var least time.Duration
+	for _, end := range ends {
+		// What is over is over after its end, not at it.
+		if left := end.Sub(now) + time.Millisecond; left > 0 && (least == 0 || left < least) {
+			least = left
+		}
+	}
+	return least
+}
+
 // endedLater reports whether the clock was ahead when a Transaction ended, of which the time
 // after its end counts.
 func endedLater(t *api.Transaction, now time.Time, policy Policy) bool {

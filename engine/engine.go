@@ -50,6 +50,9 @@ type Result struct {
 	// back-off. It is never one that the Transaction has ended with: those are in
 	// its status.
 	Err error
+	// Within bounds the back-off after Err: when it is over so is the time of the
+	// Transaction, or of something that it waits for. Zero means no bound.
+	Within time.Duration
 }
 
 // A lock, a finalizer or a kind that is not served yet is looked at again every second
@@ -282,15 +285,20 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 		return Result{Err: journal.error}
 	}
 	if err := s.note(ctx, err); err != nil {
-		return Result{Err: err}
+		return Result{Err: err, Within: s.timeLeft()}
+	}
+	within := s.timeLeft()
+	after := fault.RetryAfter(err)
+	if fault.Is(err, fault.LockHeld) || fault.Is(err, fault.Terminating) || fault.Is(err, settling) {
+		after = s.lookAgain(s.awaited())
 	}
 	switch {
-	case fault.Is(err, fault.LockHeld), fault.Is(err, fault.Terminating), fault.Is(err, settling):
-		return Result{After: s.lookAgain(s.awaited())}
-	case fault.RetryAfter(err) > 0:
-		return Result{After: fault.RetryAfter(err)}
+	case after <= 0:
+		return Result{Err: err, Within: within}
+	case within > 0:
+		return Result{After: min(after, within)}
 	default:
-		return Result{Err: err}
+		return Result{After: after}
 	}
 }
 

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/fault"
 )
 
@@ -24,6 +28,9 @@ const manager = "kubectl-janus"
 // is lost, it is known what to look for, and a request that is sent again makes no second
 // Transaction.
 func (s *session) create(ctx context.Context, u *unstructured.Unstructured) (*api.Transaction, error) {
+	if err := tooLarge(u); err != nil {
+		return nil, err
+	}
 	client, err := s.transactions(u.GetNamespace())
 	if err != nil {
 		return nil, err
@@ -61,3 +68,42 @@ func (e *doubtError) Error() string {
 }
 
 func (e *doubtError) Unwrap() error { return e.err }
+
+// tooLarge refuses a Transaction that could not be stored: the API server would say so in
+// words of its store, or of HTTP.
+func tooLarge(u *unstructured.Unstructured) error {
+	t, err := typed(u.DeepCopy())
+	if err != nil {
+		return nil //nolint:nilerr // the API server says what is wrong with it
+	}
+	name := "Transaction " + t.Namespace + "/" + cmp.Or(t.Name, t.GenerateName)
+	if n := len(t.Spec.Changes); n > engine.MaxChanges {
+		return fmt.Errorf("%s would have %d changes, and may have %d: split it into several", name, n, engine.MaxChanges)
+	}
+	t.Status.Items = nil
+	for i, c := range t.Spec.Changes {
+		item := api.Item{Name: engine.ChangeName(i, c), Target: c.Target}
+		engine.SetItemState(&item, api.ItemPending)
+		t.Status.Items = append(t.Status.Items, item)
+	}
+	size, err := engine.StoredBytes(t)
+	if err != nil || size <= engine.MaxBytes {
+		return err
+	}
+	return fmt.Errorf("%s would take %s with its status, and may take %s: split it into several; the largest of its %d changes is %s", name,
+		megabytes(size), megabytes(engine.MaxBytes), len(t.Spec.Changes), largest(t.Spec.Changes))
+}
+
+func megabytes(bytes int) string { return fmt.Sprintf("%.1f MB", math.Ceil(float64(bytes)/1e5)/10) }
+
+// largest names the change with the most content, with its size.
+func largest(changes []api.Change) string {
+	size := func(c api.Change) int {
+		if c.Content == nil {
+			return 0
+		}
+		return len(c.Content.Raw)
+	}
+	most := slices.MaxFunc(changes, func(a, b api.Change) int { return size(a) - size(b) })
+	return fmt.Sprintf("%s (%s)", targetName(most.Target), megabytes(size(most)))
+}

@@ -40,13 +40,14 @@ plan. Manifests that are no Transactions are left out.`,
 	return cmd
 }
 
-func (s *session) lint(ctx context.Context, manifests []*unstructured.Unstructured) error {
+func (s *session) lint(ctx context.Context, manifests []manifest) error {
 	r, err := newRules()
 	if err != nil {
 		return err
 	}
 	checked, wrong := 0, 0
-	for _, u := range manifests {
+	for _, m := range manifests {
+		u := m.Unstructured
 		if u.GroupVersionKind().GroupKind() != api.Kind.GroupKind() {
 			continue
 		}
@@ -84,6 +85,9 @@ func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string 
 		return []string{err.Error()}
 	}
 	var out []string
+	if err := tooLarge(u); err != nil {
+		out = append(out, err.Error())
+	}
 	names := map[string]bool{}
 	for i, c := range t.Spec.Changes {
 		names[engine.ChangeName(i, c)] = true

@@ -63,9 +63,9 @@ func (w *wishes) transaction(ctx context.Context, s *session) (*unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range manifests {
-		if u.GroupVersionKind().GroupKind() == api.Kind.GroupKind() {
-			return w.theirs(s, u, len(manifests), namespace)
+	for _, m := range manifests {
+		if m.GroupVersionKind().GroupKind() == api.Kind.GroupKind() {
+			return w.theirs(s, m.Unstructured, len(manifests), namespace)
 		}
 	}
 	return w.ours(ctx, s, manifests, namespace)
@@ -90,7 +90,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 }
 
 // ours is a Transaction that brings manifests into effect and deletes what is to go.
-func (w *wishes) ours(ctx context.Context, s *session, manifests []*unstructured.Unstructured, namespace string) (*unstructured.Unstructured, error) {
+func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (*unstructured.Unstructured, error) {
 	if w.account == "" {
 		return nil, errors.New("as whom? --service-account names a ServiceAccount of the namespace, which needs the rights to make the changes and to take them back")
 	}
@@ -106,12 +106,8 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []*unstructured
 		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
 		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
 	}
-	for _, u := range manifests {
-		change, err := v.change(ctx, u)
-		if err != nil {
-			return nil, err
-		}
-		t.Spec.Changes = append(t.Spec.Changes, change)
+	if t.Spec.Changes, err = v.changes(ctx, manifests); err != nil {
+		return nil, err
 	}
 	for _, text := range w.remove {
 		change, exists, err := v.removal(ctx, text)

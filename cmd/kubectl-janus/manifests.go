@@ -1,22 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/target"
 )
 
 // sources say where manifests come from, and what is to be removed besides.
@@ -30,18 +27,47 @@ func (f sources) given() bool {
 	return len(f.Filenames) > 0 || f.Kustomize != "" || len(f.remove) > 0
 }
 
+// manifest is an object, and where it was read.
+type manifest struct {
+	*unstructured.Unstructured
+	source string
+}
+
+// describe names the object, in namespace, and its file.
+func (m manifest) describe(namespace string) string {
+	return targetName(api.Target{Kind: m.GetKind(), Namespace: namespace, Name: m.GetName()}) + " in " + m.source
+}
+
 // read reads the manifests, in the order of the files and of what is in them. Nothing is
 // asked of the cluster.
-func (f sources) read(s *session, namespace string) ([]*unstructured.Unstructured, error) {
+func (f sources) read(s *session, namespace string) ([]manifest, error) {
 	if len(f.Filenames) == 0 && f.Kustomize == "" {
 		return nil, nil
 	}
-	infos, err := resource.NewBuilder(s.flags).Unstructured().Local().ContinueOnError().
-		NamespaceParam(namespace).FilenameParam(false, &f.FilenameOptions).Flatten().Do().Infos()
+	stdin, err := f.checkedTexts()
+	if err != nil {
+		return nil, err
+	}
+	builder := resource.NewBuilder(s.flags).Unstructured().Local().ContinueOnError().NamespaceParam(namespace)
+	if f.Kustomize != "" {
+		builder = builder.FilenameParam(false, &f.FilenameOptions) // It says so if there are files, too.
+		f.Filenames = nil
+	}
+	for n, name := range f.Filenames {
+		switch one := (resource.FilenameOptions{Filenames: []string{name}, Recursive: f.Recursive}); {
+		case name != "-":
+			builder = builder.FilenameParam(false, &one)
+		case slices.Contains(f.Filenames[:n], "-"):
+			return nil, errors.New("read the manifests: stdin is named twice")
+		default:
+			builder = builder.Stream(bytes.NewReader(stdin), "stdin")
+		}
+	}
+	infos, err := builder.Flatten().Do().Infos()
 	if err != nil {
 		return nil, fmt.Errorf("read the manifests: %w", err)
 	}
-	var out []*unstructured.Unstructured
+	var out []manifest
 	for _, info := range infos {
 		u, ok := info.Object.(*unstructured.Unstructured)
 		if !ok {
@@ -50,124 +76,12 @@ func (f sources) read(s *session, namespace string) ([]*unstructured.Unstructure
 		if u.GetName() == "" && u.GroupVersionKind().GroupKind() != api.Kind.GroupKind() {
 			return nil, fmt.Errorf("%s in %s has no metadata.name: a change names its target (generateName cannot be used)", u.GetKind(), info.Source)
 		}
-		out = append(out, u)
+		out = append(out, manifest{u, info.Source})
 	}
 	if len(out) == 0 {
 		return nil, errors.New("there are no objects in the manifests")
 	}
 	return out, nil
-}
-
-// surveyor finds out what has to be done to bring manifests into effect.
-type surveyor struct {
-	mapper    meta.RESTMapper
-	client    dynamic.Interface
-	namespace string
-	planned   map[schema.GroupKind]target.PlannedKind // kinds that an earlier manifest defines
-	made      map[identity]bool                       // objects that an earlier manifest makes
-}
-
-// identity is an object by whatever version it is named.
-type identity struct {
-	kind            schema.GroupKind
-	namespace, name string
-}
-
-func (s *session) surveyor(namespace string) (*surveyor, error) {
-	mapper, err := s.flags.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("ask the cluster for its kinds: %w", err)
-	}
-	client, err := s.dynamic()
-	if err != nil {
-		return nil, err
-	}
-	return &surveyor{
-		mapper: mapper, client: client, namespace: namespace,
-		planned: map[schema.GroupKind]target.PlannedKind{}, made: map[identity]bool{},
-	}, nil
-}
-
-// change is the change that brings a manifest into effect: what exists is patched, what
-// does not is created.
-func (v *surveyor) change(ctx context.Context, u *unstructured.Unstructured) (api.Change, error) {
-	gvk := u.GroupVersionKind()
-	t := api.Target{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(), Namespace: u.GetNamespace()}
-	kind := api.Patch
-	switch exists, err := v.exists(ctx, gvk, &t); {
-	case err != nil:
-		return api.Change{}, err
-	case !exists:
-		kind = api.Create
-		v.remember(u, t.Namespace)
-	}
-	content, err := contentFor(u, t.Namespace)
-	if err != nil {
-		return api.Change{}, fmt.Errorf("encode %s %s: %w", t.Kind, t.Name, err)
-	}
-	return api.Change{Target: t, Type: kind, Content: &runtime.RawExtension{Raw: content}}, nil
-}
-
-// contentFor is the content of a change in the namespace of its target. kubectl takes a
-// namespace of what has none, which kustomize writes, so that is left out.
-func contentFor(u *unstructured.Unstructured, namespace string) ([]byte, error) {
-	content := bare(u)
-	if namespace == "" {
-		content.SetNamespace("")
-	}
-	return content.MarshalJSON()
-}
-
-// exists looks for a target, and completes its namespace. What an earlier manifest makes
-// will exist.
-func (v *surveyor) exists(ctx context.Context, gvk schema.GroupVersionKind, t *api.Target) (bool, error) {
-	mapping, err := v.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	planned, isPlanned := v.planned[gvk.GroupKind()]
-	switch {
-	case meta.IsNoMatchError(err) && isPlanned:
-		v.place(t, planned.Namespaced)
-		return v.made[identity{gvk.GroupKind(), t.Namespace, t.Name}], nil
-	case meta.IsNoMatchError(err):
-		return false, fmt.Errorf("%s %s: the cluster serves no kind %s in %s, and no CustomResourceDefinition before it defines one", t.Kind, t.Name, t.Kind, t.APIVersion)
-	case err != nil:
-		return false, fmt.Errorf("find the kind of %s %s: %w", t.Kind, t.Name, err)
-	}
-	v.place(t, mapping.Scope.Name() != meta.RESTScopeNameRoot)
-	switch {
-	case v.made[identity{gvk.GroupKind(), t.Namespace, t.Name}]:
-		return true, nil
-	case v.made[identity{target.NamespaceKind, "", t.Namespace}]:
-		return false, nil
-	}
-	_, err = v.client.Resource(mapping.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look whether %s %s exists, so that it is patched or created: %w", t.Kind, t.Name, err)
-	}
-	return true, nil
-}
-
-// place completes the namespace of a target.
-func (v *surveyor) place(t *api.Target, namespaced bool) {
-	switch {
-	case !namespaced:
-		t.Namespace = ""
-	case t.Namespace == "":
-		t.Namespace = v.namespace
-	}
-}
-
-// remember notes what a creation makes possible for those after it.
-func (v *surveyor) remember(u *unstructured.Unstructured, namespace string) {
-	kind := u.GroupVersionKind().GroupKind()
-	v.made[identity{kind, namespace, u.GetName()}] = true
-	if kind == target.CRDKind {
-		for _, planned := range target.PlannedKinds(u.Object) {
-			v.planned[planned.GVK.GroupKind()] = planned
-		}
-	}
 }
 
 // named finds what KIND/NAME or RESOURCE.GROUP/NAME names.
@@ -199,7 +113,7 @@ func (v *surveyor) removal(ctx context.Context, text string) (change api.Change,
 	if err != nil {
 		return api.Change{}, false, fmt.Errorf("--delete: %w", err)
 	}
-	exists, err = v.exists(ctx, gvk, &t)
+	_, exists, err = v.find(ctx, gvk, &t)
 	return api.Change{Target: t, Type: api.Delete}, exists || err != nil, nil
 }
 

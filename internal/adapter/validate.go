@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -15,31 +14,14 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// maxBytes is how large a Transaction may become, status included. The store of the
-// API server takes 1.5 MiB in one request and answers a larger one as if it were
-// broken; the rest is room for conditions and for what the server adds.
-const maxBytes = 1_400_000
-
-// itemBytes is what an item grows by while it runs: the name of its lock and of its
-// before-image, with digest, uid and resourceVersion. Both names hold those of the
-// target.
-const itemBytes = 450
-
 // fits refuses a Transaction whose status could not be written to the end.
 func fits(t *api.Transaction) error {
-	encoded, err := json.Marshal(t)
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", describe(t), err)
-	}
-	size := len(encoded)
-	for _, item := range t.Status.Items {
-		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
-	}
-	if size <= maxBytes {
-		return nil
+	size, err := engine.StoredBytes(t)
+	if err != nil || size <= engine.MaxBytes {
+		return err
 	}
 	return fault.New(fault.Terminal, fault.TooLarge, "validate", describe(t),
-		"with its status it would take %d bytes, and %d can be stored", size, maxBytes).
+		"with its status it would take %d bytes, and %d can be stored", size, engine.MaxBytes).
 		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
 }
 

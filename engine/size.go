@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// MaxBytes is how large a Transaction may become, status included. The store of the API
+// server takes 1.5 MiB in one request and answers a larger one as if it were broken; the
+// rest is room for conditions and for what the server adds.
+const MaxBytes = 1_400_000
+
+// MaxChanges is how many changes a Transaction may have, as in the CRD.
+const MaxChanges = 1000
+
+// itemBytes is what an item grows by while it runs: the name of its lock and of its
+// before-image, with digest, uid and resourceVersion. Both names hold those of the
+// target.
+const itemBytes = 450
+
+// StoredBytes is how large a Transaction whose status has all items will become at most.
+func StoredBytes(t *api.Transaction) (int, error) {
+	encoded, err := json.Marshal(t)
+	if err != nil {
+		return 0, fmt.Errorf("encode Transaction %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	size := len(encoded)
+	for _, item := range t.Status.Items {
+		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
+	}
+	return size, nil
+}

@@ -32,6 +32,8 @@ func (c Change) admitUnused(ctx context.Context, live *unstructured.Unstructured
 		return c.admitVolume(ctx, live)
 	case volumeKind:
 		return c.admitUnclaimed(ctx, live)
+	case serviceKind:
+		return c.admitEndpoints(ctx, live)
 	default:
 		return c.admitContent(ctx, live)
 	}

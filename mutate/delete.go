@@ -74,6 +74,12 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 		}
 		return c.awaitGone(live)
 	}
+	if c.Inverts && live != nil {
+		// It may have adopted something since it was prepared.
+		if _, err := c.admitAdopted(ctx, live); err != nil {
+			return err
+		}
+	}
 	err = c.write(ctx, before, "delete", func(meets Version) error {
 		return c.remove(ctx, meets, c.propagation(), false)
 	})

@@ -83,7 +83,12 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 			}
 		}
 	}
-	return c.despite("undo the creation of", found)
+	notes, err := c.despite("undo the creation of", found)
+	if err != nil {
+		return nil, err
+	}
+	more, err := c.admitAdopted(ctx, live)
+	return append(notes, more...), err
 }
 
 // despite is the conflict of what others have changed since, or what there is to say if

@@ -74,8 +74,13 @@ func (c Change) losses(ctx context.Context, before *unstructured.Unstructured) (
 		return c.tokenLoss(ctx, before)
 	case c.takesClaims(before):
 		return "its PersistentVolumeClaims would be deleted with it (spec.persistentVolumeClaimRetentionPolicy)", "", nil
-	default:
+	case kind == claimKind:
 		return c.volumeLoss(ctx, before)
+	case kind == serviceKind:
+		warning, err = c.endpointsWarning(ctx, before)
+		return "", warning, err
+	default:
+		return c.ownedLoss(ctx, before)
 	}
 }
 

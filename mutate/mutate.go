@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
@@ -66,6 +67,8 @@ type Change struct {
 	Unforced bool
 	// Propagation says what a Delete does with the objects that the target owns.
 	Propagation metav1.DeletionPropagation
+	// Inverts is set for a Delete that takes back a Create which has committed.
+	Inverts bool
 	// AcceptLoss allows what cannot be wholly taken back.
 	AcceptLoss bool
 	// Last tells whether no other change comes after this one, Tail whether none but
@@ -76,6 +79,11 @@ type Change struct {
 	// Contents names some of what would go with the target if it were deleted; nil
 	// for a kind that holds nothing.
 	Contents func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
+
+	// ContentsOf gives Contents for other kinds.
+	ContentsOf func(kind schema.GroupKind) func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
+	// Dependants lists what the target owns; nil for a kind that owns nothing of its own.
+	Dependants func(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error)
 
 	// Confirm makes sure that nobody else works on the Transaction by now, if this may
 	// come late, or anyway. It is asked before a write that nothing in the target would

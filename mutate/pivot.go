@@ -19,11 +19,15 @@ func (c Change) admitPivot(before, after *unstructured.Unstructured) ([]string, 
 		return nil, nil
 	}
 	why := c.pivot(before, after)
+	forGood, warnings := c.deletes(before, after)
+	if why == "" {
+		why = forGood
+	}
 	switch {
 	case why == "":
-		return nil, nil
+		return warnings, nil
 	case c.AcceptLoss || known(c.Last):
-		return c.warn("a rollback cannot take it back: " + why), nil
+		return append(c.warn("a rollback cannot take it back: "+why), warnings...), nil
 	default:
 		return nil, c.fail(fault.Terminal, fault.Irreversible, "prepare", "it could not be taken back: %s", why).
 			WithHint("make it the last change, or set acceptLoss: true on it")

@@ -24,34 +24,67 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 			return Undone{}, err
 		case live == nil || !c.made(live):
 			return undone, c.giveVolumeBack(ctx)
+		case live.GetDeletionTimestamp() != nil && held(live):
+			return Undone{}, c.goOnSparing(ctx, live)
 		case live.GetDeletionTimestamp() != nil:
 			return Undone{}, c.awaitGone(live)
 		}
-		found, err := c.writtenByOthers(ctx, record, live)
-		if err != nil {
-			return Undone{}, err
-		}
-		if len(found) > 0 && !c.Overwrite {
-			return Undone{}, c.shared(found)
-		}
-		if err := c.admitEmpty(ctx, live); err != nil {
-			return Undone{}, err
-		}
-		if err := c.admitUnused(ctx, live); err != nil {
-			return Undone{}, err
-		}
-		if err := c.confirm(ctx, false); err != nil {
-			return Undone{}, err
-		}
-		err = c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false)
+		found, err := c.unmake(ctx, record, live)
 		switch {
 		case err == nil:
 			undone.Overwritten = c.fields(found)
 		case !stale(err):
-			return Undone{}, c.wrap(err, "delete")
+			return Undone{}, c.wrap(c.kept(ctx, err), "delete")
 		}
 	}
 	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "delete", "it changes faster than it can be deleted")
+}
+
+// unmake deletes the object, unless it is not for this change alone to delete. It gives
+// what others had written, if that is no reason not to.
+func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]snapshot.FieldConflict, error) {
+	found, err := c.writtenByOthers(ctx, record, live)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 && !c.Overwrite {
+		return nil, c.shared(found)
+	}
+	for _, admit := range []func(context.Context, *unstructured.Unstructured) error{c.admitEmpty, c.admitUnused} {
+		if err := admit(ctx, live); err != nil {
+			return nil, err
+		}
+	}
+	t, err := c.adoption(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.admitBelow(ctx, t); err != nil {
+		return nil, err
+	}
+	if len(t.adopted) > 0 {
+		return found, c.deleteSparing(ctx, live, t)
+	}
+	if err := c.confirm(ctx, false); err != nil {
+		return nil, err
+	}
+	return found, c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false)
+}
+
+// kept is the error because of which an object is not deleted. An earlier attempt may have
+// put a finalizer on it, which would be in the way of whoever deletes it.
+func (c Change) kept(ctx context.Context, cause error) error {
+	if class := fault.ClassOf(cause); c.Dependants == nil || class != fault.Terminal && class != fault.Conflict {
+		return cause
+	}
+	_, live, err := c.locate(ctx)
+	if err == nil && live != nil && c.made(live) && live.GetDeletionTimestamp() == nil {
+		err = c.letGo(ctx, live)
+	}
+	if err != nil && !fault.Is(err, fault.AccessDenied) {
+		return err
+	}
+	return cause
 }
 
 // writtenByOthers lists what makes an object that this change made somebody else's

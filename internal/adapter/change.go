@@ -81,6 +81,7 @@ func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
 	change := t.Spec.Changes[i]
 	c.Unforced = change.Force != nil && !*change.Force
 	c.AcceptLoss = change.AcceptLoss
+	c.Inverts = t.Spec.UndoOf != nil && change.Type == api.Delete
 	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
 	c.Tail = func() bool { return engine.IsTail(t, i) }
 	return c

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -56,6 +57,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 		return err
 	}
 	change = asked(change, t, i)
+	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	change.Kin = c.kinOf(t, i, id)
 	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
 	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
@@ -152,6 +154,10 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 		change.Began = t.Status.StartTime.Time
 	}
 	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
+	change.ContentsOf = func(kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
+		return c.contentsOf(id, kind)
+	}
+	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return recalled{id: id, change: change, strategy: strategy, record: record}, err
 }

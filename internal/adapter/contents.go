@@ -33,7 +33,8 @@ func (c *Changes) contentsOf(id *target.Identity, kind schema.GroupKind) func(co
 			if len(planned) == 0 {
 				return found, nil
 			}
-			return found, look().listSome(ctx, id.Dynamic.Resource(planned[0].GVR), planned[0].GVR, &found)
+			err := look().listSome(ctx, id.Dynamic.Resource(planned[0].GVR), planned[0].GVR, &found)
+			return found, err
 		}
 	default:
 		return nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -123,6 +124,10 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 		return seen{}, err
 	}
 	change = asked(change, t, i)
+	change.Dependants = dependantsOf(p.resolver, id, change.Ref, p.parallel)
+	change.ContentsOf = func(kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
+		return (&Changes{resolver: p.resolver}).contentsOf(id, kind)
+	}
 	strategy, err := strategyFor(spec.Type, change)
 	if err != nil {
 		return seen{}, err
@@ -147,6 +152,13 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 	if err != nil {
 		verbs, _ := strategy.Verbs()
 		return seen{}, explainDenied(ctx, id, change, verbs, err)
+	}
+	if spec.Type == api.Create {
+		missing, err := unlistable(ctx, id, change.Ref)
+		if err != nil {
+			return seen{}, err
+		}
+		notes = append(notes, missing...)
 	}
 	forecast.Warnings = append(notes, forecast.Warnings...)
 	return seen{change, before, forecast}, nil

@@ -184,8 +184,8 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// judgeStrays: nothing is written but targets, what Janus keeps for itself, and the
-// volume of a claim.
+// judgeStrays: nothing is written but targets, what Janus keeps for itself, the volume of
+// a claim, and what a target owns, to free it.
 func (c *trial) judgeStrays() {
 	for _, w := range c.writes {
 		if w.run != nil || w.Kind == "aside" {
@@ -196,6 +196,7 @@ func (c *trial) judgeStrays() {
 			c.breach(DurableIntent, "%s landed on the target %s and is no item's: manager %q", w.At, w.ref, w.FieldManager)
 		case c.own[w.ref], w.ref.Resource == transactions, w.ref.Resource == leases, w.ref.Resource == "persistentvolumes":
 		case isImageName(w.ref), isRevision(w.ref):
+		case c.frees(w):
 		default:
 			c.breach(DurableIntent, "%s landed on %s, which is no target", w.At, w.ref)
 		}

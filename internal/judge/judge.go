@@ -16,6 +16,7 @@ const (
 	Confidentiality = "confidentiality"
 	Phases          = "phases"
 	Order           = "order"
+	Bystanders      = "bystanders"
 	// Whole is about the evidence itself: a history that lacks something proves
 	// nothing.
 	Whole = "whole evidence"
@@ -24,7 +25,7 @@ const (
 // Guarantees lists all that Judge looks at, in the order in which it does.
 var Guarantees = []string{
 	Whole, DurableIntent, Atomicity, NoLostWrite, ExactlyOnce, LockExclusion,
-	NothingLeft, Termination, Identity, Confidentiality, Phases, Order,
+	NothingLeft, Termination, Identity, Confidentiality, Phases, Order, Bystanders,
 }
 
 // Judge lists what the evidence shows to be broken. It reads the evidence only, and
@@ -45,6 +46,7 @@ func Judge(e Evidence) []Breach {
 			c.judgePlaces(r)
 			c.judgeAdmitted(r)
 			c.judgeRemade(r)
+			c.judgeBystanders(r)
 			c.judgeCancelled(r)
 			c.judgeKept(r)
 			c.judgeAccount(r)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	authzv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -62,6 +63,8 @@ type Identity struct {
 	UID types.UID
 	// Dynamic reads and writes targets.
 	Dynamic dynamic.Interface
+	// Metadata reads the metadata of objects without the rest.
+	Metadata metadata.Interface
 	// Access asks what the ServiceAccount may do.
 	Access authzv1client.SelfSubjectAccessReviewInterface
 
@@ -182,12 +185,16 @@ func (c *Clients) build(account types.NamespacedName, uid types.UID) (*Identity,
 	if err != nil {
 		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
 	}
+	meta, err := metadata.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
+	}
 	set, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for ServiceAccount %s: %w", account, err)
 	}
 	return &Identity{
-		Account: account, UID: uid, Dynamic: dyn, Access: set.AuthorizationV1().SelfSubjectAccessReviews(), core: c.core,
+		Account: account, UID: uid, Dynamic: dyn, Metadata: meta, Access: set.AuthorizationV1().SelfSubjectAccessReviews(), core: c.core,
 	}, nil
 }
 

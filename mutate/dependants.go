@@ -1,0 +1,192 @@
+package mutate
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// Dependant is an object that others own.
+type Dependant struct {
+	GVR schema.GroupVersionResource
+	*metav1.PartialObjectMetadata
+}
+
+func (d Dependant) String() string {
+	name := d.Name
+	if d.Namespace != "" {
+		name = d.Namespace + "/" + name
+	}
+	return fault.Printable(d.Kind + " " + name)
+}
+
+// Dependants are objects that have owners, among them all of those wanted that the target
+// owns, directly or through others.
+type Dependants struct {
+	All []Dependant
+	// Unseen are the resources that could not be looked at.
+	Unseen []string
+}
+
+// Wanted says which dependants are looked for.
+type Wanted int
+
+const (
+	// Everything is what the target may have adopted or made.
+	Everything Wanted = iota
+	// Irreplaceable is what cannot be made again: claims, volumes, CustomResourceDefinitions
+	// and Namespaces.
+	Irreplaceable
+)
+
+var (
+	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	revisions   = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
+	replicaSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+)
+
+// adopters are the kinds of Kubernetes whose controllers adopt what is there already, and
+// what that is. Other kinds of Kubernetes adopt nothing.
+var adopters = map[schema.GroupKind][]schema.GroupVersionResource{
+	{Group: "apps", Kind: "Deployment"}:  {replicaSets, pods},
+	{Group: "apps", Kind: "ReplicaSet"}:  {pods},
+	{Group: "apps", Kind: "StatefulSet"}: {pods, claims, revisions},
+	{Group: "apps", Kind: "DaemonSet"}:   {pods, revisions},
+	{Kind: "ReplicationController"}:      {pods},
+	{Group: "batch", Kind: "Job"}:        {pods},
+}
+
+// Adopts gives what the controllers of a kind adopt. What it is for a kind that is not of
+// Kubernetes only its operator knows: anything, then.
+func Adopts(kind schema.GroupKind) (known []schema.GroupVersionResource, anything bool) {
+	return adopters[kind], snapshot.Custom(kind)
+}
+
+// BySelector tells whether a resource is adopted by the labels that the owner selects.
+func BySelector(gvr schema.GroupVersionResource) bool { return gvr != claims }
+
+// dependants looks for what the target owns, if its kind may own anything of the sort.
+func (c Change) dependants(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error) {
+	if c.Dependants == nil {
+		return Dependants{}, nil
+	}
+	return c.Dependants(ctx, live, wanted)
+}
+
+// tree is what an object owns.
+type tree struct {
+	// adopted are those that are older than the object, and would go with it.
+	adopted []Dependant
+	// goes are those that are not, and go with it; the nearest come first.
+	goes []Dependant
+	// owners are the uids of the object and of what goes with it.
+	owners map[types.UID]bool
+}
+
+// treeOf sorts what the object owns. What is adopted is not looked below: it stays, and so
+// does what it owns.
+func treeOf(root metav1.Object, all []Dependant) tree {
+	below := map[types.UID][]Dependant{}
+	for _, d := range all {
+		for _, owner := range d.OwnerReferences {
+			below[owner.UID] = append(below[owner.UID], d)
+		}
+	}
+	t := tree{owners: map[types.UID]bool{root.GetUID(): true}}
+	kept := map[types.UID]bool{}
+	for queue := []types.UID{root.GetUID()}; len(queue) > 0; queue = queue[1:] {
+		for _, d := range below[queue[0]] {
+			switch {
+			case t.owners[d.UID] || kept[d.UID]:
+			case adoptedBy(root, d, queue[0]):
+				kept[d.UID] = true
+				if d.DeletionTimestamp == nil {
+					t.adopted = append(t.adopted, d)
+				}
+			default:
+				t.owners[d.UID] = true
+				t.goes = append(t.goes, d)
+				queue = append(queue, d.UID)
+			}
+		}
+	}
+	return t
+}
+
+// between are those that go and own, directly or through others, what is adopted: from the
+// object down.
+func (t tree) between() []Dependant {
+	need := map[types.UID]bool{}
+	for _, d := range t.adopted {
+		for _, owner := range d.OwnerReferences {
+			need[owner.UID] = true
+		}
+	}
+	var out []Dependant
+	for _, d := range slices.Backward(t.goes) {
+		if !need[d.UID] {
+			continue
+		}
+		out = append(out, d)
+		for _, owner := range d.OwnerReferences {
+			need[owner.UID] = true
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// adoptedBy reports whether something was there before the object below which it is. The
+// API server counts seconds: of the same one, it was if somebody else made it, and its
+// owner came later.
+func adoptedBy(root metav1.Object, d Dependant, owner types.UID) bool {
+	if olderThan(root, d) {
+		return false
+	}
+	return olderThan(d, root) || ownedLater(d, owner)
+}
+
+var (
+	metadataPath   = fieldpath.MakePathOrDie("metadata")
+	volumeNamePath = fieldpath.MakePathOrDie("spec", "volumeName")
+)
+
+// ownedLater reports whether who wrote the reference to an owner has written nothing else
+// of the object, and somebody else has.
+func ownedLater(d Dependant, owner types.UID) bool {
+	reference := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(owner)))
+	later, others := false, false
+	for _, entry := range d.ManagedFields {
+		var set fieldpath.Set
+		if entry.FieldsV1 == nil || entry.Subresource != "" || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+			continue
+		}
+		wrote, beside := false, false
+		set.Iterate(func(path fieldpath.Path) {
+			wrote = wrote || hasPrefix(path, reference)
+			beside = beside || !hasPrefix(path, metadataPath) && !path.Equals(volumeNamePath)
+		})
+		switch {
+		case wrote && beside:
+			return false
+		case wrote:
+			later = true
+		case beside:
+			others = true
+		}
+	}
+	return later && others
+}
+
+func hasPrefix(path, prefix fieldpath.Path) bool {
+	return len(path) >= len(prefix) && path[:len(prefix)].Equals(prefix)
+}

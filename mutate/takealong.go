@@ -1,0 +1,189 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/target"
+)
+
+// What the garbage collector takes along with an object is not named in any request. So
+// what others have filled, or what holds data, is looked for below it before it is deleted.
+
+// admitBelow refuses to delete an object that this change made, where something goes with
+// it that is not for this change to delete.
+func (c Change) admitBelow(ctx context.Context, t tree) error {
+	for _, d := range t.goes {
+		below, obj, err := c.below(ctx, d)
+		if err != nil {
+			return err
+		}
+		if obj == nil {
+			continue
+		}
+		for _, admit := range []func(context.Context, *unstructured.Unstructured) error{below.admitEmpty, below.admitUnused} {
+			if err := admit(ctx, obj); err != nil {
+				return c.takesAlong(err, d)
+			}
+		}
+	}
+	return nil
+}
+
+// takesAlong says of which object an obstacle is that would go with the target.
+func (c Change) takesAlong(cause error, d Dependant) error {
+	if class := fault.ClassOf(cause); class != fault.Conflict && class != fault.Terminal {
+		return cause
+	}
+	return c.fail(fault.ClassOf(cause), fault.ReasonOf(cause), "delete", "it owns %s, which would go with it: %w", d, cause)
+}
+
+// below is the deletion of something that goes with the target, if it is of a kind that
+// holds what cannot be made again. The object is nil if it is not, or is gone.
+func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.Unstructured, error) {
+	kind := schema.GroupKind{Group: d.GVR.Group, Kind: d.Kind}
+	switch kind {
+	case target.NamespaceKind, target.CRDKind, claimKind, volumeKind:
+	default:
+		return c, nil, nil
+	}
+	if kind == claimKind && ephemeral(d) || c.Cluster == nil {
+		return c, nil, nil
+	}
+	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) { return c.clientOf(d).Get(ctx, d.Name, metav1.GetOptions{}) })
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) {
+		return c, nil, nil
+	}
+	if err != nil {
+		return c, nil, fault.Wrap(err, "read", d.String(), false)
+	}
+	below := c
+	below.Ref = target.Ref{GVK: obj.GroupVersionKind(), GVR: d.GVR, Namespace: d.Namespace, Name: d.Name}
+	below.Resource, below.Contents = c.clientOf(d), nil
+	if c.ContentsOf != nil {
+		below.Contents = c.ContentsOf(kind)
+	}
+	return below, obj, nil
+}
+
+// ephemeral reports whether a claim is part of a Pod, and lives no longer than that by the
+// wish of whoever made it.
+func ephemeral(d Dependant) bool {
+	controller := metav1.GetControllerOf(d)
+	return controller != nil && controller.Kind == podKind.Kind && controller.APIVersion == "v1"
+}
+
+// ownedLoss says what cannot be made again would go with the target, and what of it cannot
+// be told.
+func (c Change) ownedLoss(ctx context.Context, before *unstructured.Unstructured) (lost, warning string, err error) {
+	if c.propagation() == metav1.DeletePropagationOrphan {
+		return "", "", nil
+	}
+	found, err := c.dependants(ctx, before, Irreplaceable)
+	if err != nil {
+		return "", "", err
+	}
+	var losses []string
+	more := 0
+	for _, d := range allBelow(before.GetUID(), found.All) {
+		what, err := c.lossBelow(ctx, d)
+		switch {
+		case err != nil:
+			return "", "", err
+		case what != "" && len(losses) == 3:
+			more++
+		case what != "":
+			losses = append(losses, what)
+		}
+	}
+	if more > 0 {
+		losses = append(losses, fmt.Sprintf("and %d more", more))
+	}
+	if len(losses) > 0 {
+		return "it owns " + strings.Join(losses, "; "), "", nil
+	}
+	if _, anything := Adopts(c.Ref.GVK.GroupKind()); anything && len(found.Unseen) > 0 {
+		return "", "whether it owns what cannot be made again, and would go with it, cannot be told: the ServiceAccount may not list " + strings.Join(found.Unseen, ", "), nil
+	}
+	return "", "", nil
+}
+
+// allBelow are all objects that one owns, directly or through others, however old.
+func allBelow(root types.UID, all []Dependant) []Dependant {
+	owned := map[types.UID]bool{root: true}
+	var out []Dependant
+	for grew := true; grew; {
+		grew = false
+		for _, d := range all {
+			if owned[d.UID] {
+				continue
+			}
+			for _, owner := range d.OwnerReferences {
+				if owned[owner.UID] {
+					owned[d.UID], grew = true, true
+					out = append(out, d)
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// lossBelow says what would be lost with something that goes with the target.
+func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
+	below, obj, err := c.below(ctx, d)
+	if err != nil || obj == nil {
+		return "", err
+	}
+	switch below.Ref.GVK.GroupKind() {
+	case target.NamespaceKind:
+		return d.String() + ": " + irreversible[target.NamespaceKind].ahead, nil
+	case target.CRDKind:
+		if below.Contents != nil {
+			some, err := below.Contents(ctx, obj)
+			if err == nil && len(some.Stay) == 0 {
+				return "", nil
+			}
+			if err == nil {
+				return fmt.Sprintf("%s: every object of its kind would be lost, such as %s", d, some.Stay[0]), nil
+			}
+			if !fault.Is(err, fault.AccessDenied) {
+				return "", err
+			}
+		}
+		return d.String() + ": " + irreversible[target.CRDKind].ahead, nil
+	case claimKind:
+		lost, _, err := below.volumeLoss(ctx, obj)
+		if lost != "" {
+			lost = d.String() + ": " + lost
+		}
+		return lost, err
+	default:
+		if holder := claimRef(obj); holder["name"] == "" {
+			return "", nil
+		}
+		return d.String() + ": it is bound, and its data may be lost", nil
+	}
+}
+
+// admitAdopted refuses to undo the creation of an object that has adopted what was there
+// before: that would go with it.
+func (c Change) admitAdopted(ctx context.Context, live *unstructured.Unstructured) ([]string, error) {
+	t, err := c.adoption(ctx, live)
+	if err != nil || len(t.adopted) == 0 {
+		return nil, err
+	}
+	if c.AcceptLoss {
+		return c.warn("what it has adopted and was there before goes with it: " + some(t.adopted)), nil
+	}
+	return nil, c.fail(fault.Conflict, fault.NotEmpty, "undo the creation of", "it has adopted %s, which was there before and would go with it", some(t.adopted)).
+		WithHint("delete it by hand with kubectl delete --cascade=orphan, or set acceptLoss: true")
+}

@@ -255,3 +255,49 @@ changes:
 	e.Same(before, "Service/web")
 	e.NothingLeft("txn")
 }
+
+// A webhook that the Transaction has made, and that nobody serves, is taken away before what
+// it keeps from being made again; nobody waits for it until the timeout.
+func TestADeletedObjectIsMadeAgainAfterTheWebhookThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for kind, resource := range map[string]string{"ConfigMap": "configmaps", "Secret": "secrets"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			webhookDown(t, kind, resource)
+		})
+	}
+}
+
+func webhookDown(t *testing.T, kind, resource string) {
+	t.Helper()
+	e := janustest.New(t)
+	clusterWide(t, e)
+	e.Refuse()
+	e.Apply("{apiVersion: v1, kind: " + kind + ", metadata: {name: guarded}, data: {a: Yg==}}")
+	before := e.Object(kind + "/guarded")
+	e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: v1, kind: "+kind+", metadata: {name: guarded-probe}}"))
+	started := time.Now()
+
+	txn := e.Run("txn", strings.NewReplacer("NS", e.Namespace, "KIND", kind, "RESOURCE", resource).Replace(`
+changes:
+  - target: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, name: NS-guard}
+    type: Create
+    content:
+      webhooks:
+      - name: guard.example.com
+        admissionReviewVersions: [v1]
+        sideEffects: None
+        failurePolicy: Fail
+        timeoutSeconds: 1
+        clientConfig: {url: "https://127.0.0.1:1/"}
+        namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}
+        rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [RESOURCE]}]
+        matchConditions: [{name: named, expression: "request.name.startsWith('guarded')"}]
+  - {target: {apiVersion: v1, kind: KIND, name: guarded}, type: Delete}
+`)+refusedAtCommit)
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Less(t, time.Since(started), time.Minute)
+	e.Same(before, kind+"/guarded")
+	e.NothingLeft("txn")
+}

@@ -22,7 +22,7 @@ type standIn struct {
 	what   string
 	given  string // applied by somebody
 	object string // what is deleted; NAME is asked for by name
-	name   func(e *janustest.Env) string
+	name   func(t *testing.T, e *janustest.Env) string
 	after  string // changes beside the deletion, after it
 	// poke is what the controller looks at, where it does not see the deletion.
 	poke string
@@ -32,6 +32,8 @@ type standIn struct {
 	// unlike is set where the controller's has another content, which cannot be changed.
 	unlike bool
 	loss   bool
+	// wide is set for an object that is in no namespace.
+	wide bool
 }
 
 const kept = `{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {ports: [{name: pg, port: 5432}]}}
@@ -60,12 +62,17 @@ var standIns = []standIn{
 		own: true, name: first("apps/v1 ControllerRevision"), poke: "apps/v1 StatefulSet/web"},
 	{what: "the ControllerRevision of a DaemonSet", given: underController("DaemonSet", ""), object: "apps/v1 ControllerRevision/NAME",
 		own: true, name: first("apps/v1 ControllerRevision")},
+	{what: "the APIService of a kind", object: "apiregistration.k8s.io/v1 APIService/NAME", wide: true, own: true, name: func(t *testing.T, e *janustest.Env) string {
+		t.Helper()
+		defineLimits(t, e, groupOf(e))
+		return "v1." + groupOf(e)
+	}},
 	{what: "the Pod of a StatefulSet", given: underController("StatefulSet", "replicas: 1, serviceName: web,"), object: "v1 Pod/web-0", unlike: true},
 }
 
 // first gives the name of an object of a kind that a controller has named.
-func first(kind string) func(e *janustest.Env) string {
-	return func(e *janustest.Env) string {
+func first(kind string) func(*testing.T, *janustest.Env) string {
+	return func(_ *testing.T, e *janustest.Env) string {
 		var name string
 		e.Until("there is a "+kind, func() bool {
 			name = nameOfOne(e, kind)
@@ -81,13 +88,15 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
-			e.Refuse()
+			if e.Refuse(); c.wide {
+				clusterWide(t, e)
+			}
 			if c.given != "" {
 				e.Apply(c.given)
 			}
 			object := c.object
 			if c.name != nil {
-				object = strings.ReplaceAll(object, "NAME", c.name(e))
+				object = strings.ReplaceAll(object, "NAME", c.name(t, e))
 			}
 			var before *unstructured.Unstructured
 			e.Until("there is one", func() bool { before = e.Object(object); return before != nil })

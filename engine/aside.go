@@ -36,11 +36,13 @@ func (held *targets) covers(item *api.Item, over bool) bool {
 
 func isAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
 
-// curable reports a refusal for which what an earlier change has done may be the reason.
+// curable reports a refusal for which what an earlier change has done may be the reason. To
+// wait for a webhook that an earlier change has made, and that nobody serves, is to wait in
+// vain.
 func curable(err error) bool {
 	switch fault.ReasonOf(err) {
 	case fault.Invalid, fault.TooLarge, fault.AlreadyAllocated, fault.NotFound, fault.NamespaceNotFound, fault.KindNotFound,
-		fault.AccessDenied, fault.Rejected, fault.NotEmpty, fault.ControllerMade:
+		fault.AccessDenied, fault.Rejected, fault.WebhookUnavailable, fault.NotEmpty, fault.ControllerMade:
 		return true
 	}
 	return false

@@ -113,6 +113,10 @@ func Unserved(err error) bool {
 	return ok && status.Code == http.StatusNotFound && hasCause(status, metav1.CauseTypeUnexpectedServerResponse)
 }
 
+// webhookDown is how the API server says that an admission webhook could not be asked. It
+// calls that an internal error of its own; there is nothing but its text to know it by.
+const webhookDown = "failed calling webhook"
+
 // permanentInternal are the errors that the API server reports as 500 although
 // they will never heal. There is nothing but their text to know them by.
 var permanentInternal = []struct{ text, reason string }{
@@ -129,6 +133,9 @@ func classifyInternal(s metav1.Status) (Class, string) {
 		if strings.Contains(s.Message, p.text) {
 			return Terminal, p.reason
 		}
+	}
+	if strings.Contains(s.Message, webhookDown) {
+		return Unknown, WebhookUnavailable
 	}
 	return Unknown, ServerUnavailable
 }

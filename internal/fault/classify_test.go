@@ -66,6 +66,9 @@ var classified = []struct {
 	{"422 of a port that another has, and of content", status(422, metav1.StatusReasonInvalid, "", taken("31722: provided port is already allocated"),
 		taken("may not be negative")), fault.Terminal, fault.Invalid},
 
+	{"500 of a webhook that does not answer", status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook`),
+		fault.Unknown, fault.WebhookUnavailable},
+
 	{"409 of a stale resourceVersion", apierrors.NewConflict(configMaps, "a", errors.New("the object has been modified")), fault.Retryable, fault.StaleVersion},
 	{"409 of a field manager", apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".data.a"}}, "conflict"), fault.Conflict, fault.FieldConflict},
 	{"409 of an existing object", apierrors.NewAlreadyExists(configMaps, "a"), fault.Conflict, fault.AlreadyExists},

@@ -69,6 +69,7 @@ const (
 	Terminating         = "Terminating"
 	TooLarge            = "TooLarge"
 	TooManyRequests     = "TooManyRequests"
+	WebhookUnavailable  = "WebhookUnavailable"
 )
 
 // Error is an error with a class. Its text is "operation target: cause; hint".

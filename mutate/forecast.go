@@ -35,7 +35,7 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 	if after == nil {
 		return Forecast{Warnings: warnings}, nil
 	}
-	more, err := c.admitPivot(before, after)
+	more, err := c.admitPivot(ctx, before, after)
 	if err != nil {
 		return Forecast{}, err
 	}

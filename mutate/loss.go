@@ -37,6 +37,9 @@ var (
 // change accepts the loss; then it warns. A Namespace, and the like, is refused
 // whether it exists or not, so that the answer does not depend on the moment.
 func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
+	if c.isAccount() {
+		return c.admitOwnEnd()
+	}
 	lost, warning, err := c.losses(ctx, before)
 	switch {
 	case err != nil:

@@ -35,6 +35,8 @@ type Change struct {
 	// Transaction is what a created object says by its label and annotation
 	// snapshot.TransactionKey.
 	Transaction types.NamespacedName
+	// Account is the ServiceAccount that the Transaction acts as.
+	Account types.NamespacedName
 	// Deferred is set when the change cannot be tried before earlier changes of
 	// the Transaction are in effect: they make its kind or its namespace.
 	Deferred bool

@@ -1,31 +1,35 @@
 package mutate
 
 import (
-	"fmt"
+	"context"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/fault"
-	"janus.io/janus/internal/target"
 )
 
 // admitPivot refuses an Update or a Patch that the API server does not let anybody
 // take back, unless no other change comes after it or it accepts the loss; then it
 // warns.
-func (c Change) admitPivot(before, after *unstructured.Unstructured) ([]string, error) {
+func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unstructured) ([]string, error) {
 	if before == nil || after == nil {
 		return nil, nil
 	}
-	why := c.pivot(before, after)
+	why := shut(c.Ref.GVK.GroupKind(), before, after)
+	if why == "" {
+		var err error
+		if why, err = c.rehearseRules(ctx, before, after); err != nil {
+			return nil, err
+		}
+	}
 	forGood, warnings := c.deletes(before, after)
 	if why == "" {
 		why = forGood
 	}
 	switch {
 	case why == "":
-		return warnings, nil
+		rules, err := c.transitions(ctx, before, after)
+		return append(warnings, rules...), err
 	case c.AcceptLoss || known(c.Last):
 		return append(c.warn("a rollback cannot take it back: "+why), warnings...), nil
 	default:
@@ -36,31 +40,3 @@ func (c Change) admitPivot(before, after *unstructured.Unstructured) ([]string, 
 
 // known is the answer to what a Change may not be able to tell.
 func known(so func() bool) bool { return so != nil && so() }
-
-// pivot says what about the step from before to after is for good.
-func (c Change) pivot(before, after *unstructured.Unstructured) string {
-	switch c.Ref.GVK.GroupKind() {
-	case target.SecretKind, schema.GroupKind{Kind: "ConfigMap"}:
-		was, _, _ := unstructured.NestedBool(before.Object, "immutable")
-		is, _, _ := unstructured.NestedBool(after.Object, "immutable")
-		if is && !was {
-			return "what is immutable stays so"
-		}
-	case claimKind:
-		was, is := requested(before), requested(after)
-		if is.Cmp(was) > 0 {
-			return fmt.Sprintf("a claim that has grown from %s to %s cannot shrink", was.String(), is.String())
-		}
-	}
-	return ""
-}
-
-// requested is the storage that a claim asks for; zero for none.
-func requested(claim *unstructured.Unstructured) resource.Quantity {
-	text, _, _ := unstructured.NestedString(claim.Object, "spec", "resources", "requests", "storage")
-	size, err := resource.ParseQuantity(text)
-	if err != nil {
-		return resource.Quantity{}
-	}
-	return size
-}

@@ -33,7 +33,7 @@ func TestK5WhatNobodyCanTakeBackIsRefusedUnlessItIsLastOrAccepted(t *testing.T) 
 			var before, after unstructured.Unstructured
 			require.NoError(t, yaml.Unmarshal([]byte(c.before), &before.Object))
 			require.NoError(t, yaml.Unmarshal([]byte(c.after), &after.Object))
-			warnings, err := change.admitPivot(&before, &after)
+			warnings, err := change.admitPivot(t.Context(), &before, &after)
 			if c.why == "" {
 				require.NoError(t, err)
 				assert.Empty(t, warnings)
@@ -45,12 +45,12 @@ func TestK5WhatNobodyCanTakeBackIsRefusedUnlessItIsLastOrAccepted(t *testing.T) 
 			require.ErrorContains(t, err, c.kind+" shop/x")
 			require.ErrorContains(t, err, "acceptLoss: true")
 			for _, allowed := range []Change{{Ref: change.Ref, Last: yes}, {Ref: change.Ref, AcceptLoss: true}} {
-				warnings, err := allowed.admitPivot(&before, &after)
+				warnings, err := allowed.admitPivot(t.Context(), &before, &after)
 				require.NoError(t, err)
 				require.Len(t, warnings, 1)
 				assert.Contains(t, warnings[0], c.why)
 			}
-			_, err = change.admitPivot(nil, &after)
+			_, err = change.admitPivot(t.Context(), nil, &after)
 			require.NoError(t, err)
 		})
 	}

@@ -21,6 +21,12 @@ func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
 		found.Ref.GVK.GroupVersion(), c.Ref.GVK.GroupVersion()).WithHint("serve that version again, or compare it with the before-image and correct it by hand")
 }
 
+// unreadable is the error of a target that the API server takes for a list.
+func (c Change) unreadable() error {
+	return c.fail(fault.Terminal, fault.Invalid, "read", "the API server cannot show it: an object with a list named items at its top looks like a list of objects").
+		WithHint("change it outside of a Transaction")
+}
+
 // locate gets the target by whatever version of its kind is served, and the change that
 // meets it there. The target is nil if it does not exist, which is confirmed. That a
 // version is not served says nothing of its objects: another may show them. That is as
@@ -33,6 +39,8 @@ func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured,
 		switch {
 		case err == nil:
 			return c, live, nil
+		case fault.Unshowable(err):
+			return c, nil, c.unreadable()
 		case !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.NamespaceNotFound):
 			return c, nil, c.wrap(err, "read")
 		case !fault.Unserved(err) || c.Elsewhere == nil:

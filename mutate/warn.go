@@ -39,6 +39,7 @@ func (c Change) cautions(before *unstructured.Unstructured) []string {
 	say(kind == podKind && metav1.GetControllerOf(before) == nil, "no controller owns it: a rollback starts a new Pod, from the beginning")
 	say(isLoadBalancer(kind, before), "its address at the load balancer may be another after a rollback")
 	say(isTokenSecret(kind, before), "the control plane deletes it after a rollback if its ServiceAccount was re-created meanwhile")
+	say(c.binds(before), "it gives the Transaction's own ServiceAccount its rights: what comes after it, and a rollback, may lack them")
 	say(!known(c.Tail), "other changes come after this deletion: last is best, because it is the hardest to take back")
 	return out
 }

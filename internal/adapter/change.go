@@ -56,7 +56,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 			return found, id.Resource(found), served, err
 		},
 
-		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name},
+		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name}, Account: accountOf(t),
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Classify gives the class and the reason of an error. An *Error in the chain
@@ -23,11 +25,27 @@ func Classify(err error) (Class, string) {
 	if meta.IsNoMatchError(err) {
 		return Terminal, KindNotFound
 	}
+	if Unshowable(err) {
+		return Unknown, Invalid
+	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return classifyStatus(status.Status())
 	}
 	return Unknown, ServerUnavailable
+}
+
+// Unshowable reports an answer that came and is no object: the API server answers 500 for an
+// object that has a list named items at its top, which it takes for a list of objects, and
+// a client cannot decode what is of another form. A read will not be answered any better;
+// of a write, it says nothing of what has become of that. The list is known by its words
+// alone.
+func Unshowable(err error) bool {
+	var value *json.UnmarshalTypeError
+	if err == nil || errors.As(err, &value) || runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
+		return err != nil
+	}
+	return strings.Contains(err.Error(), "is not a list: no Items field")
 }
 
 func classifyStatus(s metav1.Status) (Class, string) {

@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"syscall"
 	"testing"
 	"time"
@@ -110,6 +112,9 @@ var classified = []struct {
 	{"a refused connection", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, fault.Unknown, fault.ServerUnavailable},
 	{"an unknown host", &net.DNSError{Err: "no such host", Name: "x"}, fault.Unknown, fault.ServerUnavailable},
 	{"an answer cut short", io.ErrUnexpectedEOF, fault.Unknown, fault.ServerUnavailable},
+	{"500 of an object with a list of items", apierrors.NewInternalError(errors.New("*unstructured.Unstructured is not a list: no Items field in this object")), fault.Unknown, fault.Invalid},
+	{"an answer that is no list", errors.New("*unstructured.Unstructured is not a list: no Items field in this object"), fault.Unknown, fault.Invalid},
+	{"an answer that does not fit", &json.UnmarshalTypeError{Value: "string", Type: reflect.TypeFor[map[string]any]()}, fault.Unknown, fault.Invalid},
 	{"an error nobody thought of", errors.New("request is too large"), fault.Unknown, fault.ServerUnavailable},
 }
 

@@ -54,6 +54,7 @@ const (
 	LockHeld            = "LockHeld"
 	LockLost            = "LockLost"
 	NamespaceNotFound   = "NamespaceNotFound"
+	NotInEffect         = "NotInEffect"
 	NotFound            = "NotFound"
 	NotEmpty            = "NotEmpty"
 	NotRemembered       = "NotRemembered"
@@ -88,6 +89,12 @@ type Error struct {
 	RetryAfter time.Duration
 	// Err is the cause. For a sensitive object it carries no content of it.
 	Err error
+	// Refuser is what has refused the request, as far as that can be told; and Backend the
+	// namespace of the Service behind a webhook that did not answer. Neither is content.
+	Refuser Refuser
+	Backend string
+	// Verb is the verb that the ServiceAccount lacks, where that is known.
+	Verb string
 	// Fields are those that the error is about, where it is about fields.
 	Fields []Field
 }
@@ -139,6 +146,15 @@ func FieldsOf(err error) []Field {
 		return own.Fields
 	}
 	return nil
+}
+
+// VerbOf gives the verb that a ServiceAccount lacks; empty if err tells of none.
+func VerbOf(err error) string {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Verb
+	}
+	return ""
 }
 
 // ClassOf gives the class of err.

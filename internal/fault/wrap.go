@@ -27,7 +27,8 @@ func Wrap(err error, op, target string, sensitive bool) error {
 	if sensitive {
 		cause = redact(err)
 	}
-	return &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause}
+	return &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause,
+		Refuser: RefuserOf(err), Backend: BackendOf(err)}
 }
 
 // redact builds an error that says as much as can be said without quoting. An
@@ -61,6 +62,9 @@ func redactStatus(s metav1.Status, reason string) error {
 	}
 	if len(fields) > 0 {
 		text += " for " + strings.Join(fields, ", ")
+	}
+	if by := refuserIn(s); by != "" {
+		text += fmt.Sprintf(", refused by %s", by)
 	}
 	return errors.New(text + " (its message is withheld because it may quote the object)")
 }

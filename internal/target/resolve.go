@@ -90,6 +90,9 @@ func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
 		mapping, err = r.mapper.RESTMapping(ref.GVK.GroupKind())
 	}
 	if meta.IsNoMatchError(err) {
+		if down := r.unavailable(ref.GVK.GroupVersion()); down != nil {
+			return Ref{}, false, down
+		}
 		// Discovery that is empty, as behind a proxy that knows nothing, proves nothing.
 		_, err = r.mapper.RESTMapping(NamespaceKind, "v1")
 		if err == nil {
@@ -155,10 +158,29 @@ func (r *Resolver) lookup(gvk schema.GroupVersionKind) (schema.GroupVersionResou
 		r.mapper.Reset()
 		mapping, err = r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
+	if meta.IsNoMatchError(err) {
+		if down := r.unavailable(gvk.GroupVersion()); down != nil {
+			return schema.GroupVersionResource{}, false, down
+		}
+	}
 	if err != nil {
 		return schema.GroupVersionResource{}, false, err
 	}
 	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// unavailable is the error of a group and version that is served, by an aggregated API, and
+// does not answer: the mapper leaves its kinds out, as if there were none.
+func (r *Resolver) unavailable(gv schema.GroupVersion) error {
+	if r.discovery == nil {
+		return nil
+	}
+	_, err := r.discovery.ServerResourcesForGroupVersion(gv.String())
+	if err == nil || apierrors.IsNotFound(err) || fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return fault.New(fault.Unknown, fault.ServerUnavailable, "discover", gv.String(), "its API does not answer: %w", err).
+		WithHint("see `kubectl get apiservice " + gv.Version + "." + gv.Group + "`")
 }
 
 func explainNoMatch(err error, s Spec) error {

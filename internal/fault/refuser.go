@@ -1,0 +1,103 @@
+package fault
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Refuser is what in the API server has refused a request, as far as its answer tells.
+type Refuser string
+
+// The refusers that can be told apart, if only by their words.
+const (
+	ByWebhook        Refuser = "Webhook"        // an admission webhook has said no
+	ByDeadWebhook    Refuser = "DeadWebhook"    // an admission webhook has not answered
+	ByPolicy         Refuser = "Policy"         // an admission policy
+	ByPodSecurity    Refuser = "PodSecurity"    // the pod-security level of the Namespace
+	ByQuota          Refuser = "Quota"          // a ResourceQuota
+	ByServiceAccount Refuser = "ServiceAccount" // the ServiceAccount of a Pod is not there
+	ByEscalation     Refuser = "Escalation"     // nobody may grant more than they have
+	ByAllocation     Refuser = "Allocation"     // an address or a port is taken, or is in no range
+	ByConversion     Refuser = "Conversion"     // the webhook that converts between versions
+)
+
+// refusers are known by the words of their answers, which are the only thing that tells
+// them apart. The first that fits counts.
+var refusers = []struct {
+	words *regexp.Regexp
+	by    Refuser
+}{
+	{regexp.MustCompile(`admission webhook ".*" denied the request`), ByWebhook},
+	{regexp.MustCompile(`failed calling webhook|failed to call webhook`), ByDeadWebhook},
+	{regexp.MustCompile(`conversion webhook for `), ByConversion},
+	{regexp.MustCompile(`(?s)[Pp]olicy ['"].*['"].* denied request|failed to configure (policy|binding)`), ByPolicy},
+	{regexp.MustCompile(`violates PodSecurity`), ByPodSecurity},
+	{regexp.MustCompile(`(exceeded|failed|insufficient) quota|status unknown for quota`), ByQuota},
+	{regexp.MustCompile(`error looking up service account`), ByServiceAccount},
+	{regexp.MustCompile(`attempting to grant RBAC permissions`), ByEscalation},
+	{regexp.MustCompile(`already allocated|not in the valid range|failed to allocate`), ByAllocation},
+}
+
+// RefuserOf gives what has refused a request; empty if that cannot be told.
+func RefuserOf(err error) Refuser {
+	var own *Error
+	if errors.As(err, &own) && own.Refuser != "" {
+		return own.Refuser
+	}
+	status, _ := Status(err)
+	return refuserIn(status)
+}
+
+func refuserIn(s metav1.Status) Refuser {
+	for _, r := range refusers {
+		if s.Message != "" && r.words.MatchString(s.Message) {
+			return r.by
+		}
+	}
+	return ""
+}
+
+// backend finds the Service behind a webhook in what is said of it.
+var backend = regexp.MustCompile(`https?://([a-z0-9-]+)\.([a-z0-9-]+)\.svc\b`)
+
+// backendIn gives the namespace of the Service of a webhook that did not answer.
+func backendIn(s metav1.Status) string {
+	if found := backend.FindStringSubmatch(s.Message); found != nil {
+		return found[2]
+	}
+	return ""
+}
+
+// ways are what can be done about a refusal.
+var ways = map[Refuser]string{
+	ByWebhook:        "the ServiceAccount has the right: change what the webhook objects to",
+	ByPolicy:         "the ServiceAccount has the right: change what the policy objects to",
+	ByPodSecurity:    "change the Pod, or the pod-security label of the Namespace in an earlier change",
+	ByQuota:          "raise the quota, or free some of it in an earlier change",
+	ByServiceAccount: "create that ServiceAccount, in an earlier change if need be",
+	ByEscalation:     "grant the ServiceAccount of the Transaction every right that is in it, or bind or escalate on the role",
+}
+
+// WayOut says what can be done about a refusal that is not for lack of a verb.
+func (r Refuser) WayOut() string {
+	if way, ok := ways[r]; ok {
+		return way
+	}
+	return "the ServiceAccount has the right: an admission plug-in or a policy refused it"
+}
+
+// BackendOf gives the namespace of the Service behind a webhook that did not answer; empty
+// if err is about none.
+func BackendOf(err error) string {
+	var own *Error
+	if errors.As(err, &own) && own.Backend != "" {
+		return own.Backend
+	}
+	if status, ok := Status(err); ok && strings.Contains(status.Message, "webhook") {
+		return backendIn(status)
+	}
+	return ""
+}

@@ -36,7 +36,7 @@ changes:
   - {target: {apiVersion: v1, kind: Service, name: a}, type: Create, content: {spec: {ports: [{port: 80}]}}}
   - {target: {apiVersion: v1, kind: Service, name: b}, type: Create, content: {spec: {ports: [{port: 80}]}}}`,
 			ends: ending{phase: api.PhaseRolledBack, reason: "Rejected", validated: metav1.ConditionTrue, says: []string{
-				"item 2", "Service $NS/b", "exceeded quota: one", "a quota or an admission policy refused it"}},
+				"item 2", "Service $NS/b", "exceeded quota: one", "raise the quota"}},
 		},
 		{
 			name:  "a custom resource grows beyond what the store takes",

@@ -86,7 +86,7 @@ subjects: [{kind: ServiceAccount, name: limited, namespace: $NS}]
 serviceAccountName: limited
 changes: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: more}, type: Create, content: {rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]}}]`,
 			same: []string{"rbac.authorization.k8s.io/v1 Role/more"},
-			ends: ending{reason: "Rejected", says: []string{"Role $NS/more", "attempting to grant", "a quota or an admission policy refused it"}},
+			ends: ending{reason: "Rejected", says: []string{"Role $NS/more", "attempting to grant", "bind or escalate on the role"}},
 		},
 	})
 }

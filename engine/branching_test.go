@@ -328,3 +328,25 @@ func TestWhatBeganBeforeNowKeepsItsBeginning(t *testing.T) {
 	assert.Equal(t, start, status.Items[1].WaitStartTime.UTC())
 	assert.Nil(t, status.Items[2].WaitStartTime)
 }
+
+// What is refused as long as another change is not in effect waits for that and for all
+// before it, any of which may be the reason as well, and the order stays as it is.
+func TestADeferredChangeWaitsForAllUpToTheOneThatMayBeTheReason(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d", "e")
+	w.stored.Spec.Order = api.OrderGraph
+	txn := withItems(w.stored)
+	for i := range txn.Status.Items {
+		txn.Status.Items[i].Target = txn.Spec.Changes[i].Target
+	}
+	before := scheduleOf(txn)
+	txn.Status.Items[3].DeferredBy = "b"
+	after := scheduleOf(txn)
+	assert.Equal(t, before.order, after.order)
+	assert.Equal(t, []int{0, 1}, after.needs[3])
+	assert.Empty(t, after.needs[4])
+	assert.Equal(t, []int{0, 1, 2, 4}, early(txn), "its before-image is taken when its turn comes")
+
+	txn.Status.Items[0].DeferredBy = "e" // as somebody may have written it
+	assert.Equal(t, before.order, scheduleOf(txn).order)
+	assert.Empty(t, scheduleOf(txn).needs[0])
+}

@@ -139,6 +139,9 @@ type PreparedItem struct {
 	Taken []api.OwnedFields
 	// Warnings say what is hard to take back about it.
 	Warnings []string
+	// DeferredBy names an earlier item that may be the reason why the change is refused
+	// now. Nothing else is known of it then: it is prepared when its turn comes.
+	DeferredBy string
 }
 
 // Undone is what there is to say about a change that has been taken back.

@@ -124,7 +124,8 @@ func enumerate(names []string) string {
 }
 
 // Later tells, of each item, whether its change can be tried only when its turn comes: an
-// earlier one changes the same object, or it is not known before whether it is wanted.
+// earlier one changes the same object or may be the reason why it is refused now, or it is
+// not known before whether it is wanted.
 func Later(t *api.Transaction) []bool {
 	out := make([]bool, len(t.Status.Items))
 	for i := range out {

@@ -34,6 +34,13 @@ var preflights = []scenario{
 		w.problems = []Problem{{1, errRefused}}
 		w.replies["checkpoint"] = []reply{{err: errLost}}
 	}, api.PhaseFailed},
+	{"a change is refused as long as another is not in effect", []string{"a", "b", "c"}, func(w *world) {
+		w.deferredBy["b"] = "a"
+	}, api.PhaseCommitted},
+	{"such a change is refused when its turn comes", []string{"a", "b", "c"}, func(w *world) {
+		w.deferredBy["c"] = "a"
+		w.after["do b"] = func() { w.replies["save"] = []reply{{err: errRefused}} }
+	}, api.PhaseRolledBack},
 	{"a plan is made", []string{"a", "b", "c"}, dry(func(*world) {}), api.PhasePlanned},
 	{"a plan of two changes of one object", []string{"a1", "b", "a2"}, dry(func(*world) {}), api.PhasePlanned},
 	{"a plan of changes that cannot be made", []string{"a", "b", "c"}, dry(func(w *world) { w.problems = twoProblems }), api.PhaseFailed},

@@ -90,6 +90,12 @@ func (s *saga) failOr(ctx context.Context, err error) error {
 func recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {
 	for n, i := range items {
 		known := saved.Items[n]
+		if status.Items[i].DeferredBy == "" {
+			status.Items[i].DeferredBy = known.DeferredBy
+		}
+		if known.DeferredBy != "" {
+			continue
+		}
 		status.Items[i].Before = &known.Image
 		status.Items[i].Taken, status.Items[i].Warnings = known.Taken, known.Warnings
 		if err := moveItem(&status.Items[i], api.ItemPrepared); err != nil {
@@ -104,9 +110,10 @@ func recordImages(status *api.TransactionStatus, items []int, saved Prepared) er
 }
 
 // early lists the items whose before-image can be taken before anything is
-// changed: all but those whose target an earlier item changes too, and those of which
-// it is not known yet whether they are wanted. The before-image of the former is what the
-// earlier item leaves, and is taken then.
+// changed: all but those whose target an earlier item changes too, those that are refused
+// as long as an earlier item is not in effect, and those of which it is not known yet
+// whether they are wanted. The before-image of the first is what the earlier item leaves,
+// and is taken then.
 func early(t *api.Transaction) []int {
 	seen := map[api.Target]bool{}
 	var out []int
@@ -116,7 +123,7 @@ func early(t *api.Transaction) []int {
 			continue
 		}
 		key := identity(item.Target)
-		if !seen[key] && (i >= len(t.Spec.Changes) || t.Spec.Changes[i].When == "") {
+		if !seen[key] && item.DeferredBy == "" && (i >= len(t.Spec.Changes) || t.Spec.Changes[i].When == "") {
 			out = append(out, i)
 		}
 		seen[key] = true

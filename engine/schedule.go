@@ -66,6 +66,7 @@ func scheduled(t *api.Transaction) (schedule, error) {
 			return listed, cyclic(t, cycle)
 		}
 	}
+	deferred(t, walk.order, needs)
 	width := DefaultParallelism
 	if t.Spec.Parallelism != nil && *t.Spec.Parallelism > 0 {
 		width = int(*t.Spec.Parallelism)
@@ -126,6 +127,22 @@ func needsOf(t *api.Transaction) ([][]int, error) {
 		}
 	}
 	return needs, nil
+}
+
+// deferred has each change that is refused as long as an earlier one is not in effect wait
+// for all up to that: another of them may be the reason as well. They come before it in the
+// order, which stays as it is.
+func deferred(t *api.Transaction, order []int, needs [][]int) {
+	at := map[string]int{}
+	for n, i := range order {
+		if i >= len(t.Status.Items) {
+			return
+		}
+		if last, ok := at[t.Status.Items[i].DeferredBy]; ok {
+			needs[i] = append(needs[i], order[:last+1]...)
+		}
+		at[ChangeName(i, t.Spec.Changes[i])] = n
+	}
 }
 
 // inNamespace identifies a target as spec.changes has it.

@@ -14,7 +14,7 @@ import (
 // failed attempt.
 func isWait(err error) bool {
 	switch fault.ReasonOf(err) {
-	case fault.LockHeld, fault.Terminating, fault.KindNotFound, settling, notReady, paced:
+	case fault.LockHeld, fault.Terminating, fault.KindNotFound, fault.NotInEffect, settling, notReady, paced:
 		return true
 	}
 	return false

@@ -186,7 +186,7 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found Prefligh
 	return found, p.call("validate", func() (string, error) {
 		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
-			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps"}
+			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
 			SetItemState(&item, api.ItemPending)
 			items = append(items, item)
 		}

@@ -43,20 +43,21 @@ type world struct {
 	policy Policy
 	engine *Engine
 
-	mu       sync.Mutex
-	stored   *api.Transaction              // what is durable; nil once it is gone
-	targets  map[string]string             // what the objects are like, by name
-	locks    map[string]string             // holders, by name of the target
-	images   map[string]string             // saved before-images, by item
-	anew     map[string]types.UID          // what an undo tells that it has made anew
-	history  map[int64]string              // who is remembered, by number
-	problems []Problem                     // what the pre-flight finds
-	refuse   map[string]error              // what is refused for good, by call such as "do b"
-	replies  map[string][]reply            // what happens instead, once each, by call
-	nth      func(n int, who string) reply // what happens to the n-th call; may be nil
-	after    map[string]func()             // what happens after a line, once, by prefix
-	unready  map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
-	unasked  map[string]bool               // items of which when is false
+	mu         sync.Mutex
+	stored     *api.Transaction              // what is durable; nil once it is gone
+	targets    map[string]string             // what the objects are like, by name
+	locks      map[string]string             // holders, by name of the target
+	images     map[string]string             // saved before-images, by item
+	anew       map[string]types.UID          // what an undo tells that it has made anew
+	history    map[int64]string              // who is remembered, by number
+	problems   []Problem                     // what the pre-flight finds
+	deferredBy map[string]string             // which item another waits for
+	refuse     map[string]error              // what is refused for good, by call such as "do b"
+	replies    map[string][]reply            // what happens instead, once each, by call
+	nth        func(n int, who string) reply // what happens to the n-th call; may be nil
+	after      map[string]func()             // what happens after a line, once, by prefix
+	unready    map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
+	unasked    map[string]bool               // items of which when is false
 
 	calls     int
 	forgotten int            // how often the planner was told to forget
@@ -97,7 +98,8 @@ func newWorld(t reporter, names ...string) *world {
 		t: t, clock: clocktesting.NewFakeClock(start), policy: testPolicy,
 		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
 		unready: map[string]Readiness{}, unasked: map[string]bool{},
-		refuse: map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
+		deferredBy: map[string]string{},
+		refuse:     map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
 		dos: map[string]int{}, undos: map[string]int{},
 	}
 	w.stored = transaction(names...)

@@ -33,6 +33,14 @@ type Item struct {
 	// +optional
 	Deferred bool `json:"deferred,omitempty"`
 
+	// deferredBy names the last earlier change that may be the reason why this one was
+	// refused when it was tried without effect. It is tried again when its turn comes, after
+	// all changes up to that one.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	DeferredBy string `json:"deferredBy,omitempty"`
+
 	// state is where the item is; prepared, committed and rolledBack follow from
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in

@@ -105,9 +105,11 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 					return nil, err
 				}
 				if !ok {
-					problems = append(problems, engine.Problem{Item: i, Err: fault.New(fault.Terminal, fault.AccessDenied, verb, ref.String(),
+					denied := fault.New(fault.Terminal, fault.AccessDenied, verb, ref.String(),
 						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
-						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))})
+						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
+					denied.Verb = verb
+					problems = append(problems, engine.Problem{Item: i, Err: denied})
 				}
 			}
 		}
@@ -162,11 +164,12 @@ func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, ve
 			return err
 		}
 		if !ok {
+			own.Verb = verb
 			own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", id.Account, verb, c.Ref.GVR.GroupResource())
 			return &own
 		}
 	}
 	own.Reason = fault.Rejected
-	own.Hint = "the ServiceAccount has the right: a quota or an admission policy refused it"
+	own.Hint = own.Refuser.WayOut()
 	return &own
 }

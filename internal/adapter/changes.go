@@ -28,6 +28,7 @@ type Changes struct {
 	types    *openapi.Types
 	parallel int
 	written  *written
+	patience *patience
 }
 
 // change makes the change of an item for the strategies.
@@ -66,7 +67,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 		return err
 	}
 	verbs, _ := strategy.Verbs()
-	return explainDenied(ctx, id, change, verbs, strategy.Do(ctx, change, c.baseline(t, i)))
+	return c.patience.bear(ctx, t, i, nil, explainDenied(ctx, id, change, verbs, strategy.Do(ctx, change, c.baseline(t, i))))
 }
 
 // baseline is what a write must meet. Its image is read only when the write met

@@ -81,7 +81,7 @@ func (c *holding) listSome(ctx context.Context, client dynamic.ResourceInterface
 	for n := range list.Items {
 		obj := &list.Items[n]
 		name := obj.GetKind() + " " + obj.GetName()
-		if own := obj.GetLabels()["app.kubernetes.io/managed-by"] == "janus" && gvr.Resource == "leases"; own || slices.Contains(given, name) {
+		if own := obj.GetLabels()["app.kubernetes.io/managed-by"] == "janus" && gvr.Resource == "leases"; own || slices.Contains(givenObjects, name) {
 			continue
 		}
 		leaves, err := c.leaves(ctx, obj, maxOwners)
@@ -185,5 +185,5 @@ func (c *holding) outlivesItsService(ctx context.Context, obj *unstructured.Unst
 	return err == nil && !there, err
 }
 
-// given is what the control plane puts into every Namespace.
-var given = []string{"ConfigMap kube-root-ca.crt", "ServiceAccount default"}
+// givenObjects is what the control plane puts into every Namespace.
+var givenObjects = []string{"ConfigMap kube-root-ca.crt", "ServiceAccount default"}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/target"
 )
 
@@ -18,7 +21,7 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (engine.Pref
 	if err != nil {
 		return engine.Preflight{}, err
 	}
-	f := &preflight{planner: p, txn: t.DeepCopy(), id: id}
+	f := &preflight{planner: p, txn: t.DeepCopy(), id: id, refusals: map[int]refusal{}}
 	if f.undo, err = p.undoOf(ctx, t); err != nil {
 		return engine.Preflight{}, err
 	}
@@ -29,6 +32,9 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (engine.Pref
 	for _, look := range f.checks() {
 		found, err := look(ctx)
 		if err != nil {
+			return engine.Preflight{}, err
+		}
+		if err := f.advise(ctx, found); err != nil {
 			return engine.Preflight{}, err
 		}
 		f.note(found)
@@ -50,6 +56,9 @@ type preflight struct {
 	wrong    []bool
 	problems []engine.Problem
 	deferred []engine.Deferral
+	// refusals are those of items that are deferred because an earlier change may be the
+	// reason.
+	refusals map[int]refusal
 }
 
 // A check gives what is wrong with items that nothing was found wrong with before. Its
@@ -71,7 +80,8 @@ func (f *preflight) note(found []engine.Problem) {
 
 // resolve finds the resource of each target, and checks the changes against themselves.
 func (f *preflight) resolve(ctx context.Context) ([]engine.Problem, error) {
-	v := validation{planner: f.planner, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn}
+	v := validation{planner: f.planner, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
+	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
 	v.image = func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) }
 	order, err := engine.Order(f.txn)
 	if err != nil {
@@ -97,6 +107,18 @@ func (f *preflight) resolve(ctx context.Context) ([]engine.Problem, error) {
 	return problems, engine.SkipDependents(f.txn, items)
 }
 
+// definition reads a CustomResourceDefinition that is to be changed.
+func (f *preflight) definition(ctx context.Context, ref target.Ref) (map[string]any, error) {
+	live, err := f.id.Resource(ref).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.AccessDenied):
+		return nil, nil // That is found out by whoever asks for the rights, and tries the change.
+	case err != nil:
+		return nil, fault.Wrap(err, "read", ref.String(), false)
+	}
+	return live.Object, nil
+}
+
 // fit makes sure that the status can be written to the end. If it cannot, it cannot hold
 // what is wrong with each item either.
 func (f *preflight) fit(context.Context) ([]engine.Problem, error) {
@@ -118,7 +140,11 @@ func (f *preflight) inTime(context.Context) ([]engine.Problem, error) {
 
 // mayDo asks whether the ServiceAccount may make the changes and take them back.
 func (f *preflight) mayDo(ctx context.Context) ([]engine.Problem, error) {
-	return mayDo(ctx, f.txn, f.sound(), f.id)
+	denied, err := mayDo(ctx, f.txn, f.sound(), f.id)
+	if err != nil {
+		return nil, err
+	}
+	return f.put(ctx, denied)
 }
 
 // sound lists the items that are to be made, and that nothing was found wrong with so far.

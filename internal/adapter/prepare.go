@@ -31,6 +31,7 @@ type Planner struct {
 	late     latecomers
 	tried    *forecasts
 	written  *written
+	patience *patience
 	locks    *lockmgr.Manager
 	history  *History
 	// imagesLimit is how many bytes the before-images of a Transaction may take.
@@ -60,21 +61,27 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	sideBySide(p.parallel, len(items), func(n int) {
 		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
 	})
+	if err := deferAgain(ctx, t, undo, items, prepared, problems); err != nil {
+		return engine.Prepared{}, err
+	}
 	if found := notNil(problems); len(found) > 0 {
 		return engine.Prepared{}, first(found)
 	}
 	if err := confirm(ctx, false); err != nil {
 		return engine.Prepared{}, err
 	}
-	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, records)
+	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, toSave(records, prepared))
 	if saved.Lost {
 		lost()
 	}
 	if err != nil {
 		return engine.Prepared{}, err
 	}
+	images := saved.Images
 	for n := range prepared {
-		prepared[n].Image = saved.Images[n]
+		if prepared[n].DeferredBy == "" {
+			prepared[n].Image, images = images[0], images[1:]
+		}
 	}
 	return engine.Prepared{Account: string(id.UID), Ref: &saved.Ref, Items: prepared}, nil
 }
@@ -95,9 +102,12 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 
 // captureItem reads the target of an item and finds out what its change would do.
 func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (snapshot.Record, engine.PreparedItem, error) {
+	if err := mayStill(ctx, t, i, id); err != nil {
+		return snapshot.Record{}, engine.PreparedItem{}, p.patience.bear(ctx, t, i, undo, err)
+	}
 	seen, err := p.look(ctx, t, i, id, undo, known)
 	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, err
+		return snapshot.Record{}, engine.PreparedItem{}, p.patience.bear(ctx, t, i, undo, err)
 	}
 	share := engine.ShareOf(len(t.Status.Items))
 	item := engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
@@ -133,6 +143,10 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 		return seen{}, err
 	}
 	before, err := mutate.Read(ctx, change)
+	if spec.Type == api.Create && change.Deferred && fault.Is(err, fault.KindNotFound) {
+		return seen{}, fault.New(fault.Conflict, fault.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
+			WithHint("use Patch or Update to change it; nothing of it was touched")
+	}
 	if err != nil {
 		return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
 	}
@@ -210,6 +224,7 @@ func (p *Planner) Forget(t *api.Transaction) {
 	p.images.forget(t.UID)
 	p.tried.forget(t.UID)
 	p.written.forget(t.UID)
+	p.patience.forget(t.UID)
 }
 
 // saves is how often before-images of a Transaction may have been saved: once for all
@@ -220,7 +235,7 @@ func saves(t *api.Transaction) int {
 	n := 2
 	for i, item := range t.Status.Items {
 		ref, err := refOf(item)
-		if err != nil || targets[ref.Key()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" {
+		if err != nil || targets[ref.Key()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" || item.DeferredBy != "" {
 			n++
 		}
 		targets[ref.Key()] = true

@@ -30,9 +30,14 @@ type outcome struct {
 // what is not there yet.
 func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 	sound, waits := f.sound(), f.waits()
+	mine := f.refusals
 	outcomes := make([]outcome, len(sound))
 	sideBySide(f.planner.parallel, len(sound), func(n int) {
 		i := sound[n]
+		if _, refused := mine[i]; refused {
+			outcomes[n] = f.outcomeOf(i)
+			return
+		}
 		if outcomes[n].later = waits[i]; waits[i] == "" {
 			outcomes[n] = f.tryItem(ctx, i)
 		}
@@ -43,6 +48,9 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 			outcomes[n].plan, outcomes[n].err = f.plan(ctx, i, outcomes[n])
 		}
 	})
+	if err := f.later(ctx, sound, outcomes); err != nil {
+		return nil, err
+	}
 	var problems []engine.Problem
 	tries := newTries(f.txn.UID, f.id.UID)
 	for n, o := range outcomes {

@@ -69,6 +69,11 @@ type validation struct {
 	// image gives the target of an item of an undo as it was before the change that is
 	// undone.
 	image func(api.Item) (map[string]any, error)
+	// live gives a CustomResourceDefinition as it is; nil if there is none, or if the
+	// ServiceAccount may not read it.
+	live func(target.Ref) (map[string]any, error)
+	// definitions are the contents of those that earlier changes make.
+	definitions map[string]map[string]any
 	// fresh is set once the kinds that are served have been looked up anew.
 	fresh bool
 }
@@ -124,6 +129,11 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 			return item, err
 		}
 	}
+	if ref.GVK.GroupKind() == target.CRDKind && change.Type != api.Delete {
+		if content, err = v.definition(change.Type, ref, content); err != nil {
+			return item, err
+		}
+	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
 	return item, nil
@@ -167,6 +177,22 @@ func (v *validation) remember(change api.ChangeType, ref target.Ref, content map
 	}
 }
 
+// definition completes the content of a change of a CustomResourceDefinition.
+func (v *validation) definition(change api.ChangeType, ref target.Ref, content map[string]any) (map[string]any, error) {
+	if change != api.Create {
+		before := v.definitions[ref.Name]
+		if before == nil {
+			var err error
+			if before, err = v.live(ref); err != nil {
+				return nil, err
+			}
+		}
+		content = target.Completed(content, before)
+	}
+	v.definitions[ref.Name] = content
+	return content, nil
+}
+
 func checkContent(change api.Change, t api.Target) (map[string]any, error) {
 	if _, ok := mutate.For(change.Type); !ok {
 		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
@@ -180,6 +206,11 @@ func checkContent(change api.Change, t api.Target) (map[string]any, error) {
 		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
 	case change.Type != api.Delete && content == nil:
 		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
+	}
+	if _, list := content["items"].([]any); list {
+		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(),
+			"content.items is a list: an object with one looks like a list of objects, and the API server cannot show it").
+			WithHint("change it outside of a Transaction")
 	}
 	return content, contradiction(content, t)
 }

@@ -39,11 +39,13 @@ func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 // A Transaction that another process goes on with has no room in what is kept, nor content.
 func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
 	key := target.Key{Resource: "secrets", Name: "a"}
-	p := &Planner{images: newImages(), tried: newForecasts(clocktesting.NewFakeClock(time.Unix(1, 0))), written: newWritten()}
+	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
+	p := &Planner{images: newImages(), tried: newForecasts(clock), written: newWritten(), patience: newPatience(clock)}
 	for _, uid := range []types.UID{"t", "u"} {
 		p.images.readers[uid] = imagesOf{objects: 1}
 		p.tried.keep(newTries(uid, "account"))
 		p.written.put(uid, key, objectOf(10))
+		assert.False(t, p.patience.over(uid, 0))
 	}
 	size := p.written.size
 	p.Forget(&api.Transaction{ObjectMeta: metav1.ObjectMeta{UID: "t"}})
@@ -51,6 +53,8 @@ func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
 	assert.Nil(t, p.tried.of("t", "account"))
 	assert.Nil(t, p.written.get("t", key))
 	assert.Equal(t, size/2, p.written.size)
+	assert.NotContains(t, p.patience.since, types.UID("t"))
+	assert.Contains(t, p.patience.since, types.UID("u"))
 	assert.Contains(t, p.images.readers, types.UID("u"))
 	assert.NotNil(t, p.tried.of("u", "account"))
 	assert.NotNil(t, p.written.get("u", key))

@@ -39,6 +39,18 @@ func PlannedKinds(content map[string]any) []PlannedKind {
 	return out
 }
 
+// Completed gives the content of a change of a CustomResourceDefinition that is there with
+// what it leaves out and cannot change of it: a Patch may name versions alone.
+func Completed(content, live map[string]any) map[string]any {
+	versions, found, _ := unstructured.NestedSlice(content, "spec", "versions")
+	spec, _, _ := unstructured.NestedMap(live, "spec")
+	if !found || spec == nil {
+		return content
+	}
+	spec["versions"] = versions
+	return map[string]any{"spec": spec}
+}
+
 func findPlanned(planned []PlannedKind, gvk schema.GroupVersionKind) (PlannedKind, bool) {
 	for _, p := range planned {
 		if p.GVK == gvk {

@@ -35,7 +35,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true}))
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Alone: true}))
 }
 
 // kustomize gives the path of the pinned kustomize, which is built, and fetched if need

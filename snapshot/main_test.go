@@ -21,14 +21,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	status := testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../deploy/crd"})
 	if status == 0 {
-		// The connections that client-go keeps for later are no leak.
-		if err := goleak.Find(
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"),
-			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
-			goleak.IgnoreAnyFunction("net/http.(*http2clientConnReadLoop).run"),
-		); err != nil {
+		if err := goleak.Find(connections()...); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 			status = 1
 		}
@@ -53,4 +46,13 @@ func golden(t *testing.T, name string, got []byte) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs; got:\n%s", path, got)
 	}
+}
+
+// connections are no leak.
+func connections() []goleak.Option {
+	var out []goleak.Option
+	for _, function := range testcluster.Connections() {
+		out = append(out, goleak.IgnoreAnyFunction(function))
+	}
+	return out
 }

@@ -12,10 +12,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden output into the scripts")
 
-// withCluster runs the tests with a cluster.
+// withCluster runs the tests with a cluster of their own: a janusd that is told no namespace
+// runs the Transactions of all.
 type withCluster struct{ *testing.M }
 
-func (m withCluster) Run() int { return testcluster.Main(m.M, testcluster.Options{}) }
+func (m withCluster) Run() int { return testcluster.Main(m.M, testcluster.Options{Alone: true}) }
 
 // The test binary is janusd when it is started under that name.
 func TestMain(m *testing.M) {

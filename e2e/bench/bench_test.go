@@ -44,7 +44,7 @@ func init() {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{Audit: true, ControllerManager: true}))
+	os.Exit(testcluster.Main(m, testcluster.Options{Audit: true, ControllerManager: true, Alone: true}))
 }
 
 // sizes is a list of numbers, as a flag.

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "janus-packages-"); err != nil {
 		panic(err)
 	}
-	status := testcluster.Main(m, testcluster.Options{Nodes: 1, Audit: true})
+	status := testcluster.Main(m, testcluster.Options{Nodes: 1, Audit: true, Alone: true})
 	_ = os.RemoveAll(scratch)
 	os.Exit(status)
 }

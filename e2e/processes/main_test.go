@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 
 // options are those of all clusters of this package.
 func options() testcluster.Options {
-	return testcluster.Options{ControllerManager: true, Audit: true, CRDs: filepath.Join(janustest.Root(), "deploy", "crd")}
+	return testcluster.Options{ControllerManager: true, Audit: true, Alone: true, CRDs: filepath.Join(janustest.Root(), "deploy", "crd")}
 }
 
 var built struct {

@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures into docs")
 
-func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{})) }
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{Alone: true})) }
 
 const release = `
 serviceAccountName: deploy-sa

@@ -34,8 +34,11 @@ import (
 // SystemNamespace is Janus' own namespace in tests.
 const SystemNamespace = "janus-system"
 
-// UserAgent is what Janus calls itself in tests; the test's own client does not.
-const UserAgent = "janusd"
+// UserAgent is what Janus calls itself in tests; the test's own client does not, nor does
+// the Janus of another package.
+var UserAgent = testcluster.UserAgent(program)
+
+const program = "janusd"
 
 // Env is a namespace of the package's cluster in which Transactions are run.
 type Env struct {

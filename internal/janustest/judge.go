@@ -15,7 +15,7 @@ import (
 func JudgeRights(events []testcluster.AuditEvent) error {
 	var errs []error
 	for _, e := range events {
-		if name, _, _ := strings.Cut(e.UserAgent, "/"); name != UserAgent {
+		if name, _, _ := strings.Cut(e.UserAgent, "/"); name != program {
 			continue
 		}
 		what := fmt.Sprintf("%s %s", e.Verb, e.RequestURI)

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -86,17 +89,42 @@ type auditLine struct {
 // Audit returns the requests that have completed so far, in the order of their
 // completion. A request is in the log before its client has seen the end of the
 // answer, so a test finds every request it has made. A watch completes when it
-// ends. The log is gone after Stop.
+// ends. Of a cluster that is offered they are those since the package first used it,
+// of all who use it. The log is gone after Stop.
 func (c *Cluster) Audit() ([]AuditEvent, error) {
 	if !c.options.Audit {
 		return nil, ErrNoAudit
 	}
-	content, err := os.ReadFile(c.auditLog())
+	log, err := os.Open(c.auditLog())
 	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	content, err := io.ReadAll(io.NewSectionReader(log, c.auditFrom, math.MaxInt64-c.auditFrom))
+	if err := errors.Join(err, log.Close()); err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	return parseAudit(content)
 }
+
+// own leaves out, of a cluster that is offered, what others have asked: what is not in a
+// namespace of these tests, unless it was sent by a client that UserAgent names.
+func (c *Cluster) own(events []AuditEvent) []AuditEvent {
+	if !c.offered() {
+		return events
+	}
+	c.mu.Lock()
+	namespaces := slices.Clone(c.namespaces)
+	c.mu.Unlock()
+	return Filter(events, func(e AuditEvent) bool {
+		return strings.HasSuffix(e.UserAgent, ownAgent()) || slices.Contains(namespaces, e.Namespace)
+	})
+}
+
+// UserAgent is what a program calls itself that is run within the test process: others may
+// run the same program on the same cluster.
+func UserAgent(program string) string { return program + ownAgent() }
+
+func ownAgent() string { return fmt.Sprintf("/test-%d", os.Getpid()) }
 
 func (c *Cluster) auditLog() string { return filepath.Join(c.dir, "audit.log") }
 

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 const (
@@ -37,6 +37,9 @@ type Options struct {
 	// Judge looks at the whole audit log after the last test, where Main runs the
 	// tests, and has the run fail if it gives an error. It needs Audit.
 	Judge func([]AuditEvent) error
+	// Alone has the package use no cluster that others use too, see OfferVariable: its tests
+	// change what is everybody's, such as the rights of janusd.
+	Alone bool
 	// RestartKilled starts a component again after Cluster.Signal killed it, or
 	// made it end in order. Otherwise the whole cluster ends with the component.
 	RestartKilled bool
@@ -52,6 +55,12 @@ type Cluster struct {
 	dir     string
 	config  *rest.Config
 	process *process
+	// auditFrom is where in the audit log the requests begin that are made from now on.
+	auditFrom int64
+
+	mu sync.Mutex
+	// namespaces are those that the tests of this process have made.
+	namespaces []string
 }
 
 // Start starts a cluster and returns when it is ready, a few seconds later.
@@ -122,14 +131,7 @@ func (c *Cluster) connect() error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return fmt.Errorf("load %s: %w", path, err)
-	}
-	// Tests are not to wait for a client's own rate limiter.
-	config.QPS = -1
-	c.Kubeconfig, c.config = path, config
-	return nil
+	return c.use(path)
 }
 
 // kubeconfigOf reads the path out of "ready: kubeconfig=PATH server=URL (…)".
@@ -148,8 +150,11 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Stop ends the cluster and removes its files. It returns when no process is
 // left, and reports a cluster that had ended by itself before. Calling it
-// again returns the same answer.
+// again returns the same answer. A cluster that is offered goes on.
 func (c *Cluster) Stop() error {
+	if c.offered() {
+		return nil
+	}
 	if err := c.process.stop(stopTimeout); err != nil {
 		return errors.Join(fmt.Errorf("stop the test cluster: %w", err), os.RemoveAll(c.dir))
 	}
@@ -158,6 +163,12 @@ func (c *Cluster) Stop() error {
 
 // Err returns nil while the cluster runs, and why it ended afterwards.
 func (c *Cluster) Err() error {
+	if c.offered() {
+		if _, err := os.Stat(c.Kubeconfig); err != nil {
+			return fmt.Errorf("%w: %w", errWithdrawn, err)
+		}
+		return nil
+	}
 	select {
 	case <-c.process.ended:
 		return c.process.endError()

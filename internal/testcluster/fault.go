@@ -39,6 +39,9 @@ func (c *Cluster) PID(component string) (int, error) {
 // Signal sends a signal to a component: SIGSTOP and SIGCONT make it hang and
 // go on, SIGKILL makes it die and SIGTERM end, see Options.RestartKilled.
 func (c *Cluster) Signal(component string, signal syscall.Signal) error {
+	if c.offered() {
+		return fmt.Errorf("send %s to %s: other packages use the cluster too; a test that breaks one starts its own", signal, component)
+	}
 	pid, err := c.PID(component)
 	if err != nil {
 		return fmt.Errorf("send %s: %w", signal, err)

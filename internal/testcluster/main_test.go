@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(helperMode) != "" {
 		os.Exit(beKilled())
 	}
-	os.Exit(Main(m, Options{ControllerManager: true, Audit: true}))
+	os.Exit(Main(m, Options{ControllerManager: true, Audit: true, Alone: true}))
 }
 
 func beKilled() int {

@@ -32,6 +32,9 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("create a namespace: %v", err)
 	}
+	c.mu.Lock()
+	c.namespaces = append(c.namespaces, name)
+	c.mu.Unlock()
 	t.Cleanup(func() {
 		// The context of the test has ended by now, and the test may have
 		// deleted the namespace or killed the API server.

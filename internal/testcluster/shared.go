@@ -23,8 +23,9 @@ type holder struct {
 }
 
 // Main runs the tests of a package and returns the status to exit with. A test
-// gets the cluster that the options describe from Shared; it is started for the
-// first that asks, and stopped after the last. A cluster that ends by itself
+// gets the cluster that the options describe from Shared: the one that OfferVariable
+// names if it has all of that, else one that is started for the first that asks, and
+// stopped after the last. A cluster that ends by itself
 // makes the run fail, and so does what Options.Judge finds.
 func Main(m *testing.M, options Options) int {
 	shared.configure(options)
@@ -64,7 +65,9 @@ func (h *holder) get() (*Cluster, error) {
 	}
 	if !h.started {
 		h.started = true
-		h.cluster, h.err = Start(h.options)
+		if h.cluster, h.err = accept(h.options); h.cluster == nil && h.err == nil {
+			h.cluster, h.err = Start(h.options)
+		}
 	}
 	if h.err != nil {
 		return nil, h.err
@@ -83,7 +86,7 @@ func (h *holder) judge() error {
 	if err != nil {
 		return err
 	}
-	return h.options.Judge(events)
+	return h.options.Judge(h.cluster.own(events))
 }
 
 func (h *holder) stop() error {

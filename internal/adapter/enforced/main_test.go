@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{CRDs: "../../../deploy/enforced/objects"}))
+	os.Exit(testcluster.Main(m, testcluster.Options{CRDs: "../../../deploy/enforced/objects", Alone: true}))
 }
 
 const (

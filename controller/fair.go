@@ -109,6 +109,7 @@ func (l *line) othersWait(namespace string) bool {
 // that who makes room for others has always made a step.
 func (c *Controller) turn(ctx context.Context, term *term, namespace string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
+	forget := term.ends(cancel)
 	ticker := time.NewTicker(c.options.Turn)
 	go func() {
 		defer ticker.Stop()
@@ -116,8 +117,6 @@ func (c *Controller) turn(ctx context.Context, term *term, namespace string) (co
 			select {
 			case <-ctx.Done():
 				return
-			case <-term.over:
-				cancel()
 			case <-ticker.C:
 				if c.line.othersWait(namespace) {
 					cancel()
@@ -125,5 +124,8 @@ func (c *Controller) turn(ctx context.Context, term *term, namespace string) (co
 			}
 		}
 	}()
-	return ctx, cancel
+	return ctx, func() {
+		forget()
+		cancel()
+	}
 }

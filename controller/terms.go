@@ -19,8 +19,11 @@ type terms struct {
 
 // term is the time from when a shard is taken until it is given up.
 type term struct {
-	over    chan struct{}
 	running sync.WaitGroup
+
+	mu    sync.Mutex
+	over  bool
+	turns map[*context.CancelFunc]struct{}
 }
 
 func newTerms() *terms { return &terms{held: map[int]*term{}} }
@@ -29,18 +32,44 @@ func newTerms() *terms { return &terms{held: map[int]*term{}} }
 func (t *terms) begin(shard int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held[shard] = &term{over: make(chan struct{})}
+	t.held[shard] = &term{turns: map[*context.CancelFunc]struct{}{}}
 }
 
 // end notes that no more of them are to be run, makes those that run end after the step
-// in hand, and waits until they have.
+// in hand, and waits until they have. Once the shard is not counted any more no step is
+// begun.
 func (t *terms) end(shard int) {
 	t.mu.Lock()
 	ended := t.held[shard]
+	ended.end()
 	delete(t.held, shard)
 	t.mu.Unlock()
-	close(ended.over)
 	ended.running.Wait()
+}
+
+// end ends the turns in this term.
+func (t *term) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	for cancel := range t.turns {
+		(*cancel)()
+	}
+}
+
+// ends has the end of the term cancel a turn, until that is forgotten.
+func (t *term) ends(cancel context.CancelFunc) (forget func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		cancel()
+	}
+	t.turns[&cancel] = struct{}{}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.turns, &cancel)
+	}
 }
 
 // enter gives the term of a shard to somebody who runs one of its Transactions, and is to
@@ -68,12 +97,9 @@ func (t *terms) count() int {
 }
 
 func (t *term) ended() bool {
-	select {
-	case <-t.over:
-		return true
-	default:
-		return false
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.over
 }
 
 // Serve runs the Transactions of a shard until ctx is done. It finishes the steps in hand

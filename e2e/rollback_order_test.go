@@ -186,7 +186,7 @@ func TestABindingWhoseRoleIsGoneNamesIt(t *testing.T) {
 	administrated(e)
 	e.Apply(readerAndBinding)
 	e.Refuse()
-	e.Start(janustest.WithPolicy(unaided), janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+	e.Start(janustest.WithPolicy(unaided), janustest.Acting(janustest.Around{Undo: func(string, int) {
 		if err := e.Kube.RbacV1().Roles(e.Namespace).Delete(context.Background(), "reader", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 			assert.NoError(t, err)
 		}

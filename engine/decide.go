@@ -65,66 +65,6 @@ type Cause struct {
 	Item string
 }
 
-// Policy holds the limits that are not the Transaction's own.
-type Policy struct {
-	// Recoveries is how often a failed rollback is taken up again.
-	Recoveries int32
-	// RecoveryDelay is the wait before the first recovery; each further one waits
-	// four times as long.
-	RecoveryDelay time.Duration
-	// SettleTime is how long a request may take to land after its sender has
-	// given up on it. An intent is not written off before that.
-	SettleTime time.Duration
-	// Lateness is after how long a run no longer takes for granted that the Transaction
-	// is as it knows it; zero means DefaultLateness. Whoever runs goes from one
-	// checkpoint to the next in much less. Who hung meanwhile, or waited long for an
-	// answer, may have been replaced: another process may have made the change and taken
-	// it back, so that the target is again as a request expects it.
-	Lateness time.Duration
-	// CatchUp is for how long what was refused is tried again after something was taken
-	// back that may make it possible; zero means DefaultCatchUp.
-	CatchUp time.Duration
-	// Window is how many intents may be open at once; zero means DefaultWindow.
-	Window int
-	// RevisionHistoryLimit is how many committed Transactions of a namespace are
-	// remembered where the one that commits does not say.
-	RevisionHistoryLimit int32
-}
-
-// DefaultLateness is far more than a request takes, and far less than it takes to
-// replace a process.
-const DefaultLateness = time.Second
-
-// DefaultCatchUp is more than it takes until all of an API server goes by a schema, a
-// policy or a role that was changed.
-const DefaultCatchUp = 5 * time.Second
-
-func (p Policy) catchUp() time.Duration {
-	if p.CatchUp <= 0 {
-		return DefaultCatchUp
-	}
-	return p.CatchUp
-}
-
-func (p Policy) lateness() time.Duration {
-	if p.Lateness <= 0 {
-		return DefaultLateness
-	}
-	return p.Lateness
-}
-
-func (p Policy) window() int {
-	if p.Window <= 0 {
-		return DefaultWindow
-	}
-	return p.Window
-}
-
-// DefaultPolicy takes a failed rollback up three times, after half a minute, two
-// minutes and eight. The settle time covers the request timeout of 15 s, which
-// the API server is told and keeps, and some slack for the network.
-var DefaultPolicy = Policy{Recoveries: 3, RecoveryDelay: 30 * time.Second, SettleTime: 20 * time.Second}
-
 // Decide gives the next step of a Transaction as the API server last stored it, and as far
 // as this process knows more of it. It is a pure function.
 func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action {

@@ -19,6 +19,7 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 		job  = `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}`
 		cron = `{apiVersion: batch/v1, kind: CronJob, metadata: {name: x}, spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}}}`
 	)
+	with := func(old, now string) string { return strings.ReplaceAll(set, old, now) }
 	head := func(kind, version, spec string) string {
 		return "{apiVersion: " + version + ", kind: " + kind + ", metadata: {name: x}, spec: " + spec + "}"
 	}
@@ -26,11 +27,11 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 		name, before, patch, says string
 		refused                   bool
 	}{
-		{"a StatefulSet that deletes claims is scaled down", with(set, "WHEN", "Delete"), head("StatefulSet", "apps/v1", "{replicas: 1}"), "scaled from 3 to 1", true},
-		{"it comes to delete claims with the same change", with(set, "WHEN", "Retain"), head("StatefulSet", "apps/v1", "{replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}"), "scaled from 3 to 1", true},
-		{"a StatefulSet that retains claims is scaled down", with(set, "WHEN", "Retain"), head("StatefulSet", "apps/v1", "{replicas: 1}"), "", false},
-		{"a StatefulSet that deletes claims is scaled up", with(set, "WHEN", "Delete"), head("StatefulSet", "apps/v1", "{replicas: 4}"), "", false},
-		{"a StatefulSet keeps fewer revisions", with(set, "WHEN", "Retain"), head("StatefulSet", "apps/v1", "{revisionHistoryLimit: 1}"), "from 5 to 1", false},
+		{"a StatefulSet that deletes claims is scaled down", with("WHEN", "Delete"), head("StatefulSet", "apps/v1", "{replicas: 1}"), "scaled from 3 to 1", true},
+		{"it comes to delete claims with the same change", with("WHEN", "Retain"), head("StatefulSet", "apps/v1", "{replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}"), "scaled from 3 to 1", true},
+		{"a StatefulSet that retains claims is scaled down", with("WHEN", "Retain"), head("StatefulSet", "apps/v1", "{replicas: 1}"), "", false},
+		{"a StatefulSet that deletes claims is scaled up", with("WHEN", "Delete"), head("StatefulSet", "apps/v1", "{replicas: 4}"), "", false},
+		{"a StatefulSet keeps fewer revisions", with("WHEN", "Retain"), head("StatefulSet", "apps/v1", "{revisionHistoryLimit: 1}"), "from 5 to 1", false},
 		{"a Deployment keeps fewer revisions", deployment, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + parse(t, deployment).GetName() + `}, spec: {revisionHistoryLimit: 0}}`, "from 10 to 0", false},
 		{"a Job is suspended", job, head("Job", "batch/v1", "{suspend: true}"), "deletes its running Pods", false},
 		{"a Job is deleted when it has finished", job, head("Job", "batch/v1", "{ttlSecondsAfterFinished: 5}"), "5 seconds after it has finished", false},
@@ -73,5 +74,3 @@ func TestAChangeThatHasTheTargetItselfDeletedIsRefused(t *testing.T) {
 	i = e.plan(0, api.Patch, "{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {ttlSecondsAfterFinished: 100}}")
 	fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "100 seconds after it has finished")
 }
-
-func with(text, old, now string) string { return strings.ReplaceAll(text, old, now) }

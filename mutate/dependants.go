@@ -167,7 +167,7 @@ func ownedLater(d Dependant, owner types.UID) bool {
 	later, others := false, false
 	for _, entry := range d.ManagedFields {
 		var set fieldpath.Set
-		if entry.FieldsV1 == nil || entry.Subresource != "" || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+		if entry.FieldsV1 == nil || entry.Subresource != "" || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
 			continue
 		}
 		wrote, beside := false, false

@@ -166,7 +166,7 @@ func TestEachKindIsWaitedForAsThePageSays(t *testing.T) {
 	e := janustest.New(t)
 	e.Start()
 	for i, s := range situations {
-		t.Run(s.name, func(t *testing.T) { s.run(t, e, "t-"+string(rune('a'+i))) })
+		t.Run(s.name, func(t *testing.T) { s.run(t, e, fmt.Sprintf("t-%d", i)) })
 	}
 }
 
@@ -309,7 +309,7 @@ spec: {group: GROUP, scope: Namespaced, names: {kind: Widget, plural: widgets}, 
 			if i == 1 {
 				e.Merge("somebody", group+"/v1 Gadget/a", `{"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}}`, "status")
 			}
-			s.run(t, e, "t-"+string(rune('a'+i)))
+			s.run(t, e, fmt.Sprintf("t-%d", i))
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 var (
 	which = flag.String("defects", "", "the defects to seed: all, or names with commas between; empty seeds none")
+	share = flag.String("share", "0/1", "the share of these to seed, as i/n with i from 0")
 	table = flag.String("table", "", "a file for a page about what caught them, in Markdown")
 )
 
@@ -29,10 +30,10 @@ const page = "docs/seeded-defects.md"
 //	go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=6h
 func TestEveryDefectIsCaught(t *testing.T) {
 	if *which == "" {
-		return // TestEveryDefectCanBeSeeded is what every run of the tests does
+		t.Skip("it seeds the defects that -defects names, and none was named")
 	}
 	began := time.Now()
-	asked := named(t, *which)
+	asked := shareOf(t, named(t, *which), *share)
 	b := newBench(t)
 	var rows []string
 	caught := 0
@@ -72,6 +73,33 @@ func named(t *testing.T, names string) []defect {
 		require.True(t, slices.ContainsFunc(known, func(d defect) bool { return d.Name == name }), "there is no defect %q", name)
 	}
 	return slices.DeleteFunc(known, func(d defect) bool { return !slices.Contains(wanted, d.Name) })
+}
+
+// shareOf gives every n-th of the defects.
+func shareOf(t *testing.T, all []defect, share string) []defect {
+	t.Helper()
+	var i, n int
+	_, err := fmt.Sscanf(share, "%d/%d", &i, &n)
+	require.NoError(t, err, "-share is i/n, and not %q", share)
+	require.True(t, 0 <= i && i < n, "-share is i/n with i from 0, and not %q", share)
+	var out []defect
+	for ; i < len(all); i += n {
+		out = append(out, all[i])
+	}
+	require.NotEmpty(t, out, "share %s has no defects", share)
+	return out
+}
+
+func TestTheSharesOfTheDefectsAreAllOfThem(t *testing.T) {
+	known := load(t)
+	names := map[string]bool{}
+	for i := range 10 {
+		for _, d := range shareOf(t, known, fmt.Sprintf("%d/10", i)) {
+			assert.False(t, names[d.Name], "%s is in two shares", d.Name)
+			names[d.Name] = true
+		}
+	}
+	assert.Len(t, names, len(known))
 }
 
 // row is the beginning of a defect's line in the table: what does not depend on a run.

@@ -6,11 +6,6 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-# Packages that are tested at the same time. Each one may start a cluster of its
-# own, and two of those keep two cores busy.
-TEST_PARALLEL ?= 2
-TEST_TIMEOUT ?= 40m
-
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
@@ -19,10 +14,9 @@ TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
 # All builds of a package that differ in no flag share one cache entry, and
-# compiling Kubernetes a second time takes minutes: so vet, lint and the tests of the
-# modules use the same flags as the programs.
-export GOFLAGS := -buildvcs=false $(GOFLAGS)
-vet lint: export GOFLAGS += -trimpath
+# compiling Kubernetes a second time takes minutes: so all builds, vet, lint and tests use
+# the same flags.
+export GOFLAGS := -buildvcs=false -trimpath $(GOFLAGS)
 # Findings are kept by checkout: the shared cache would tell those of another one.
 lint fmt: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/.golangci-cache
 
@@ -106,14 +100,27 @@ cluster-down: ## Stop it
 ##@ Develop
 
 .PHONY: test
-test: bin/janus-cluster bin/janus-kwok bin/helm bin/promtool bin/chromium vet lint ## Test everything, as CI does: vet, lint, all tests with the race detector, generated files
-	@echo "==> testing Janus, with the race detector"
-	go test -race -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
-	@for module in $(MODULES); do \
-	  echo "==> testing $$module"; \
-	  go test -C $$module -trimpath -timeout $(TEST_TIMEOUT) ./...; \
-	done
-	@$(MAKE) verify
+test: bin/janus-cluster ## Prove the main promises in ten minutes (25 the first time): lint, unit and golden tests, the race detector, whole Transactions and a sample of faults on a real API server, generated files
+	@go run ./hack/tests run quick
+
+# The part of make test-all to run; by default all, one after the other.
+PART ?= all
+
+.PHONY: test-all
+test-all: bin/janus-cluster ## Test everything, or one part of it (PART=faults; make parts lists them)
+	@go run ./hack/tests run $(PART)
+
+# Which run of CI it is, and how long it may take.
+TURN ?= $(shell git rev-list --count HEAD)
+MINUTES ?= 40
+
+.PHONY: test-turn
+test-turn: bin/janus-cluster ## Run the parts of make test-all whose turn it is in CI (TURN=number of commits MINUTES=40)
+	@go run ./hack/tests -minutes=$(MINUTES) ci $(TURN)
+
+.PHONY: parts
+parts: ## List the parts of make test-all, and how long each takes
+	@go run ./hack/tests list
 
 FUZZ_TIME ?= 1m
 

@@ -15,40 +15,70 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// TestTheReleaseWorkflow looks at what can be looked at without running it.
-func TestTheReleaseWorkflow(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(janustest.Root(), ".github", "workflows", "release.yaml"))
-	require.NoError(t, err)
-	var workflow struct {
-		Permissions map[string]string
-		Jobs        map[string]struct {
-			Permissions map[string]string
-			Steps       []struct{ Name, Uses, Run string }
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(text, &workflow))
-	assert.Empty(t, workflow.Permissions, "nothing is allowed that a job does not ask for")
-	job := workflow.Jobs["release"]
-	assert.Equal(t, map[string]string{"contents": "write", "packages": "write"}, job.Permissions)
+type workflow struct {
+	Permissions map[string]string
+	Jobs        map[string]job
+}
 
-	var commands []string
-	for _, step := range job.Steps {
-		if step.Uses != "" {
-			assert.Regexp(t, `^[a-z-]+/[a-z-]+@v\d+\.\d+\.\d+$`, step.Uses, "an action is named by its whole version")
-		}
-		commands = append(commands, step.Run)
+type job struct {
+	Uses        string
+	Needs       string
+	Permissions map[string]string
+	Steps       []struct{ Name, Uses, Run string }
+}
+
+func (j job) commands() (out []string) {
+	for _, step := range j.Steps {
+		out = append(out, step.Run)
 	}
-	tests := slices.Index(commands, "make test")
-	release := slices.Index(commands,
-		`make release VERSION="$VERSION" REPOSITORY="$REGISTRY/janusd" DOWNLOADS="$HOMEPAGE/releases/download/$VERSION" HOMEPAGE="$HOMEPAGE"`)
-	assert.Greater(t, release, tests, "what is released was tested")
-	// A step is run by a user who may not install what make test installs where it is missing.
+	return out
+}
+
+// safe looks at what every workflow has to keep to.
+func (w workflow) safe(t *testing.T) {
+	assert.Empty(t, w.Permissions, "nothing is allowed that a job does not ask for")
+	for _, j := range w.Jobs {
+		for _, step := range j.Steps {
+			if step.Uses != "" {
+				assert.Regexp(t, `^[a-z-]+/[a-z-]+@v\d+\.\d+\.\d+$`, step.Uses, "an action is named by its whole version")
+			}
+		}
+	}
+}
+
+// TestTheTestWorkflow looks at what can be looked at without running it.
+func TestTheTestWorkflow(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(janustest.Root(), ".github", "workflows", "test.yaml"))
+	require.NoError(t, err)
+	var workflow workflow
+	require.NoError(t, yaml.Unmarshal(text, &workflow))
+	workflow.safe(t)
+	assert.Contains(t, workflow.Jobs["quick"].commands(), "make test")
+	commands := workflow.Jobs["part"].commands()
+	tests := slices.Index(commands, `make test-all PART="$PART"`)
+	// A step is run by a user who may not install what the parts install where it is missing.
 	require.Positive(t, tests)
 	before := strings.Join(commands[:tests], "\n")
 	assert.Contains(t, before, "sudo apt-get install -qq -y --no-install-recommends prometheus\n")
 	for _, program := range []string{"promtool", "chromium"} {
 		assert.Regexp(t, `(?m)^ln -s "\$\(command -v `+program+`\b.*\)" bin/`+program+`$`, before)
 	}
+	assert.NotContains(t, string(text), "secrets.")
+}
+
+// TestTheReleaseWorkflow looks at what can be looked at without running it.
+func TestTheReleaseWorkflow(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(janustest.Root(), ".github", "workflows", "release.yaml"))
+	require.NoError(t, err)
+	var workflow workflow
+	require.NoError(t, yaml.Unmarshal(text, &workflow))
+	workflow.safe(t)
+	job := workflow.Jobs["release"]
+	assert.Equal(t, map[string]string{"contents": "write", "packages": "write"}, job.Permissions)
+	assert.Contains(t, job.commands(),
+		`make release VERSION="$VERSION" REPOSITORY="$REGISTRY/janusd" DOWNLOADS="$HOMEPAGE/releases/download/$VERSION" HOMEPAGE="$HOMEPAGE"`)
+	assert.Equal(t, "test", job.Needs, "what is released was tested")
+	assert.Equal(t, "./.github/workflows/test.yaml", workflow.Jobs["test"].Uses)
 	for _, secret := range regexp.MustCompile(`secrets\.(\w+)`).FindAllStringSubmatch(string(text), -1) {
 		assert.Equal(t, "GITHUB_TOKEN", secret[1])
 	}

@@ -31,6 +31,7 @@ type silent struct{}
 func (silent) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
 func TestOwnWritesAreNoReasonToLookAgain(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	r := newRig(t, e, parts{}).start()
 	e.Submit("first", three)
@@ -46,6 +47,7 @@ func TestOwnWritesAreNoReasonToLookAgain(t *testing.T) {
 }
 
 func TestADeletionIsAReasonToLook(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	r := newRig(t, e, parts{do: later(time.Hour)}).start()
 	e.Submit("deploy", three)
@@ -72,6 +74,7 @@ func waiting(t *api.Transaction) bool {
 }
 
 func TestTheGaugeOfRunningTransactionsIsRightAfterARestart(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	r := newRig(t, e, parts{do: later(time.Hour), workers: 2}).start()
 	for _, name := range []string{"one", "two"} {
@@ -99,6 +102,7 @@ janus_transactions_active{phase="RollingBack"} 0
 }
 
 func TestAStopFinishesTheStepInHandAndBeginsNoOther(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	begun, release := make(chan struct{}), make(chan struct{})
 	var dos, released atomic.Int32
@@ -130,6 +134,7 @@ func TestAStopFinishesTheStepInHandAndBeginsNoOther(t *testing.T) {
 }
 
 func TestATransactionThatCannotBeReadIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	var attempts atomic.Int32
 	r := newRig(t, e, parts{read: func(types.NamespacedName) error {
@@ -146,6 +151,7 @@ func TestATransactionThatCannotBeReadIsTriedAgain(t *testing.T) {
 
 // An API server in trouble may deny an object for a moment. The watch knows better.
 func TestATransactionThatAReadDeniesIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	var reads atomic.Int32
 	r := newRig(t, janustest.New(t), parts{denied: func(types.NamespacedName) bool { return reads.Add(1) < 3 }}).start()
 	r.Submit("txn", three)
@@ -157,6 +163,7 @@ func TestATransactionThatAReadDeniesIsTriedAgain(t *testing.T) {
 
 // A defect that one Transaction meets is not to end those of others.
 func TestAStepThatPanicsIsTriedAgainAndEndsNothingElse(t *testing.T) {
+	t.Parallel()
 	var does atomic.Int32
 	r := newRig(t, janustest.New(t), parts{do: func(context.Context, engine.Intent) error {
 		if does.Add(1) == 2 {
@@ -170,6 +177,7 @@ func TestAStepThatPanicsIsTriedAgainAndEndsNothingElse(t *testing.T) {
 }
 
 func TestEventsOfATransaction(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
 	var attempts atomic.Int32
@@ -212,6 +220,7 @@ func (f flaky) Do(ctx context.Context, in engine.Intent) error {
 
 // A cause may be longer than the note of an event can be.
 func TestATransactionWithALongCauseHasItsEvents(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Start()
 	var changes strings.Builder
@@ -251,6 +260,7 @@ func eventsOf(t *testing.T, e *janustest.Env, name, last string) []eventsv1.Even
 }
 
 func TestAStopLeavesNoGoroutine(t *testing.T) {
+	// Not parallel: the goroutines of other tests would count.
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
 	before := goleak.IgnoreCurrent()

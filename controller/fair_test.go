@@ -25,6 +25,7 @@ func popped(l *line) []string {
 }
 
 func TestNamespacesTakeTurns(t *testing.T) {
+	t.Parallel()
 	l := newLine()
 	for _, name := range []types.NamespacedName{
 		named("a", "1"), named("a", "2"), named("a", "3"), named("b", "1"), named("c", "1"), named("c", "2"),
@@ -35,6 +36,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 func TestWhoComesBackWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
 	l := newLine()
 	l.Push(named("a", "1"))
 	l.Push(named("b", "1"))
@@ -46,6 +48,7 @@ func TestWhoComesBackWaitsForItsTurn(t *testing.T) {
 }
 
 func TestWhoOthersAre(t *testing.T) {
+	t.Parallel()
 	l := newLine()
 	assert.False(t, l.othersWait("a"), "nobody waits")
 	l.Push(named("a", "1"))
@@ -61,6 +64,7 @@ func TestWhoOthersAre(t *testing.T) {
 // order, and none waits for more than one turn of each other namespace for each that is
 // before it in its own.
 func TestNobodyWaitsForMoreThanATurnOfEachNamespace(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLine()
 		var pushed, taken, own []types.NamespacedName
@@ -105,6 +109,7 @@ func TestNobodyWaitsForMoreThanATurnOfEachNamespace(t *testing.T) {
 
 // The queue adds each Transaction once, as the one of client-go does that it is.
 func TestTheQueueIsClientGosOnALine(t *testing.T) {
+	t.Parallel()
 	l := newLine()
 	queue := newQueue(l)
 	defer queue.ShutDown()
@@ -123,6 +128,7 @@ func TestTheQueueIsClientGosOnALine(t *testing.T) {
 }
 
 func TestTheWaitBeforeAnotherAttemptDoublesAndScatters(t *testing.T) {
+	t.Parallel()
 	b := newBackOff()
 	seen := map[time.Duration]bool{}
 	for n := range 200 {

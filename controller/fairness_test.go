@@ -33,6 +33,7 @@ func ended(t *testing.T, e *janustest.Env) (n int) {
 }
 
 func TestManyTransactionsOfOneNamespaceDoNotHoldUpAnother(t *testing.T) {
+	t.Parallel()
 	const many = 300
 	busy, quiet := janustest.New(t), janustest.New(t)
 	for n := range many {
@@ -51,6 +52,7 @@ func TestManyTransactionsOfOneNamespaceDoNotHoldUpAnother(t *testing.T) {
 
 // A Transaction of many changes keeps its worker while nobody else wants it.
 func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
+	t.Parallel()
 	const many = 60
 	busy, quiet := janustest.New(t), janustest.New(t)
 	var dos, othersDo atomic.Int32

@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheKindIsFoundWhereverItIs(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		text string
 		want schema.GroupVersionKind
@@ -33,6 +34,7 @@ func TestTheKindIsFoundWhereverItIs(t *testing.T) {
 }
 
 func TestWhatHasNoKindToBeFoundIsAnError(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{``, `{"apiVersion":`, `{"apiVersion":"v1","metadata":{"a`, `{"apiVersion":"v1","kind":7}`, `{"apiVersion":"v1" "kind"`} {
 		_, err := firstFields{}.Interpret([]byte(text))
 		assert.ErrorContains(t, err, "find out the kind of an object", text)

@@ -42,6 +42,7 @@ var (
 )
 
 func TestMetricsOfACommitAndARollback(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
 	j := e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes { return refusing{c} }))

@@ -14,6 +14,7 @@ import (
 )
 
 func TestACopyOfWhatTheWatchDecodesSharesNothing(t *testing.T) {
+	t.Parallel()
 	var list outlines
 	require.NoError(t, json.Unmarshal([]byte(`{"kind":"TransactionList","metadata":{"resourceVersion":"9"},"items":[
 		{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"ttlSecondsAfterFinished":5},"status":{"phase":"Failed","items":[{"state":"Unresolved"}]}}]}`), &list))
@@ -31,6 +32,7 @@ func TestACopyOfWhatTheWatchDecodesSharesNothing(t *testing.T) {
 
 // What is read of a Transaction has the names that it is written by.
 func TestWhatTheWatchDecodesIsWhatATransactionHas(t *testing.T) {
+	t.Parallel()
 	end := metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 	text, err := json.Marshal(&api.Transaction{
 		Spec: api.TransactionSpec{TTLSecondsAfterFinished: ptr.To[int32](60)},

@@ -29,6 +29,7 @@ func finished(namespace, name, phase string, second int, items ...any) *unstruct
 }
 
 func TestTheLatestOfANamespaceAreKept(t *testing.T) {
+	t.Parallel()
 	undoable := finished("a", "can-be-undone", "Committed", 0)
 	require.NoError(t, unstructured.SetNestedField(undoable.Object, "x", "status", "rollbackRef", "name"))
 	going := finished("a", "going", "Committed", 0)
@@ -56,6 +57,7 @@ func TestTheLatestOfANamespaceAreKept(t *testing.T) {
 }
 
 func TestReplicasThatShareANamespaceKeepSoManyOfItTogether(t *testing.T) {
+	t.Parallel()
 	var there []*unstructured.Unstructured
 	for n := range 20 {
 		there = append(there, finished("a", fmt.Sprintf("t%02d", n), "Committed", n))

@@ -45,6 +45,7 @@ func (r *rig) serve(number int) (stop func()) {
 }
 
 func TestTransactionsOfOtherShardsAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, janustest.New(t), parts{shards: 2, workers: 2})
 	ours, theirs, later := r.inShard(0, 1), r.inShard(1, 1), r.inShard(0, 2)
 	r.Submit(theirs, three)
@@ -88,6 +89,7 @@ janus_transactions_active{phase="RollingBack"} 0
 // A Transaction goes from one replica to another and back, each time in the middle of a
 // step: each change is made once.
 func TestAShardIsHandedOverBetweenTwoSteps(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	var dos atomic.Int32
 	begun, goOn := make(chan struct{}), make(chan struct{})

@@ -71,6 +71,7 @@ func stored(phase api.Phase, states ...api.ItemState) *api.Transaction {
 }
 
 func TestATraceHasASpanOfTheTransactionAndOneOfEachItem(t *testing.T) {
+	t.Parallel()
 	var got collected
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 1, 0, time.UTC))
 	w := controller.NewTraces(got.export, now).Witness(quiet{})
@@ -108,6 +109,7 @@ func TestATraceHasASpanOfTheTransactionAndOneOfEachItem(t *testing.T) {
 
 // A janusd that has seen nothing but the end tells the same, with the same ids.
 func TestWhoeverEndsATransactionTellsOfTheWhole(t *testing.T) {
+	t.Parallel()
 	var one, other collected
 	first := controller.NewTraces(one.export, clock.RealClock{}).Witness(quiet{})
 	first.Checkpointed(stored(api.PhasePrepared), stored(api.PhaseCommitting, api.ItemCommitting, api.ItemPrepared))
@@ -126,6 +128,7 @@ func TestWhoeverEndsATransactionTellsOfTheWhole(t *testing.T) {
 }
 
 func TestARecoveryIsASpanBelowTheFirst(t *testing.T) {
+	t.Parallel()
 	var got collected
 	w := controller.NewTraces(got.export, clock.RealClock{}).Witness(quiet{})
 	w.Checkpointed(stored(api.PhaseRollingBack), stored(api.PhaseFailed, api.ItemUnresolved, api.ItemRolledBack))
@@ -142,6 +145,7 @@ func TestARecoveryIsASpanBelowTheFirst(t *testing.T) {
 }
 
 func TestATransactionThatIsLetGoIsToldOf(t *testing.T) {
+	t.Parallel()
 	var got collected
 	w := controller.NewTraces(got.export, clock.RealClock{}).Witness(quiet{})
 	w.Abandoned(stored(api.PhaseCommitting, api.ItemCommitted, api.ItemPrepared))

@@ -67,6 +67,7 @@ func deletedAt(u *unstructured.Unstructured) {
 }
 
 func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
+	t.Parallel()
 	trimmed, err := trim(outlined(t, deletedAt))
 	require.NoError(t, err)
 	assert.Equal(t, &glance{
@@ -83,6 +84,7 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 }
 
 func TestTrimKeepsWhenItEnded(t *testing.T) {
+	t.Parallel()
 	trimmed, err := trim(outlined(t, func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(u.Object, "2030-01-02T03:04:05Z", "status", "completionTime")
 	}))
@@ -94,6 +96,7 @@ func TestTrimKeepsWhenItEnded(t *testing.T) {
 }
 
 func TestTrimLeavesATombstoneAlone(t *testing.T) {
+	t.Parallel()
 	tombstone := cache.DeletedFinalStateUnknown{Key: "shop/deploy"}
 	got, err := trim(tombstone)
 	require.NoError(t, err)
@@ -101,6 +104,7 @@ func TestTrimLeavesATombstoneAlone(t *testing.T) {
 }
 
 func TestWhatIsWorthALook(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		change func(*unstructured.Unstructured)
@@ -138,6 +142,7 @@ func endedIn2020(ttl int64) func(*unstructured.Unstructured) {
 }
 
 func TestWhatIsQueued(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		change func(*unstructured.Unstructured)

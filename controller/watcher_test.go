@@ -34,6 +34,7 @@ func watchedBy(t *testing.T, e *janustest.Env, who *rest.Config) *cache.ListWatc
 
 // Where the API server does not stream what there is, it is listed.
 func TestTransactionsAreListedToo(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Submit("one", three)
 	list, err := watched(t, e).ListWithContext(t.Context(), metav1.ListOptions{})
@@ -51,6 +52,7 @@ func TestTransactionsAreListedToo(t *testing.T) {
 
 // What there is comes first, then a bookmark that says so, then what happens.
 func TestTransactionsAreStreamed(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Submit("one", three)
 	stream, err := watched(t, e).WatchWithContext(t.Context(), metav1.ListOptions{
@@ -79,6 +81,7 @@ func TestTransactionsAreStreamed(t *testing.T) {
 // A watch that is too far behind ends with an error that says so, after which all is
 // listed again.
 func TestAWatchThatIsTooFarBehindSaysSo(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	stream, err := watched(t, e).WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
 	require.NoError(t, err)
@@ -89,6 +92,7 @@ func TestAWatchThatIsTooFarBehindSaysSo(t *testing.T) {
 }
 
 func TestARefusalSaysWhoMayNot(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	nobody := rest.CopyConfig(e.Config)
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}

@@ -56,6 +56,7 @@ func at(phase api.Phase, reason, message string, waiting ...string) *api.Transac
 }
 
 func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
+	t.Parallel()
 	w, r, _ := newWitness(t)
 	fresh := at("", "", "")
 	preparing := at(api.PhasePreparing, "Preparing", "taking the locks")
@@ -80,6 +81,7 @@ func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 }
 
 func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
+	t.Parallel()
 	w, r, _ := newWitness(t)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
 	before.Status.Items = []api.Item{{Name: "a", State: api.ItemRollingBack}}
@@ -90,6 +92,7 @@ func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
 }
 
 func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
+	t.Parallel()
 	w, r, _ := newWitness(t)
 	preparing, prepared := at(api.PhasePreparing, "Preparing", "m"), at(api.PhasePreparing, "Preparing", "m")
 	preparing.Status.Items = []api.Item{{Name: "a"}, {Name: "b"}}
@@ -111,6 +114,7 @@ func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 
 // client-go tells of events that differ in nothing but their words once, with a count.
 func TestEventsOfTwoItemsAtOneCheckpointAreAboutDifferentParts(t *testing.T) {
+	t.Parallel()
 	w, r, _ := newWitness(t)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
 	before.Status.Items = []api.Item{{Name: "a"}, {Name: "b"}, {Name: "c"}}
@@ -131,6 +135,7 @@ func TestEventsOfTwoItemsAtOneCheckpointAreAboutDifferentParts(t *testing.T) {
 }
 
 func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
+	t.Parallel()
 	w, r, _ := newWitness(t)
 	txn := at(api.PhaseCommitting, "Committing", "m")
 	txn.Spec.Changes = make([]api.Change, 3)
@@ -157,6 +162,7 @@ func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
 // The API server refuses an event whose note is longer than 1024 bytes, and
 // client-go drops what is refused.
 func TestTheNoteOfAnEventFitsTheAPIServer(t *testing.T) {
+	t.Parallel()
 	w, r, _ := newWitness(t)
 	long := strings.Repeat("é", 1000)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseFailed, "Rejected", long)
@@ -172,6 +178,7 @@ func TestTheNoteOfAnEventFitsTheAPIServer(t *testing.T) {
 }
 
 func TestLogMessagesAreConstantAndFieldsSayTheRest(t *testing.T) {
+	t.Parallel()
 	w, _, logs := newWitness(t)
 	w.Checkpointed(at("", "", ""), at(api.PhasePreparing, "Preparing", "taking the locks"))
 	w.Checkpointed(at(api.PhasePreparing, "Preparing", "m"), at(api.PhasePreparing, "LockHeld", "m", "LockHeld", "held by x"))

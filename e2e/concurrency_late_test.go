@@ -14,6 +14,7 @@ import (
 // finds that a target cannot be created any more, since the other has, and must not
 // let go of the locks and before-images that the other relies on.
 func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(fourObjects)
 	e.Refuse()

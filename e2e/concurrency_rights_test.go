@@ -86,6 +86,7 @@ func runUntilDenied(t *testing.T, policy engine.Policy) *janustest.Env {
 }
 
 func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABoundedNumberOfWrites(t *testing.T) {
+	t.Parallel()
 	policy := janustest.FastPolicy
 	e := runUntilDenied(t, policy)
 
@@ -107,6 +108,7 @@ func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABounded
 }
 
 func TestRightsTakenAwayDuringTheRollbackAndGivenBackEndRolledBack(t *testing.T) {
+	t.Parallel()
 	e := runUntilDenied(t, engine.Policy{Recoveries: 6, RecoveryDelay: 100 * time.Millisecond, SettleTime: 100 * time.Millisecond})
 	before := "1"
 	e.Await("txn", "Failed", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseFailed })

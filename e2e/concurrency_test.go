@@ -45,6 +45,7 @@ func applyMaps(e *janustest.Env) {
 // Two Janus without leader election work on the same Transactions, which want the
 // same targets in opposite orders. The preconditions are the fence.
 func TestTwoJanusAtOnceKeepTheGuarantees(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	applyMaps(e)
 	e.Start()
@@ -90,6 +91,7 @@ var secondChanges = map[string]string{
 // first is refused, and must not take that for proof that the change is not in
 // effect.
 func TestAJanusThatWakesUpLateDoesNotWriteOffWhatAnotherHasMade(t *testing.T) {
+	t.Parallel()
 	for name, change := range secondChanges {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)
@@ -157,6 +159,7 @@ changes:
 // A Janus hangs before it prepares, another commits the Transaction and clears up;
 // then the first wakes up and prepares.
 func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{"Committed": patchAB, "RolledBack": patchAB + refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)

@@ -18,6 +18,7 @@ import (
 // again as the request of the first expects them. When it wakes up it must not make the
 // change after all.
 func TestAJanusThatWakesUpAfterTheRollbackChangesNothing(t *testing.T) {
+	t.Parallel()
 	for name, change := range secondChanges {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +75,7 @@ changes:
 // The same, and it is told to end while it hangs: it finishes the step in hand, finds
 // that it was overtaken, and lets go of what it has taken in that step.
 func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{"Committed": patchAB, "RolledBack": patchAB + refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

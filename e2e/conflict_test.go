@@ -26,6 +26,7 @@ func disturbed(t *testing.T, policy string) (*janustest.Env, *api.Transaction) {
 }
 
 func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
+	t.Parallel()
 	e, txn := disturbed(t, "Fail")
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	item := txn.Status.Items[0]
@@ -40,6 +41,7 @@ func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
 }
 
 func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
+	t.Parallel()
 	e, txn := disturbed(t, "Force")
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
 	item := txn.Status.Items[0]
@@ -55,6 +57,7 @@ func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
 // What Force overwrites is on record before it is gone: a crash right after the
 // overwriting write loses nothing of the report.
 func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()
@@ -75,6 +78,7 @@ func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 }
 
 func TestTakenFieldsAreListed(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
@@ -89,6 +93,7 @@ func TestTakenFieldsAreListed(t *testing.T) {
 // A ServiceAccount that may create and not patch leaves the manager of the item on
 // the object, and is told nothing: nobody else can be in its way.
 func TestAnObjectMayBeMadeWithoutTheRightToPatchIt(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(strings.TrimPrefix(strings.ReplaceAll(limitedTo("get, create, delete"), "$NS", e.Namespace), "\n---"))
 	e.Start()
@@ -106,6 +111,7 @@ changes:
 
 // What a rollback leaves to its former owner is listed beside a conflict too.
 func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's"}}`)
@@ -129,6 +135,7 @@ changes:
 // An object that the rollback has re-created is known by its uid when an earlier
 // change of it is taken back, whatever somebody has written meanwhile.
 func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()

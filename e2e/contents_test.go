@@ -47,6 +47,7 @@ func (i intruder) Do(ctx context.Context, in engine.Intent) error {
 }
 
 func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	e.Refuse()
@@ -69,6 +70,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 }
 
 func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	e.Refuse()
@@ -95,6 +97,7 @@ changes:
 }
 
 func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	e.Refuse()

@@ -18,6 +18,7 @@ import (
 // write to the Transaction, its second, and so on until it ends without, and starts
 // another each time.
 func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for _, w := range workloads {
 		names = append(names, w.name)

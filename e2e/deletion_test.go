@@ -69,6 +69,7 @@ var deletions = []deletion{
 }
 
 func TestDeletionInEveryPhase(t *testing.T) {
+	t.Parallel()
 	type run struct {
 		deletion
 		policy      api.DeletePolicy
@@ -156,6 +157,7 @@ func (d deletion) checkTargets(t *testing.T, e *janustest.Env, kept []string, be
 // The event of a Transaction that was let go says in which phase, and how much of it
 // is in effect.
 func TestTheEventOfADeletedTransactionSaysWhatStays(t *testing.T) {
+	t.Parallel()
 	for _, d := range deletions[:4] {
 		t.Run(string(d.phase), func(t *testing.T) {
 			e := janustest.New(t)

@@ -23,6 +23,7 @@ spec: {replicas: 5}
 `
 
 func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	owner, forcer := newOutsider(t, e, "owner"), newOutsider(t, e, "forcer")
 	threeReplicas := strings.Replace(webApp, "replicas: 1", "replicas: 3", 1)
@@ -53,6 +54,7 @@ func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
 }
 
 func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	o.make(configMap)
@@ -86,6 +88,7 @@ func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 }
 
 func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		t.Run(kind, func(t *testing.T) {
 			e := janustest.New(t)
@@ -135,6 +138,7 @@ var chained = map[string]struct {
 }
 
 func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	images := []*unstructured.Unstructured{o.make(configMap)}
@@ -176,6 +180,7 @@ const revision = "deployment.kubernetes.io/revision"
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	kubectlApply(t, e, webApp)
 	annotation := e.Value(webRef, "metadata", "annotations", lastApplied)
@@ -209,6 +214,7 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 }
 
 func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	held(t, e, "owner")
 	o := newOutsider(t, e, "outsider")

@@ -50,6 +50,7 @@ var sizes = []sized{
 }
 
 func TestW9ObjectsHaveLargestSizes(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	installGadgets(t, e)
 	o := newOutsider(t, e, "outsider")
@@ -118,6 +119,7 @@ func (g outgrowing) run(t *testing.T, e *janustest.Env, name string) {
 }
 
 func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	o := newOutsider(t, e, "outsider")
@@ -147,6 +149,7 @@ func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 }
 
 func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(twoConfigMaps)
 	ghost := "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: ghost}, " +
@@ -176,6 +179,7 @@ func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
 }
 
 func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	obj := o.make("{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {a: null}}")
@@ -203,6 +207,7 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 
 // A role without rules has an owner of its list of rules all the same.
 func TestADeletedRoleWithoutRulesIsGivenBackItsOwners(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: empty}, rules: []}")
 	e.Refuse()

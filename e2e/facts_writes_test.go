@@ -23,6 +23,7 @@ changes:
 `
 
 func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	gone := o.make(configMap)
@@ -67,6 +68,7 @@ func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) 
 }
 
 func TestW2TwoAppliesByOneManagerDropEachOthersFields(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "one")
 	const head = "{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: "
@@ -113,6 +115,7 @@ var updateWeb = "changes:\n- target: {apiVersion: apps/v1, kind: Deployment, nam
 	"    " + strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(webApp, "web:1", "web:2")), "\n", "\n    ") + "\n"
 
 func TestW3APutWithoutAResourceVersionOverwritesBlindly(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	old := o.make(webApp)
@@ -151,6 +154,7 @@ var created = []struct{ ref, object string }{
 }
 
 func TestW4APutCreatesWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	o := newOutsider(t, e, "outsider")
@@ -178,6 +182,7 @@ func TestW4APutCreatesWhatIsMissing(t *testing.T) {
 }
 
 func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	leases := e.Kube.CoordinationV1().Leases(e.Namespace)
@@ -200,6 +205,7 @@ func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
 }
 
 func TestW6UnknownFieldsAreDroppedInSilence(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	dropped := o.make("{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, dta: {a: b}}")
@@ -219,6 +225,7 @@ func TestW6UnknownFieldsAreDroppedInSilence(t *testing.T) {
 }
 
 func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	o := newOutsider(t, e, "outsider")
 	const generated = "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: app-}}"
@@ -238,6 +245,7 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 }
 
 func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Refuse()
 	o := newOutsider(t, e, "outsider")

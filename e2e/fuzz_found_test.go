@@ -19,6 +19,7 @@ import (
 
 // Null in place of the metadata once ended janusd, and with it every Transaction.
 func TestContentWhoseMetadataIsNull(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Refuse()
 	e.Apply(ab)
@@ -50,6 +51,7 @@ changes:
 // client-go refuses such a name without asking, which was once taken for a server
 // that does not answer.
 func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Start()
 	for i, change := range []string{"name: .}, type: Delete", "name: ..}, type: Create, content: {}"} {
@@ -69,6 +71,7 @@ func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
 // manager of an item own a field between prepare and commit would have Janus remove
 // the field, and no rollback would know of it.
 func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Start(janustest.Acting(janustest.Around{Do: func(name string, item int) {
@@ -90,6 +93,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 
 // Whoever takes the owner off a before-image must not make our finalizer stay.
 func TestABeforeImageWithoutAnOwner(t *testing.T) {
+	t.Parallel()
 	for name, last := range map[string]string{"committed": "", "rolledback": refusedAtCommit} {
 		e := janustest.New(t)
 		e.Refuse()
@@ -114,6 +118,7 @@ func TestABeforeImageWithoutAnOwner(t *testing.T) {
 
 // Whose record is what would be deleted?
 func TestATransactionThatDeletesItself(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
 	e.Start()

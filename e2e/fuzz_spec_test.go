@@ -49,6 +49,7 @@ func newFuzzWorld(t *testing.T) *fuzzWorld {
 // whoever may write ConfigMaps, Secrets, Leases or the targets may tamper with what
 // Janus keeps and goes by. Either is tried in half of the cases.
 func TestWhateverTheInputTheTransactionEndsClearly(t *testing.T) {
+	t.Parallel()
 	w := newFuzzWorld(t)
 	rapid.Check(t, func(r *rapid.T) {
 		w.t.now = r

@@ -169,6 +169,7 @@ func TestARevisionHasNoContentOfASecret(t *testing.T) {
 
 // What it costs to be remembered is on the page about history.
 func TestRequestsOfARememberedTransaction(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	policy := janustest.FastPolicy
@@ -233,6 +234,7 @@ func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 
 // Whoever may make ControllerRevisions could take the highest number that there is.
 func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Start()
 	one := e.Run("one", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {data: {a: b}}}\n")

@@ -69,6 +69,7 @@ func (c *crowd) come(who string) (full <-chan struct{}) {
 // Transactions that commit at the same time forget the oldest together: nobody tries to
 // forget what another is about to forget.
 func TestTransactionsThatCommitTogetherPruneTheHistoryOnce(t *testing.T) {
+	t.Parallel()
 	const many, limit = 12, 3
 	e := janustest.New(t)
 	e.Apply(ab)

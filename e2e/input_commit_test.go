@@ -18,6 +18,7 @@ import (
 )
 
 func TestAChangeThatIsRefusedOnlyWhenItIsMadeIsRolledBack(t *testing.T) {
+	t.Parallel()
 	runAll(t, []badInput{
 		{
 			name:  "the quota is used up by the Transaction itself",
@@ -184,6 +185,7 @@ func TestATargetInANamespaceThatIsBeingDeleted(t *testing.T) {
 }
 
 func TestATransactionWhoseNamespaceIsDeletedMidwayLetsItGo(t *testing.T) {
+	t.Parallel()
 	for _, onDelete := range []string{"Release", "Rollback"} {
 		t.Run(onDelete, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ type unusual struct {
 }
 
 func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, row := range unusuals {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -38,6 +38,7 @@ subjects: [{kind: ServiceAccount, name: limited, namespace: $NS}]
 }
 
 func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
+	t.Parallel()
 	runAll(t, []badInput{
 		{
 			name: "the ServiceAccount does not exist", setup: configMap,

@@ -28,6 +28,7 @@ data: {password: ` + oldCanary + `}
 const oldCanary = "Y2FuYXJ5LTdmM2E5MWMyLW9sZA=="
 
 func TestTheContentOfASecretIsToldToNobodyWhenItsChangeFails(t *testing.T) {
+	t.Parallel()
 	value := base64.StdEncoding.EncodeToString([]byte(canary))
 	for _, row := range []struct {
 		name, setup, change string
@@ -136,6 +137,7 @@ changes:
 
 // stringData is never stored, and yet whoever applied it owns it.
 func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ name, was, is string }{
 		{"over stringData", "stringData: {password: old}", "stringData: {password: new}"},
 		{"over data", "data: {password: b2xk}", "stringData: {password: new}"},

@@ -22,6 +22,7 @@ var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "
 // The CRD is the whole cluster's, so this test runs before those that run side by
 // side, and puts it back as it was.
 func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(twoConfigMaps)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")

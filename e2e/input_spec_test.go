@@ -58,6 +58,7 @@ changes:
 }
 
 func TestAMistakeInTheChangesFailsBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
 	runAll(t, contradictions, identities, unknownKinds, strictErrors, invalidObjects, existence, severalMistakes)
 }
 

@@ -193,7 +193,6 @@ func oneChange(kind, content string) string {
 // runAll runs the rows side by side: they wait more than they work.
 func runAll(t *testing.T, groups ...[]badInput) {
 	t.Helper()
-	t.Parallel()
 	rows := slices.Concat(groups...)
 	var names []string
 	for _, row := range rows {

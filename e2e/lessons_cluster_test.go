@@ -25,6 +25,7 @@ func statusWrites(e *janustest.Env) int {
 }
 
 func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	policy := janustest.FastPolicy
@@ -44,6 +45,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 }
 
 func TestAControllerThatBumpsTheResourceVersionIsNoConflict(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(before)
 	e.Refuse()
@@ -78,6 +80,7 @@ changes:
 
 // The write falls between the response to Janus' patch and whatever Janus does next.
 func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()
@@ -95,6 +98,7 @@ func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 }
 
 func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(before)
 	looked := false
@@ -117,6 +121,7 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 }
 
 func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()
@@ -146,6 +151,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 }
 
 func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Refuse()
 	var spec strings.Builder
@@ -167,6 +173,7 @@ func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 
 // A worker that read its own state from a cache would do what it has done already.
 func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	var spec strings.Builder
 	spec.WriteString("changes:\n")
@@ -190,6 +197,7 @@ func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
 }
 
 func TestConfigMapsAreNeitherListedNorWatched(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	j := e.Start()
@@ -212,6 +220,7 @@ func TestConfigMapsAreNeitherListedNorWatched(t *testing.T) {
 }
 
 func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Submit("txn", "timeout: 5m\n"+patchAB)
@@ -228,6 +237,7 @@ func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
 }
 
 func TestANamespaceAndAnObjectInItInOneTransaction(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	made := e.Namespace + "-made"
 	e.Apply(`

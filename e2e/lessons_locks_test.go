@@ -55,6 +55,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 }
 
 func TestTwoTransactionsOfOneNameInTwoNamespacesDoNotHoldALockTogether(t *testing.T) {
+	t.Parallel()
 	exclude(t, [2]string{"same", "same"}, func(first *janustest.Env) string {
 		return `
 changes:
@@ -66,6 +67,7 @@ changes:
 }
 
 func TestTwoTransactionsInTwoNamespacesDoNotLockOneClusterRole(t *testing.T) {
+	t.Parallel()
 	exclude(t, [2]string{"one", "two"}, func(first *janustest.Env) string {
 		first.Apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: \"janus-e2e:" + first.Namespace + "\"}}")
 		return `
@@ -78,6 +80,7 @@ changes:
 }
 
 func TestOppositeLockOrderMakesNobodyFail(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	applyMaps(e)
 	e.Start()
@@ -91,6 +94,7 @@ func TestOppositeLockOrderMakesNobodyFail(t *testing.T) {
 }
 
 func TestAnExpiredLeaseWithoutLabelsIsTakenOver(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "a"}

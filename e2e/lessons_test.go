@@ -45,6 +45,7 @@ changes:
 func onB(f chaos.Fault) *chaos.Line { return faultAt("PATCH configmaps/b", f) }
 
 func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()
@@ -69,6 +70,7 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 }
 
 func TestReplyToBLostWithoutACrash(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()
@@ -86,6 +88,7 @@ func TestReplyToBLostWithoutACrash(t *testing.T) {
 }
 
 func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	a := e.Object("ConfigMap/a")
@@ -109,6 +112,7 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 }
 
 func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	line := faultAt("POST services/a", chaos.CrashAfter)
 	transport, process := through(line)
@@ -146,6 +150,7 @@ func committed(n int) func(*api.Transaction) bool {
 const transaction = "backup.janus.io/v1alpha1 Transaction/"
 
 func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	var refusal error
@@ -164,6 +169,7 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 }
 
 func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	e.Refuse()
@@ -178,6 +184,7 @@ func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
 }
 
 func TestCreateOverAForeignObjectAndALaterItemFails(t *testing.T) {
+	t.Parallel()
 	foreign := `{apiVersion: v1, kind: ConfigMap, metadata: {name: made}, data: {of: others}}`
 	spec := `
 changes:
@@ -216,6 +223,7 @@ changes:
 }
 
 func TestTargetSaysConfigMapVictimAndContentSaysSecretOther(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: victim}, data: {a: b}}`)
 	victim := e.Object("ConfigMap/victim")
@@ -236,6 +244,7 @@ changes:
 }
 
 func TestDeleteOfAnObjectWithAFinalizerThenRollback(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: slow, finalizers: [example.com/hold]}, data: {a: b}}`)
 	before := e.Object("ConfigMap/slow")
@@ -259,6 +268,7 @@ changes:
 }
 
 func TestRollbackOfADeletedJob(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(`
 apiVersion: batch/v1

@@ -28,6 +28,7 @@ changes:
 `
 
 func TestADeletionThatLosesSomethingIsRefusedBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(suspendedJob)
 	before := e.Object("batch/v1 Job/j")
@@ -42,6 +43,7 @@ func TestADeletionThatLosesSomethingIsRefusedBeforeAnythingIsDone(t *testing.T) 
 }
 
 func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(suspendedJob)
 	before := e.Object("batch/v1 Job/j")
@@ -59,6 +61,7 @@ func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
 
 // Whether an owner that may not be read is there cannot be told: the reference stays.
 func TestAnOwnerThatTheServiceAccountMayNotReadIsTakenToBeThere(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	rights := strings.Replace(limitedTo("get, create, patch, delete"), "resources: [configmaps]", "resources: [configmaps, services]", 1)
 	e.Apply(strings.TrimPrefix(strings.ReplaceAll(rights, "$NS", e.Namespace), "\n---"))

@@ -24,6 +24,7 @@ changes:
   - {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: {replicas: 3, template: {spec: {containers: [{name: web, image: 'example.com/web:2', env: [{name: A, value: a2}]}]}}}}}`
 
 func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		more  string
 		phase api.Phase
@@ -55,6 +56,7 @@ func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
 }
 
 func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Refuse()
 	e.Apply(configMap)
@@ -78,6 +80,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 }
 
 func TestAPatchWithoutForceFailsOnAFieldOfAnotherManager(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(twoConfigMaps)
 	_, err := newOutsider(t, e, "gitops").apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: app-2}, data: {theirs: x}}", false)
@@ -98,6 +101,7 @@ func TestAPatchWithoutForceFailsOnAFieldOfAnotherManager(t *testing.T) {
 }
 
 func TestTheStatusListsWhatIsTakenFromWhom(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	sharedScene(t, e)
 	e.Start()
@@ -117,6 +121,7 @@ func TestTheStatusListsWhatIsTakenFromWhom(t *testing.T) {
 
 // The size is that of the object as JSON, so that growth shows.
 func TestTwoHundredTransactionsLeaveOneEntry(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(configMap)
 	e.Start()
@@ -146,6 +151,7 @@ func TestTwoHundredTransactionsLeaveOneEntry(t *testing.T) {
 // Helm writes a merge patch as an update, a GitOps tool a forced apply. A twin that
 // no Transaction has touched shows how they work without Janus.
 func TestOtherAppliersWorkAfterwardsAsBefore(t *testing.T) {
+	t.Parallel()
 	for name, more := range map[string]string{"after a commit": "", "after a rollback": refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			e := janustest.New(t)
@@ -188,6 +194,7 @@ func ownedFields(obj *unstructured.Unstructured) map[string]string {
 }
 
 func TestAnUnforcedApplyOfAnotherAfterACommitConflictsWithNobodyNew(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	sharedScene(t, e)
 	e.Start()

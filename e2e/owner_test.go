@@ -22,6 +22,7 @@ func owned(e *janustest.Env) {
 }
 
 func TestADeletedObjectWhoseOwnerIsThereIsRecreated(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	owned(e)
 	e.Refuse()
@@ -42,6 +43,7 @@ changes:
 // The owner comes back under a new uid, and what it owned with a reference to that,
 // whichever of them the Transaction deletes first.
 func TestADeletedObjectWhoseOwnerWasRecreatedBelongsToTheNewOne(t *testing.T) {
+	t.Parallel()
 	for name, order := range map[string][]string{"child first": {"owned", "owner"}, "owner first": {"owner", "owned"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +76,7 @@ changes:
 // The owner is gone for good: the object is made without it, and RolledBack would be
 // a lie.
 func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	owned(e)
 	e.Refuse()

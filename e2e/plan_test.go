@@ -215,6 +215,7 @@ changes:
 
 // What was tried before the locks holds for the target as it was then.
 func TestAChangeIsTriedAgainOnATargetThatSomebodyHasWritten(t *testing.T) {
+	t.Parallel()
 	for name, written := range map[string]bool{"untouched": false, "written": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -78,6 +78,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func TestWhateverTheTransactionItIsMadeWhollyOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	phases := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {

@@ -84,6 +84,7 @@ func hasEntry(obj *unstructured.Unstructured, manager string) bool {
 }
 
 func TestTheSimpleWaysAreWrong(t *testing.T) {
+	t.Parallel()
 	t.Run("an update to the before-image", func(t *testing.T) {
 		e := janustest.New(t)
 		before := sharedScene(t, e)
@@ -188,6 +189,7 @@ func undoingWith(e *janustest.Env, act func()) *api.Transaction {
 }
 
 func TestJanusDoesNoneOfTheDamageOfTheSimpleWays(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	before := sharedScene(t, e)
 	service := newOutsider(t, e, "owner").make(nodePorts)
@@ -210,6 +212,7 @@ func TestJanusDoesNoneOfTheDamageOfTheSimpleWays(t *testing.T) {
 }
 
 func TestJanusDoesNotAddAgainWhatSomebodyHasRemoved(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	sharedScene(t, e)
 	newOutsider(t, e, "owner").make(nodePorts)

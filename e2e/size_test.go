@@ -15,6 +15,7 @@ import (
 // Its status could not be written to the end, and an error of the store looks like
 // one that may heal: it must be refused before anything is locked.
 func TestATransactionThatCannotHoldItsOwnStatusIsRefused(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Start()
 
@@ -57,6 +58,7 @@ func TestATransactionWhoseBeforeImagesTakeTooMuchIsRefused(t *testing.T) {
 }
 
 func TestATransactionOfAHundredChangesCommits(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Start()
 

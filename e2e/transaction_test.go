@@ -44,6 +44,7 @@ changes:
 `
 
 func TestATransactionCommits(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(before)
 	e.Start()
@@ -58,6 +59,7 @@ func TestATransactionCommits(t *testing.T) {
 }
 
 func TestATransactionWhoseLastChangeIsRefusedAtCommitIsRolledBack(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(before)
 	e.ApplyQuota(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)

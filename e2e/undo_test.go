@@ -222,6 +222,7 @@ func TestAnUndoKeepsTheContentOfSecretsInSecrets(t *testing.T) {
 
 // Whatever version names it, it is one object.
 func TestAnUndoOfChangesOfOneObjectByTwoVersions(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	e.Apply("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {maxReplicas: 3, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}}")
 	e.Start()

@@ -99,6 +99,7 @@ func (d dials) live(version string) *unstructured.Unstructured {
 
 // Whatever a version shows, another shows as well.
 func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
+	t.Parallel()
 	d := newDials(t, bothV1)
 	d.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
@@ -116,6 +117,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 }
 
 func TestAnObjectAndTheVersionsOfItsKindChangeTogether(t *testing.T) {
+	t.Parallel()
 	d := newDials(t, bothV1)
 	d.Apply("{apiVersion: " + d.group + "/v1, kind: Dial, metadata: {name: d}, spec: {a: 1}}")
 	d.Start()
@@ -129,6 +131,7 @@ func TestAnObjectAndTheVersionsOfItsKindChangeTogether(t *testing.T) {
 }
 
 func TestAVersionThatAnEarlierChangeAddsServesALaterOne(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"Update", "Patch"} {
 		d := newDials(t, onlyV1)
 		d.Start()
@@ -149,6 +152,7 @@ func TestAVersionThatAnEarlierChangeAddsServesALaterOne(t *testing.T) {
 
 // What was served once is not for ever.
 func TestAKindThatIsGoneActivatesNothing(t *testing.T) {
+	t.Parallel()
 	d := newDials(t, onlyV1)
 	d.Start()
 	change := func(name string) string {
@@ -172,6 +176,7 @@ func TestAKindThatIsGoneActivatesNothing(t *testing.T) {
 
 // Each time the kind is not served when the Transaction begins, and was before.
 func TestADefinitionAndItsObjectAreMadeAndUndoneOverAndOver(t *testing.T) {
+	t.Parallel()
 	d := noDials(t)
 	d.Start()
 	both := "revisionHistoryLimit: 10\nchanges:\n" + d.change("Create", onlyV1) + d.dial("v1", "Create", "{a: 1}")

@@ -74,6 +74,7 @@ changes:
 
 // TestTheWalkThroughIsAsItsPageTells goes the way of docs/walkthrough.md.
 func TestTheWalkThroughIsAsItsPageTells(t *testing.T) {
+	t.Parallel()
 	e := janustest.New(t)
 	w := &walk{t: t, Env: e}
 	e.Autoscale()

@@ -12,6 +12,7 @@ import (
 )
 
 func TestAcquireTakesEachLockOnceInOrderForOneCreateEachAndOneList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	keys := w.keys(20)
@@ -36,6 +37,7 @@ func TestAcquireTakesEachLockOnceInOrderForOneCreateEachAndOneList(t *testing.T)
 }
 
 func TestAcquireInTheOwnNamespaceNeedsNoList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	locks := w.acquire(m, holder("a"), clusterRole("system:foo"), deployment(w.own, "janusd"))
@@ -47,13 +49,14 @@ func TestAcquireInTheOwnNamespaceNeedsNoList(t *testing.T) {
 }
 
 func TestALeaseSaysWhoHoldsIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	h := holder("txn/uid-1")
 	h.TTL = 2500 * time.Millisecond
 	h.Labels = map[string]string{"janus.io/transaction": "release"}
 	h.Annotations = map[string]string{"janus.io/target": "deployments.apps web"}
-	h.Owner = &metav1.OwnerReference{APIVersion: "backup.janus.io/v1alpha1", Kind: "Transaction", Name: "release", UID: "uid-1"}
+	h.Owner = w.owner("release")
 	h.OwnerNamespace = w.namespace
 	locks := w.acquire(m, h, w.key("web"), clusterRole("reader"))
 
@@ -70,6 +73,7 @@ func TestALeaseSaysWhoHoldsIt(t *testing.T) {
 }
 
 func TestALockThatIsHeldIsRefusedWithItsHolder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, second := range map[string]func(*Manager) *Manager{
 		"in one process":   func(m *Manager) *Manager { return m },
@@ -89,6 +93,7 @@ func TestALockThatIsHeldIsRefusedWithItsHolder(t *testing.T) {
 }
 
 func TestLocksBeforeTheRefusedOneStayAndThoseAfterItAreGivenBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	other, _ := w.process()
 	keys := w.keys(12)
@@ -121,6 +126,7 @@ func TestLocksBeforeTheRefusedOneStayAndThoseAfterItAreGivenBack(t *testing.T) {
 }
 
 func TestALockHeldFromBeforeIsGivenBackIfAnEarlierOneIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	keys := w.keys(3)
@@ -133,6 +139,7 @@ func TestALockHeldFromBeforeIsGivenBackIfAnEarlierOneIsRefused(t *testing.T) {
 }
 
 func TestAfterACrashTheOwnLeaseIsOurs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first, _ := w.process()
 	w.acquire(first, holder("a"), w.key("web"))
@@ -150,6 +157,7 @@ func TestAfterACrashTheOwnLeaseIsOurs(t *testing.T) {
 }
 
 func TestAcquireRenewsWhatHasGrownOld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	w.acquire(m, holder("a"), w.keys(3)...)
@@ -165,6 +173,7 @@ func TestAcquireRenewsWhatHasGrownOld(t *testing.T) {
 }
 
 func TestAcquireTakesWhatWasLostMeanwhileLikeAnyOther(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	key := w.key("web")
@@ -178,6 +187,7 @@ func TestAcquireTakesWhatWasLostMeanwhileLikeAnyOther(t *testing.T) {
 }
 
 func TestALostAnswerToACreateIsResolvedByTheNextAcquire(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	tap.on(rule{method: "POST", lose: true})
@@ -190,6 +200,7 @@ func TestALostAnswerToACreateIsResolvedByTheNextAcquire(t *testing.T) {
 }
 
 func TestALostAnswerToATakeoverIsResolvedByTheNextAcquire(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	w.write(w.home(w.key("web")), withHolder("", nil))
@@ -201,6 +212,7 @@ func TestALostAnswerToATakeoverIsResolvedByTheNextAcquire(t *testing.T) {
 }
 
 func TestALostAnswerToTheListLeavesTheLockUnsettled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	tap.on(rule{method: "LIST", lose: true})
@@ -213,6 +225,7 @@ func TestALostAnswerToTheListLeavesTheLockUnsettled(t *testing.T) {
 }
 
 func TestAConflictIsLookedAtAgainAndBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	place := w.home(w.key("web"))
 	w.write(place, withHolder("", nil))
@@ -231,6 +244,7 @@ func TestAConflictIsLookedAtAgainAndBounded(t *testing.T) {
 }
 
 func TestALeaseThatVanishesBetweenOurReadAndOurWriteIsNotResurrected(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	place := w.home(w.key("web"))
 	w.write(place, withHolder("", nil))
@@ -242,6 +256,7 @@ func TestALeaseThatVanishesBetweenOurReadAndOurWriteIsNotResurrected(t *testing.
 }
 
 func TestALeaseThatWasReplacedBetweenOurReadAndOurWriteIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	place := w.home(w.key("web"))
 	w.write(place, withHolder("", nil))
@@ -254,6 +269,7 @@ func TestALeaseThatWasReplacedBetweenOurReadAndOurWriteIsLookedAtAgain(t *testin
 }
 
 func TestAnErrorOfTheAPIServerIsReturnedAndKeepsWhatIsHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process(func(o *Options) { o.Parallel = 1 })
 	tap.on(rule{method: "POST", skip: 2, lose: true})
@@ -264,6 +280,7 @@ func TestAnErrorOfTheAPIServerIsReturnedAndKeepsWhatIsHeld(t *testing.T) {
 }
 
 func TestAcquireEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	_, err := m.Acquire(cancelled(t), holder("a"), w.keys(3))

@@ -15,6 +15,7 @@ var errUnwanted = errors.New("it is wanted no more")
 // Who asks for the lock may have hung since it decided to, and the lock is wanted no
 // more: nobody would release it.
 func TestNoLeaseIsMadeThatIsNotWantedAnyMore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	h, key := holder("a"), w.key("web")
@@ -45,6 +46,7 @@ func TestNoLeaseIsMadeThatIsNotWantedAnyMore(t *testing.T) {
 // Who has hung finds a Lease of its own holder that another process has made since. It is
 // not to take that for its own, and give it back because it does not get another lock.
 func TestNoLeaseIsTakenOverThatAnotherProcessHasMadeSince(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	late, _ := w.process()
 	other, _ := w.process()
@@ -69,6 +71,7 @@ func TestNoLeaseIsTakenOverThatAnotherProcessHasMadeSince(t *testing.T) {
 // Who has hung while it let go of a Transaction finds a Lease that another process has
 // taken for it since, to go on with it.
 func TestNoLeaseIsReleasedThatAnotherProcessHasTakenSince(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	late, _ := w.process()
 	other, _ := w.process()

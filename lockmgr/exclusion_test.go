@@ -34,11 +34,13 @@ func (b *bell) ring() {
 }
 
 func TestManyHoldersInOppositeOrdersExcludeEachOtherAndAllEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.exclude(t, 16, w.keys(4), func() {})
 }
 
 func TestManyHoldersExcludeEachOtherWhileTheNamespaceComesIntoBeing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	keys := []Key{deployment(w.later(), "a"), deployment(w.later(), "b"), deployment(w.later(), "c")}
 	create := sync.OnceFunc(func() { w.createNamespace(w.later()) })
@@ -124,6 +126,7 @@ func (w *world) recorded(t *testing.T, m *Manager, h Holder, keys []Key) []Lock 
 }
 
 func TestParallelBoundsTheRequestsInFlight(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, n := range []int{1, 3} {
 		m, tap := w.process(func(o *Options) { o.Parallel = n })
@@ -134,6 +137,7 @@ func TestParallelBoundsTheRequestsInFlight(t *testing.T) {
 }
 
 func TestObserveIsToldOfEachOperationThatNeededRequests(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	seen := map[string]int{}

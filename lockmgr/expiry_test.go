@@ -20,6 +20,7 @@ func withHolder(identity string, seconds *int32) coordinationv1.LeaseSpec {
 }
 
 func TestExpiryIsJudgedByOurClockWhateverTimeTheRecordStates(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	for name, renewed := range map[string]*metav1.MicroTime{
@@ -51,6 +52,7 @@ func TestExpiryIsJudgedByOurClockWhateverTimeTheRecordStates(t *testing.T) {
 }
 
 func TestAnyChangeOfTheRecordRestartsTheCount(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	key := w.key("web")
@@ -70,6 +72,7 @@ func TestAnyChangeOfTheRecordRestartsTheCount(t *testing.T) {
 }
 
 func TestTheCountBeginsWhenTheProcessFirstSawTheRecordNotWhenTheHolderDid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	key := w.key("web")
@@ -82,6 +85,7 @@ func TestTheCountBeginsWhenTheProcessFirstSawTheRecordNotWhenTheHolderDid(t *tes
 }
 
 func TestANewProcessWaitsForTheWholeDuration(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := w.key("web")
 	w.write(w.home(key), withHolder("other", ptr.To[int32](10)))
@@ -93,6 +97,7 @@ func TestANewProcessWaitsForTheWholeDuration(t *testing.T) {
 }
 
 func TestATakeoverCopesWithWhateverALeaseLacks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := holder("a")
 	h.Labels = map[string]string{"janus.io/transaction": "t"}
@@ -125,13 +130,14 @@ func TestATakeoverCopesWithWhateverALeaseLacks(t *testing.T) {
 }
 
 func TestATakeoverLeavesNothingOfThePredecessor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	key := w.key("web")
 	old := holder("old")
 	old.Labels = map[string]string{"janus.io/transaction": "old", "extra": "label"}
 	old.Annotations = map[string]string{"extra": "annotation"}
-	old.Owner = &metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "old", UID: "old"}
+	old.Owner = w.owner("old")
 	old.OwnerNamespace = w.namespace
 	w.acquire(m, old, key)
 	w.refused(m, holder("new"), key)
@@ -144,6 +150,7 @@ func TestATakeoverLeavesNothingOfThePredecessor(t *testing.T) {
 }
 
 func TestALeaseThatIsBeingDeletedIsHeldUntilItIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	for name, c := range map[string]struct {

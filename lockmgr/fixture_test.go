@@ -103,6 +103,15 @@ func (w *world) keys(n int) []Key {
 
 func holder(identity string) Holder { return Holder{Identity: identity, TTL: ttl} }
 
+// owner makes an object in the namespace of the targets that may own a Lease. The garbage
+// collector deletes what is owned by nothing.
+func (w *world) owner(name string) *metav1.OwnerReference {
+	w.t.Helper()
+	made, err := w.admin.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	return &metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: made.UID}
+}
+
 // home and away are the two places of a key.
 func (w *world) home(key Key) types.NamespacedName {
 	return types.NamespacedName{Namespace: key.Namespace, Name: key.LeaseName()}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestWhoHoldsALockIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	other, tap := w.process()

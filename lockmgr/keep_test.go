@@ -11,6 +11,7 @@ import (
 )
 
 func TestKeepCostsNothingForFreshLocksAndOneUpdateEachForOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	locks := w.acquire(m, holder("a"), w.keys(10)...)
@@ -29,6 +30,7 @@ func TestKeepCostsNothingForFreshLocksAndOneUpdateEachForOthers(t *testing.T) {
 }
 
 func TestTimeCountsFromBeforeTheRequestWasSent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	tap.on(rule{method: "POST", before: func() { w.step(ttl / 3) }})
@@ -39,6 +41,7 @@ func TestTimeCountsFromBeforeTheRequestWasSent(t *testing.T) {
 }
 
 func TestAClockThatWentBackProvesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	locks := w.acquire(m, holder("a"), w.key("web"))
@@ -49,6 +52,7 @@ func TestAClockThatWentBackProvesNothing(t *testing.T) {
 }
 
 func TestAfterARestartKeepLooksAndRenews(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first, _ := w.process()
 	locks := w.acquire(first, holder("a"), w.keys(3)...)
@@ -61,6 +65,7 @@ func TestAfterARestartKeepLooksAndRenews(t *testing.T) {
 }
 
 func TestKeepTakesAgainWhatIsGoneOrEmptied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, restart := range map[string]bool{"with-memory": false, "after-a-restart": true} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +87,7 @@ func TestKeepTakesAgainWhatIsGoneOrEmptied(t *testing.T) {
 }
 
 func TestKeepSaysTheFirstLockThatIsLostAndRenewsTheRest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct{ restart, recreated bool }{
 		"taken-over": {}, "taken-over-and-restarted": {restart: true},
@@ -118,6 +124,7 @@ func TestKeepSaysTheFirstLockThatIsLostAndRenewsTheRest(t *testing.T) {
 }
 
 func TestKeepFindsALeaseTakenAgainByAnotherOnlyNow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	other, _ := w.process()
@@ -129,6 +136,7 @@ func TestKeepFindsALeaseTakenAgainByAnotherOnlyNow(t *testing.T) {
 }
 
 func TestKeepSurvivesWritesOfOthersToItsLease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	locks := w.acquire(m, holder("a"), w.key("web"))
@@ -147,6 +155,7 @@ func TestKeepSurvivesWritesOfOthersToItsLease(t *testing.T) {
 }
 
 func TestALostAnswerToARenewalIsResolvedByTheNextKeep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	locks := w.acquire(m, holder("a"), w.key("web"))
@@ -160,6 +169,7 @@ func TestALostAnswerToARenewalIsResolvedByTheNextKeep(t *testing.T) {
 }
 
 func TestALockTakenAgainWithALostAnswerToTheListIsSettledByTheNextKeep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	locks := w.acquire(m, holder("a"), w.key("web"))

@@ -34,6 +34,7 @@ var named = []struct {
 }
 
 func TestLeaseNamesAreAsEver(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	for _, n := range named {
 		fmt.Fprintf(&b, "# %s\n%s\n%s\n\n", n.because, n.key, n.key.LeaseName())
@@ -49,6 +50,7 @@ func TestLeaseNamesAreAsEver(t *testing.T) {
 }
 
 func TestLeaseNamesAreLegalAndDiffer(t *testing.T) {
+	t.Parallel()
 	seen := map[string]Key{}
 	for _, n := range named {
 		name := n.key.LeaseName()
@@ -59,6 +61,7 @@ func TestLeaseNamesAreLegalAndDiffer(t *testing.T) {
 }
 
 func TestLeaseNamesAreAcceptedByTheAPIServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, n := range named {
 		lease := newLease(holder("a"), n.key, w.away(n.key), w.clock.Now())
@@ -79,6 +82,7 @@ func FuzzLeaseNamesAreLegal(f *testing.F) {
 }
 
 func TestVersionsOfOneKindAreOneTargetAndKindsOfTwoGroupsAreTwo(t *testing.T) {
+	t.Parallel()
 	// A Key has no version: this is for whoever thinks of adding one.
 	require.Equal(t, 5, reflect.TypeFor[Key]().NumField())
 	other := deployment("shop", "web")
@@ -88,6 +92,7 @@ func TestVersionsOfOneKindAreOneTargetAndKindsOfTwoGroupsAreTwo(t *testing.T) {
 }
 
 func TestKindIsNoPartOfTheIdentity(t *testing.T) {
+	t.Parallel()
 	other := deployment("shop", "web")
 	other.Kind = "Other"
 	require.Equal(t, other.hash(), deployment("shop", "web").hash())
@@ -96,6 +101,7 @@ func TestKindIsNoPartOfTheIdentity(t *testing.T) {
 }
 
 func TestLessIsATotalOrder(t *testing.T) {
+	t.Parallel()
 	keys := []Key{
 		{"", "events", "", "a", "a"}, {"", "events", "", "a", "b"}, {"", "events", "", "b", "a"},
 		{"", "pods", "", "a", "a"}, {"apps", "deployments", "", "a", "a"},

@@ -13,6 +13,7 @@ import (
 )
 
 func TestTTLIsRoundedUpToWholeSecondsAndOneAtLeast(t *testing.T) {
+	t.Parallel()
 	for ttl, want := range map[time.Duration]int32{
 		-time.Second: 1, 0: 1, time.Nanosecond: 1, time.Second: 1, time.Second + 1: 2,
 		30 * time.Second: 30, 1500 * time.Millisecond: 2, math.MaxInt64: math.MaxInt32,
@@ -22,6 +23,7 @@ func TestTTLIsRoundedUpToWholeSecondsAndOneAtLeast(t *testing.T) {
 }
 
 func TestParseLockIsTheInverseOfString(t *testing.T) {
+	t.Parallel()
 	lock := Lock{Key: deployment("shop", "web"), Namespace: "shop", Name: "janus-lock-x"}
 	require.Equal(t, "shop/janus-lock-x", lock.String())
 	parsed, err := ParseLock(lock.Key, lock.String())
@@ -34,6 +36,7 @@ func TestParseLockIsTheInverseOfString(t *testing.T) {
 }
 
 func TestErrorsNameTargetLeaseAndHolder(t *testing.T) {
+	t.Parallel()
 	key := deployment("shop", "web")
 	held := &HeldError{Key: key, Lease: "shop/l", Holder: "somebody\x1b[31m", Until: 5 * time.Second}
 	require.EqualError(t, held, `lock of deployments.apps shop/web is held: Lease shop/l has holder "somebody\x1b[31m" for up to 5s`)
@@ -42,6 +45,7 @@ func TestErrorsNameTargetLeaseAndHolder(t *testing.T) {
 }
 
 func TestAHolderWithoutIdentityIsRefused(t *testing.T) {
+	t.Parallel()
 	m := New(nil, Options{})
 	_, err := m.Acquire(t.Context(), Holder{}, nil)
 	require.ErrorIs(t, err, errNoIdentity)
@@ -50,6 +54,7 @@ func TestAHolderWithoutIdentityIsRefused(t *testing.T) {
 }
 
 func TestOnlyACertainRefusalProvesThatNoLeaseWasMade(t *testing.T) {
+	t.Parallel()
 	leases := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	for err, want := range map[error]bool{
 		apierrors.NewForbidden(leases, "x", nil):               true,

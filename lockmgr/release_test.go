@@ -9,6 +9,7 @@ import (
 )
 
 func TestReleaseCostsOneDeleteEachAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	keys := append(w.keys(10), clusterRole("system:foo"))
@@ -23,6 +24,7 @@ func TestReleaseCostsOneDeleteEachAndLeavesNothing(t *testing.T) {
 }
 
 func TestReleaseFindsLocksThatNobodyRecorded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first, _ := w.process()
 	keys := append(w.keys(3), clusterRole("reader"))
@@ -38,6 +40,7 @@ func TestReleaseFindsLocksThatNobodyRecorded(t *testing.T) {
 }
 
 func TestReleaseFindsTheLeaseOfACreateWithALostAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	tap.on(rule{method: "POST", lose: true})
@@ -51,6 +54,7 @@ func TestReleaseFindsTheLeaseOfACreateWithALostAnswer(t *testing.T) {
 // A request to delete the Lease that got no answer may have landed, or land later: who
 // wants the lock again looks, and writes the Lease, so that the late one is refused.
 func TestALockWhoseReleaseGotNoAnswerIsTakenAnew(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	w.acquire(m, holder("a"), w.key("web"))
@@ -62,6 +66,7 @@ func TestALockWhoseReleaseGotNoAnswerIsTakenAnew(t *testing.T) {
 }
 
 func TestReleaseNeverDeletesASuccessorsLease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct{ restart, recreated bool }{
 		"taken-over-in-place": {}, "taken-over-in-place-and-restarted": {restart: true},
@@ -91,6 +96,7 @@ func TestReleaseNeverDeletesASuccessorsLease(t *testing.T) {
 }
 
 func TestReleaseDoesNotDeleteALeaseTakenOverBetweenItsLookAndItsDelete(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first, _ := w.process()
 	other, _ := w.process()
@@ -105,6 +111,7 @@ func TestReleaseDoesNotDeleteALeaseTakenOverBetweenItsLookAndItsDelete(t *testin
 }
 
 func TestReleaseDeletesItsLeaseAlsoAfterSomebodyWroteToIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	key := w.key("web")
@@ -117,6 +124,7 @@ func TestReleaseDeletesItsLeaseAlsoAfterSomebodyWroteToIt(t *testing.T) {
 }
 
 func TestReleaseOfWhatIsGoneIsDone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	later := w.namespace + "-gone"
@@ -132,6 +140,7 @@ func TestReleaseOfWhatIsGoneIsDone(t *testing.T) {
 }
 
 func TestReleaseJoinsItsErrorsAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	keys := w.keys(3)
@@ -148,6 +157,7 @@ func TestReleaseJoinsItsErrorsAndCanBeRepeated(t *testing.T) {
 }
 
 func TestReleaseIsBoundedIfSomebodyKeepsWriting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	key := w.key("web")
@@ -158,6 +168,7 @@ func TestReleaseIsBoundedIfSomebodyKeepsWriting(t *testing.T) {
 }
 
 func TestMemoryOfWaitingEndsWithTheLastThatWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process(func(o *Options) { o.Parallel = 1 })
 	key := w.key("web")
@@ -185,6 +196,7 @@ func TestMemoryOfWaitingEndsWithTheLastThatWaits(t *testing.T) {
 // A process that hung while it took locks finds one refused when it wakes up, and gives
 // back the others. Another has gone on with the Transaction meanwhile, and relies on them.
 func TestAcquireGivesBackNothingThatAnotherProcessHasTakenOver(t *testing.T) {
+	t.Parallel()
 	for _, later := range []time.Duration{time.Millisecond, 0} {
 		w := newWorld(t)
 		first, tap := w.process()
@@ -206,6 +218,7 @@ func TestAcquireGivesBackNothingThatAnotherProcessHasTakenOver(t *testing.T) {
 // Whether a lock is held whose request got no answer is not known, and looking does not
 // tell whose doing it was: it is left until it is taken again, expires, or is released.
 func TestAcquireGivesBackNothingThatItMayNotHaveTaken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	keys := w.keys(2)

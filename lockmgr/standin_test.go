@@ -15,6 +15,7 @@ import (
 func (w *world) later() string { return w.namespace + "-later" }
 
 func TestALockInANamespaceThatDoesNotExistIsAStandIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process(func(o *Options) { o.Parallel = 1 })
 	keys := []Key{deployment(w.later(), "a"), deployment(w.later(), "b"), deployment(w.later(), "c")}
@@ -37,6 +38,7 @@ func TestALockInANamespaceThatDoesNotExistIsAStandIn(t *testing.T) {
 }
 
 func TestANamespaceThatCannotBeALabelIsHashed(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "shop", standInLabel("shop"))
 	require.Equal(t, strings.Repeat("a", 63), standInLabel(strings.Repeat("a", 63)))
 	require.Len(t, standInLabel(strings.Repeat("a", 64)), hashLength)
@@ -49,6 +51,7 @@ func TestANamespaceThatCannotBeALabelIsHashed(t *testing.T) {
 }
 
 func TestAStandInExcludesAlsoWhenItsNamespaceHasComeIntoBeing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, tap := w.process()
 	key := deployment(w.later(), "web")
@@ -75,6 +78,7 @@ func TestAStandInExcludesAlsoWhenItsNamespaceHasComeIntoBeing(t *testing.T) {
 }
 
 func TestOnlyTheLockThatIsStoodInForIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process()
 	keys := []Key{deployment(w.later(), "a"), deployment(w.later(), "b"), deployment(w.later(), "c")}
@@ -90,6 +94,7 @@ func TestOnlyTheLockThatIsStoodInForIsRefused(t *testing.T) {
 }
 
 func TestAfterARestartTheStandInStaysTheLockOfTheTransactionThatMadeTheNamespace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first, _ := w.process()
 	key := deployment(w.later(), "web")
@@ -110,6 +115,7 @@ func TestAfterARestartTheStandInStaysTheLockOfTheTransactionThatMadeTheNamespace
 }
 
 func TestAnExpiredStandInIsDeletedSoThatItsHolderCannotComeBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	crashed, _ := w.process()
 	key := deployment(w.later(), "web")
@@ -130,6 +136,7 @@ func TestAnExpiredStandInIsDeletedSoThatItsHolderCannotComeBack(t *testing.T) {
 }
 
 func TestAStandInRenewedBetweenTheListAndItsDeletionIsHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	owner, _ := w.process()
 	key := deployment(w.later(), "web")
@@ -147,6 +154,7 @@ func TestAStandInRenewedBetweenTheListAndItsDeletionIsHeld(t *testing.T) {
 }
 
 func TestAnExpiredStandInIsTakenOverWhileTheNamespaceIsAbsent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	w.write(w.away(key), withHolder("other", ptr.To[int32](10)))
@@ -161,6 +169,7 @@ func TestAnExpiredStandInIsTakenOverWhileTheNamespaceIsAbsent(t *testing.T) {
 // when the namespace is there.
 
 func TestPFindsTheNamespaceThereAfterTakingTheStandIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	keys := []Key{deployment(w.later(), "a"), deployment(w.later(), "b")}
 	p, tap := w.process(func(o *Options) { o.Parallel = 1 })
@@ -176,6 +185,7 @@ func TestPFindsTheNamespaceThereAfterTakingTheStandIn(t *testing.T) {
 }
 
 func TestQTakesTheHomeLeaseBeforePTakesTheStandIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	p, tap := w.process()
@@ -192,6 +202,7 @@ func TestQTakesTheHomeLeaseBeforePTakesTheStandIn(t *testing.T) {
 }
 
 func TestQTakesTheHomeLeaseBetweenPsStandInAndPsCheck(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	p, tap := w.process()
@@ -206,6 +217,7 @@ func TestQTakesTheHomeLeaseBetweenPsStandInAndPsCheck(t *testing.T) {
 }
 
 func TestPTakesTheStandInBetweenQsHomeLeaseAndQsCheck(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	p, pTap := w.process()
@@ -225,6 +237,7 @@ func TestPTakesTheStandInBetweenQsHomeLeaseAndQsCheck(t *testing.T) {
 }
 
 func TestANamespaceThatIsDeletedUnderALockMovesTheLockToTheStandIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	w.createNamespace(w.later())
@@ -245,6 +258,7 @@ func TestANamespaceThatIsDeletedUnderALockMovesTheLockToTheStandIn(t *testing.T)
 }
 
 func TestATerminatingNamespaceIsATypedError(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.createNamespace(w.later())
 	m, _ := w.process()
@@ -268,6 +282,7 @@ func TestATerminatingNamespaceIsATypedError(t *testing.T) {
 }
 
 func TestANamespaceThatBecomesTerminatingUnderAStandInIsATypedError(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	m, tap := w.process()
@@ -283,6 +298,7 @@ func TestANamespaceThatBecomesTerminatingUnderAStandInIsATypedError(t *testing.T
 }
 
 func TestALostAnswerToTheCheckLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	for name, retry := range map[string]bool{"release at once": false, "acquire again": true} {
@@ -308,6 +324,7 @@ func TestALostAnswerToTheCheckLeavesNothingBehind(t *testing.T) {
 }
 
 func TestANamespaceThatComesAndGoesIsRefusedInTheEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	key := deployment(w.later(), "web")
 	m, tap := w.process()
@@ -330,6 +347,7 @@ func TestANamespaceThatComesAndGoesIsRefusedInTheEnd(t *testing.T) {
 }
 
 func TestAMissingOwnNamespaceIsAnError(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m, _ := w.process(func(o *Options) { o.Namespace = w.later() })
 	_, err := m.Acquire(t.Context(), holder("a"), []Key{clusterRole("reader")})

@@ -28,6 +28,7 @@ func nodePorts(t *testing.T, i *item) []any {
 // What the API server has chosen when the change was made is part of the change,
 // although no dry run could tell.
 func TestAllocatedNodePortsAreTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			e := newEnv(t)
@@ -44,6 +45,7 @@ func TestAllocatedNodePortsAreTakenBack(t *testing.T) {
 }
 
 func TestANodePortThatSomebodyChoseSinceIsAConflict(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(frontend)
 	i := e.prepare(0, api.Patch, frontendOut).done()
@@ -54,6 +56,7 @@ func TestANodePortThatSomebodyChoseSinceIsAConflict(t *testing.T) {
 // K19: between prepare and commit the control plane may write what a Patch does
 // not touch.
 func TestWhatTheControlPlaneWritesIsNoDriftForAPatch(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)
 	for _, kind := range []api.ChangeType{api.Patch, api.Update} {
@@ -75,6 +78,7 @@ func TestWhatTheControlPlaneWritesIsNoDriftForAPatch(t *testing.T) {
 }
 
 func TestWhatTheControlPlaneWritesOverAPatchIsDrift(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)
 	i := e.prepare(0, api.Patch, deploymentChanged)
@@ -83,6 +87,7 @@ func TestWhatTheControlPlaneWritesOverAPatchIsDrift(t *testing.T) {
 }
 
 func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)
 	i := e.prepare(0, api.Patch, deploymentChanged)
@@ -94,6 +99,7 @@ func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
 // Where status is no subresource, a change of it is taken back like any other, and a
 // controller's write to it is somebody's.
 func TestAStatusThatIsNoSubresourceIsTakenBack(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.crd("Gauge", "gauges")
 	const head = "{apiVersion: example.com/v1, kind: Gauge, metadata: {name: g}, "

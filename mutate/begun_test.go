@@ -12,6 +12,7 @@ import (
 // was made in part is finished.
 
 func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.change.Undoing = true
@@ -33,6 +34,7 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 // One field is somebody else's by now, and stays so: the others show that nothing was
 // restored yet.
 func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -50,6 +52,7 @@ func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
 }
 
 func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
 	i.change.Undoing = true
@@ -61,6 +64,7 @@ func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
 }
 
 func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()

@@ -14,6 +14,7 @@ import (
 
 // What an owner owns goes with it.
 func TestDeleteOfWhatWentWithItsOwnerIsDone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -30,6 +31,7 @@ func TestDeleteOfWhatWentWithItsOwnerIsDone(t *testing.T) {
 }
 
 func TestDeleteOfWhatSomebodyElseDeletedIsAConflictThoughItHadAnOwner(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(ownerMap)
 	e.child("owner")
@@ -40,6 +42,7 @@ func TestDeleteOfWhatSomebodyElseDeletedIsAConflictThoughItHadAnOwner(t *testing
 }
 
 func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(ownerMap)
 	e.child("owner")
@@ -59,6 +62,7 @@ func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
 
 // Orphaned by an earlier change, it has lost the reference, and nothing else.
 func TestDeleteOfWhatAnEarlierChangeOrphanedIsDone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -78,6 +82,7 @@ func TestDeleteOfWhatAnEarlierChangeOrphanedIsDone(t *testing.T) {
 }
 
 func TestDeleteOfWhatAnEarlierChangeOrphanedAndSomebodyWroteIsAConflict(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(ownerMap)
 	e.child("owner")

@@ -15,6 +15,7 @@ import (
 )
 
 func TestCreateIsDoneInOneRequestAndUndoneInFour(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	i.finds(mutate.NotApplied)
@@ -33,6 +34,7 @@ func TestCreateIsDoneInOneRequestAndUndoneInFour(t *testing.T) {
 }
 
 func TestCreateDoneTwiceKnowsItsOwn(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	first := i.now()
@@ -44,6 +46,7 @@ func TestCreateDoneTwiceKnowsItsOwn(t *testing.T) {
 
 // W7: the name is fixed, so a lost reply cannot make two.
 func TestCreateWhoseReplyIsLostIsFound(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"with fields": settings,
 		"empty":       "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}",
@@ -62,6 +65,7 @@ func TestCreateWhoseReplyIsLostIsFound(t *testing.T) {
 }
 
 func TestK16CreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	theirs := e.create(settings)
@@ -74,6 +78,7 @@ func TestK16CreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
 }
 
 func TestCreateMeetsATargetOnItsWayOut(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}")
@@ -86,6 +91,7 @@ func TestCreateMeetsATargetOnItsWayOut(t *testing.T) {
 }
 
 func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
+	t.Parallel()
 	writers := map[string]func(e *env, i *item){
 		"an update": func(e *env, i *item) { e.merge("somebody", i.object, `{"metadata":{"labels":{"a":"b"}}}`) },
 		"an apply": func(e *env, _ *item) {
@@ -116,6 +122,7 @@ func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
 
 // What controllers complete soon after is no foreign write.
 func TestUndoOfACreateThatControllersCompletedDeletesIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, deployment).done()
 	e.within("the controller has written it", func() bool {
@@ -126,6 +133,7 @@ func TestUndoOfACreateThatControllersCompletedDeletesIt(t *testing.T) {
 }
 
 func TestUndoOfACreateMeetsAWriter(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.widgets()
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}").done()
@@ -151,6 +159,7 @@ func TestUndoOfACreateMeetsAWriter(t *testing.T) {
 }
 
 func TestUndoOfACreateThatSomebodyDeletedIsDone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	e.remove(i.object)
@@ -159,6 +168,7 @@ func TestUndoOfACreateThatSomebodyDeletedIsDone(t *testing.T) {
 }
 
 func TestK17UndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	e.remove(i.object)
@@ -180,6 +190,7 @@ func TestK17UndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {
 }
 
 func TestUndoOfACreateWaitsForFinalizers(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
 	i.wire.requests()
@@ -193,6 +204,7 @@ func TestUndoOfACreateWaitsForFinalizers(t *testing.T) {
 }
 
 func TestUndoOfACreateGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	for n := range 4 {
@@ -208,6 +220,7 @@ func TestUndoOfACreateGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 }
 
 func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
@@ -234,6 +247,7 @@ func TestUndoOfACreatedNamespaceWaitsForWhatIsOnItsWayOut(t *testing.T) {
 }
 
 func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.namespace = "nowhere"
 	fails(t, e.plan(0, api.Create, settings).tryPrepare(), fault.Terminal, fault.NamespaceNotFound, "nowhere")
@@ -249,6 +263,7 @@ func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
 }
 
 func TestK13CreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	e.quota()
@@ -261,6 +276,7 @@ func TestK13CreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
 // As long as an earlier creation may still land, none is sent: neither that of a
 // created target nor that of a deleted one in its rollback.
 func TestNothingIsCreatedBeforeItMayBe(t *testing.T) {
+	t.Parallel()
 	wait := fault.New(fault.Retryable, "Settling", "settle", "ConfigMap settings", "waiting")
 	for kind, sent := range map[api.ChangeType]string{api.Create: "", api.Delete: "GET GET"} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -26,6 +26,7 @@ spec:
 
 // A merge patch cannot set a null, nor keep one inside of a list.
 func TestExplicitNullsAndLargeIntegersComeBack(t *testing.T) {
+	t.Parallel()
 	contents := map[string]string{
 		"a value in place of null":         "nickname: gizmo, size: 9007199254740995",
 		"a value in place of a deep null":  "options: {none: x, empty: {y: 1}, deep: {list: [1]}}",
@@ -59,6 +60,7 @@ func TestExplicitNullsAndLargeIntegersComeBack(t *testing.T) {
 }
 
 func TestNullIsRestoredBesideAWriterAndNotOverHim(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.widgets()
 	e.create(gadget)
@@ -78,6 +80,7 @@ func TestNullIsRestoredBesideAWriterAndNotOverHim(t *testing.T) {
 
 // An atomic object is owned as one field, and so claimed.
 func TestAtomicObjectThatSomebodyAppliedTooIsAConflict(t *testing.T) {
+	t.Parallel()
 	const selecting = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: gadget}, spec: {selector: {a: c}}}"
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
@@ -97,6 +100,7 @@ func TestAtomicObjectThatSomebodyAppliedTooIsAConflict(t *testing.T) {
 
 // An owner that wrote by another version of the kind gets its fields back too.
 func TestOwnerOfAnotherVersionIsBackAfterUndo(t *testing.T) {
+	t.Parallel()
 	const old = "{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 5, targetCPUUtilizationPercentage: 60}}"
 	e := newEnv(t)
 	e.create(old)
@@ -114,6 +118,7 @@ spec:
 
 // One entry of a version that the server has ceased to serve makes it drop all.
 func TestOwnersSurviveAVersionThatIsNotServedAnyMore(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(settings)
 	i := e.prepare(0, api.Patch, settingsChanged).done()
@@ -130,6 +135,7 @@ func TestOwnersSurviveAVersionThatIsNotServedAnyMore(t *testing.T) {
 // K10, as far as built: the dependents of a deleted object go with it, and the
 // controller makes new ones for the re-created object.
 func TestRecreatedDeploymentHasItsPodsMadeAnew(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(deployment)
 	replicaSets := func() (uids []string) {
@@ -156,6 +162,7 @@ func TestRecreatedDeploymentHasItsPodsMadeAnew(t *testing.T) {
 
 // A custom resource that nobody owned any field of has no owners afterwards either.
 func TestACustomResourceWithoutOwnersHasNoneAfterwards(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

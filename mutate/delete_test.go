@@ -15,6 +15,7 @@ import (
 )
 
 func TestDeleteIsDoneInFourRequestsAndUndoneInFour(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)
@@ -34,6 +35,7 @@ func TestDeleteIsDoneInFourRequestsAndUndoneInFour(t *testing.T) {
 }
 
 func TestDeleteOfAnObjectWithoutManagedFieldsIsUndone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
 	i := e.prepare(0, api.Delete, settings).done()
@@ -45,6 +47,7 @@ func TestDeleteOfAnObjectWithoutManagedFieldsIsUndone(t *testing.T) {
 
 // Nothing of what a creation sends is tracked, and yet its list of rules has an owner.
 func TestUndoOfADeleteRestoresOwnersOfWhatIsNotTracked(t *testing.T) {
+	t.Parallel()
 	const empty = "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: empty}, rules: []}"
 	e := newEnv(t)
 	e.create(empty)
@@ -66,6 +69,7 @@ func TestUndoOfADeleteRestoresOwnersOfWhatIsNotTracked(t *testing.T) {
 }
 
 func TestDeleteDoneTwiceReportsThatItIsGone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -75,6 +79,7 @@ func TestDeleteDoneTwiceReportsThatItIsGone(t *testing.T) {
 }
 
 func TestDeleteOfWhatDoesNotExistIsDone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Delete, settings)
 	i.finds(mutate.Applied)
@@ -90,6 +95,7 @@ func TestDeleteOfWhatDoesNotExistIsDone(t *testing.T) {
 }
 
 func TestDeleteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.widgets()
 	obj := e.create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}")
@@ -102,6 +108,7 @@ func TestDeleteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
 }
 
 func TestDeleteStopsAtADrift(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)
@@ -114,6 +121,7 @@ func TestDeleteStopsAtADrift(t *testing.T) {
 }
 
 func TestDeleteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)
@@ -125,6 +133,7 @@ func TestDeleteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
 }
 
 func TestK1DeleteWaitsForFinalizersAndItsUndoWaitsThenCreatesAgain(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {a: b}}")
 	i := e.prepare(0, api.Delete, settings)
@@ -147,6 +156,7 @@ func TestK1DeleteWaitsForFinalizersAndItsUndoWaitsThenCreatesAgain(t *testing.T)
 }
 
 func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"another": settingsChanged, "the same": settings} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -165,6 +175,7 @@ func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
 // The process that made it anew died before it could tell, and others have written it
 // since: it is not somebody else's for that.
 func TestUndoOfADeleteKnowsWhatItMadeThoughOthersHaveWrittenIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -177,6 +188,7 @@ func TestUndoOfADeleteKnowsWhatItMadeThoughOthersHaveWrittenIt(t *testing.T) {
 }
 
 func TestK18UndoOfADeleteMeetsSomebodyWhoCreatesIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -192,6 +204,7 @@ func TestK18UndoOfADeleteMeetsSomebodyWhoCreatesIt(t *testing.T) {
 }
 
 func TestUndoOfADeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	for n := range 4 {
@@ -213,6 +226,7 @@ func TestUndoOfADeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 // What somebody writes to the new object before its owners are restored stays
 // theirs.
 func TestUndoOfADeleteMeetsAWriterBetweenCreationAndOwners(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -235,6 +249,7 @@ func TestUndoOfADeleteMeetsAWriterBetweenCreationAndOwners(t *testing.T) {
 
 // The controller numbers the revisions of the new Deployment anew.
 func TestUndoOfADeleteTwiceKnowsItsOwnAfterControllersWroteIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)
 	e.merge("somebody", obj, `{"spec":{"template":{"metadata":{"labels":{"generation":"two"}}}}}`)
@@ -260,6 +275,7 @@ func TestUndoOfADeleteTwiceKnowsItsOwnAfterControllersWroteIt(t *testing.T) {
 
 // Whether it exists or not.
 func TestDeleteOfWhatCannotComeBackIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for _, text := range []string{
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: j}}",
@@ -274,6 +290,7 @@ func TestDeleteOfWhatCannotComeBackIsRefused(t *testing.T) {
 }
 
 func TestK9ServiceKeepsItsAddressAndSaysWhenItWasTaken(t *testing.T) {
+	t.Parallel()
 	const service = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80, protocol: TCP}]}}"
 	e := newEnv(t)
 	e.create(service)
@@ -288,6 +305,7 @@ func TestK9ServiceKeepsItsAddressAndSaysWhenItWasTaken(t *testing.T) {
 }
 
 func TestK12GenerationIsNoPartOfEquality(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.widgets()
 	obj := e.create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}")
@@ -301,6 +319,7 @@ func TestK12GenerationIsNoPartOfEquality(t *testing.T) {
 }
 
 func TestK13RecreationIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -313,6 +332,7 @@ func TestK13RecreationIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) 
 // Updates still work in a terminating namespace, so that a rollback of writes goes
 // through.
 func TestK13WritesAreTakenBackInATerminatingNamespace(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {color: blue}}")
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}")
@@ -346,6 +366,7 @@ func (e *env) terminate() {
 // The right to look at the target is taken away when its deletion has been accepted.
 // That refusal is no proof that it is still there.
 func TestARefusalAfterTheDeletionWasAcceptedProvesNothing(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)

@@ -14,6 +14,7 @@ func yes() bool { return true }
 
 // K5, by either type of write: the API server itself refuses to take it back.
 func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
+	t.Parallel()
 	const frozen = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, immutable: true, data: {color: red}}"
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
@@ -36,6 +37,7 @@ func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 // One that is immutable already is no pivot: nothing of it can be written but its
 // metadata.
 func TestK5WhatIsImmutableAlreadyIsNoPivot(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, immutable: true, data: {color: blue}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {a: b}}}").done()

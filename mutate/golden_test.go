@@ -23,6 +23,7 @@ var top = filepath.Join("..", "testdata")
 // testdata/manifests and takes it back. What the target was before, after the
 // change, and after its compensation is under testdata/golden.
 func TestManifestIsAsItWasAfterUndo(t *testing.T) {
+	t.Parallel()
 	manifests, err := os.ReadDir(filepath.Join(top, "manifests"))
 	require.NoError(t, err)
 	for _, m := range manifests {

@@ -27,6 +27,7 @@ func (i *item) handedOver() {
 }
 
 func TestFieldsGoBackToWhoOwnedThem(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.done()
 		assert.False(i.t, owns(i.now(), "kubectl", ".data.color"))
@@ -42,6 +43,7 @@ func TestFieldsGoBackToWhoOwnedThem(t *testing.T) {
 }
 
 func TestWhatNobodyOwnedGoesToTheHeir(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, _ *item) {
 		for n := range 3 {
 			i := e.prepare(n, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round, key"+strconv.Itoa(n)+": x}}").done()
@@ -54,6 +56,7 @@ func TestWhatNobodyOwnedGoesToTheHeir(t *testing.T) {
 
 // The next apply of the old owner neither meets a conflict nor loses the field.
 func TestTheOldOwnerAppliesAgainAfterAHandOver(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.handedOver()
@@ -65,6 +68,7 @@ func TestTheOldOwnerAppliesAgainAfterAHandOver(t *testing.T) {
 }
 
 func TestAHandOverKeepsWhatOthersHaveTakenSince(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
@@ -75,6 +79,7 @@ func TestAHandOverKeepsWhatOthersHaveTakenSince(t *testing.T) {
 }
 
 func TestAHandOverMeetsAWriter(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.wire.requests()
@@ -92,6 +97,7 @@ func TestAHandOverMeetsAWriter(t *testing.T) {
 // What the change was answered with is what the hand-over starts from. If somebody has
 // written the target since, or deleted it, it is read after all.
 func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile func(e *env, i *item)
 		sends     string
@@ -122,6 +128,7 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 
 // To take back what was just written, the target need not be read either.
 func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile func(e *env, i *item)
 		sends     string
@@ -145,6 +152,7 @@ func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
 }
 
 func TestAHandOverGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.done()
 		for n := range 2 {
@@ -163,6 +171,7 @@ func TestAHandOverGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 
 // Three items of one Transaction on one object are handed over at once.
 func TestSeveralItemsOnOneObjectAreHandedOver(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	items := []*item{
@@ -175,6 +184,7 @@ func TestSeveralItemsOnOneObjectAreHandedOver(t *testing.T) {
 }
 
 func TestNothingIsHandedOverOfWhatIsGoneOrAnother(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.remove(i.object)
@@ -186,6 +196,7 @@ func TestNothingIsHandedOverOfWhatIsGoneOrAnother(t *testing.T) {
 
 // What is taken is told beforehand.
 func TestTakesNamesFieldsAndWhoOwnsThem(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(shop)
 	e.merge("autoscaler", obj, `{"spec":{"replicas":5}}`, "scale")
@@ -203,6 +214,7 @@ func TestTakesNamesFieldsAndWhoOwnsThem(t *testing.T) {
 }
 
 func TestAnUnforcedPatchTakesNothingFromOthers(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.plan(0, api.Patch, settingsChanged)
@@ -216,6 +228,7 @@ func TestAnUnforcedPatchTakesNothingFromOthers(t *testing.T) {
 // Neither the manager that earlier Transactions have left nor those of other items
 // stand in the way of an unforced Patch.
 func TestAnUnforcedPatchGoesOverWhatJanusLeft(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	patch := func(n int, manager, shape string) *item {
@@ -241,6 +254,7 @@ func TestAnUnforcedPatchGoesOverWhatJanusLeft(t *testing.T) {
 
 // Content that was made without looking at the target drops what others added.
 func TestAnUpdateThatRemovesFieldsOfOthersIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(settings)
 	e.merge("annotator", obj, `{"metadata":{"annotations":{"checked":"yes"}}}`)
@@ -251,6 +265,7 @@ func TestAnUpdateThatRemovesFieldsOfOthersIsWarnedOf(t *testing.T) {
 
 // An object that nobody owned is owned by nobody but the heir of what was set.
 func TestAHandOverOfAnObjectWithoutOwners(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(settings)
 	e.setManagedFields(obj, []metav1.ManagedFieldsEntry{})
@@ -266,6 +281,7 @@ func TestAHandOverOfAnObjectWithoutOwners(t *testing.T) {
 // A Transaction that ended half-way and goes on later would take for its own, and
 // undo, what another has committed since.
 func TestNothingIsLeftToAnItemOfAnotherTransaction(t *testing.T) {
+	t.Parallel()
 	for kind, colors := range map[api.ChangeType][]string{api.Update: {"purple"}, api.Patch: {"purple", "red"}} {
 		for _, color := range colors {
 			t.Run(string(kind)+" of "+color, func(t *testing.T) {

@@ -64,6 +64,7 @@ func (i *item) survives() {
 
 // The owner comes later in the list, so it is back first.
 func TestK4ChildOfARecreatedOwnerIsMappedToItsNewUID(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -85,6 +86,7 @@ func TestK4ChildOfARecreatedOwnerIsMappedToItsNewUID(t *testing.T) {
 
 // The owner comes earlier in the list, so the child is back before it.
 func TestK4ChildThatIsBackBeforeItsOwnerGetsItsReferenceWithTheOwner(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner, other := e.create(ownerMap), e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: b}}")
 	e.child("other", "owner")
@@ -114,6 +116,7 @@ func TestK4ChildThatIsBackBeforeItsOwnerGetsItsReferenceWithTheOwner(t *testing.
 }
 
 func TestK4OwnerGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -150,6 +153,7 @@ func TestK4OwnerGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 }
 
 func TestK4ChildWhoseOwnerSomebodyRecreatedBelongsToThatOne(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -167,6 +171,7 @@ func TestK4ChildWhoseOwnerSomebodyRecreatedBelongsToThatOne(t *testing.T) {
 }
 
 func TestK4ChildWhoseOwnerIsGoneIsRecreatedWithoutItAndSaysSo(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -189,6 +194,7 @@ func TestK4ChildWhoseOwnerIsGoneIsRecreatedWithoutItAndSaysSo(t *testing.T) {
 }
 
 func TestK4UndoOfAnOwnedDeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	e.child("owner")
@@ -212,6 +218,7 @@ func TestK4UndoOfAnOwnedDeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 
 // Both owners come back after the child, one by one.
 func TestK4ChildOfTwoOwnersThatComeBackLaterGetsBoth(t *testing.T) {
+	t.Parallel()
 	const otherMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: b}}"
 	e := newEnv(t)
 	owner, other := e.create(ownerMap), e.create(otherMap)
@@ -235,6 +242,7 @@ func TestK4ChildOfTwoOwnersThatComeBackLaterGetsBoth(t *testing.T) {
 
 // Somebody writes the child at any moment while its reference is put back.
 func TestK4ChildMeetsAWriterWhileItsReferenceIsPutBack(t *testing.T) {
+	t.Parallel()
 	for at := 4; at < 8; at++ {
 		e := newEnv(t)
 		owner := e.create(ownerMap)

@@ -47,6 +47,7 @@ func (i *item) warned(words ...string) {
 }
 
 func TestK6NamespaceIsRecreatedEmptyWhereTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	name := e.namespace + "-other"
 	namespace := "{apiVersion: v1, kind: Namespace, metadata: {name: " + name + ", labels: {team: blue}}}"
@@ -65,6 +66,7 @@ func TestK6NamespaceIsRecreatedEmptyWhereTheLossIsAccepted(t *testing.T) {
 }
 
 func TestK6CRDIsRecreatedWithoutItsObjectsWhereTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	crd := e.crd("Gizmo", "gizmos")
 	e.create("{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: g}}")
@@ -91,6 +93,7 @@ spec:
 `
 
 func TestK7JobIsRecreatedWithoutTheMarksOfTheOldOneWhereTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	before := e.create(job)
 	i := e.accepted(job, "it would run again")
@@ -105,6 +108,7 @@ func TestK7JobIsRecreatedWithoutTheMarksOfTheOldOneWhereTheLossIsAccepted(t *tes
 }
 
 func TestNodeIsRecreatedWhereTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	node := "{apiVersion: v1, kind: Node, metadata: {name: " + e.namespace + ", labels: {a: b}}}"
 	obj := e.create(node)
@@ -116,6 +120,7 @@ func TestNodeIsRecreatedWhereTheLossIsAccepted(t *testing.T) {
 }
 
 func TestCertificateSigningRequestIsRecreatedWhereTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -148,6 +153,7 @@ func (e *env) token() {
 }
 
 func TestServiceAccountWithTokenSecretsIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(robot)
 	free := e.plan(0, api.Delete, robot)
@@ -167,11 +173,13 @@ func TestServiceAccountWithTokenSecretsIsRefused(t *testing.T) {
 }
 
 func TestDefaultServiceAccountIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.accepted("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}", "makes it anew at once")
 }
 
 func TestK8TokenSecretIsWarnedAboutAndNotMadeForAnotherServiceAccount(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.token()
 	i := e.plan(0, api.Delete, robotsOwn)
@@ -189,6 +197,7 @@ func TestK8TokenSecretIsWarnedAboutAndNotMadeForAnotherServiceAccount(t *testing
 }
 
 func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(ownerMap)
 	e.child("owner")
@@ -232,6 +241,7 @@ func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
 }
 
 func TestStatefulSetThatTakesItsClaimsAlongIsRefused(t *testing.T) {
+	t.Parallel()
 	const set = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 0, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: example.com/a}]}}}}"
 	e := newEnv(t)
 	e.create(set)

@@ -13,5 +13,6 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true}))
+	// Alone: quotas and the garbage collector stand still whenever others make or delete a CRD.
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Alone: true}))
 }

@@ -33,6 +33,7 @@ func (e *env) selected(selector string) []string {
 }
 
 func TestCreateNamesItsTransaction(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", 52)
 	for what, name := range map[string]struct{ whole, label string }{
 		"a name":         {"release-2.0.1", "release-2.0.1"},
@@ -64,6 +65,7 @@ func TestCreateNamesItsTransaction(t *testing.T) {
 
 // Whatever the content says there, the label and the annotation are those of the Transaction.
 func TestCreateNamesItsTransactionWhateverTheContentSays(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		metadata string
 		labels   map[string]string
@@ -87,6 +89,7 @@ func TestCreateNamesItsTransactionWhateverTheContentSays(t *testing.T) {
 
 // Labels that the API server refuses are not mended, nor dropped.
 func TestCreateLeavesLabelsThatAreNone(t *testing.T) {
+	t.Parallel()
 	for _, labels := range []string{"[]", "text", "7", "{a: 7}", "{a: {}}", "{a: not/a/value}"} {
 		e := newEnv(t)
 		err := e.plan(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: "+labels+"}}").tryPrepare()
@@ -103,6 +106,7 @@ const pods = `
 // The API server gives some kinds the labels of their template if they have none. It does
 // so no more where there is ours.
 func TestCreateLeavesAnObjectItsDefaultLabels(t *testing.T) {
+	t.Parallel()
 	template := map[string]string{"app": "import", "tier": "batch"}
 	job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: import, labels: LABELS}\nspec:\n  suspend: true" + strings.Replace(pods, "RESTARTS", "Never", 1)
 	controller := "apiVersion: v1\nkind: ReplicationController\nmetadata: {name: import, labels: LABELS}\nspec:\n  replicas: 0" + strings.Replace(pods, "RESTARTS", "Always", 1)
@@ -129,6 +133,7 @@ func TestCreateLeavesAnObjectItsDefaultLabels(t *testing.T) {
 
 // An object that says who has made it is an object like any other to whoever changes it.
 func TestWhatSaysWhoHasMadeAnObjectIsRestored(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []api.ChangeType{api.Update, api.Patch, api.Delete} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +158,7 @@ func TestWhatSaysWhoHasMadeAnObjectIsRestored(t *testing.T) {
 
 // What is created again by an undo is made by the undo.
 func TestTheInverseOfADeletionSaysNothingOfWhoHasMadeTheObject(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"with labels of its own": labeled, "with none": settings} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -173,6 +179,7 @@ func TestTheInverseOfADeletionSaysNothingOfWhoHasMadeTheObject(t *testing.T) {
 // A plan lists what the change is for. That a creation says whose it is goes without
 // saying; that an Update makes an object silent about it does not.
 func TestAPlanLeavesOutWhatACreationSaysOfItself(t *testing.T) {
+	t.Parallel()
 	paths := func(i *item) (out []string) {
 		fields, err := i.change.Differences(t.Context(), i.record.Before, i.record.After)
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 // Between the values and the owners somebody removes what was restored: it looks as the
 // change left it.
 func TestWhatSomebodyRemovesAfterItWasRestoredStaysRemoved(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue, size: small}}")
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}").done()
@@ -31,6 +32,7 @@ func TestWhatSomebodyRemovesAfterItWasRestoredStaysRemoved(t *testing.T) {
 }
 
 func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -46,6 +48,7 @@ func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
 
 // A call before this one has made it anew, and that is on record.
 func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
@@ -60,6 +63,7 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 // A deletion does not say whose it is. Before the first request it is not ours, and a
 // rollback is not to make anew what somebody else has wanted gone.
 func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {color: blue}}")
 	i := e.prepare(0, api.Delete, settings)
@@ -73,6 +77,7 @@ func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
 
 // A request that was sent before may still land: it must find its manager there.
 func TestAPatchThatAltersNothingIsNotTakenToBeMade(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
@@ -84,6 +89,7 @@ func TestAPatchThatAltersNothingIsNotTakenToBeMade(t *testing.T) {
 // A look may take as long as it takes another process to take the change back, end the
 // Transaction, and somebody to write the target again.
 func TestAnUndoThatIsLateAfterItsLookWritesNothing(t *testing.T) {
+	t.Parallel()
 	for title, c := range map[string]struct {
 		change  api.ChangeType
 		content string

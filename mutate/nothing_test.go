@@ -8,6 +8,7 @@ import (
 
 // The API server leaves out data in which there is nothing, and keeps whoever applied it.
 func TestWhoAppliedDataWithNothingInItOwnsItAfterUndo(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 func yes() bool { return true }
 
 func TestK5WhatNobodyCanTakeBackIsRefusedUnlessItIsLastOrAccepted(t *testing.T) {
+	t.Parallel()
 	claim := func(size string) string { return "{spec: {resources: {requests: {storage: " + size + "}}}}" }
 	for name, c := range map[string]struct {
 		kind, before, after, why string

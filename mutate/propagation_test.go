@@ -60,6 +60,7 @@ func (e *env) owned(obj *unstructured.Unstructured) []string {
 }
 
 func TestK10OrphanedReplicaSetsAreAdoptedAgain(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.grownDeployment()
 	config := e.create(settings)
@@ -99,6 +100,7 @@ func (e *env) settle() {
 }
 
 func TestK10ChildrenGoInTheBackgroundAndInTheForeground(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()

@@ -20,6 +20,7 @@ func (e *env) deletion(text string) *item {
 
 // A kind may have become stricter since the object was made.
 func TestADeletionIsRefusedOfWhatIsNotValidAnyMore(t *testing.T) {
+	t.Parallel()
 	const album = "{apiVersion: example.com/v1, kind: Album, metadata: {name: a}, spec: {size: 7}}"
 	e := newEnv(t)
 	crd := e.crd("Album", "albums")
@@ -40,6 +41,7 @@ func TestADeletionIsRefusedOfWhatIsNotValidAnyMore(t *testing.T) {
 
 // What is refused because of the name, or because the object is there, proves nothing.
 func TestADeletionOfWhatCannotBeRehearsedIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	const only = "{apiVersion: example.com/v1, kind: Anthem, metadata: {name: only}, spec: {size: 7}}"
 	e := newEnv(t)
 	crd := e.crd("Anthem", "anthems")
@@ -60,6 +62,7 @@ func TestADeletionOfWhatCannotBeRehearsedIsWarnedOf(t *testing.T) {
 
 // The address and the ports of a Service are taken as long as it is there.
 func TestTheDeletionOfAServiceIsRehearsedWithoutWhatItWasGiven(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for _, spec := range []string{
 		"{type: NodePort, ports: [{port: 80}]}", "{clusterIP: None, ports: [{port: 80}]}", "{type: ExternalName, externalName: example.com}",
@@ -75,6 +78,7 @@ func TestTheDeletionOfAServiceIsRehearsedWithoutWhatItWasGiven(t *testing.T) {
 
 // A value of a Secret is in no warning.
 func TestTheRehearsalOfASecretQuotesNothing(t *testing.T) {
+	t.Parallel()
 	const holding = "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {key: canary-5d21}}"
 	e := newEnv(t)
 	e.create(holding)

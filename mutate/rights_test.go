@@ -93,6 +93,7 @@ subjects: [{kind: User, name: somebody, apiGroup: rbac.authorization.k8s.io}]
 
 // A ServiceAccount may delete a role that it may not create.
 func TestDeleteOfARoleThatMayNotBeCreatedAgainIsRefused(t *testing.T) {
+	t.Parallel()
 	const group = "rbac.authorization.k8s.io"
 	for name, c := range map[string]struct {
 		text string
@@ -129,6 +130,7 @@ const (
 
 // K11: the right to write the status is asked for before anything is done.
 func TestK11DeleteIsRefusedWhereTheStatusCouldNotBePutBack(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.widgets()
 	obj := e.create(widget)

@@ -100,6 +100,7 @@ func webAsBefore(t *testing.T, now *unstructured.Unstructured) {
 }
 
 func TestSomebodyDidNothing(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.undone()
 	i.restored()
@@ -107,6 +108,7 @@ func TestSomebodyDidNothing(t *testing.T) {
 }
 
 func TestSomebodyWroteAnAnnotationASidecarAndAnotherVariable(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 	i.apply("meshd", deploymentPatch("{name: mesh, image: 'example.com/mesh:1'}"))
@@ -124,6 +126,7 @@ func TestSomebodyWroteAnAnnotationASidecarAndAnotherVariable(t *testing.T) {
 }
 
 func TestSomebodyTheAutoscalerMovedOnAndReclaimsItsReplicas(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.merge("autoscaler", i.object, `{"spec":{"replicas":7}}`, "scale")
 	i.undone()
@@ -135,6 +138,7 @@ func TestSomebodyTheAutoscalerMovedOnAndReclaimsItsReplicas(t *testing.T) {
 
 // As long as nobody owns the replicas, the API server does not record who scales.
 func TestSomebodyTheAutoscalerReclaimsReplicasThatNobodyOwned(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(strings.Replace(shop, "  replicas: 1\n", "", 1))
 	e.merge("autoscaler", obj, `{"spec":{"replicas":5}}`, "scale")
@@ -147,6 +151,7 @@ func TestSomebodyTheAutoscalerReclaimsReplicasThatNobodyOwned(t *testing.T) {
 }
 
 func TestSomebodySetOurImageToAnother(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
 	err := patiently(i.undo)
@@ -160,6 +165,7 @@ func TestSomebodySetOurImageToAnother(t *testing.T) {
 }
 
 func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
 	require.Error(t, patiently(i.undo))
@@ -174,6 +180,7 @@ func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
 // A controller writes between the values and the owners, so that the restore begins
 // again: what it has overwritten by then is not forgotten.
 func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Patch, settingsChanged).done()
@@ -194,6 +201,7 @@ func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *tes
 // The values are restored, and the owners not: the process dies between the two. Somebody
 // removes one of the values before the next one goes on.
 func TestSomebodyRemovesWhatWasRestoredBeforeItsOwnersAre(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}").done()
@@ -209,6 +217,7 @@ func TestSomebodyRemovesWhatWasRestoredBeforeItsOwnersAre(t *testing.T) {
 }
 
 func TestSomebodySetTheImageBack(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:1"}]`)
 	i.undone()
@@ -217,6 +226,7 @@ func TestSomebodySetTheImageBack(t *testing.T) {
 }
 
 func TestSomebodyDeletedTheContainerThatWeAdded(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"test","path":"/spec/template/spec/containers/2/name","value":"proxy"},{"op":"remove","path":"/spec/template/spec/containers/2"}]`)
 	i.undone()
@@ -226,6 +236,7 @@ func TestSomebodyDeletedTheContainerThatWeAdded(t *testing.T) {
 }
 
 func TestSomebodySetAValueInsideTheContainerThatWeAdded(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.apply("somebody", deploymentPatch("{name: proxy, env: [{name: PORT, value: '8080'}]}"))
 	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="proxy"] of somebody`)
@@ -235,6 +246,7 @@ func TestSomebodySetAValueInsideTheContainerThatWeAdded(t *testing.T) {
 }
 
 func TestSomebodyDeletedTheValueThatWeChanged(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"test","path":"/spec/template/spec/containers/0/env/0/name","value":"A"},{"op":"remove","path":"/spec/template/spec/containers/0/env/0"}]`)
 	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].env[name="A"].value, removed, was "a"`)
@@ -243,6 +255,7 @@ func TestSomebodyDeletedTheValueThatWeChanged(t *testing.T) {
 }
 
 func TestSomebodyAppendedToAnAtomicListThatWeSet(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"add","path":"/spec/template/spec/containers/0/command/-","value":"--loud"}]`)
 	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].command of somebody, now ["serve","--loud"], was ["serve","--quiet"]`)
@@ -252,6 +265,7 @@ func TestSomebodyAppendedToAnAtomicListThatWeSet(t *testing.T) {
 }
 
 func TestSomebodyAppliesTheSameImageAsWeSet(t *testing.T) {
+	t.Parallel()
 	i := shopItem(t)
 	i.apply("somebody", deploymentPatch("{name: web, image: 'example.com/web:2'}"))
 	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:2", was "example.com/web:1"`)
@@ -262,6 +276,7 @@ func TestSomebodyAppliesTheSameImageAsWeSet(t *testing.T) {
 // A CRD with a keyed list, a set, an atomic list, an atomic object and an object
 // that preserves unknown fields.
 func TestSomebodyWroteBesideUsIntoACustomResource(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			e := newEnv(t)
@@ -287,6 +302,7 @@ func TestSomebodyWroteBesideUsIntoACustomResource(t *testing.T) {
 }
 
 func TestSomebodyWroteBetweenThreeItemsOnOneObject(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	patch := func(n int, data string) *item {
@@ -304,6 +320,7 @@ func TestSomebodyWroteBetweenThreeItemsOnOneObject(t *testing.T) {
 }
 
 func TestUndoSaysNothingOfASecret(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: old}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: new}}").done()
@@ -316,6 +333,7 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 // Nothing is tracked of an empty object. One that is made anew is marked until that is on
 // record: whatever bears no mark is somebody else's, whoever may have sent a creation.
 func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
+	t.Parallel()
 	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
 	e := newEnv(t)
 	e.create(empty)
@@ -329,6 +347,7 @@ func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 }
 
 func TestAnEmptyObjectIsMarkedUntilItIsOnRecordThatItWasMadeAnew(t *testing.T) {
+	t.Parallel()
 	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
 	e := newEnv(t)
 	e.create(empty)

@@ -34,6 +34,7 @@ func statusEntries(obj *unstructured.Unstructured) []entry {
 // A content or a before-image that has a status does not write it where the kind has a
 // subresource for it: what a controller makes of it meanwhile is no drift.
 func TestAStatusInTheContentIsNotWrittenWhereItIsASubresource(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +52,7 @@ func TestAStatusInTheContentIsNotWrittenWhereItIsASubresource(t *testing.T) {
 }
 
 func TestTheUndoOfACommittedChangeLeavesTheStatusToItsController(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.readyWidget()
 	i := e.prepare(0, api.Patch, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}}").done()
@@ -76,6 +78,7 @@ func (e *env) readyWidget() {
 }
 
 func TestK11StatusOfACustomResourceIsPutBackWithItsOwners(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.readyWidget()
 	i := e.prepare(0, api.Delete, widget).done()
@@ -89,6 +92,7 @@ func TestK11StatusOfACustomResourceIsPutBackWithItsOwners(t *testing.T) {
 }
 
 func TestK11UndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.readyWidget()
 	for n := range 5 {
@@ -110,6 +114,7 @@ func TestK11UndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 
 // A controller is faster: what it says is true of the new object.
 func TestK11StatusThatAControllerWroteMeanwhileIsTheirs(t *testing.T) {
+	t.Parallel()
 	for _, at := range []int{3, 4} {
 		e := newEnv(t)
 		e.readyWidget()
@@ -131,6 +136,7 @@ func TestK11StatusThatAControllerWroteMeanwhileIsTheirs(t *testing.T) {
 
 // Where status is no subresource it is a field like any other.
 func TestK11StatusThatIsNoSubresourceComesBackWithTheObject(t *testing.T) {
+	t.Parallel()
 	const record = "{apiVersion: example.com/v1, kind: Record, metadata: {name: r}, spec: {size: 1}, status: {phase: Ready}}"
 	e := newEnv(t)
 	e.crd("Record", "records")
@@ -180,6 +186,7 @@ func (e *env) served(kind string) {
 
 // The status of the kinds of Kubernetes is what its controllers observe.
 func TestK19StatusOfABuiltInKindIsLeftToItsControllers(t *testing.T) {
+	t.Parallel()
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: example.com/a}]}}"
 	e := newEnv(t)
 	obj := e.create(pod)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestUndoKeepsWhatOthersWroteElsewhere(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.merge("somebody", i.object, `{"data":{"size":"large","shape":"round"},"metadata":{"annotations":{"note":"x"}}}`)
@@ -30,6 +31,7 @@ func TestUndoKeepsWhatOthersWroteElsewhere(t *testing.T) {
 }
 
 func TestUndoKeepsTheirValueOfOurFieldAndRestoresTheOthers(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +57,7 @@ func TestUndoKeepsTheirValueOfOurFieldAndRestoresTheOthers(t *testing.T) {
 }
 
 func TestUndoIsAConflictWhereSomebodyAppliedTheSameValue(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}")
@@ -67,6 +70,7 @@ func TestUndoIsAConflictWhereSomebodyAppliedTheSameValue(t *testing.T) {
 // The same, of a manager that owned the field before the change: it has taken it
 // again, and keeps it.
 func TestUndoLeavesWhatTheFormerOwnerHasTakenAgain(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.apply("kubectl", settingsChanged)
@@ -78,6 +82,7 @@ func TestUndoLeavesWhatTheFormerOwnerHasTakenAgain(t *testing.T) {
 }
 
 func TestUndoLeavesAValueThatIsBackAlready(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.merge("somebody", i.object, `{"data":{"color":"blue"}}`)
@@ -90,6 +95,7 @@ func TestUndoLeavesAValueThatIsBackAlready(t *testing.T) {
 }
 
 func TestUndoTwiceWritesNothingTheSecondTime(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.undone()
@@ -110,6 +116,7 @@ func TestUndoTwiceWritesNothingTheSecondTime(t *testing.T) {
 }
 
 func TestUndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		for n := range 3 {
 			for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
@@ -126,6 +133,7 @@ func TestUndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 }
 
 func TestDoWhoseReplyIsLostIsObservedAndUndone(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.wire.loseNth(0)
 		fails(i.t, i.do(), fault.Unknown, fault.ServerUnavailable)
@@ -141,6 +149,7 @@ func TestDoWhoseReplyIsLostIsObservedAndUndone(t *testing.T) {
 }
 
 func TestUndoMeetsAWriterBetweenValuesAndOwners(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.wire.requests()
@@ -159,6 +168,7 @@ func TestUndoMeetsAWriterBetweenValuesAndOwners(t *testing.T) {
 }
 
 func TestUndoOfWhatNeverHappenedWritesNothing(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.undone()
 		i.sent("GET GET")
@@ -170,6 +180,7 @@ func TestUndoOfWhatNeverHappenedWritesNothing(t *testing.T) {
 }
 
 func TestUndoOfWhatSomebodyDeletedIsAConflict(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.remove(i.object)
@@ -179,6 +190,7 @@ func TestUndoOfWhatSomebodyDeletedIsAConflict(t *testing.T) {
 }
 
 func TestUndoGivesUpOnATargetThatNeverHoldsStill(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.wire.requests()
@@ -195,6 +207,7 @@ func TestUndoGivesUpOnATargetThatNeverHoldsStill(t *testing.T) {
 }
 
 func TestUndoWithoutBothImagesIsATerminalError(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.done()
 		whole := i.record
@@ -213,6 +226,7 @@ func TestUndoWithoutBothImagesIsATerminalError(t *testing.T) {
 
 // An update that only removes leaves no entry in managedFields.
 func TestUpdateThatOnlyRemovesIsObservedAndUndone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
@@ -229,6 +243,7 @@ func TestUpdateThatOnlyRemovesIsObservedAndUndone(t *testing.T) {
 }
 
 func TestUpdateThatRemovesEverythingIsUndone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {a: b}, annotations: {c: d}, finalizers: [example.com/f]}, data: {color: blue}, binaryData: {x: AAEC}}")
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}").done()
@@ -241,6 +256,7 @@ func TestUpdateThatRemovesEverythingIsUndone(t *testing.T) {
 // An empty ConfigMap has no managedFields, and a first apply makes an entry of its
 // own for what was there before.
 func TestObjectWithoutManagedFieldsIsWithoutThemAfterUndo(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -264,6 +280,7 @@ func TestObjectWithoutManagedFieldsIsWithoutThemAfterUndo(t *testing.T) {
 // An apply to an object without managedFields makes an entry of all that was there,
 // which is nobody's claim.
 func TestFirstApplyOfSomebodyElseIsNoClaimOnOurFields(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(settings)
 	e.merge("test", obj, `{"metadata":{"managedFields":[{}]}}`)
@@ -276,6 +293,7 @@ func TestFirstApplyOfSomebodyElseIsNoClaimOnOurFields(t *testing.T) {
 
 // The eleventh updater makes the API server merge the oldest two.
 func TestManyUpdatersAreBackAfterUndo(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -301,6 +319,7 @@ func TestManyUpdatersAreBackAfterUndo(t *testing.T) {
 
 // K14: two changes of one target; the second has a before-image of its own.
 func TestTwoChangesOfOneTargetAreUndoneInReverse(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(deployment)
 	start := e.live(parse(t, deployment))
@@ -323,6 +342,7 @@ func TestTwoChangesOfOneTargetAreUndoneInReverse(t *testing.T) {
 
 // K2, K3: values and owners are restored, and nothing is un-applied.
 func TestForcedApplyIsTakenBackWithOwnersAndTheirTimes(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)
 	e.apply("gitops", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {team: a}}, spec: {template: {spec: {containers: [{name: web, image: 'example.com/web:1', env: [{name: A, value: a}]}]}}}}")
@@ -344,6 +364,7 @@ func TestForcedApplyIsTakenBackWithOwnersAndTheirTimes(t *testing.T) {
 
 // K19: what controllers write is not ours.
 func TestWhatControllersWriteIsNoDriftAndStays(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(deployment)
 	i := e.prepare(0, api.Patch, deploymentChanged)
@@ -361,6 +382,7 @@ func TestWhatControllersWriteIsNoDriftAndStays(t *testing.T) {
 
 // K15: the next kubectl apply has nothing to do.
 func TestLastAppliedConfigurationIsByteEqual(t *testing.T) {
+	t.Parallel()
 	const last = `{"apiVersion":"v1","data":{"color":"blue"},"kind":"ConfigMap","metadata":{"annotations":{},"name":"settings"}}` + "\n"
 	forWrites(t, func(e *env, i *item) {
 		e.merge("kubectl-client-side-apply", i.object, `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":`+quoted(last)+`}}}`)
@@ -374,6 +396,7 @@ func TestLastAppliedConfigurationIsByteEqual(t *testing.T) {
 }
 
 func TestNoSecretIsInAnError(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	const canary = "YzRuNHJ5"
 	e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: " + canary + "}}")

@@ -15,6 +15,7 @@ import (
 // Whoever is owned goes with its owner, and is not only ours any more: also when the
 // control plane has adopted it.
 func TestUndoOfACreateThatGotAnOwnerIsAConflict(t *testing.T) {
+	t.Parallel()
 	for _, manager := range []string{"somebody", "kube-controller-manager"} {
 		t.Run(manager, func(t *testing.T) {
 			e := newEnv(t)
@@ -36,6 +37,7 @@ func TestUndoOfACreateThatGotAnOwnerIsAConflict(t *testing.T) {
 }
 
 func TestUndoOfACreateWithAnOwnerInItsContentDeletesIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	owner := e.create(ownerMap)
 	obj := parse(t, settings)
@@ -54,6 +56,7 @@ func TestUndoOfACreateWithAnOwnerInItsContentDeletesIt(t *testing.T) {
 
 // Somebody has replaced all of it, the mark too: its uid tells that it is what was made.
 func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	i.change.Made = func(uid types.UID) { i.change.Created = uid }
@@ -77,6 +80,7 @@ func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
 
 // Without its field owners an object is known by its mark, and by its values.
 func TestUndoOfACreateWhoseFieldOwnersWereReset(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	e.setManagedFields(i.object, []metav1.ManagedFieldsEntry{{}})
@@ -102,6 +106,7 @@ func TestUndoOfACreateWhoseFieldOwnersWereReset(t *testing.T) {
 
 // What controllers wrote is no foreign write then either.
 func TestUndoOfACreateWhoseFieldOwnersWereResetAfterControllersWroteIt(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, deployment).done()
 	e.within("the controller has written it", func() bool {
@@ -114,6 +119,7 @@ func TestUndoOfACreateWhoseFieldOwnersWereResetAfterControllersWroteIt(t *testin
 
 // A Secret's conflict names the field, and no value.
 func TestUndoOfACreateQuotesNothingOfASecret(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: geheim}}").done()
 	e.merge("somebody", i.object, `{"stringData":{"password":"anders"}}`)
@@ -127,6 +133,7 @@ func TestUndoOfACreateQuotesNothingOfASecret(t *testing.T) {
 }
 
 func TestUndoOfACreateByForceGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	i.change.Overwrite = true
@@ -145,6 +152,7 @@ func TestUndoOfACreateByForceGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 
 // The target was swapped between the look and the deletion.
 func TestUndoOfACreateByForceDeletesNobodyElses(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	i.change.Overwrite = true
@@ -162,6 +170,7 @@ func TestUndoOfACreateByForceDeletesNobodyElses(t *testing.T) {
 
 // Changes of one object, forward and back.
 func TestChainsOfChangesOfOneObjectAreTakenBackInReverse(t *testing.T) {
+	t.Parallel()
 	type change struct {
 		kind    api.ChangeType
 		content string
@@ -210,6 +219,7 @@ func TestChainsOfChangesOfOneObjectAreTakenBackInReverse(t *testing.T) {
 }
 
 func TestK17RollbackDoesNotTouchWhatSomebodyRecreated(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.remove(i.object)

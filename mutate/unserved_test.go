@@ -32,6 +32,7 @@ func (e *env) withdraw(crd, obj *unstructured.Unstructured) *unstructured.Unstru
 }
 
 func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	crd := e.dials("Dial", "dials")
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Dial, metadata: {name: d}, spec: {size: 2}}").done()
@@ -43,6 +44,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 }
 
 func TestADeletionIsNotTakenForDoneBecauseItsVersionIsServedNoMore(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	crd := e.dials("Lever", "levers")
 	const lever = "{apiVersion: example.com/v1, kind: Lever, metadata: {name: d}, spec: {size: 2}}"
@@ -55,6 +57,7 @@ func TestADeletionIsNotTakenForDoneBecauseItsVersionIsServedNoMore(t *testing.T)
 }
 
 func TestAWriteIsNotTakenBackByAVersionThatItWasNotMadeBy(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			e := newEnv(t)
@@ -76,6 +79,7 @@ func TestAWriteIsNotTakenBackByAVersionThatItWasNotMadeBy(t *testing.T) {
 }
 
 func TestFieldsAreHandedOverThoughTheirVersionIsServedNoMore(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	crd := e.dials("Gear", "gears")
 	e.create("{apiVersion: example.com/v1, kind: Gear, metadata: {name: d}, spec: {size: 2}}")
@@ -91,6 +95,7 @@ func TestFieldsAreHandedOverThoughTheirVersionIsServedNoMore(t *testing.T) {
 
 // With its last version a kind goes, and its objects with it.
 func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	crd := e.dials("Cog", "cogs")
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Cog, metadata: {name: d}, spec: {size: 2}}").done()
@@ -105,6 +110,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 }
 
 func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	crd := e.dials("Crank", "cranks")
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Crank, metadata: {name: d}, spec: {size: 2}}").done()
@@ -120,6 +126,7 @@ func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
 
 // The API server keeps one entry of an applier, whatever the version of it.
 func TestWhatTwoTransactionsHaveSetByTwoVersionsKeepsItsOwners(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.dials("Valve", "valves")
 	e.create("{apiVersion: example.com/v1, kind: Valve, metadata: {name: k}, spec: {size: 2}}")

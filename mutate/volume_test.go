@@ -56,6 +56,7 @@ func (e *env) awaitBound(volume *unstructured.Unstructured) {
 }
 
 func TestClaimOfARetainedVolumeIsBoundAgain(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	volume := e.bound("Retain")
 	i := e.plan(0, api.Delete, claim)
@@ -73,6 +74,7 @@ func TestClaimOfARetainedVolumeIsBoundAgain(t *testing.T) {
 }
 
 func TestClaimOfARetainedVolumeGoesOnAfterACrashAtAnyRequest(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	volume := e.bound("Retain")
 	for n := range 6 { // GET twice, GET and PATCH of the volume, POST, PATCH
@@ -95,6 +97,7 @@ func TestClaimOfARetainedVolumeGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 
 // Somebody writes the volume between the look and the write.
 func TestClaimMeetsAWriterOfItsVolume(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	volume := e.bound("Retain")
 	i := e.prepare(0, api.Delete, claim)
@@ -111,6 +114,7 @@ func TestClaimMeetsAWriterOfItsVolume(t *testing.T) {
 }
 
 func TestClaimWhoseVolumeSomebodyElseHasIsAConflict(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	volume := e.bound("Retain")
 	i := e.prepare(0, api.Delete, claim)
@@ -124,6 +128,7 @@ func TestClaimWhoseVolumeSomebodyElseHasIsAConflict(t *testing.T) {
 }
 
 func TestClaimWhoseVolumeWouldBeDeletedIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	volume := e.bound("Delete")
 	i := e.accepted(claim, "reclaim policy of its volume "+volume.GetName()+" is Delete")
@@ -137,6 +142,7 @@ func TestClaimWhoseVolumeWouldBeDeletedIsRefused(t *testing.T) {
 }
 
 func TestClaimWithoutAVolumeIsRecreated(t *testing.T) {
+	t.Parallel()
 	const unbound = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}}"
 	e := newEnv(t)
 	e.create(unbound)
@@ -148,6 +154,7 @@ func TestClaimWithoutAVolumeIsRecreated(t *testing.T) {
 }
 
 func TestClaimWhoseVolumeMayNotBeReadOrFreed(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	volume := e.bound("Retain")
 	own, read := rule("", "persistentvolumeclaims", "get", "delete", "create", "patch"), rule("", "persistentvolumes", "get")

@@ -46,6 +46,7 @@ func forWrites(t *testing.T, test func(e *env, i *item)) {
 }
 
 func TestWriteIsDoneInOneRequestAndUndoneInThree(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.done()
 		i.sent(map[string]string{"Update": "PUT", "Patch": "PATCH"}[i.record.Type])
@@ -57,6 +58,7 @@ func TestWriteIsDoneInOneRequestAndUndoneInThree(t *testing.T) {
 }
 
 func TestWriteIsObserved(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.finds(mutate.NotApplied)
 		i.sent("GET")
@@ -80,6 +82,7 @@ func TestWriteIsObserved(t *testing.T) {
 
 // An apply takes away what its manager owns and does not set any more.
 func TestAnItemsManagerThatSomebodyHasMadeOwnFieldsIsDrift(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
@@ -93,6 +96,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFieldsIsDrift(t *testing.T) {
 
 // Null is what is left out: what is sent has a name and a condition all the same.
 func TestContentWhoseMetadataIsNull(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []api.ChangeType{api.Create, api.Update, api.Patch} {
 		t.Run(string(kind), func(t *testing.T) {
 			e := newEnv(t)
@@ -116,6 +120,7 @@ func TestContentWhoseMetadataIsNull(t *testing.T) {
 }
 
 func TestWriteDoneTwiceMeetsItself(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.done()
 		i.wire.requests()
@@ -128,6 +133,7 @@ func TestWriteDoneTwiceMeetsItself(t *testing.T) {
 }
 
 func TestWriteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
+	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +154,7 @@ func TestWriteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
 }
 
 func TestWriteStopsAtADriftAndNamesFieldAndManager(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 		drifted := i.now()
@@ -157,6 +164,7 @@ func TestWriteStopsAtADriftAndNamesFieldAndManager(t *testing.T) {
 }
 
 func TestWriteStopsWhenTheTargetIsGoneAndDoesNotCreateIt(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.remove(i.object)
 		fails(i.t, i.do(), fault.Conflict, fault.Drifted, "deleted it")
@@ -166,6 +174,7 @@ func TestWriteStopsWhenTheTargetIsGoneAndDoesNotCreateIt(t *testing.T) {
 
 // W1, W4: an update creates what is missing for these kinds, and an apply for all.
 func TestWriteNeverCreates(t *testing.T) {
+	t.Parallel()
 	objects := map[string]string{
 		"Lease":       "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: w4}, spec: {holderIdentity: %s}}",
 		"Role":        "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: w4, labels: {a: %s}}}",
@@ -191,6 +200,7 @@ func TestWriteNeverCreates(t *testing.T) {
 }
 
 func TestWriteWithoutABaselineIsRefused(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.baseline = mutate.BaselineOf(nil)
 		fails(i.t, i.do(), fault.Terminal, fault.NotFound)
@@ -200,6 +210,7 @@ func TestWriteWithoutABaselineIsRefused(t *testing.T) {
 }
 
 func TestWriteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.remove(i.object)
 		theirs := e.create(settings)
@@ -212,6 +223,7 @@ func TestWriteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
 }
 
 func TestWriteStopsAtATargetOnItsWayOut(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		const held = `
 apiVersion: v1
@@ -234,6 +246,7 @@ data: {color: red, size: small}
 }
 
 func TestWriteOfWhatDoesNotExistIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	for _, kind := range writes {
 		fails(t, e.plan(0, kind, settings).tryPrepare(), fault.Terminal, fault.NotFound, "make it with a Create")
@@ -242,6 +255,7 @@ func TestWriteOfWhatDoesNotExistIsRefused(t *testing.T) {
 
 // W3: the server alone would let an update of a core kind overwrite blindly.
 func TestNoWriteIsLostToAnUpdate(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(deployment)
 	i := e.prepare(0, api.Update, deploymentChanged)
@@ -252,6 +266,7 @@ func TestNoWriteIsLostToAnUpdate(t *testing.T) {
 
 // W6: a misspelt field is an error, not dropped.
 func TestUnknownFieldIsRefused(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	for _, kind := range writes {
@@ -264,6 +279,7 @@ func TestUnknownFieldIsRefused(t *testing.T) {
 
 // W8: a write that changes nothing leaves no trace of itself, and counts as done.
 func TestWriteThatChangesNothingCountsAsApplied(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i = e.prepare(1, api.ChangeType(i.record.Type), settings)
 		i.done()
@@ -281,6 +297,7 @@ func TestWriteThatChangesNothingCountsAsApplied(t *testing.T) {
 
 // W12.
 func TestNullInAConfigMapIsUndone(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: null, size: small}}").done()
@@ -292,6 +309,7 @@ func TestNullInAConfigMapIsUndone(t *testing.T) {
 // A merge patch and an apply that carry a uid and a resourceVersion are refused
 // when either is not the target's, whatever the kind.
 func TestPreconditionsHoldForEveryKind(t *testing.T) {
+	t.Parallel()
 	objects := []string{
 		settings, deployment,
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: b}}",
@@ -321,6 +339,7 @@ func TestPreconditionsHoldForEveryKind(t *testing.T) {
 
 // Some of these the API server answers with 500, which would be tried for ever.
 func TestContentThatDoesNotFitTheKindIsInvalid(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.widgets()
 	e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: aGk=}}")
@@ -351,6 +370,7 @@ func TestContentThatDoesNotFitTheKindIsInvalid(t *testing.T) {
 // A rollback would take from somebody what they have come to own since the
 // before-image, and what was restored would not be as it was when the change was made.
 func TestFieldsThatSomebodyHasComeToOwnAreDrift(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 		fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color of gitops, kubectl", "the owners of fields have changed")
@@ -359,6 +379,7 @@ func TestFieldsThatSomebodyHasComeToOwnAreDrift(t *testing.T) {
 }
 
 func TestFieldsThatSomebodyHasGivenUpAreDrift(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 		i = e.prepare(1, api.ChangeType(i.record.Type), settingsChanged)
@@ -368,6 +389,7 @@ func TestFieldsThatSomebodyHasGivenUpAreDrift(t *testing.T) {
 }
 
 func TestAPatchBearsNewOwnersOfWhatItDoesNotSet(t *testing.T) {
+	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round}}")
@@ -379,6 +401,7 @@ func TestAPatchBearsNewOwnersOfWhatItDoesNotSet(t *testing.T) {
 
 // Values prove nothing where the change would have left its manager.
 func TestValuesThatSomebodyElseHasWrittenAlikeAreNotTakenForTheChange(t *testing.T) {
+	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		data, err := json.Marshal(map[string]any{"data": parse(t, settingsChanged).Object["data"]})
 		require.NoError(t, err)

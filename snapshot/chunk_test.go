@@ -45,6 +45,7 @@ func reassembled(t *testing.T, b batch, records []stored) {
 }
 
 func TestRecordsArePackedUpToTheCapacity(t *testing.T) {
+	t.Parallel()
 	key := "0_ConfigMap_shop_a"
 	other := "1_ConfigMap_shop_b"
 	cases := []struct {
@@ -82,6 +83,7 @@ func TestRecordsArePackedUpToTheCapacity(t *testing.T) {
 }
 
 func TestRecordsAreCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
 	for _, character := range []string{"é", "日", "😀"} {
 		for offset := range 4 {
 			records := []stored{{"0_Widget__a", textOf(offset) + strings.Repeat(character, 2*capacity/len(character))}}
@@ -91,6 +93,7 @@ func TestRecordsAreCutBetweenCharacters(t *testing.T) {
 }
 
 func TestNamesOfTargetsAreNotTakenForNumbers(t *testing.T) {
+	t.Parallel()
 	var records []stored
 	for i, name := range []string{"a.o2", "a.2", "a.o2.2", "a.o99999999999999999999"} {
 		records = append(records, stored{fmt.Sprintf("%d_Widget__%s", i, name), textOf(400_000)})
@@ -106,6 +109,7 @@ func TestNamesOfTargetsAreNotTakenForNumbers(t *testing.T) {
 }
 
 func TestNamesOfObjectsFitAndDiffer(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", 62) + "." + strings.Repeat("b", 190)
 	cases := []struct {
 		transaction string
@@ -134,6 +138,7 @@ func TestNamesOfObjectsFitAndDiffer(t *testing.T) {
 }
 
 func TestOnlyObjectsOfThisTransactionAreListed(t *testing.T) {
+	t.Parallel()
 	ref := refWith("ConfigMap/a-rollback", "Secret/a-rollback", "Secret/a-rollback-2", // its own
 		"Secret/other", "ConfigMap/b-rollback", "Pod/a-rollback", "ConfigMap/a-rollback-1", "ConfigMap/a-rollback-02", "a-rollback", "")
 	got := listed("a", &ref)

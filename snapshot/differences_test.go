@@ -24,6 +24,7 @@ func differences(before, after *unstructured.Unstructured, types ...typed.Parsea
 }
 
 func TestDifferencesAreListedByField(t *testing.T) {
+	t.Parallel()
 	before := thingOf(t, `{"a":1,"m":{"x":1,"gone":2},"l":[1],"none":null,"status":{"p":1},"metadata":{"resourceVersion":"1","uid":"u","generation":1}}`)
 	after := thingOf(t, `{"a":2,"m":{"x":1,"y":{"z":1},"e":{}},"l":[1,2],"was":null,"status":{"p":1},"metadata":{"resourceVersion":"2","uid":"u","generation":2}}`)
 	want := []string{
@@ -35,6 +36,7 @@ func TestDifferencesAreListedByField(t *testing.T) {
 }
 
 func TestDifferencesSeeTheItemsOfASetAndTheirOrder(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		before, after string
 		want          []string
@@ -50,6 +52,7 @@ func TestDifferencesSeeTheItemsOfASetAndTheirOrder(t *testing.T) {
 }
 
 func TestThereAreDifferencesIffTheFieldsDiffer(t *testing.T) {
+	t.Parallel()
 	r := random(11)
 	for range 1000 {
 		x, y := anyObject(r), anyObject(r)
@@ -61,6 +64,7 @@ func TestThereAreDifferencesIffTheFieldsDiffer(t *testing.T) {
 
 // All of an object that is new is new, and of one that goes all goes.
 func TestAnObjectThatIsNewIsListedByItsFields(t *testing.T) {
+	t.Parallel()
 	object := thingOf(t, `{"m":{"x":1}}`)
 	for _, d := range (Images{After: object}).Differences() {
 		if d.Before != nil || d.After == nil {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestDriftNamesFieldsAndTheirOwners(t *testing.T) {
+	t.Parallel()
 	before := thingOf(t, `{"a":1,"m":{"x":1},"l":[1],"status":{"p":1},"metadata":{"resourceVersion":"1","generation":1}}`)
 	live := owned(t, `{"a":2,"m":{"x":1,"y":{"z":1}},"l":[1,2],"status":{"p":2}}`,
 		by("alice", updated, 1, `{"f:a":{},"f:l":{}}`), by("bob", applied, 1, `{"f:m":{"f:y":{".":{},"f:z":{}}}}`))
@@ -22,6 +23,7 @@ func TestDriftNamesFieldsAndTheirOwners(t *testing.T) {
 }
 
 func TestDriftOfARemovedFieldNamesNobody(t *testing.T) {
+	t.Parallel()
 	got := drift(thingOf(t, `{"a":1,"m":{}}`), owned(t, `{}`, by("alice", updated, 1, `{"f:b":{}}`)))
 	if len(got) != 2 || got[0].String() != ".a" || got[1].String() != ".m" {
 		t.Errorf("got %v", got)
@@ -30,6 +32,7 @@ func TestDriftOfARemovedFieldNamesNobody(t *testing.T) {
 
 // What is owned as a whole has its owner named for a part of it.
 func TestDriftInsideAnAtomicObjectNamesItsOwner(t *testing.T) {
+	t.Parallel()
 	got := drift(thingOf(t, `{"selector":{"a":"1"}}`), owned(t, `{"selector":{"a":"2"}}`, by("alice", applied, 1, `{"f:selector":{}}`)))
 	if len(got) != 1 || got[0].String() != ".selector.a (now of alice)" {
 		t.Errorf("got %v", got)
@@ -37,6 +40,7 @@ func TestDriftInsideAnAtomicObjectNamesItsOwner(t *testing.T) {
 }
 
 func TestThereIsDriftIffTheFieldsDiffer(t *testing.T) {
+	t.Parallel()
 	r := random(9)
 	for range 1000 {
 		x, y := anyObject(r), anyObject(r)
@@ -48,6 +52,7 @@ func TestThereIsDriftIffTheFieldsDiffer(t *testing.T) {
 
 // A change may alter nothing but the order of a list, and so may somebody else.
 func TestDriftAndStandSeeTheOrderOfAList(t *testing.T) {
+	t.Parallel()
 	one := thingOf(t, `{"spec":{"tags":["x","y"]}}`)
 	other := thingOf(t, `{"spec":{"tags":["y","x","z"]}}`)
 	for want, live := range map[Standing]string{

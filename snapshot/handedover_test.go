@@ -28,6 +28,7 @@ func ownedThing(t testing.TB, content string, owners ...string) *unstructured.Un
 // After a commit the fields are with those who had owned them before, by our own hand. That
 // they own them says nothing; another value does, and another owner.
 func TestRestoreAfterTheFieldsWereHandedOver(t *testing.T) {
+	t.Parallel()
 	before := ownedThing(t, `{"a":1,"b":1}`, "kubectl: a b")
 	after := thingOf(t, `{"a":2,"b":1,"c":2}`)
 	for _, c := range []struct {
@@ -66,6 +67,7 @@ func TestRestoreAfterTheFieldsWereHandedOver(t *testing.T) {
 // Of several changes of one object, each was made to what the one before had left: who
 // owned the fields before all of them owns them after the commit.
 func TestFormerOwnersAreThoseBeforeTheFirstChange(t *testing.T) {
+	t.Parallel()
 	first := ownedThing(t, `{"a":1}`, "kubectl: a")
 	second := ownedThing(t, `{"a":2}`, "janus-7f3a0000-0: a")
 	live := ownedThing(t, `{"a":3}`, "kubectl: a")

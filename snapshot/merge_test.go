@@ -41,6 +41,7 @@ func conflictsOf(r Restoration) []string {
 }
 
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, before, after, live, want, conflicts string }{
 		{"gives a changed field its old value", `{"a":1}`, `{"a":2}`, `{"a":2}`, `{"a":1}`, ""},
 		{"leaves a field that is back already", `{"a":1}`, `{"a":2}`, `{"a":1}`, `{"a":1}`, ""},
@@ -87,6 +88,7 @@ func TestRestore(t *testing.T) {
 }
 
 func TestRestoreLeavesServerMetadataAndStatusOfLive(t *testing.T) {
+	t.Parallel()
 	before := thingOf(t, `{"a":1,"status":{"phase":"old"},"metadata":{"uid":"u","resourceVersion":"1","generation":1,"labels":{"x":"1"}}}`)
 	after := thingOf(t, `{"a":2,"metadata":{"labels":{"x":"2"}}}`)
 	live := thingOf(t, `{"a":2,"status":{"phase":"new"},"metadata":{"uid":"u","resourceVersion":"7","generation":2,"labels":{"x":"2"},"finalizers":["f"]}}`)
@@ -99,6 +101,7 @@ func TestRestoreLeavesServerMetadataAndStatusOfLive(t *testing.T) {
 // A replacement drops the revision of a Deployment, and the controller numbers it
 // anew.
 func TestWhatControllersWriteIsNeverAConflict(t *testing.T) {
+	t.Parallel()
 	revision := func(n string) *unstructured.Unstructured {
 		return thingOf(t, `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"`+n+`","note":"x"}}}`)
 	}
@@ -121,6 +124,7 @@ func TestWhatControllersWriteIsNeverAConflict(t *testing.T) {
 }
 
 func TestStand(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		before, after, live string
 		want                Standing
@@ -150,6 +154,7 @@ func TestStand(t *testing.T) {
 
 // Field by field, there are four cases.
 func TestEveryFieldIsRestoredOrKept(t *testing.T) {
+	t.Parallel()
 	r := random(1)
 	for range 1000 {
 		before, after, live := anyObject(r), anyObject(r), anyObject(r)

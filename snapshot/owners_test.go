@@ -36,6 +36,7 @@ func change(s *standIn, r *rand.Rand) (before, after *unstructured.Unstructured)
 }
 
 func TestOwnersAreAsBeforeWhenNobodyElseWrote(t *testing.T) {
+	t.Parallel()
 	r := random(26)
 	for range 150 {
 		s := newStandIn(t)
@@ -52,6 +53,7 @@ func TestOwnersAreAsBeforeWhenNobodyElseWrote(t *testing.T) {
 }
 
 func TestOwnersOfWhatOthersWroteSinceStay(t *testing.T) {
+	t.Parallel()
 	r := random(26)
 	for range 150 {
 		s := newStandIn(t)
@@ -102,6 +104,7 @@ func TestOwnersOfWhatOthersWroteSinceStay(t *testing.T) {
 
 // A crash between the values and the owners is harmless.
 func TestOwnersAreRestoredAfterACrashBetweenValuesAndOwners(t *testing.T) {
+	t.Parallel()
 	r := random(26)
 	for range 80 {
 		s := newStandIn(t)
@@ -165,6 +168,7 @@ const (
 )
 
 func TestRestoreOwners(t *testing.T) {
+	t.Parallel()
 	changed := `{"a":2,"b":1}`
 	cases := []struct {
 		name                   string
@@ -259,6 +263,7 @@ func TestRestoreOwners(t *testing.T) {
 
 // An atomic object is owned as one field.
 func TestAtomicObjectThatSomebodyClaimedIsAConflict(t *testing.T) {
+	t.Parallel()
 	before := owned(t, `{"selector":{"a":"1"}}`, by("kubectl", applied, 1, `{"f:selector":{}}`))
 	after := thingOf(t, `{"selector":{"a":"2"}}`)
 	ours := owned(t, `{"selector":{"a":"2"}}`, by("janus", applied, 5, `{"f:selector":{}}`))
@@ -278,6 +283,7 @@ func TestAtomicObjectThatSomebodyClaimedIsAConflict(t *testing.T) {
 
 // A manager inside a list is no owner of all of it.
 func TestUnchangedItemsOfAListAreNoClaim(t *testing.T) {
+	t.Parallel()
 	const items = `{"f:l":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:n":{}}}}`
 	before := owned(t, `{"l":[{"name":"x","n":1}]}`, by("kubectl", applied, 1, items))
 	after := thingOf(t, `{"l":[{"name":"x","n":1},{"name":"y"}]}`)
@@ -295,6 +301,7 @@ func TestUnchangedItemsOfAListAreNoClaim(t *testing.T) {
 
 // The API server leaves out the data of a Secret that has none, and keeps its applier.
 func TestAnEmptyObjectThatIsLeftOutKeepsItsOwner(t *testing.T) {
+	t.Parallel()
 	before := owned(t, `{"a":1}`, by("kubectl", applied, 1, `{"f:data":{}}`))
 	after := thingOf(t, `{"a":1,"data":{"x":"1"}}`)
 	for name, c := range map[string]struct {
@@ -317,6 +324,7 @@ func TestAnEmptyObjectThatIsLeftOutKeepsItsOwner(t *testing.T) {
 }
 
 func TestUnreadableOwnersAreAnError(t *testing.T) {
+	t.Parallel()
 	good, bad := owned(t, `{"a":1}`), owned(t, `{"a":1}`, by("u", updated, 1, `{"k:1":{}}`))
 	for _, pair := range [][2]*unstructured.Unstructured{{good, bad}, {bad, good}} {
 		if _, _, err := restoreOwners(pair[0], good, pair[1], isJanus); err == nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWithNobodyElseEverythingIsAsBefore(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		s := drawScene(t, r, nil, 0)
 		at := s.describe()
@@ -24,6 +25,7 @@ func TestWithNobodyElseEverythingIsAsBefore(t *testing.T) {
 }
 
 func TestFieldByFieldOthersKeepWhatTheyWroteAndTheRestIsAsBefore(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		s := drawScene(t, r, []string{"a", "b", "x", "y"}, rapid.IntRange(1, 3).Draw(r, "writes since"))
 		got := s.images().Restore()
@@ -163,6 +165,7 @@ func checkOrder(r *rapid.T, s *scene, desired *unstructured.Unstructured) {
 }
 
 func TestTakingBackTwiceIsTakingBackOnce(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		s := drawScene(t, r, []string{"a", "b", "x", "y"}, rapid.IntRange(0, 3).Draw(r, "writes since"))
 		first := s.takeBack()
@@ -183,6 +186,7 @@ func TestTakingBackTwiceIsTakingBackOnce(t *testing.T) {
 }
 
 func TestWhateverTheThreeObjectsAre(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		d := drawing{T: r, loose: true}
 		before := thing(d.object())
@@ -231,6 +235,7 @@ func checkStanding(r *rapid.T, before, after, live *unstructured.Unstructured, s
 
 // A keyed item that others have removed is not put back in parts, without its key.
 func TestAnItemThatTheChangeAlteredAndOthersRemovedStaysRemoved(t *testing.T) {
+	t.Parallel()
 	was := `{"spec":{"parts":[{"name":"x","count":1,"env":[{"name":"x","value":"v"}]}]}}`
 	for _, c := range []struct{ after, conflict string }{
 		{`{"spec":{"parts":[{"name":"x","env":[{"name":"x","value":"v"}]}]}}`, `.spec.parts[name="x"].count`},

@@ -27,6 +27,7 @@ func answer(code int, body string) *http.Response {
 }
 
 func TestForeignObjectIsNotTouched(t *testing.T) {
+	t.Parallel()
 	strangers := map[string]metav1.ObjectMeta{
 		"nobody's": {},
 		"another kind's": {OwnerReferences: []metav1.OwnerReference{{
@@ -69,6 +70,7 @@ func TestForeignObjectIsNotTouched(t *testing.T) {
 func trueValue() *bool { v := true; return &v }
 
 func TestWhatAnEarlierAttemptSavedIsTakenOver(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	records := []Record{record(0, 10), record(1, 1_400_000), secretRecord(2, 10)}
 	first := f.save(nil, records...)
@@ -87,6 +89,7 @@ func TestWhatAnEarlierAttemptSavedIsTakenOver(t *testing.T) {
 
 // A second controller may be about to write the status that names it.
 func TestWhatAnotherAttemptSavedDifferentlyIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	theirs := []Record{record(0, 10), record(1, 1_400_000), secretRecord(2, 10)}
 	first := f.save(nil, theirs...)
@@ -108,6 +111,7 @@ func TestWhatAnotherAttemptSavedDifferentlyIsLeftAlone(t *testing.T) {
 }
 
 func TestLeftoverWithoutItsFinalizerIsNotTakenOver(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	first := f.save(nil, record(0, 10))
 	if err := f.store.Keep(t.Context(), f.owner, first.Ref); err != nil {
@@ -120,6 +124,7 @@ func TestLeftoverWithoutItsFinalizerIsNotTakenOver(t *testing.T) {
 }
 
 func TestPredecessorsLeftoversAreReplaced(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	// Whether or not the garbage collector has come by, the finalizer holds them.
 	predecessor := f.owner
@@ -138,6 +143,7 @@ func TestPredecessorsLeftoversAreReplaced(t *testing.T) {
 }
 
 func TestControllerOfAReplacedTransactionTouchesNothing(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	asleep := f.owner
 	f.endTransaction(metav1.DeletePropagationBackground)
@@ -155,6 +161,7 @@ func TestControllerOfAReplacedTransactionTouchesNothing(t *testing.T) {
 }
 
 func TestLostAnswerToACreateIsLookedUp(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]Record{"ConfigMap": record(0, 10), "Secret": secretRecord(0, 10)} {
 		t.Run(name, func(t *testing.T) {
 			f := setUp(t)
@@ -168,6 +175,7 @@ func TestLostAnswerToACreateIsLookedUp(t *testing.T) {
 }
 
 func TestCreateThatDidNotArriveIsOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	f.wire.set(func(r *http.Request) *http.Response {
 		if isPost(r) {
@@ -182,6 +190,7 @@ func TestCreateThatDidNotArriveIsOfUnknownOutcome(t *testing.T) {
 }
 
 func TestCreateWithoutAnyAnswerIsOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	f.wire.set(nil, func(*http.Request) bool { return true })
 	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 10)})
@@ -192,6 +201,7 @@ func TestCreateWithoutAnyAnswerIsOfUnknownOutcome(t *testing.T) {
 }
 
 func TestServerThatQuotesTheRecordIsNotQuoted(t *testing.T) {
+	t.Parallel()
 	for _, code := range []int{http.StatusUnprocessableEntity, http.StatusForbidden, http.StatusInternalServerError, http.StatusTooManyRequests} {
 		f := setUp(t)
 		f.wire.set(func(r *http.Request) *http.Response {
@@ -212,6 +222,7 @@ func TestServerThatQuotesTheRecordIsNotQuoted(t *testing.T) {
 // Fail the i-th request, for every i, and repeat the call: nothing is lost, and in
 // the end nothing is left.
 func TestCrashAtAnyRequestLeavesNothingThatASweepMisses(t *testing.T) {
+	t.Parallel()
 	records := []Record{record(0, 10), record(1, 2_500_000), secretRecord(2, 1_400_000)}
 	for _, lost := range []bool{false, true} {
 		for i := 0; ; i++ {
@@ -255,6 +266,7 @@ func TestCrashAtAnyRequestLeavesNothingThatASweepMisses(t *testing.T) {
 }
 
 func TestRefOfAnotherTransactionNamesNothing(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	_, err := f.store.Load(t.Context(), f.owner, refWith("Secret/passwords"), v1alpha1.BeforeImage{Key: "a", Digest: "b"})
 	wantFault(t, err, fault.Terminal, fault.BeforeImageLost)

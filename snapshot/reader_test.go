@@ -44,6 +44,7 @@ func (f *fixture) remove(name string) {
 }
 
 func TestImageThatIsNotWhatWasSavedIsNotLoaded(t *testing.T) {
+	t.Parallel()
 	key, large := "0_ConfigMap_shop_target-0", "1_ConfigMap_shop_target-1.o2"
 	cases := []struct {
 		name   string
@@ -93,6 +94,7 @@ func TestImageThatIsNotWhatWasSavedIsNotLoaded(t *testing.T) {
 }
 
 func TestImageThatWasPutBackIsLoaded(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	f.replace("release-rollback", func(map[string]string) {})
@@ -100,6 +102,7 @@ func TestImageThatWasPutBackIsLoaded(t *testing.T) {
 }
 
 func TestRecordOfAnUnknownFormatIsNotQuoted(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	text := `{"format":9,"item":"` + canary + `"}`
@@ -110,6 +113,7 @@ func TestRecordOfAnUnknownFormatIsNotQuoted(t *testing.T) {
 }
 
 func TestTamperedSecretIsNotQuoted(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, secretRecord(0, 10))
 	ctx := t.Context()
@@ -130,6 +134,7 @@ func TestTamperedSecretIsNotQuoted(t *testing.T) {
 }
 
 func TestUnreachableServerIsNotALostImage(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,6 +144,7 @@ func TestUnreachableServerIsNotALostImage(t *testing.T) {
 }
 
 func TestEmptyDigestMatchesNothing(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	saved.Images[0].Digest = ""

@@ -81,6 +81,7 @@ func recordCases() map[string]Record {
 }
 
 func TestEncodeIsWhatItWas(t *testing.T) {
+	t.Parallel()
 	for name, r := range recordCases() {
 		t.Run(name, func(t *testing.T) {
 			var pretty bytes.Buffer
@@ -94,6 +95,7 @@ func TestEncodeIsWhatItWas(t *testing.T) {
 }
 
 func TestDecodeGivesBackExactlyWhatWasEncoded(t *testing.T) {
+	t.Parallel()
 	for name, r := range recordCases() {
 		t.Run(name, func(t *testing.T) {
 			first := encode(t, r)
@@ -110,6 +112,7 @@ func TestDecodeGivesBackExactlyWhatWasEncoded(t *testing.T) {
 }
 
 func TestExplicitNullsAndIntegersSurvive(t *testing.T) {
+	t.Parallel()
 	r := decode(t, encode(t, recordCases()["update-to-explicit-null"]))
 	for _, obj := range []*unstructured.Unstructured{r.Before, r.After} {
 		spec := obj.Object["spec"].(map[string]any)
@@ -129,6 +132,7 @@ func TestExplicitNullsAndIntegersSurvive(t *testing.T) {
 }
 
 func TestAfterIsStoredAsThePatchItIs(t *testing.T) {
+	t.Parallel()
 	r := recordCases()["update"]
 	r.Before.Object["spec"].(map[string]any)["bulk"] = strings.Repeat("x", 100_000)
 	r.After.Object["spec"].(map[string]any)["bulk"] = strings.Repeat("x", 100_000)
@@ -138,6 +142,7 @@ func TestAfterIsStoredAsThePatchItIs(t *testing.T) {
 }
 
 func TestEmptyImageIsNotEncoded(t *testing.T) {
+	t.Parallel()
 	for _, r := range []Record{{Before: &unstructured.Unstructured{}}, {After: &unstructured.Unstructured{}}} {
 		if _, err := Encode(r); err == nil {
 			t.Error("no error")
@@ -146,6 +151,7 @@ func TestEmptyImageIsNotEncoded(t *testing.T) {
 }
 
 func TestDecodeRefusesWhatEncodeNeverWrites(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		``, `{`, `null`, `[]`, `{}`, `{"format":2}`, `{"format":1,"item":-1}`, `{"format":1,"item":"canary"}`,
 		`{"format":1,"after":{"a":1},"afterPatch":{"a":2},"before":{"a":1}}`,
@@ -162,12 +168,14 @@ func TestDecodeRefusesWhatEncodeNeverWrites(t *testing.T) {
 }
 
 func TestDigestIsSHA256(t *testing.T) {
+	t.Parallel()
 	if got, want := Digest([]byte("abc")), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; got != want {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestKeyIsLegalUniqueAndLeavesRoom(t *testing.T) {
+	t.Parallel()
 	legal := regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 	long := refTo(role, strings.Repeat("n", 63), strings.Repeat("x", 253))

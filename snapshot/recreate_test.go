@@ -12,6 +12,7 @@ import (
 
 // K7, K9: what was deleted can be created again from what ForCreate gives.
 func TestServerTakesWhatForCreateGives(t *testing.T) {
+	t.Parallel()
 	container := []any{map[string]any{"name": "a", "image": "example.com/a:1"}}
 	cases := map[string]struct {
 		resource schema.GroupVersionResource

@@ -16,6 +16,7 @@ import (
 )
 
 func TestDropTakesTwoRequestsAnObject(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10), record(1, 1_400_000), secretRecord(2, 10))
 	f.wire.requests()
@@ -31,6 +32,7 @@ func TestDropTakesTwoRequestsAnObject(t *testing.T) {
 }
 
 func TestKeepTakesOneRequestAnObjectAndDeletesNothing(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	records := []Record{record(0, 10), secretRecord(1, 10)}
 	saved := f.save(nil, records...)
@@ -53,6 +55,7 @@ func TestKeepTakesOneRequestAnObjectAndDeletesNothing(t *testing.T) {
 }
 
 func TestDropAfterKeepDeletes(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10), secretRecord(1, 10))
 	for _, do := range []func(context.Context, Owner, v1alpha1.RollbackRef) error{f.store.Keep, f.store.Drop} {
@@ -65,6 +68,7 @@ func TestDropAfterKeepDeletes(t *testing.T) {
 
 // What was remembered has no finalizer any more, unless somebody has put it on again.
 func TestDropKeptTakesTwoRequestsAnObject(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10), secretRecord(1, 10))
 	if err := f.store.Keep(t.Context(), f.owner, saved.Ref); err != nil {
@@ -99,6 +103,7 @@ func TestDropKeptTakesTwoRequestsAnObject(t *testing.T) {
 // K20: a foreground deletion of the owner collects what it owns although its own
 // finalizer still holds.
 func TestForegroundDeletionOfTheTransactionLeavesTheImages(t *testing.T) {
+	t.Parallel()
 	for name, letGo := range map[string]func(*Store) func(context.Context, Owner, v1alpha1.RollbackRef) error{
 		"until Drop": func(s *Store) func(context.Context, Owner, v1alpha1.RollbackRef) error { return s.Drop },
 		"until Keep": func(s *Store) func(context.Context, Owner, v1alpha1.RollbackRef) error { return s.Keep },
@@ -129,6 +134,7 @@ func TestForegroundDeletionOfTheTransactionLeavesTheImages(t *testing.T) {
 }
 
 func TestFinalizersOfOthersAreKept(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	configMaps := f.client.CoreV1().ConfigMaps(f.owner.Namespace)
@@ -155,6 +161,7 @@ func TestFinalizersOfOthersAreKept(t *testing.T) {
 // Somebody has taken the owner off, or has put the object back from a backup without
 // one. Nobody else would ever take our finalizer off.
 func TestABeforeImageThatHasLostItsOwnerIsLetGo(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	configMaps := f.client.CoreV1().ConfigMaps(f.owner.Namespace)
@@ -189,6 +196,7 @@ func TestABeforeImageThatHasLostItsOwnerIsLetGo(t *testing.T) {
 }
 
 func TestDropGoesOnWhereItFailed(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		for i := 0; ; i++ {
 			f := setUp(t)
@@ -226,6 +234,7 @@ func TestDropGoesOnWhereItFailed(t *testing.T) {
 
 // What the status does not name nobody looks for again: so it is looked for twice.
 func TestSweepWithNothingToDoTakesTwoRequestsForEachKind(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	if err := f.store.Sweep(t.Context(), f.owner, 1); err != nil {
 		t.Fatal(err)
@@ -247,6 +256,7 @@ func TestSweepWithNothingToDoTakesTwoRequestsForEachKind(t *testing.T) {
 
 // Once the Transaction has gone, nobody is left to look: one answer is not enough.
 func TestSweepOfWhatGoesForGoodBearsAFalseAnswer(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	f.save(&saved.Ref, record(1, 10), secretRecord(2, 10))
@@ -266,6 +276,7 @@ func TestSweepOfWhatGoesForGoodBearsAFalseAnswer(t *testing.T) {
 }
 
 func TestSweepFindsALateCaptureThatNoStatusNames(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, record(0, 10))
 	f.save(&saved.Ref, record(1, 1_400_000), secretRecord(2, 10))

@@ -42,6 +42,7 @@ func parsedFields(text string) map[string]any {
 }
 
 func TestReownMovesReferencesAndThoseWhoOwnThem(t *testing.T) {
+	t.Parallel()
 	obj := ownedObject()
 	before := obj.DeepCopy()
 	for name, c := range map[string]struct {
@@ -93,6 +94,7 @@ func described(t *testing.T, obj *unstructured.Unstructured) []string {
 }
 
 func TestReownRefusesManagedFieldsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	obj := ownedObject()
 	entries := obj.GetManagedFields()
 	entries[0].FieldsV1.SetRawBytes([]byte(`{"k:nonsense":{}}`))
@@ -106,6 +108,7 @@ func TestReownRefusesManagedFieldsThatCannotBeRead(t *testing.T) {
 }
 
 func TestForeignListsFieldsOnceWithAllWhoOwnThem(t *testing.T) {
+	t.Parallel()
 	obj := ownedObject()
 	found, err := Foreign(obj, func(manager string) bool { return manager == "adopter" })
 	if err != nil {
@@ -124,6 +127,7 @@ func TestForeignListsFieldsOnceWithAllWhoOwnThem(t *testing.T) {
 }
 
 func TestKindsOfKubernetesAreNotCustom(t *testing.T) {
+	t.Parallel()
 	for kind, want := range map[schema.GroupKind]bool{
 		{Kind: "Pod"}:                                                                 false,
 		{Group: "apps", Kind: "Deployment"}:                                           false,

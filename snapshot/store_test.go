@@ -16,6 +16,7 @@ import (
 )
 
 func TestSmallTransactionTakesOneCreate(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	records := []Record{record(0, 10), {Item: 1, Type: "Create", Target: refTo(configMapKind, "shop", "absent")}}
 	saved := f.save(nil, records...)
@@ -35,6 +36,7 @@ func TestSmallTransactionTakesOneCreate(t *testing.T) {
 }
 
 func TestObjectIsImmutableOwnedHeldAndLabelled(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	f.save(nil, record(0, 1), secretRecord(1, 1))
 	cm, secret := f.configMaps(t.Context())[0], f.secrets(t.Context())[0]
@@ -61,6 +63,7 @@ func TestObjectIsImmutableOwnedHeldAndLabelled(t *testing.T) {
 }
 
 func TestSensitiveRecordsAreInNoConfigMap(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	credential := secretRecord(2, 1)
 	credential.Target = refTo(schema.GroupVersionKind{Group: "example.com", Version: "v7", Kind: "Credential"}, "shop", "target-2")
@@ -84,6 +87,7 @@ func TestSensitiveRecordsAreInNoConfigMap(t *testing.T) {
 }
 
 func TestOnlySecretsMakeNoConfigMap(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil, secretRecord(0, 1))
 	f.wantRequests("POST secrets")
@@ -96,6 +100,7 @@ func TestOnlySecretsMakeNoConfigMap(t *testing.T) {
 }
 
 func TestSizeOfTargetsLimitsNothing(t *testing.T) {
+	t.Parallel()
 	many := func(n, size int, make func(int, int) Record) (out []Record) {
 		for i := range n {
 			out = append(out, make(i, size))
@@ -131,6 +136,7 @@ func TestSizeOfTargetsLimitsNothing(t *testing.T) {
 }
 
 func TestOneRecordIsLoadedWithoutReadingTheOthers(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	var records []Record
 	for i := range 10 {
@@ -147,6 +153,7 @@ func TestOneRecordIsLoadedWithoutReadingTheOthers(t *testing.T) {
 }
 
 func TestServerTakesAFullObjectOfTheHardestContent(t *testing.T) {
+	t.Parallel()
 	// Each of these is escaped twice on the way, and must not exceed the limit of a
 	// request.
 	for _, character := range []string{`"`, `\`, "<", "\u2028", "\x01", "日"} {
@@ -161,6 +168,7 @@ func TestServerTakesAFullObjectOfTheHardestContent(t *testing.T) {
 }
 
 func TestExactCapacityFitsOneObject(t *testing.T) {
+	t.Parallel()
 	for _, make := range []func(int, int) Record{record, secretRecord} {
 		size := capacity - len(Key(0, make(0, 0).Target)) - len(encode(t, make(0, 0)))
 		for extra, objects := range []int{1, 2} {
@@ -175,6 +183,7 @@ func TestExactCapacityFitsOneObject(t *testing.T) {
 }
 
 func TestLateCaptureOnlyAdds(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	first := f.save(nil, record(0, 10), secretRecord(1, 10))
 	before := f.configMaps(t.Context())[0]
@@ -199,6 +208,7 @@ func TestLateCaptureOnlyAdds(t *testing.T) {
 }
 
 func TestItemCapturedAgainHasTwoImages(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	first := f.save(nil, record(0, 10))
 	second := f.save(&first.Ref, record(0, 20))
@@ -206,6 +216,7 @@ func TestItemCapturedAgainHasTwoImages(t *testing.T) {
 }
 
 func TestNothingToSaveIsNoRequest(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	saved := f.save(nil)
 	f.wantRequests()
@@ -215,6 +226,7 @@ func TestNothingToSaveIsNoRequest(t *testing.T) {
 }
 
 func TestOneItemTwiceIsRefused(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 1), record(0, 2)})
 	wantFault(t, err, fault.Terminal, fault.Invalid, "ConfigMap shop/target-0")
@@ -222,6 +234,7 @@ func TestOneItemTwiceIsRefused(t *testing.T) {
 }
 
 func TestLongNamesAndColonsAreStored(t *testing.T) {
+	t.Parallel()
 	name := strings.Repeat("a", 62) + "." + strings.Repeat("b", 190)
 	f := setUpNamed(t, name)
 	role := record(0, 10)
@@ -242,6 +255,7 @@ func TestLongNamesAndColonsAreStored(t *testing.T) {
 }
 
 func TestSecretIsAlwaysSensitive(t *testing.T) {
+	t.Parallel()
 	f := setUp(t)
 	for gk, want := range map[schema.GroupKind]bool{
 		{Kind: "Secret"}: true, {Group: "example.com", Kind: "Credential"}: true,

@@ -65,6 +65,7 @@ func TestOnACluster(t *testing.T) {
 	require.NotEmpty(t, scripts)
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			t.Parallel()
 			e := janustest.New(t)
 			e.Refuse()
 			e.Start()

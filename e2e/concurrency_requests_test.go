@@ -17,7 +17,6 @@ import (
 // server: 4N+10 writes that last (a lock, the patch, the hand-over of the fields and the
 // release for each change), N dry runs, and what is read.
 func TestRequestsOfATransactionOfNPatches(t *testing.T) {
-	t.Parallel()
 	for _, n := range []int{1, 10, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			e := janustest.New(t)

@@ -99,11 +99,12 @@ func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABounded
 	assert.Contains(t, txn.Status.Items[0].Message, "limited\" cannot get resource \"configmaps\"")
 	assert.Equal(t, "2", e.Value("ConfigMap/patched", "data", "version"))
 	e.NothingLeft("txn")
-	// Validated, prepared, begun, two committed, one refused, two undone or not, and
-	// the end; then each recovery has its begin, the items it may heal, and its end.
+	// Validated, prepared, begun, two committed, one refused, one set aside, two undone or
+	// not, and the end; then each recovery has its begin, what it sets aside and the items it
+	// may heal, and its end.
 	writes := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.Persisted,
 		func(r testcluster.AuditEvent) bool { return r.Resource == "transactions" && r.Subresource == "status" })
-	assert.LessOrEqual(t, len(writes), 10+4*int(policy.Recoveries))
+	assert.LessOrEqual(t, len(writes), 11+5*int(policy.Recoveries))
 	assert.Len(t, writes, int(txn.Status.Version), "every status write is a checkpoint")
 }
 

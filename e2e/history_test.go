@@ -169,7 +169,6 @@ func TestARevisionHasNoContentOfASecret(t *testing.T) {
 
 // What it costs to be remembered is on the page about history.
 func TestRequestsOfARememberedTransaction(t *testing.T) {
-	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(ab)
 	policy := janustest.FastPolicy

@@ -173,7 +173,6 @@ func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 
 // A worker that read its own state from a cache would do what it has done already.
 func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
-	t.Parallel()
 	e := janustest.New(t)
 	var spec strings.Builder
 	spec.WriteString("changes:\n")

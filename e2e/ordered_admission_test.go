@@ -37,7 +37,7 @@ var orderedAdmission = []ordered{
 		changes: `
   - {name: webhook, type: Delete, target: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, name: "dead-$NS"}}
   - {name: late, type: Create, target: {apiVersion: v1, kind: ServiceAccount, name: late}, content: {automountServiceAccountToken: false}}`,
-		deferred: "item webhook changes ValidatingWebhookConfiguration dead-$NS first, and may be the reason why it is refused now (ServerUnavailable)",
+		deferred: "item webhook changes ValidatingWebhookConfiguration dead-$NS first, and may be the reason why it is refused now (WebhookUnavailable)",
 	},
 	{
 		name: "what a policy refuses whose binding is deleted first", setup: noMapsPolicy,

@@ -84,7 +84,6 @@ func hasEntry(obj *unstructured.Unstructured, manager string) bool {
 }
 
 func TestTheSimpleWaysAreWrong(t *testing.T) {
-	t.Parallel()
 	t.Run("an update to the before-image", func(t *testing.T) {
 		e := janustest.New(t)
 		before := sharedScene(t, e)

@@ -73,7 +73,7 @@ func specOf(t *testing.T, namespace, text string) *api.Transaction {
 const (
 	patchMap  = "{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {v: '2'}}}"
 	makeCRD   = "{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: widgets.example.com}, type: Create, content: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}}"
-	patchCRD  = "{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: transactions.backup.janus.io}, type: Patch, content: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}}"
+	patchCRD  = "{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: widgets.example.com}, type: Patch, content: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true}]}}}"
 	makeThing = "{target: {apiVersion: example.com/v1, kind: Widget, name: w}, type: Create, content: {spec: {}}}"
 	makeSpace = "{target: {apiVersion: v1, kind: Namespace, name: new-space}, type: Create, content: {}}"
 	inSpace   = "{target: {apiVersion: v1, kind: ConfigMap, name: a, namespace: new-space}, type: Create, content: {}}"

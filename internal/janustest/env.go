@@ -53,11 +53,16 @@ type Env struct {
 // deployer that may do anything in it.
 func New(t testing.TB) *Env {
 	t.Helper()
-	cluster := testcluster.Shared(t)
+	return On(t, testcluster.Shared(t))
+}
+
+// On is New for a cluster of the test's own.
+func On(t testing.TB, cluster *testcluster.Cluster) *Env {
+	t.Helper()
 	client, err := NewClient(cluster.Config())
 	require.NoError(t, err)
 	install(t, client)
-	e := &Env{Client: client, Namespace: testcluster.Namespace(t), t: t, cluster: cluster}
+	e := &Env{Client: client, Namespace: cluster.Namespace(t), t: t, cluster: cluster}
 	e.Apply(`
 apiVersion: v1
 kind: ServiceAccount

@@ -21,7 +21,7 @@ func (e *Env) RunPage(page string) {
 // Shell makes a shell in the namespace of the test.
 func (e *Env) Shell() *testcluster.Shell {
 	e.t.Helper()
-	shell, err := testcluster.Shared(e.t).NewShell(e.Namespace, Root())
+	shell, err := e.cluster.NewShell(e.Namespace, Root())
 	require.NoError(e.t, err)
 	e.t.Cleanup(func() { require.NoError(e.t, shell.Close()) })
 	return shell

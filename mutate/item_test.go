@@ -83,10 +83,18 @@ func (i *item) tryPrepare() error {
 	return nil
 }
 
+// prepare prepares a change, and tries again what may pass, as the engine does: a controller
+// may be writing the object.
 func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
 	e.t.Helper()
 	i := e.plan(n, kind, content)
-	require.NoError(e.t, i.tryPrepare())
+	var err error
+	for range 10 {
+		if err = i.tryPrepare(); fault.ClassOf(err) != fault.Retryable {
+			break
+		}
+	}
+	require.NoError(e.t, err)
 	return i
 }
 

@@ -95,11 +95,17 @@ func given(e, later step, err error) bool {
 	return e.kind == api.Create && home(e, later, err) && slices.Contains(givenObjects, later.ref.GVK.Kind+" "+later.ref.Name)
 }
 
-// usesUp: a ResourceQuota, or anything in the Namespace that is there already and may use
-// less of it afterwards.
+// usesUp: a ResourceQuota, what is deleted in the Namespace, or what may use less of a quota
+// after a change: beside the number of objects a quota knows what Pods ask for, the
+// capacity of claims and the ports of Services.
 func usesUp(e, later step, _ error) bool {
 	here := e.ref.Namespace != "" && e.ref.Namespace == later.ref.Namespace
-	return here && (e.group() == schema.GroupKind{Kind: "ResourceQuota"} || e.kind != api.Create)
+	return here && (e.group() == schema.GroupKind{Kind: "ResourceQuota"} || e.kind == api.Delete ||
+		e.kind != api.Create && slices.Contains(measured, e.group().Kind))
+}
+
+var measured = []string{
+	"Pod", "PersistentVolumeClaim", "Service", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob",
 }
 
 func limits(e, later step, _ error) bool {

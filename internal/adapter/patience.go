@@ -20,7 +20,7 @@ import (
 // while.
 const (
 	patienceTime  = 5 * time.Second
-	patiencePause = 250 * time.Millisecond
+	patiencePause = 500 * time.Millisecond
 )
 
 // patience remembers since when changes are refused whose turn has come.

@@ -2,9 +2,10 @@ package judge
 
 import api "janus.io/janus/api/v1alpha1"
 
-// mostRefusals is how often a creation may be refused until that is believed. Once would
-// do, but answers get lost, and processes crash.
-const mostRefusals = 12
+// mostRefusals is how often a creation may be refused until that is believed. A refusal that
+// an earlier change may be the reason of is borne for five seconds, and asked for twice in
+// each; answers get lost, and a process that crashes leaves another to begin anew.
+const mostRefusals = 24
 
 // judgeRefused: what is refused for good is not asked for again and again.
 func (c *trial) judgeRefused(r *run) {
@@ -16,7 +17,8 @@ func (c *trial) judgeRefused(r *run) {
 		}
 	}
 	for i, target := range r.Items {
-		if n := refused[target]; r.Spec.Changes[i].Type == api.Create && n > mostRefusals {
+		// Which of several Transactions has asked for a target is not told by the request.
+		if n := refused[target]; r.Spec.Changes[i].Type == api.Create && n > mostRefusals*len(c.targets[target]) {
 			c.breach(Termination, "%s: it was refused %d times, and asked for again", r.named(i), n)
 		}
 	}

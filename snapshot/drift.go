@@ -89,6 +89,11 @@ var controllerFields = []struct {
 	path  []string
 }{
 	{"", []string{"metadata", "annotations", "deployment.kubernetes.io/revision"}},
+	// The API server counts the changes of a DaemonSet's template.
+	{"apps", []string{"metadata", "annotations", "deprecated.daemonset.template.generation"}},
+	// By autoscaling/v1 a part of the status shows as annotations.
+	{"autoscaling", []string{"metadata", "annotations", "autoscaling.alpha.kubernetes.io/conditions"}},
+	{"autoscaling", []string{"metadata", "annotations", "autoscaling.alpha.kubernetes.io/current-metrics"}},
 	// What injects the certificate authorities of webhooks writes these.
 	{"admissionregistration.k8s.io", []string{"webhooks", anyItem, "clientConfig", "caBundle"}},
 	{"apiextensions.k8s.io", []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}},

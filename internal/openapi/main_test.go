@@ -7,4 +7,5 @@ import (
 	"janus.io/janus/internal/testcluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{})) }
+// Alone: a test looks at every object of the cluster, and others delete kinds meanwhile.
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{Alone: true})) }

@@ -50,7 +50,7 @@ func mayHeal(item *api.Item) bool {
 	}
 	switch item.Reason {
 	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.ControllerMade, fault.Irreversible, fault.OwnerGone,
-		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Cancelled:
+		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Cancelled, fault.Altered:
 		return false
 	case fault.Invalid, fault.TooLarge:
 		return item.SetAside // Others have been taken back since, which may take its time.

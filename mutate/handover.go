@@ -54,7 +54,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 			return nil
 		}
 		c.Manager = Heir // whoever reads the audit log can tell it from the change
-		if err := c.setOwners(ctx, entries, live); !stale(err) {
+		if _, err := c.setOwners(ctx, entries, live); !stale(err) {
 			return c.wrap(err, "hand over the fields of")
 		}
 	}

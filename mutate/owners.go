@@ -11,22 +11,25 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// patchOwners gives the fields back to the managers that owned them, and tells
-// whether there was anything to give.
-func (c Change) patchOwners(ctx context.Context, images snapshot.Images) (bool, error) {
+// patchOwners gives the fields back to the managers that owned them, but for those that
+// have strayed, and gives the object as it is then; nil if there was nothing to give.
+func (c Change) patchOwners(ctx context.Context, images snapshot.Images, strayed []snapshot.FieldConflict) (*unstructured.Unstructured, error) {
 	entries, changed, err := images.RestoreOwners()
+	if err == nil && len(strayed) > 0 {
+		entries, err = images.Withhold(entries, strayed)
+	}
 	if err != nil {
-		return false, c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
+		return nil, c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
 	}
 	if !changed {
-		return false, nil
+		return nil, nil
 	}
-	return true, c.setOwners(ctx, entries, images.Live)
+	return c.setOwners(ctx, entries, images.Live)
 }
 
-// setOwners writes who owns the fields of an object. When nothing of it is the item's any
-// more, the mark of its re-creation goes too.
-func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) error {
+// setOwners writes who owns the fields of an object, and gives it as it is stored. When
+// nothing of it is the item's any more, the mark of its re-creation goes too.
+func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var list any = entries
 	if len(entries) == 0 {
 		// An empty list empties that of a built-in kind and means nothing to a custom one;
@@ -39,11 +42,11 @@ func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEnt
 	}
 	body, err := conditional(map[string]any{"metadata": metadata}, live)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stored, err := c.mergePatch(ctx, body)
 	if err != nil || len(entries) == 0 || len(stored.GetManagedFields()) > 0 {
-		return err
+		return stored, err
 	}
 	return c.setOwners(ctx, ofVersionsOn(live, entries), stored)
 }

@@ -72,7 +72,9 @@ func (c Change) createAgain(ctx context.Context, before *unstructured.Unstructur
 	if c.Ref.GVK.GroupKind() == serviceKind {
 		withoutAllocations(again.Object)
 	}
-	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{
+		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(true),
+	})
 	return again, err
 }
 

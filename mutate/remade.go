@@ -77,11 +77,15 @@ func sameContent(live, before *unstructured.Unstructured) bool {
 // completes what it has re-created, and what others write afterwards does not hide it.
 func inherits(live, before *unstructured.Unstructured) bool {
 	born := live.GetCreationTimestamp()
-	was := writtenBy(before)
 	return slices.ContainsFunc(writtenBy(live), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Time.Before(&born) && slices.ContainsFunc(was, func(old metav1.ManagedFieldsEntry) bool {
-			return e.Manager == old.Manager && e.Operation == old.Operation && e.Time.Equal(old.Time)
-		})
+		return e.Time.Before(&born) && inherited(e, before)
+	})
+}
+
+// inherited reports whether an entry is one of the deleted object's.
+func inherited(e metav1.ManagedFieldsEntry, before *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(before.GetManagedFields(), func(old metav1.ManagedFieldsEntry) bool {
+		return e.Manager == old.Manager && e.Operation == old.Operation && e.Time.Equal(old.Time)
 	})
 }
 

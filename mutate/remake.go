@@ -121,7 +121,7 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	if hollow(wanted) {
 		body.SetAnnotations(map[string]string{MarkerAnnotation: c.Marker})
 	}
-	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager})
+	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case fault.Is(err, fault.AlreadyExists):
 		return nil, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it did not exist a moment ago and does now")
@@ -137,7 +137,7 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 // complete gives a re-created object what a creation cannot: references to owners
 // that have come back since, its status, and the owners of its fields. Each step is
 // a write of its own under the resourceVersion of the one before; the last one takes
-// the item's manager off, unless something is still to come.
+// the item's manager off, unless something is still to come or is not as it was.
 func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l lineage) (notes []string, err error) {
 	ours := c.owns(live) || l.replaced
 	if !ours && !restored(live, l.wanted) {
@@ -162,16 +162,28 @@ func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l
 	if err != nil {
 		return nil, err
 	}
-	if denied != nil || len(l.pending) > 0 {
-		entries = append(entries, c.unfinished(live))
-	}
-	if err := c.setOwners(ctx, entries, live); err != nil {
+	images, err := c.images(ctx, nil, nil, live)
+	if err != nil {
 		return nil, err
 	}
-	if status == statusTheirs {
+	images.Status = status == statusRestored
+	values, marks := c.remadeUnlike(images, l.wanted)
+	if denied != nil || len(l.pending) > 0 || len(values) > 0 {
+		entries = append(entries, c.unfinished(live))
+	}
+	stored, err := c.setOwners(ctx, entries, live)
+	if err != nil {
+		return nil, err
+	}
+	later, _ := images.Strayed(unmarked(live), unmarked(stored))
+	values = together(values, later)
+	switch {
+	case len(values) > 0:
+		return nil, c.altered("re-create", values, nil)
+	case status == statusTheirs:
 		notes = []string{"its status is what others have written since it was re-created"}
 	}
-	return notes, denied
+	return append(notes, c.stamped(marks)...), denied
 }
 
 // join adds the references to owners that live lacks.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/fault"
@@ -72,10 +73,10 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 		return Undone{}, c.incomplete(record)
 	}
 	var overwritten []fault.Field
-	var restored *snapshot.Restoration // what this call has restored the values of
+	var so restoring
 	looked, seen := false, c.Seen
 	for range attempts {
-		undone, wrote, err := c.restoreOnce(ctx, record, seen, &restored)
+		undone, wrote, err := c.restoreOnce(ctx, record, seen, &so)
 		seen = nil
 		overwritten = joined(overwritten, undone.Overwritten)
 		undone.Overwritten = overwritten
@@ -106,7 +107,7 @@ func joined(list, more []fault.Field) []fault.Field {
 // restoreOnce looks and restores once, from what was seen if it was. It tells whether it
 // has written anything. Values that were restored before are not restored again: what has
 // become of them since is somebody else's.
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, restored **snapshot.Restoration) (undone Undone, wrote bool, err error) {
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, so *restoring) (undone Undone, wrote bool, err error) {
 	live := seen
 	if live == nil {
 		if live, err = Read(ctx, c); err != nil {
@@ -124,30 +125,43 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 		return Undone{}, false, err
 	}
 	wanted := images.Restore()
-	if *restored == nil && !c.Overwrite && images.Restored() {
-		*restored = &wanted // by a call that did not get to the owners
+	desired := wanted.Desired
+	if so.restored == nil && !c.Overwrite && images.Restored() {
+		so.restored = &wanted // by a call that did not get to the owners
 	}
 	// To look may have taken long, and would find what another process has restored as
 	// somebody else has written it since.
 	if err := c.confirm(ctx, false); err != nil {
 		return Undone{}, false, err
 	}
-	if *restored != nil {
-		wanted = **restored
-	} else if images.Live, err = c.patchValues(ctx, live, wanted.Desired); err != nil {
+	if so.restored != nil {
+		wanted = *so.restored
+	} else if images.Live, err = c.patchValues(ctx, live, desired); err != nil {
 		return Undone{}, false, err
 	} else if images.Live != live {
-		*restored = &wanted
+		so.restored = &wanted
+	}
+	if images.Live != live {
+		so.compare(images, desired, images.Live, wanted.Conflicts)
+	} else {
+		so.recall(images, desired, func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) })
 	}
 	if c.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)
 	}
-	owned, err := c.patchOwners(ctx, images)
-	wrote = owned || images.Live != live
+	owned, err := c.patchOwners(ctx, images, so.values)
+	wrote = owned != nil || images.Live != live
 	if err != nil {
 		return undone, wrote, err
 	}
+	if owned != nil {
+		so.compare(images, images.Live, owned, wanted.Conflicts)
+	}
 	undone.Reclaimed = c.fields(wanted.Reclaimed)
+	if len(so.values) > 0 {
+		return undone, wrote, c.altered("restore", so.values, wanted.Conflicts)
+	}
+	undone.Notes = c.stamped(so.marks)
 	if len(wanted.Conflicts) > 0 && !c.Overwrite {
 		return undone, wrote, c.conflicting(wanted.Conflicts)
 	}

@@ -85,7 +85,8 @@ func (c Change) putStatus(ctx context.Context, meets *unstructured.Unstructured,
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
-	options := metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(dry)}
+	options := c.patchOptions()
+	options.DryRun = dryRun(dry)
 	return c.Resource.Patch(ctx, c.Ref.Name, types.JSONPatchType, body, options, "status")
 }
 

@@ -122,6 +122,8 @@ func advice(item *api.Item) string {
 	switch item.Reason {
 	case fault.FieldConflict:
 		return "somebody has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
+	case fault.Altered:
+		return "the API server stored other values of the fields above than the restored ones. See which webhook, policy or schema changes them, and then set those fields to what they were."
 	case fault.Drifted, fault.AlreadyExists:
 		return "somebody has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
 	case fault.ControllerMade:

@@ -39,6 +39,7 @@ const (
 	AccessDenied        = "AccessDenied"
 	AlreadyAllocated    = "AlreadyAllocated"
 	AlreadyExists       = "AlreadyExists"
+	Altered             = "Altered"
 	BeforeImageLost     = "BeforeImageLost"
 	BeforeImageTampered = "BeforeImageTampered"
 	Blocked             = "Blocked"

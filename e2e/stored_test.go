@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/yaml"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/janustest"
+)
+
+// gated is a change that is not ready until somebody cancels.
+const gated = `  - {name: gate, target: {apiVersion: v1, kind: ConfigMap, name: gate}, type: Create, content: {data: {a: b}}, readyWhen: {expression: has(object.data.go)}}
+`
+
+// takeBack waits until all changes before the one that is held are in effect, does
+// something, and has the Transaction rolled back.
+func takeBack(e *janustest.Env, name string, meanwhile func()) *api.Transaction {
+	e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
+	meanwhile()
+	e.Merge("person", api.GroupVersion.String()+" Transaction/"+name, `{"spec":{"cancel":"Rollback"}}`)
+	return e.Ended(name)
+}
+
+// mutating makes a policy for the namespace of the test that changes ConfigMaps and Secrets
+// whose names begin with "altered-" or "stamped-", and returns when it is in force.
+func mutating(t *testing.T, e *janustest.Env) {
+	t.Helper()
+	e.Apply(strings.NewReplacer("NAME", e.Namespace).Replace(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NAME}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps, secrets]}]}
+  matchConditions: [{name: named, expression: "request.name.startsWith('altered-') || request.name.startsWith('stamped-')"}]
+  mutations:
+    - patchType: JSONPatch
+      jsonPatch:
+        expression: >-
+          request.name.startsWith('altered-') ? [JSONPatch{op: "add", path: "/data/version", value: "cG9saWN5"}] : (
+          has(object.metadata.annotations) ? [JSONPatch{op: "add", path: "/metadata/annotations/stamp", value: "policy"}] :
+          [JSONPatch{op: "add", path: "/metadata/annotations", value: {"stamp": "policy"}}])
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec:
+  policyName: NAME
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}}
+`))
+	t.Cleanup(func() {
+		admission := e.Kube.AdmissionregistrationV1()
+		assert.NoError(t, admission.MutatingAdmissionPolicyBindings().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{}))
+		assert.NoError(t, admission.MutatingAdmissionPolicies().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{}))
+	})
+	e.Until("the policy is in force", func() bool {
+		probe := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "stamped-probe"}}}
+		configMaps, err := e.For(probe.GroupVersionKind(), e.Namespace)
+		require.NoError(t, err)
+		made, err := configMaps.Create(e.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && made.GetAnnotations()["stamp"] == "policy"
+	})
+}
+
+// one is a ConfigMap or Secret with a version, which reads the same in both.
+func one(kind, name string) string {
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: %s, metadata: {name: %s}, data: {version: b25l}}\n", kind, name)
+}
+
+func changeOf(name, kind, target, change string) string {
+	return fmt.Sprintf("  - {name: %s, target: {apiVersion: v1, kind: %s, name: %s}, type: %s}\n", name, kind, target, change)
+}
+
+const newData = "Patch, content: {data: {version: dHdv}}"
+
+func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
+	t.Parallel()
+	rows := []struct{ name, kind, target, change string }{
+		{"patch", "ConfigMap", "altered-patched", newData},
+		{"update", "ConfigMap", "altered-updated", strings.Replace(newData, "Patch", "Update", 1)},
+		{"delete", "ConfigMap", "altered-deleted", "Delete"},
+		{"secret", "Secret", "altered-secret", newData},
+		{"stamped", "ConfigMap", "stamped-patched", newData},
+		{"stamped-update", "ConfigMap", "stamped-updated", strings.Replace(newData, "Patch", "Update", 1)},
+		{"stamped-delete", "ConfigMap", "stamped-deleted", "Delete"},
+		{"plain", "ConfigMap", "plain", newData},
+	}
+	e := janustest.New(t)
+	clusterWide(t, e)
+	changes := "changes:\n"
+	for _, row := range rows {
+		e.Apply(one(row.kind, row.target))
+		changes += changeOf(row.name, row.kind, row.target, row.change)
+	}
+	e.Start()
+	e.Submit("txn", changes+gated)
+
+	txn := takeBack(e, "txn", func() { mutating(t, e) })
+
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	for i, row := range rows {
+		item := txn.Status.Items[i]
+		switch {
+		case row.name == "plain":
+			assert.Equal(t, api.ItemRolledBack, item.State, row.name)
+			assert.Empty(t, item.Message, row.name)
+		case strings.HasPrefix(row.target, "stamped-"):
+			assert.Equal(t, api.ItemRolledBack, item.State, row.name)
+			assert.Equal(t, "Restored", item.Reason, row.name)
+			assert.Contains(t, item.Message, `.metadata.annotations.stamp, not wanted, stored "policy"`, row.name)
+		case row.kind == "Secret":
+			assert.Equal(t, api.ItemUnresolved, item.State, row.name)
+			assert.Equal(t, fault.Altered, item.Reason, row.name)
+			assert.Contains(t, item.Message, ".data.version", row.name)
+			assert.NotContains(t, fmt.Sprint(item), "b25l", "the value of a Secret is shown")
+			assert.NotContains(t, fmt.Sprint(item), "cG9saWN5", "the value of a Secret is shown")
+		default:
+			assert.Equal(t, api.ItemUnresolved, item.State, row.name)
+			assert.Equal(t, fault.Altered, item.Reason, row.name)
+			assert.Contains(t, item.Message, `.data.version, wanted "b25l", stored "cG9saWN5"`, row.name)
+			assert.Equal(t, []api.FieldConflict{{Field: ".data.version", Now: `"cG9saWN5"`, Before: `"b25l"`}}, item.Conflicts, row.name)
+		}
+	}
+	e.NothingLeft("txn")
+}
+
+// cups is a kind whose schema has a spec of the given properties.
+func cups(e *janustest.Env, versions string) string {
+	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
+	return fmt.Sprintf("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: cups.%[1]s}, spec: {group: %[1]s, "+
+		"names: {kind: Cup, plural: cups, singular: cup, listKind: CupList}, scope: Namespaced, versions: [%[2]s]}}", group, versions)
+}
+
+func cupVersion(properties string) string {
+	return fmt.Sprintf("{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}, "+
+		"status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}", properties)
+}
+
+// defineCups makes the kind, and gives its group.
+func defineCups(t *testing.T, e *janustest.Env, versions string) string {
+	t.Helper()
+	e.Apply(cups(e, versions))
+	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
+	d := dials{Env: e, t: t, group: group}
+	t.Cleanup(func() {
+		assert.NoError(t, d.crds().Delete(context.Background(), "cups."+group, metav1.DeleteOptions{}))
+	})
+	e.Served(group + "/v1 Cup")
+	return group
+}
+
+// redefineCups gives the kind other versions, and returns when they are in force: a
+// dry-run creation of the probe is then answered as said.
+func redefineCups(t *testing.T, e *janustest.Env, group, versions, probe string, inForce func(made *unstructured.Unstructured, err error) bool) {
+	t.Helper()
+	crds := dials{Env: e, t: t}.crds()
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/versions","value":%s}]`, jsonOf(t, "["+versions+"]"))
+	_, err := crds.Patch(e.Context(), "cups."+group, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+	objects, err := janustest.Decode(probe)
+	require.NoError(t, err)
+	e.Until("the new schema is in force", func() bool {
+		client, err := e.For(objects[0].GroupVersionKind(), e.Namespace)
+		require.NoError(t, err)
+		made, err := client.Create(e.Context(), objects[0].DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+		return inForce(made, err)
+	})
+}
+
+func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	clusterWide(t, e)
+	group := defineCups(t, e, cupVersion("a: {type: string}, b: {type: string}"))
+	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: two}, spec: {a: \"1\", b: \"1\"}}"
+	e.Apply(cup)
+	e.Start()
+	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: two}, type: Delete}\n"+gated)
+
+	txn := takeBack(e, "txn", func() {
+		redefineCups(t, e, group, cupVersion("a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
+	})
+
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	item := txn.Status.Items[0]
+	assert.Equal(t, api.ItemUnresolved, item.State)
+	assert.Equal(t, fault.Invalid, item.Reason)
+	assert.Contains(t, item.Message, "spec.b")
+	assert.Nil(t, e.Object(group+"/v1 Cup/two"))
+	e.NothingLeft("txn")
+}
+
+func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	clusterWide(t, e)
+	group := defineCups(t, e, cupVersion("a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
+	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: \"1\"}}"
+	e.Apply(strings.Replace(cup, "NAME", "deleted", 1) + "\n---\n" + strings.Replace(cup, "NAME", "patched", 1))
+	e.Start()
+	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: deleted}, type: Delete}\n"+
+		"  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: patched}, type: Patch, content: {spec: {a: \"2\"}}}\n"+gated)
+
+	txn := takeBack(e, "txn", func() {
+		now := cupVersion("a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
+		redefineCups(t, e, group, now, strings.Replace(cup, "NAME", "probe", 1), func(made *unstructured.Unstructured, err error) bool {
+			d, _, _ := unstructured.NestedString(made.Object, "spec", "d")
+			return err == nil && d == "new"
+		})
+	})
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Contains(t, txn.Status.Items[0].Message, ".spec.d")
+	assert.Equal(t, "Restored", txn.Status.Items[0].Reason)
+	e.NothingLeft("txn")
+}
+
+func jsonOf(t *testing.T, text string) string {
+	t.Helper()
+	out, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	return string(out)
+}

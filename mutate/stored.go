@@ -1,0 +1,93 @@
+package mutate
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/fault"
+	"janus.io/janus/snapshot"
+)
+
+// restoring is what one call has come to know while it takes an Update or a Patch back.
+type restoring struct {
+	// restored is what it has restored the values of; nil if it has not yet.
+	restored *snapshot.Restoration
+	// values and marks are what the API server has stored otherwise than was wanted.
+	values, marks []snapshot.FieldConflict
+}
+
+// compare notes what the answer to a write differs in from what was wanted. What is a
+// conflict with others is named as that.
+func (r *restoring) compare(images snapshot.Images, wanted, stored *unstructured.Unstructured, conflicts []snapshot.FieldConflict) {
+	values, marks := images.Strayed(wanted, stored)
+	r.values, r.marks = together(r.values, snapshot.Outside(values, conflicts)), together(r.marks, marks)
+}
+
+// recall notes what an earlier call has written and the API server has stored otherwise:
+// what is there and belongs to the item alone. What is not there somebody may have removed.
+func (r *restoring) recall(images snapshot.Images, wanted *unstructured.Unstructured, foreign func(metav1.ManagedFieldsEntry) bool) {
+	values, marks := images.Strayed(wanted, images.Live)
+	theirs := func(f snapshot.FieldConflict) bool { return f.Now == nil }
+	values, marks = slices.DeleteFunc(values, theirs), slices.DeleteFunc(marks, theirs)
+	r.values = together(r.values, snapshot.WrittenBy(values, images.Live, foreign))
+	r.marks = together(r.marks, snapshot.WrittenBy(marks, images.Live, foreign))
+}
+
+// altered is the error of an object that was written, and of which the API server has
+// stored something else than it was given. It is not written again: the same would come of
+// it. It names the conflicts with others beside.
+func (c Change) altered(op string, values, conflicts []snapshot.FieldConflict) error {
+	fields := c.fields(values)
+	err := c.fail(fault.Terminal, fault.Altered, op, "the API server did not store what was wanted: %s", unlike(fields)).
+		WithHint("find what changes it, such as a mutating webhook or policy or the schema of its kind, and correct these fields by hand")
+	err.Fields = append(fields, c.fields(conflicts)...)
+	return err
+}
+
+// stamped says which labels and annotations are not as they were.
+func (c Change) stamped(marks []snapshot.FieldConflict) []string {
+	if len(marks) == 0 {
+		return nil
+	}
+	return []string{"the API server did not store all of it as it was: " + unlike(c.fields(marks))}
+}
+
+// unlike names fields in a message: each with the value that was wanted, and the stored one.
+func unlike(fields []fault.Field) string {
+	var out string
+	for i, f := range fields {
+		if i > 0 {
+			out += "; "
+		}
+		if i == 5 {
+			return out + "and more"
+		}
+		out += f.Path
+		switch {
+		case f.Before != "" && f.Now != "":
+			out += ", wanted " + f.Before + ", stored " + f.Now
+		case f.Before != "":
+			out += ", wanted " + f.Before + ", not stored"
+		case f.Now != "":
+			out += ", not wanted, stored " + f.Now
+		}
+	}
+	return out
+}
+
+// remadeUnlike lists what of a re-created object is not as it was, but for what others have
+// written since: what the API server has made of a creation belongs to the item, until
+// the entries of who owned it before are put back.
+func (c Change) remadeUnlike(images snapshot.Images, wanted *unstructured.Unstructured) (values, marks []snapshot.FieldConflict) {
+	live := images.Live
+	was, is := unmarked(snapshot.ForCreate(wanted)), unmarked(snapshot.ForCreate(live))
+	foreign := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) && !inherited(e, wanted) }
+	values, marks = images.Strayed(was, is)
+	values, marks = snapshot.WrittenBy(values, live, foreign), snapshot.WrittenBy(marks, live, foreign)
+	if _, lost := irreversible[c.Ref.GVK.GroupKind()]; lost {
+		return nil, together(marks, values) // Its loss was accepted.
+	}
+	return values, marks
+}

@@ -119,7 +119,7 @@ test-turn: bin/janus-cluster ## Run the parts of make test-all whose turn it is 
 	@go run ./hack/tests -minutes=$(MINUTES) ci $(TURN)
 
 .PHONY: parts
-parts: ## List the parts of make test-all, and how long each takes
+parts: ## List the parts of make test-all, and the minutes that CI plans for each
 	@go run ./hack/tests list
 
 FUZZ_TIME ?= 1m

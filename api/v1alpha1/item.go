@@ -33,9 +33,9 @@ type Item struct {
 	// +optional
 	Deferred bool `json:"deferred,omitempty"`
 
-	// deferredBy names the last earlier change that may be the reason why this one was
-	// refused when it was tried without effect. It is tried again when its turn comes, after
-	// all changes up to that one.
+	// deferredBy names the last earlier change that may be the reason why the dry run of
+	// this one was refused. It is retried when its turn comes, after all changes up to
+	// that one.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -78,11 +78,10 @@ type Item struct {
 	// +optional
 	Unsettled bool `json:"unsettled,omitempty"`
 
-	// setAside is true for an item that was refused when it was to be taken back, for a
-	// reason that taking back an earlier change may remove, such as a schema that an
-	// earlier change has made stricter. While it is RollingBack it is tried again once
-	// the others are taken back; what is Unresolved nevertheless is tried again some time
-	// later.
+	// setAside is true for an item whose compensation was refused for a reason that the
+	// compensation of an earlier change may remove, such as a schema that an earlier
+	// change has made stricter. During the rollback it is retried after the others; if it
+	// is Unresolved nevertheless, a recovery retries it.
 	//
 	// +optional
 	SetAside bool `json:"setAside,omitempty"`

@@ -6,8 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // released and, where it asks for that, its changes are rolled back.
 const Finalizer = "backup.janus.io/lease-cleanup"
 
-// RecoverAnnotation on a Failed Transaction asks for what it has left to be taken back to
-// be tried again now. Each new value asks once.
+// RecoverAnnotation on a Failed Transaction asks janusd to retry its failed compensations
+// now. Each new value asks once.
 const RecoverAnnotation = "backup.janus.io/recover"
 
 // Transaction makes an ordered list of changes to Kubernetes objects together

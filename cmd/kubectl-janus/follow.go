@@ -141,8 +141,8 @@ func ended(t *api.Transaction) bool {
 	})
 }
 
-// triedAgain reports whether janusd is about to try again to take back what is left, because
-// somebody has asked for that.
+// triedAgain reports whether janusd is about to retry the failed compensations, because a
+// user has asked for that.
 func triedAgain(t *api.Transaction) bool {
 	what := t.Annotations[api.RecoverAnnotation]
 	return what != "" && fault.Cut(fault.OneLine(what), 128) != t.Status.HandledRecovery && t.Status.RollbackRef != nil && unresolved(t) &&

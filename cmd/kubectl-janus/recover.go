@@ -53,7 +53,7 @@ at once to take back every item that is left, whatever stood in the way: do that
 		},
 	}
 	cmd.Flags().StringVar(&item, "item", "", "print the before-image of this item")
-	cmd.Flags().BoolVar(&now, "now", false, "try now to take back what is left")
+	cmd.Flags().BoolVar(&now, "now", false, "retry the failed compensations now")
 	cmd.MarkFlagsMutuallyExclusive("item", "now")
 	wait.addTo(cmd)
 	flags.AddFlags(cmd)
@@ -114,7 +114,7 @@ func (s *session) leftovers(t *api.Transaction) error {
 	return nil
 }
 
-// triesAgain says how what is left is tried again by itself.
+// triesAgain says when failed compensations are retried.
 const triesAgain = "janusd tries again by itself half a minute, two and eight minutes after the failure; kubectl janus recover NAME --now does it at once"
 
 // advice says what to do about an item that could not be taken back.

@@ -2,8 +2,8 @@
 //
 //	go run ./hack/tests run quick        # what make test runs
 //	go run ./hack/tests run faults e2e   # parts of make test-all
-//	go run ./hack/tests list             # the parts, and how long each takes
-//	go run ./hack/tests ci 1234          # the quick part's complement that run number 1234 of CI does
+//	go run ./hack/tests list             # the parts, and the minutes planned for each
+//	go run ./hack/tests ci 1234          # the parts that run 1234 of CI does after the quick one
 //
 // parts.yaml has the parts. A part is a list of steps, and a step is a target of the Makefile
 // or one go test. Steps with "share" hand one control plane to all their packages by the

@@ -19,7 +19,7 @@ type part struct {
 	Name string `json:"name"`
 	// What says in a line what the part shows.
 	What string `json:"what"`
-	// Minutes is what it takes on 2 cores, with a full build cache.
+	// Minutes is what CI plans for it, on 2 cores.
 	Minutes int    `json:"minutes"`
 	Steps   []step `json:"steps"`
 }

@@ -16,7 +16,8 @@
 //	}
 //
 // The cluster starts when the first test asks for it, so that running a single
-// test that needs none costs nothing. A test that breaks things, or needs other
+// test that needs none costs nothing. If OfferVariable names one that runs already and has
+// all that the package asks for, that one is used. A test that breaks things, or needs other
 // options, calls Start and Stop by itself.
 //
 // # Invariant

@@ -65,7 +65,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 		return "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, " + more + "content: {data: {new: " + value + "}}}"
 	}
 	committedAll(t, e.Run("first", patch("one", "")))
-	assert.Equal(t, []string{"janus"}, janusManagers(e.Object("ConfigMap/app")), "nobody had the field before")
+	assert.Empty(t, janusManagers(e.Object("ConfigMap/app")), "nobody had the field before")
 	committedAll(t, e.Run("second", patch("two", "")))
 	committedAll(t, e.Run("unforced", patch("three", "force: false, ")))
 	txn := e.Run("rolled-back", patch("four", "force: false, ")+refusedAtCommit)
@@ -73,7 +73,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	assert.Equal(t, "three", e.Value("ConfigMap/app", "data", "new"))
 	committedAll(t, e.Run("unforced-again", patch("five", "force: false, ")))
 	assert.Equal(t, "five", e.Value("ConfigMap/app", "data", "new"))
-	assert.Equal(t, []string{"janus"}, janusManagers(e.Object("ConfigMap/app")))
+	assert.Empty(t, janusManagers(e.Object("ConfigMap/app")))
 	for _, item := range e.Transaction("second").Status.Items {
 		assert.Empty(t, item.Taken, "what an earlier Transaction left is taken from nobody")
 	}
@@ -120,7 +120,7 @@ func TestTheStatusListsWhatIsTakenFromWhom(t *testing.T) {
 }
 
 // The size is that of the object as JSON, so that growth shows.
-func TestTwoHundredTransactionsLeaveOneEntry(t *testing.T) {
+func TestTwoHundredTransactionsLeaveNoEntry(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	e.Apply(configMap)
@@ -141,7 +141,7 @@ func TestTwoHundredTransactionsLeaveOneEntry(t *testing.T) {
 	}
 	now := e.Object("ConfigMap/app")
 	t.Logf("the object has %d bytes after 1 Transaction and %d after 200; its managers are %v", first, size(), managersOf(now))
-	assert.Equal(t, []string{"janus"}, janusManagers(now))
+	assert.Empty(t, janusManagers(now))
 	assert.Equal(t, managers, managersOf(now))
 	// A resourceVersion may have grown by some digits.
 	assert.InDelta(t, first, size(), 8)

@@ -34,7 +34,7 @@ func (c Change) Differences(ctx context.Context, before, after *unstructured.Uns
 	}
 	var out []fault.Field
 	for _, d := range images.Differences() {
-		if slices.Contains(identity, d.Path) {
+		if slices.Contains(identity, d.Path) || d.Made && !d.SetBy(c.Content) {
 			continue
 		}
 		field := fault.Field{Path: c.path(d.Path), Before: c.disclosed(d.Before, maskBefore), Now: c.disclosed(d.After, maskAfter)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/fault"
@@ -17,6 +18,11 @@ type Forecast struct {
 	After *unstructured.Unstructured
 	// Taken is what it takes from other managers.
 	Taken []snapshot.OwnedFields
+	// Took is what it takes from whom, in the version by which they own it: what a rollback
+	// gives back.
+	Took []metav1.ManagedFieldsEntry
+	// Idle is set when the change would leave the target as it is, its field owners too.
+	Idle bool
 	// Warnings say what is hard to take back about it.
 	Warnings []string
 }
@@ -43,8 +49,16 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 	if err != nil {
 		return Forecast{}, err
 	}
+	took, err := snapshot.Images{Before: before, After: after, Ours: c.ours}.Taking()
+	if err != nil {
+		return Forecast{}, c.unreadableOwners(err)
+	}
+	idle, err := c.leavesAsIs(ctx, before, after)
+	if err != nil {
+		return Forecast{}, err
+	}
 	warnings = append(append(warnings, more...), c.removes(taken)...)
-	return Forecast{After: snapshot.Outcome(before, after), Taken: taken, Warnings: warnings}, nil
+	return Forecast{After: snapshot.Outcome(before, after), Taken: taken, Took: took, Idle: idle, Warnings: warnings}, nil
 }
 
 // removes warns of what others have written and the change removes, as an Update

@@ -3,14 +3,15 @@ package mutate
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/snapshot"
 )
 
-// Heir is the field manager that keeps, after a commit, what no one owned before.
-// It is the same for every Transaction, so that they leave no pile of managers.
+// Heir is the field manager that keeps, after a commit, what marks an object as made by a
+// Transaction. It is the same for every Transaction, so that they leave no pile of managers.
 const Heir = "janus"
 
 // HandOver leaves the fields of a committed change to those who are to own them.
@@ -39,19 +40,16 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 			looked = true // One answer may be of before the change.
 			continue
 		}
-		images := snapshot.Images{Live: live, Ours: c.sibling}
+		var image *unstructured.Unstructured
 		if !before.Absent() {
 			var err error
-			if images.Before, err = before.Image(ctx); err != nil {
+			if image, err = before.Image(ctx); err != nil {
 				return err
 			}
 		}
-		entries, changed, err := images.HandOver(Heir, itemManager.MatchString)
-		if err != nil {
-			return c.fail(fault.Terminal, fault.Invalid, "hand over the fields of", "their owners cannot be read: %w", err)
-		}
-		if !changed {
-			return nil
+		entries, changed, err := c.handedOver(ctx, image, live)
+		if err != nil || !changed {
+			return err
 		}
 		c.Manager = Heir // whoever reads the audit log can tell it from the change
 		if _, err := c.setOwners(ctx, entries, live); !stale(err) {
@@ -59,4 +57,31 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 		}
 	}
 	return c.fail(fault.Retryable, fault.StaleVersion, "hand over the fields of", "it changes faster than it can be written")
+}
+
+// handedOver gives who is to own the fields after the commit.
+func (c Change) handedOver(ctx context.Context, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
+	images := snapshot.Images{Before: before, Live: live, Ours: c.sibling}
+	to := snapshot.Hands{Own: Heir, Passing: itemManager.MatchString, Left: c.FieldManager}
+	if c.FieldManager != "" {
+		if images.Type, err = c.typeOf(ctx); err != nil {
+			return nil, false, err
+		}
+		if to.Content = []map[string]any{c.Content}; c.Sets != nil {
+			to.Content, err = c.Sets()
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	if c.Owners != nil {
+		if to.Owners, err = c.Owners(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	entries, changed, err = images.HandOver(to)
+	if err != nil {
+		return nil, false, c.fail(fault.Terminal, fault.Invalid, "hand over the fields of", "their owners cannot be read: %w", err)
+	}
+	return entries, changed, nil
 }

@@ -42,16 +42,40 @@ func TestFieldsGoBackToWhoOwnedThem(t *testing.T) {
 	})
 }
 
-func TestWhatNobodyOwnedGoesToTheHeir(t *testing.T) {
+func TestWhatNobodyOwnedIsNobodysAfterwards(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, _ *item) {
 		for n := range 3 {
 			i := e.prepare(n, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round, key"+strconv.Itoa(n)+": x}}").done()
 			i.handedOver()
-			assert.True(e.t, owns(i.now(), mutate.Heir, ".data.shape"))
-			assert.Equal(e.t, []string{"kubectl Apply", "janus Apply"}, managers(i.now()))
+			assert.False(e.t, owns(i.now(), mutate.Heir, ".data.shape"))
+			assert.Equal(e.t, []string{"kubectl Apply"}, managers(i.now()))
 		}
 	})
+}
+
+// Whoever carries the object on owns what its own apply would.
+func TestWhatNobodyOwnedGoesToTheManagerThatIsNamed(t *testing.T) {
+	for kind, content := range map[api.ChangeType]string{
+		api.Patch:  "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round}}",
+		api.Update: "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue, size: large, shape: round}}",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.create(settings)
+			i := e.plan(0, kind, content)
+			i.change.FieldManager = "gitops"
+			require.NoError(t, i.tryPrepare())
+			i.done().handedOver()
+			assert.True(t, owns(i.now(), "gitops", ".data.shape"), "%v", entries(i.now()))
+			assert.False(t, owns(i.now(), "gitops", ".data.color"), "it is kubectl's, with the value that it has")
+			obj := parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {form: oval}}")
+			_, err := e.resource(obj).Apply(t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "gitops"})
+			require.NoError(t, err)
+			assert.NotContains(t, i.now().Object["data"], "shape", "what it names no more goes")
+		})
+	}
 }
 
 // The next apply of the old owner neither meets a conflict nor loses the field.
@@ -179,7 +203,7 @@ func TestSeveralItemsOnOneObjectAreHandedOver(t *testing.T) {
 	}
 	items = append(items, e.prepare(1, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: green, shape: round}}").done())
 	items[0].handedOver()
-	assert.Equal(t, []string{"kubectl Apply", "janus Apply"}, managers(items[0].now()))
+	assert.Equal(t, []string{"kubectl Apply"}, managers(items[0].now()))
 	assert.True(t, owns(items[0].now(), "kubectl", ".data.color"))
 }
 
@@ -263,7 +287,7 @@ func TestAnUpdateThatRemovesFieldsOfOthersIsWarnedOf(t *testing.T) {
 	assert.Contains(t, i.warnings[0], "it removes what annotator has written: .metadata.annotations.checked")
 }
 
-// An object that nobody owned is owned by nobody but the heir of what was set.
+// An object that nobody owned is nobody's afterwards.
 func TestAHandOverOfAnObjectWithoutOwners(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -272,9 +296,8 @@ func TestAHandOverOfAnObjectWithoutOwners(t *testing.T) {
 	require.Empty(t, entries(e.live(obj)))
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}").done()
 	i.handedOver()
-	assert.Equal(t, []string{"janus Apply"}, managers(i.now()))
-	assert.False(t, owns(i.now(), "janus", ".data.size"))
-	_, err := e.resource(obj).Apply(t.Context(), obj.GetName(), parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {size: huge}}"), metav1.ApplyOptions{FieldManager: "kubectl"})
+	assert.Empty(t, managers(i.now()))
+	_, err := e.resource(obj).Apply(t.Context(), obj.GetName(), parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}"), metav1.ApplyOptions{FieldManager: "kubectl"})
 	require.NoError(t, err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/snapshot"
@@ -16,12 +17,18 @@ func (c Change) images(ctx context.Context, before, after, live *unstructured.Un
 	images := snapshot.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
 	_, writesStatus := c.Content["status"]
 	images.Status = writesStatus && snapshot.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
-	if c.Type == nil {
-		return images, nil
-	}
 	var err error
-	images.Type, err = c.Type(ctx)
-	return images, c.wrap(err, "find the schema of")
+	images.Type, err = c.typeOf(ctx)
+	return images, err
+}
+
+// typeOf tells how the fields of the kind merge, as far as that is known.
+func (c Change) typeOf(ctx context.Context) (typed.ParseableType, error) {
+	if c.Type == nil {
+		return typed.ParseableType{}, nil
+	}
+	t, err := c.Type(ctx)
+	return t, c.wrap(err, "find the schema of")
 }
 
 // maxValue is how many bytes of a value are shown.

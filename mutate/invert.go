@@ -3,6 +3,7 @@ package mutate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,19 @@ type Original struct {
 	// Recreated is set when the target was created again by an earlier change of the
 	// Transaction that inverts this one: it has another uid.
 	Recreated bool
+}
+
+// Owners are who owned the fields of the target before the change, and before those that
+// the Transaction has made to it in a row.
+func (of Original) Owners() []metav1.ManagedFieldsEntry {
+	switch {
+	case of.First != nil:
+		return of.First.GetManagedFields()
+	case of.Record.Before != nil:
+		return of.Record.Before.GetManagedFields()
+	default:
+		return nil
+	}
 }
 
 // InverseOf is the type of the change that takes another back.
@@ -69,6 +83,7 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 	if err != nil {
 		return nil, c.unreadableOwners(err)
 	}
+	found = of.withoutHeirs(found)
 	found = together(found, snapshot.NewOwners(live, of.Record.After, family))
 	if of.Record.After != nil {
 		images, err := c.images(ctx, of.Record.After, nil, live)
@@ -89,6 +104,22 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 	}
 	more, err := c.admitAdopted(ctx, live)
 	return append(notes, more...), err
+}
+
+// withoutHeirs leaves out what the commit itself has left to others, and they have not
+// changed since.
+func (of Original) withoutHeirs(found []snapshot.FieldConflict) []snapshot.FieldConflict {
+	if of.Record.After == nil {
+		return found
+	}
+	heirs := []string{of.Record.Heir}
+	for _, e := range of.Record.Owners {
+		heirs = append(heirs, e.Manager)
+	}
+	return slices.DeleteFunc(found, func(f snapshot.FieldConflict) bool {
+		foreign := slices.ContainsFunc(f.Managers, func(manager string) bool { return !slices.Contains(heirs, manager) })
+		return !foreign && len(f.Managers) > 0 && f.Same(of.Record.After)
+	})
 }
 
 // despite is the conflict of what others have changed since, or what there is to say if
@@ -170,7 +201,7 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 	if err != nil {
 		return nil, nil, err
 	}
-	images.Ours, images.HandedOver, images.Former = family, true, of.First
+	images.Ours, images.HandedOver, images.Former, images.Heir, images.Given = family, true, of.First, record.Heir, record.Owners
 	restored := images.Restore()
 	notes, err := c.despite(op, restored.Conflicts)
 	if err != nil {

@@ -29,6 +29,7 @@ type item struct {
 	record   snapshot.Record
 	baseline mutate.Baseline
 	warnings []string      // of the preparation
+	idle     bool          // as the preparation found
 	report   mutate.Undone // of the last undo; what was overwritten by an earlier one stays
 }
 
@@ -72,7 +73,8 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
-	i.warnings, i.record.Before, i.record.After = forecast.Warnings, before, forecast.After
+	i.idle, i.record.Heir = forecast.Idle, i.change.FieldManager
+	i.warnings, i.record.Before, i.record.After, i.record.Took = forecast.Warnings, before, forecast.After, forecast.Took
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)
 	require.NoError(i.t, err)

@@ -28,6 +28,17 @@ type Change struct {
 	// Manager is the field manager of this item and of no other. Two applies by
 	// one manager to one object would drop each other's fields.
 	Manager string
+	// FieldManager is the applier to which a commit leaves what nobody owned before; empty
+	// for nobody.
+	FieldManager string
+	// Sets gives what the changes of the target set, if that is more than Content.
+	Sets func() ([]map[string]any, error)
+	// Owners gives who owned the fields before the change that this one undoes; nil for one
+	// that undoes none.
+	Owners func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
+	// Idle is set when the change, made to the target as it was prepared, would leave it as
+	// it is, its field owners too.
+	Idle bool
 	// Family is what the field managers of all items of the Transaction begin with.
 	Family string
 	// Marker is what a created object carries in the annotation MarkerAnnotation.
@@ -218,7 +229,7 @@ func (c Change) sibling(manager string) bool {
 }
 
 // family reports whether a manager is of this Transaction, or is what another has
-// left: the heir, or one of an item of a Transaction that was let go half-way.
+// left: that of its marks, or one of an item of a Transaction that was let go half-way.
 func family(manager string) bool { return manager == Heir || itemManager.MatchString(manager) }
 
 // itemManager is what the managers of items look like.

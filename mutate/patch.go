@@ -37,6 +37,9 @@ func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstr
 
 func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	c.applies = true
+	if done, err := c.idle(ctx, before); done || err != nil {
+		return err
+	}
 	return c.write(ctx, before, "patch", func(meets Version) error {
 		return c.wrote(c.apply(ctx, meets, false))
 	})

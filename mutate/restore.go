@@ -40,6 +40,7 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Findi
 	if err != nil {
 		return Diverged, err
 	}
+	images.Took = record.Took
 	switch stand := images.Stand(); {
 	case c.owns(live) && (stand == snapshot.AtAfter || unrestored(images)):
 		return Applied, nil
@@ -124,6 +125,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	if err != nil {
 		return Undone{}, false, err
 	}
+	images.Took = record.Took
 	wanted := images.Restore()
 	desired := wanted.Desired
 	if so.restored == nil && !c.Overwrite && images.Restored() {

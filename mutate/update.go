@@ -26,6 +26,9 @@ func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 }
 
 func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
+	if done, err := c.idle(ctx, before); done || err != nil {
+		return err
+	}
 	return c.write(ctx, before, "update", func(meets Version) error {
 		return c.wrote(c.put(ctx, meets, false))
 	})

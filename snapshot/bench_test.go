@@ -58,7 +58,7 @@ func BenchmarkHandOver(b *testing.B) {
 			images := changedThing(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, changed, err := images.HandOver("janus", nobody); err != nil || !changed {
+				if _, changed, err := images.HandOver(Hands{Own: "janus", Passing: nobody}); err != nil || !changed {
 					b.Fatal(changed, err)
 				}
 			}

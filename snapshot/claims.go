@@ -33,16 +33,25 @@ func (i Images) claimed() *fieldpath.Set {
 	if err != nil {
 		return out
 	}
-	change, all := i.step(), previous.union().Union(current.union())
+	given, err := listOf(i.Given)
+	if err != nil {
+		return out
+	}
+	change, err := i.taking(previous.union().Union(current.union()))
+	if err != nil {
+		return out
+	}
 	for _, e := range current {
-		if i.Ours(e.Manager) || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
+		if i.Ours(e.Manager) || i.HandedOver && i.Heir != "" && e.Manager == i.Heir || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
 			continue
 		}
-		had := previous.find(e.owner).set
-		e.set.Iterate(func(p fieldpath.Path) {
+		had := previous.find(e.owner).set.Union(given.find(e.owner).set)
+		// Of a field that is not shown nothing is taken: to own it says something when it is new.
+		shown := shownAs(i.kind(), e.set).Difference(e.set).Difference(shownAs(i.kind(), had))
+		e.set.Union(shown).Iterate(func(p fieldpath.Path) {
 			// The API server may leave an owner a field that is not there any more, such as
 			// one that has no meaning for another type of Service. That asserts nothing.
-			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || !i.HandedOver && change.takes(all, p)) && exists(i.Live.Object, p) {
+			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || !i.HandedOver && change.from(e.owner, p)) && exists(i.Live.Object, p) {
 				out.Insert(p.Copy())
 			}
 		})
@@ -61,6 +70,10 @@ func isStatus(path fieldpath.Path) bool {
 	return len(path) > 0 && path[0].FieldName != nil && *path[0].FieldName == "status"
 }
 
+func isMetadata(path fieldpath.Path) bool {
+	return len(path) > 0 && path[0].FieldName != nil && *path[0].FieldName == "metadata"
+}
+
 // ownersBelow names the managers, ours aside, that own path or anything below it,
 // or something atomic that path is part of.
 func ownersBelow(obj *unstructured.Unstructured, path fieldpath.Path, ours func(string) bool) []string {
@@ -75,8 +88,18 @@ func ownersVia(obj *unstructured.Unstructured, path fieldpath.Path, ours func(st
 	if err != nil || !exists(obj.Object, path) {
 		return nil, ""
 	}
-	all := list.union()
-	for _, e := range list {
+	if names, subresource = list.via(path, ours); len(names) == 0 {
+		// Whoever applied a field that is not shown keeps it, though others write the value.
+		if list, err = shownOf(obj); err == nil {
+			names, subresource = list.via(path, ours)
+		}
+	}
+	return names, subresource
+}
+
+func (l entries) via(path fieldpath.Path, ours func(string) bool) (names []string, subresource string) {
+	all := l.union()
+	for _, e := range l {
 		if !e.holds(all, path) || ours(e.Manager) {
 			continue
 		}
@@ -91,6 +114,16 @@ func ownersVia(obj *unstructured.Unstructured, path fieldpath.Path, ours func(st
 	}
 	sort.Strings(names)
 	return names, subresource
+}
+
+// shownOf are the entries of an object, with what is shown of write-only fields. They are
+// for asking, and not to be written.
+func shownOf(obj *unstructured.Unstructured) (entries, error) {
+	list, err := entriesOf(obj)
+	for n := range list {
+		list[n].set = shownAs(obj.GroupVersionKind().GroupKind(), list[n].set)
+	}
+	return list, err
 }
 
 // holds reports whether an entry has path or anything below it, or something

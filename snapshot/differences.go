@@ -4,6 +4,8 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // Difference is a field that a change gives another value.
@@ -13,6 +15,17 @@ type Difference struct {
 	// Before is its value, and After the one that it gets; Null is one of null, nil means
 	// that there is none.
 	Before, After any
+	// Made is set for a field that the API server or a controller writes by itself, and
+	// nobody else.
+	Made bool
+
+	path fieldpath.Path
+}
+
+// SetBy reports whether a change with that content gives the field its value.
+func (d Difference) SetBy(content map[string]any) bool {
+	v, there := valueAt(content, d.path)
+	return there && reflect.DeepEqual(v, d.After)
 }
 
 // Null is a value that is there and is null.
@@ -23,7 +36,7 @@ type Null struct{}
 // object that is new is listed by its fields.
 func (i Images) Differences() []Difference {
 	types, whole := root(i.Type)
-	d := differ{types: types}
+	d := differ{types: types, kind: i.kind()}
 	d.value(whole, i.contentOrNone(i.Before), i.contentOrNone(i.After))
 	return d.found
 }
@@ -37,6 +50,7 @@ func (i Images) contentOrNone(obj *unstructured.Unstructured) any {
 
 type differ struct {
 	types typing
+	kind  schema.GroupKind
 	found []Difference
 }
 
@@ -46,15 +60,21 @@ func (d *differ) value(n node, before, after any) {
 	}
 	parts, ok := d.types.split(n, before, after)
 	if !ok || len(parts) == 0 {
-		d.found = append(d.found, Difference{Path: n.path.String(), Before: orNull(before), After: orNull(after)})
+		d.add(n, orNull(before), orNull(after))
 		return
 	}
 	for _, p := range parts {
 		d.value(p.node, p.values[0], p.values[1])
 	}
 	if isList(after) && reordered(parts, 0, 1) {
-		d.found = append(d.found, Difference{Path: n.path.String(), Before: before, After: after})
+		d.add(n, before, after)
 	}
+}
+
+func (d *differ) add(n node, before, after any) {
+	d.found = append(d.found, Difference{
+		Path: n.path.String(), Before: before, After: after, Made: knownAs(d.kind, n.path) == made, path: n.path.Copy(),
+	})
 }
 
 func orNull(v any) any {

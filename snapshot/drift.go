@@ -3,7 +3,7 @@ package snapshot
 import (
 	"reflect"
 
-	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Drift lists the fields in which live differs from its before-image, with who
@@ -58,6 +58,12 @@ func (c FieldConflict) ByControllers() bool {
 	return len(c.Managers) > 0
 }
 
+// Same reports whether an object has the field with the value that it has now.
+func (c FieldConflict) Same(obj *unstructured.Unstructured) bool {
+	v, there := valueAt(obj.Object, c.path)
+	return there && reflect.DeepEqual(v, c.Now)
+}
+
 // SetBy reports whether content, as a Patch has it, sets the field or something
 // above or below it.
 func (c FieldConflict) SetBy(content map[string]any) bool {
@@ -68,63 +74,6 @@ func (c FieldConflict) SetBy(content map[string]any) bool {
 			return !isContainer(at)
 		}
 		at = next
-	}
-	return true
-}
-
-// ControlPlane reports whether a field manager is a component of Kubernetes. They
-// complete objects soon after they are created, and at any time after.
-func ControlPlane(manager string) bool { return controlPlane[manager] }
-
-var controlPlane = map[string]bool{
-	"kube-apiserver": true, "kube-controller-manager": true, "kube-scheduler": true, "kubelet": true,
-	"cloud-controller-manager": true, "clusterrole-aggregation-controller": true,
-}
-
-// controllerFields are fields outside status that controllers write at any time,
-// whoever owns them. A change of one is no drift, and no conflict either: a
-// controller puts it right by itself.
-var controllerFields = []struct {
-	group string // of the kind; empty for every group
-	path  []string
-}{
-	{"", []string{"metadata", "annotations", "deployment.kubernetes.io/revision"}},
-	// The API server counts the changes of a DaemonSet's template.
-	{"apps", []string{"metadata", "annotations", "deprecated.daemonset.template.generation"}},
-	// By autoscaling/v1 a part of the status shows as annotations.
-	{"autoscaling", []string{"metadata", "annotations", "autoscaling.alpha.kubernetes.io/conditions"}},
-	{"autoscaling", []string{"metadata", "annotations", "autoscaling.alpha.kubernetes.io/current-metrics"}},
-	// What injects the certificate authorities of webhooks writes these.
-	{"admissionregistration.k8s.io", []string{"webhooks", anyItem, "clientConfig", "caBundle"}},
-	{"apiextensions.k8s.io", []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}},
-	{"apiregistration.k8s.io", []string{"spec", "caBundle"}},
-}
-
-// anyItem stands for any item of a list.
-const anyItem = "[]"
-
-// isControllers reports whether controllers write a field of the object's kind.
-func (i Images) isControllers(path fieldpath.Path) bool {
-	for _, f := range controllerFields {
-		if (f.group == "" || f.group == i.Live.GroupVersionKind().Group) && matches(path, f.path) {
-			return true
-		}
-	}
-	return false
-}
-
-func matches(path fieldpath.Path, names []string) bool {
-	if len(path) != len(names) {
-		return false
-	}
-	for i, element := range path {
-		name := anyItem
-		if element.FieldName != nil {
-			name = *element.FieldName
-		}
-		if name != names[i] {
-			return false
-		}
 	}
 	return true
 }

@@ -36,8 +36,12 @@ type entry struct {
 type entries []entry
 
 func entriesOf(obj *unstructured.Unstructured) (entries, error) {
+	return listOf(obj.GetManagedFields())
+}
+
+func listOf(list []metav1.ManagedFieldsEntry) (entries, error) {
 	var out entries
-	for _, e := range obj.GetManagedFields() {
+	for _, e := range list {
 		set := fieldpath.NewSet()
 		if e.FieldsV1 != nil {
 			if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
@@ -144,6 +148,9 @@ func sortAsServer(list []metav1.ManagedFieldsEntry) {
 		}
 	})
 }
+
+// SameOwners reports whether two lists of managedFields say the same, in whatever order.
+func SameOwners(a, b []metav1.ManagedFieldsEntry) bool { return sameEntries(a, b) }
 
 // sameEntries compares two lists in whatever order.
 func sameEntries(a, b []metav1.ManagedFieldsEntry) bool {

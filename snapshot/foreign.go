@@ -8,8 +8,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Foreign lists the fields of an object that managers own whom known does not know,
-// status aside.
+// Foreign lists the fields of an object that managers own whom known does not know. The
+// status does not count, and neither do fields that controllers are known to write,
+// whatever they call themselves.
 func Foreign(obj *unstructured.Unstructured, known func(manager string) bool) ([]FieldConflict, error) {
 	list, err := entriesOf(obj)
 	if err != nil {
@@ -21,7 +22,7 @@ func Foreign(obj *unstructured.Unstructured, known func(manager string) bool) ([
 			continue
 		}
 		e.set.Leaves().Iterate(func(p fieldpath.Path) {
-			if isStatus(p) {
+			if isStatus(p) || knownAs(obj.GroupVersionKind().GroupKind(), p).byControllers() {
 				return
 			}
 			found := byPath[p.String()]

@@ -50,7 +50,7 @@ func FuzzOwnersGetTheirOwn(f *testing.F) {
 		if absent {
 			images.Before, previous = nil, nil
 		}
-		list, changed, err := images.HandOver("heir", isJanus)
+		list, changed, err := images.HandOver(Hands{Own: "marks", Passing: isJanus, Left: "heir"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,11 @@ func checkHandedOver(t *testing.T, list []metav1.ManagedFieldsEntry, previous, c
 		if !isJanus(mine.Manager) {
 			continue
 		}
-		ours = ours.Union(mine.set)
+		if mine.Operation == metav1.ManagedFieldsOperationApply {
+			ours = ours.Union(mine.set)
+		} else {
+			ours = ours.Union(only(mine.set.Intersection(ofVersion(previous, mine.APIVersion)), func(p fieldpath.Path) bool { return exists(live.Object, p) }))
+		}
 		for _, had := range previous {
 			if had.APIVersion != mine.APIVersion {
 				continue
@@ -117,4 +121,15 @@ func checkHandedOver(t *testing.T, list []metav1.ManagedFieldsEntry, previous, c
 	if lost := ours.Difference(now.union()); !lost.Empty() {
 		t.Fatalf("nobody owns %s now", lost)
 	}
+}
+
+// ofVersion is what anybody owns by a version of the kind.
+func ofVersion(list entries, version string) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	for _, e := range list {
+		if e.APIVersion == version {
+			out = out.Union(e.set)
+		}
+	}
+	return out
 }

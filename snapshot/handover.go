@@ -2,26 +2,45 @@ package snapshot
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 )
+
+// Hands say to whom the fields of a committed change go.
+type Hands struct {
+	// Own is the applier that keeps what marks an object as made by a Transaction.
+	Own string
+	// Passing tells managers to which nothing is left: one of a Transaction that has ended
+	// half-way would take the value for its own when it goes on, and undo it.
+	Passing func(manager string) bool
+	// Left is the applier that is to own what nobody owned before; empty for nobody.
+	Left string
+	// Content is what the changes have set, where what they own tells more than that: a
+	// write that is no apply owns the defaults as well.
+	Content []map[string]any
+	// Owners are who owned the fields before the change that this one undoes.
+	Owners []metav1.ManagedFieldsEntry
+}
 
 // HandOver gives managedFields as they are to stay after a commit. The entries of
 // the change go. A field that somebody owned before it is theirs again, with the
 // value that the change gave it, so that their next apply neither meets a conflict
-// nor loses sight of the field. What nobody owned goes to one applier, heir, that
-// is the same for every Transaction. The second result says whether anything is to
-// be written. Before is nil for an object that the Transaction made.
+// nor loses sight of the field. What nobody owned is nobody's, or Left's. The
+// second result says whether anything is to be written. Before is nil for an object that
+// the Transaction made.
 //
-// Nothing is left to a manager that is passing: one of a Transaction that has ended
-// half-way would take the value for its own when it goes on, and undo it.
-//
-// Fields of another version of the kind cannot be compared with ours: those that
-// were taken from an owner who wrote by another version stay with heir.
-func (i Images) HandOver(heir string, passing func(manager string) bool) ([]metav1.ManagedFieldsEntry, bool, error) {
+// Fields of another version of the kind cannot be compared with ours: who wrote by another
+// version gets back all that is missing, unless somebody has come to own fields since.
+func (i Images) HandOver(to Hands) ([]metav1.ManagedFieldsEntry, bool, error) {
 	previous, err := entriesOf(i.orEmpty(i.Before))
+	if err != nil {
+		return nil, false, err
+	}
+	former, err := listOf(to.Owners)
 	if err != nil {
 		return nil, false, err
 	}
@@ -37,11 +56,17 @@ func (i Images) HandOver(heir string, passing func(manager string) bool) ([]meta
 		// Nothing was owned until our apply made the API server record all of it.
 		kept = kept.without(beforeFirstApply)
 	}
+	h := handing{Images: i, Hands: to, passing: others(append(current, previous...), func(manager string) bool { return i.Ours(manager) || !to.Passing(manager) })}
+	h.content = i.contentSet(to.Content)
+	owners := append(others(previous, to.Passing), others(former, to.Passing)...)
+	if kept, err = h.otherVersions(kept, others(previous, to.Passing)); err != nil {
+		return nil, false, err
+	}
 	for _, mine := range current {
 		if !i.Ours(mine.Manager) {
 			continue
 		}
-		if kept, err = mine.leaveTo(kept, others(previous, passing), i.Live, passing, heir); err != nil {
+		if kept, err = h.leave(mine, kept, owners); err != nil {
 			return nil, false, err
 		}
 	}
@@ -51,6 +76,112 @@ func (i Images) HandOver(heir string, passing func(manager string) bool) ([]meta
 	}
 	sortAsServer(out)
 	return out, true, nil
+}
+
+type handing struct {
+	Images
+	Hands
+	content *fieldpath.Set
+	passing entries
+}
+
+// leave divides the fields of an entry among those who owned them before and, for
+// the rest, Left.
+func (h handing) leave(e entry, kept, previous entries) (entries, error) {
+	rest := e.set
+	for _, had := range previous {
+		if had.APIVersion != e.APIVersion {
+			continue
+		}
+		// The API server keeps the applier of an object or a list that it has left out for
+		// having nothing in it.
+		back := only(had.set.Intersection(e.set), func(p fieldpath.Path) bool {
+			return exists(h.Live.Object, p) || h.Before != nil && !exists(h.Before.Object, p)
+		})
+		var err error
+		if kept, err = kept.give(had, back); err != nil {
+			return nil, err
+		}
+		rest = rest.Difference(back)
+	}
+	for _, other := range kept {
+		if other.APIVersion == e.APIVersion && other.Manager != h.Own && !h.Passing(other.Manager) {
+			rest = rest.Difference(other.set)
+		}
+	}
+	marks := only(rest, func(p fieldpath.Path) bool { return isMark(p) || h.passing.holdsAny(p) })
+	kept, err := kept.give(h.applier(e, h.Own), marks)
+	if err != nil || h.Left == "" {
+		return kept, err
+	}
+	rest = rest.Difference(marks)
+	if e.Operation != metav1.ManagedFieldsOperationApply {
+		rest = rest.Intersection(h.content)
+	}
+	return kept.give(h.applier(e, h.Left), rest)
+}
+
+// applier is an entry like the given one, of an applier of that name.
+func (h handing) applier(e entry, manager string) entry {
+	e.Manager, e.Operation, e.Subresource = manager, metav1.ManagedFieldsOperationApply, ""
+	e.owner = ownerOf(e.ManagedFieldsEntry)
+	return e
+}
+
+// otherVersions gives back what those are missing who wrote by another version of the kind.
+func (h handing) otherVersions(kept, previous entries) (entries, error) {
+	for _, had := range previous {
+		now := kept.find(had.owner)
+		if had.APIVersion == h.Live.GetAPIVersion() || kept.has(had.owner) && !now.Time.Equal(had.Time) {
+			continue
+		}
+		for _, e := range kept {
+			claimed := e.set.Difference(previous.find(e.owner).set)
+			if e.owner != had.owner && !only(claimed, func(p fieldpath.Path) bool { return !isMetadata(p) && !isStatus(p) }).Empty() {
+				return kept, nil
+			}
+		}
+		var err error
+		if kept, err = kept.give(had, had.set.Difference(now.set)); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+// isMark reports whether a field is one by which Janus tells whose an object is.
+func isMark(path fieldpath.Path) bool {
+	return len(path) == 3 && isMetadata(path) && path[2].FieldName != nil && strings.HasPrefix(*path[2].FieldName, "janus.io/")
+}
+
+func (l entries) holdsAny(path fieldpath.Path) bool {
+	return slices.ContainsFunc(l, func(e entry) bool { return e.set.Has(path) })
+}
+
+// contentSet are the fields that an apply of the contents would own.
+func (i Images) contentSet(contents []map[string]any) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	types := i.Type
+	if types.Schema == nil {
+		types = typed.DeducedParseableType
+	}
+	for _, content := range contents {
+		body := (&unstructured.Unstructured{Object: content}).DeepCopy()
+		for _, field := range []string{"apiVersion", "kind", "status"} {
+			delete(body.Object, field)
+		}
+		for _, field := range append([]string{"name", "namespace"}, serverSet...) {
+			unstructured.RemoveNestedField(body.Object, "metadata", field)
+		}
+		value, err := types.FromUnstructured(body.Object, typed.AllowDuplicates)
+		if err != nil {
+			continue
+		}
+		if set, err := value.ToFieldSet(); err == nil {
+			out = out.Union(set)
+		}
+	}
+	return shownAs(i.kind(), out)
 }
 
 func (l entries) without(manager string) entries {
@@ -68,32 +199,6 @@ func (i Images) orEmpty(obj *unstructured.Unstructured) *unstructured.Unstructur
 		return &unstructured.Unstructured{Object: map[string]any{}}
 	}
 	return obj
-}
-
-// leaveTo divides the fields of an entry among those who owned them before and, for
-// the rest, the heir.
-func (e entry) leaveTo(kept, previous entries, live *unstructured.Unstructured, passing func(string) bool, heir string) (entries, error) {
-	rest := e.set
-	for _, had := range previous {
-		if had.APIVersion != e.APIVersion {
-			continue
-		}
-		back := only(had.set.Intersection(e.set), func(p fieldpath.Path) bool { return exists(live.Object, p) })
-		var err error
-		if kept, err = kept.give(had, back); err != nil {
-			return nil, err
-		}
-		rest = rest.Difference(back)
-	}
-	for _, other := range kept {
-		if other.APIVersion == e.APIVersion && other.Manager != heir && !passing(other.Manager) {
-			rest = rest.Difference(other.set)
-		}
-	}
-	to := e
-	to.Manager, to.Operation, to.Subresource = heir, metav1.ManagedFieldsOperationApply, ""
-	to.owner = ownerOf(to.ManagedFieldsEntry)
-	return kept.give(to, rest)
 }
 
 // give adds fields to the entry of an owner, which is made like the given one where
@@ -126,42 +231,4 @@ func only(set *fieldpath.Set, keep func(fieldpath.Path) bool) *fieldpath.Set {
 		}
 	})
 	return out
-}
-
-// OwnedFields are fields of a manager.
-type OwnedFields struct {
-	Manager, Subresource string
-	Paths                []string
-	// Removed are those of Paths that are not there any more.
-	Removed []string
-}
-
-// Taken lists what the step from before to after takes from managers that are not
-// ours: fields that they own before it and not after it.
-func (i Images) Taken() ([]OwnedFields, error) {
-	previous, err := entriesOf(i.orEmpty(i.Before))
-	if err != nil {
-		return nil, err
-	}
-	next, err := entriesOf(i.orEmpty(i.After))
-	if err != nil {
-		return nil, err
-	}
-	var out []OwnedFields
-	for _, e := range previous {
-		if i.Ours(e.Manager) {
-			continue
-		}
-		taken := OwnedFields{Manager: e.Manager, Subresource: e.Subresource}
-		e.set.Difference(next.find(e.owner).set).Leaves().Iterate(func(p fieldpath.Path) {
-			taken.Paths = append(taken.Paths, p.String())
-			if !exists(i.After.Object, p) {
-				taken.Removed = append(taken.Removed, p.String())
-			}
-		})
-		if len(taken.Paths) > 0 {
-			out = append(out, taken)
-		}
-	}
-	return out, nil
 }

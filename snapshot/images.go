@@ -3,6 +3,7 @@ package snapshot
 import (
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
@@ -27,6 +28,16 @@ type Images struct {
 	// Former is what tells who had owned fields before, if that is not Before: the object
 	// as it was before an earlier change of it by the same Transaction.
 	Former *unstructured.Unstructured
+	// Took is what the change took from each owner, as a dry run of it told: the API
+	// server takes fields of which the value stays as it is as well, and in every version
+	// of the kind. Without it, what the change took is told from the values.
+	Took []metav1.ManagedFieldsEntry
+	// Heir is the manager to which the change has left what nobody owned before, if it was
+	// one of others.
+	Heir string
+	// Given is what its commit gave to others, where that tells more than Before: the owners
+	// before another change that it had undone.
+	Given []metav1.ManagedFieldsEntry
 	// Force restores the fields too that others have written since.
 	Force bool
 	// Status is set when the status counts: it is a field like any other of a custom

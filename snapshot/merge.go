@@ -94,7 +94,7 @@ func (m *merger) value(n node, before, after, live any) any {
 	switch {
 	case reflect.DeepEqual(before, after), reflect.DeepEqual(live, before):
 		return live
-	case reflect.DeepEqual(live, after) && !holdsBelow(m.claimed, n.path):
+	case m.asMade(n, after, live) && !holdsBelow(m.claimed, n.path):
 		return before
 	case m.isControllers(n.path):
 		return live
@@ -109,6 +109,27 @@ func (m *merger) value(n node, before, after, live any) any {
 		return m.dispute(n, before, live)
 	}
 	return m.parts(parts, before, live)
+}
+
+// asMade reports whether a value is as the change made it. What the API server has chosen
+// may be another than the dry run said, as long as nobody has chosen it since.
+func (m *merger) asMade(n node, after, live any) bool {
+	if reflect.DeepEqual(live, after) {
+		return true
+	}
+	if knownAs(m.kind(), n.path) == allocated {
+		return live != (absent{}) && len(ownersBelow(m.Live, n.path, m.Ours)) == 0
+	}
+	parts, ok := m.types.split(n, after, live)
+	if !ok || len(parts) == 0 || after == (absent{}) || live == (absent{}) || isList(live) && reordered(parts, 0, 1) {
+		return false
+	}
+	for _, p := range parts {
+		if !m.asMade(p.node, p.values[0], p.values[1]) {
+			return false
+		}
+	}
+	return true
 }
 
 // isItem reports whether a path ends in an item of a keyed list.
@@ -172,7 +193,9 @@ func (m *merger) parts(parts []child, before, live any) any {
 	return out
 }
 
-// dispute decides about a value that is neither as before nor untouched since.
+// dispute decides about a value that is neither as before nor untouched since. That nobody
+// owns it proves nothing: whoever writes a field in another form, by another version of the
+// kind or by a field that is not shown, does not come to own it.
 func (m *merger) dispute(n node, before, live any) any {
 	ours := m.Ours
 	if m.HandedOver {
@@ -181,13 +204,15 @@ func (m *merger) dispute(n node, before, live any) any {
 	owners, via := ownersVia(m.Live, n.path, ours)
 	found := FieldConflict{Path: n.path.String(), Managers: owners, Subresource: via, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
 	switch {
-	case len(owners) == 0 && live != (absent{}) && m.whole(n, live) && Owned(m.Live, m.Ours):
-		// Whoever writes a value owns it. Nobody else does: it is what the server has
-		// made of our own write, such as a port that it chose anew.
-		return before
 	case len(owners) > 0 && live != (absent{}) && (!m.HandedOver || via == "scale") && m.ownedBefore(n.path):
 		m.reclaimed = append(m.reclaimed, found)
 		return live
+	case found.ByControllers() && live != (absent{}):
+		// The control plane has written it because of the change, or would again.
+		if m.ownedBefore(n.path) {
+			return live
+		}
+		return before
 	case m.Force:
 		m.conflicts = append(m.conflicts, found)
 		return before
@@ -204,22 +229,16 @@ func orNil(v any) any {
 	return v
 }
 
-// whole reports whether nothing can be removed from a value without its owner
-// changing: one that is owned in parts shows no trace of a part that was removed.
-func (m *merger) whole(n node, live any) bool {
-	return isItem(n.path) || m.types.atomic(n, live)
-}
-
 // ownedBefore reports whether everybody but us who owns a field now owned it
 // before the change. As long as nobody owns the replicas of a workload, the API
 // server does not record who scales it: then whoever does so now is taken for
 // whoever did before.
 func (m *merger) ownedBefore(path fieldpath.Path) bool {
-	previous, err := entriesOf(m.Before)
+	previous, err := shownOf(m.former())
 	if err != nil {
 		return false
 	}
-	current, err := entriesOf(m.Live)
+	current, err := shownOf(m.Live)
 	if err != nil {
 		return false
 	}

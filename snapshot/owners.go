@@ -17,8 +17,9 @@ import (
 // with its values restored already. The second result says whether anything is to
 // be written.
 //
-// What was lost to the change is told from what a manager gave up by itself by
-// its value: the change takes a field by changing it, and in no other way.
+// What was lost to the change is told from what a manager gave up by itself by what a dry
+// run of the change took, and where none was made by the values: a change takes a field by
+// changing it.
 func (i Images) RestoreOwners() ([]metav1.ManagedFieldsEntry, bool, error) {
 	previous, err := entriesOf(i.Before)
 	if err != nil {
@@ -28,17 +29,25 @@ func (i Images) RestoreOwners() ([]metav1.ManagedFieldsEntry, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	r := restitution{
-		change: i.step(), taken: i.claimed(),
-		owned: previous.union().Union(current.union()), live: i.Live,
+	owned := previous.union().Union(current.union())
+	change, err := i.taking(owned)
+	if err != nil {
+		return nil, false, err
 	}
+	r := restitution{change: change, taken: i.claimed(), owned: owned, live: i.Live, mine: fieldpath.NewSet()}
+	for _, e := range current {
+		if i.Ours(e.Manager) {
+			r.mine = r.mine.Union(e.set)
+		}
+	}
+	r.theirs = others(current, i.Ours).without(beforeFirstApply).union()
 	current, err = r.withoutServersOwn(previous, others(current, i.Ours))
 	if err != nil {
 		return nil, false, err
 	}
 	var out []metav1.ManagedFieldsEntry
 	add := func(e, had entry) error {
-		e, err := e.with(e.set.Union(r.lost(had, e)))
+		e, err := e.with(e.set.Union(r.lost(had, e)).Union(r.abandoned(had, e)))
 		if err == nil && !e.set.Empty() {
 			out = append(out, e.ManagedFieldsEntry)
 		}
@@ -75,25 +84,31 @@ func others(l entries, ours func(string) bool) entries {
 
 // restitution finds out what owners get back.
 type restitution struct {
-	change step
+	change taking
 	taken  *fieldpath.Set
 	owned  *fieldpath.Set // by anybody, before or now
-	live   *unstructured.Unstructured
+	// mine and theirs are what the change owns now, and what anybody else does.
+	mine, theirs *fieldpath.Set
+	live         *unstructured.Unstructured
 }
 
 // lost is what an owner had before, does not have now, and lost to the change.
-// Paths of another version of the kind cannot be looked up in the objects at hand:
-// they come back together when nobody has written anything since.
+// Paths of another version of the kind cannot be looked up in the objects at hand: they
+// come back together when their owner has written nothing since, and nobody has come to own
+// anything but metadata, which is the same in all versions.
 func (r restitution) lost(had, now entry) *fieldpath.Set {
 	gone := had.set.Difference(now.set)
 	if now.APIVersion != had.APIVersion {
 		return fieldpath.NewSet()
 	}
 	if !gone.Empty() && had.APIVersion != r.live.GetAPIVersion() {
-		if r.taken.Empty() && had.Time.Equal(now.Time) {
-			return gone
+		if !had.Time.Equal(now.Time) || !only(r.taken, func(p fieldpath.Path) bool { return !isMetadata(p) }).Empty() {
+			return fieldpath.NewSet()
 		}
-		return fieldpath.NewSet()
+		if r.change.took != nil {
+			gone = gone.Intersection(r.change.took.find(had.owner).set)
+		}
+		return gone.Difference(r.taken)
 	}
 	out := fieldpath.NewSet()
 	gone.Iterate(func(p fieldpath.Path) {
@@ -101,7 +116,7 @@ func (r restitution) lost(had, now entry) *fieldpath.Set {
 		there = there || !exists(r.change.before, p)
 		// Several may own an object or a list of which each owns a part.
 		shared := isContainer(now) && !isLeaf(r.owned, p)
-		if there && r.change.takes(r.owned, p) && (shared || !r.taken.Has(p)) {
+		if there && r.change.from(had.owner, p) && (shared || !r.taken.Has(p)) {
 			out.Insert(p.Copy())
 		}
 	})
@@ -113,8 +128,8 @@ func (r restitution) lost(had, now entry) *fieldpath.Set {
 // that was there. More than ten updaters make it merge the oldest of them, ours
 // perhaps among them.
 func (r restitution) withoutServersOwn(previous, current entries) (entries, error) {
-	if len(previous) == 0 && len(current) == 1 && current[0].Manager == beforeFirstApply {
-		return nil, nil
+	if len(previous) == 0 {
+		current = current.without(beforeFirstApply)
 	}
 	var out entries
 	for _, e := range current {

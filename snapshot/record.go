@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -32,6 +33,13 @@ type Record struct {
 	// Content is that of the change, where it is not in the spec of the Transaction but
 	// follows from what that undoes.
 	Content map[string]any `json:"content,omitempty"`
+	// Took is what a dry run of the change took from other owners.
+	Took []metav1.ManagedFieldsEntry `json:"took,omitempty"`
+	// Owners are who is to own the fields after the commit of what undoes another change:
+	// who owned them before that.
+	Owners []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
+	// Heir is the manager to which a commit leaves what nobody owned, if one was named.
+	Heir string `json:"heir,omitempty"`
 }
 
 // format is the number of the encoding. Records outlive the process that wrote
@@ -52,8 +60,11 @@ type document struct {
 	After      map[string]any `json:"after,omitempty"`
 	AfterPatch map[string]any `json:"afterPatch,omitempty"`
 	// Unchanged says that After equals Before, for which the patch is empty.
-	Unchanged bool           `json:"unchanged,omitempty"`
-	Content   map[string]any `json:"content,omitempty"`
+	Unchanged bool                        `json:"unchanged,omitempty"`
+	Content   map[string]any              `json:"content,omitempty"`
+	Took      []metav1.ManagedFieldsEntry `json:"took,omitempty"`
+	Owners    []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
+	Heir      string                      `json:"heir,omitempty"`
 }
 
 var (
@@ -69,7 +80,7 @@ var (
 // would take six bytes once a ConfigMap is itself sent as JSON, and a full one
 // would exceed the limit of a request.
 func Encode(r Record) ([]byte, error) {
-	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content}
+	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content, Took: r.Took, Owners: r.Owners, Heir: r.Heir}
 	if r.Before != nil {
 		if len(r.Before.Object) == 0 {
 			return nil, errEmptyImage
@@ -121,7 +132,7 @@ func Decode(data []byte) (Record, error) {
 	if err := utiljson.Unmarshal(data, &d); err != nil || d.Format != format || d.Item < 0 {
 		return Record{}, errNotARecord
 	}
-	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content}
+	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content, Took: d.Took, Owners: d.Owners, Heir: d.Heir}
 	if len(d.Before) > 0 {
 		r.Before = &unstructured.Unstructured{Object: d.Before}
 	}

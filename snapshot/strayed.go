@@ -23,7 +23,7 @@ func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, mark
 	for _, f := range compared.Drift() {
 		f.Managers = nil
 		switch {
-		case f.Now != nil && isMark(f.path) && !i.writes(f.path),
+		case f.Now != nil && isStamp(f.path) && !i.writes(f.path),
 			f.Before == nil && f.Now != nil && types.defaults(whole, f.path, f.Now):
 			marks = append(marks, f)
 		default:
@@ -43,8 +43,8 @@ func (i Images) writes(path fieldpath.Path) bool {
 	return inBefore != inAfter || !reflect.DeepEqual(before, after)
 }
 
-// isMark reports whether a path is that of a label or an annotation of the object.
-func isMark(path fieldpath.Path) bool {
+// isStamp reports whether a path is that of a label or an annotation of the object.
+func isStamp(path fieldpath.Path) bool {
 	return len(path) == 3 && (matches(path[:2], []string{"metadata", "labels"}) || matches(path[:2], []string{"metadata", "annotations"}))
 }
 

@@ -36,6 +36,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"another parallelism":              {"parallelism", set(int64(3), "parallelism")},
 		"another retryLimit":               {"retryLimit", set(int64(3), "retryLimit")},
 		"another pace":                     {"changesPerMinute", set(int64(3), "changesPerMinute")},
+		"another field manager":            {"fieldManager", set("helm", "fieldManager")},
 		"another dependency":               {"changes", inChange([]any{name(1)}, "dependsOn")},
 		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
 		"a longer history":                 {"revisionHistoryLimit", set(int64(11), "revisionHistoryLimit")},
@@ -51,7 +52,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set("Graph", "order"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set("Graph", "order"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute"), set("gitops", "fieldManager")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
@@ -71,7 +72,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	})
 	for field, value := range map[string]any{
 		"ttlSecondsAfterFinished": int64(60), "revisionHistoryLimit": int64(60), "order": "Graph",
-		"parallelism": int64(60), "retryLimit": int64(60), "changesPerMinute": int64(60),
+		"parallelism": int64(60), "retryLimit": int64(60), "changesPerMinute": int64(60), "fieldManager": "gitops",
 	} {
 		add, drop := set(value, field), drop(field)
 		for title, c := range map[string]struct {

@@ -247,6 +247,12 @@ type BeforeImage struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+
+	// unchanged is true when the change would leave the target as it is, its field owners
+	// too. As long as it is that, nothing is written.
+	//
+	// +optional
+	Unchanged bool `json:"unchanged,omitempty"`
 }
 
 // ItemState is where an item is.

@@ -47,6 +47,7 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.parallelism) == has(oldSelf.parallelism)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.retryLimit) == has(oldSelf.retryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changesPerMinute) == has(oldSelf.changesPerMinute)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.fieldManager) == has(oldSelf.fieldManager)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.undoOf) == has(oldSelf.undoOf)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changes) != has(self.undoOf)",message="a Transaction has changes, or undoOf in place of them"
 	Spec TransactionSpec `json:"spec"`
@@ -161,6 +162,22 @@ type TransactionSpec struct {
 	// +kubebuilder:default=Fail
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
+
+	// fieldManager is the field manager to which a commit leaves the fields that the
+	// changes set and that nobody owned before, as if it had applied them: that of whoever
+	// carries the objects on, such as a GitOps tool or the manager of a release. Its next
+	// server-side apply of the same content meets no conflict, and what it names no more
+	// then goes. Without fieldManager nobody owns these fields, and whoever applies them
+	// first does. Fields that somebody owned before are theirs again either way. It cannot
+	// be a name that Janus or the API server gives.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[!-~]([ -~]*[!-~])?$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['before-first-apply', 'ancient-changes']) && !self.matches('^janus-[0-9a-f]{8}-[0-9]+$')",message="must not be a name that Janus or the API server gives"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	FieldManager string `json:"fieldManager,omitempty"`
 
 	// ttlSecondsAfterFinished is how many seconds after its end a Transaction is
 	// deleted, and its before-images with it. Without it, it stays until somebody

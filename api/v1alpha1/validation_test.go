@@ -56,6 +56,7 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"a lockTimeout in milliseconds":         transaction(set("1500ms", "lockTimeout")),
 		"the longest timeout":                   transaction(set("168h", "timeout")),
 		"no failed attempt, and no hurry":       transaction(set(int64(0), "retryLimit"), set(int64(1), "changesPerMinute")),
+		"a field manager":                       transaction(set("kustomize-controller", "fieldManager")),
 		"a rollback on delete":                  transaction(set("Rollback", "onDelete")),
 		"a conflict policy":                     transaction(set("Force", "conflictPolicy")),
 		"a Patch that takes nothing":            transaction(inChange("Patch", "type"), inChange(false, "force")),
@@ -174,6 +175,14 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"more changes than can be spread": {
 			transaction(set(int64(6001), "changesPerMinute")),
 			[]refusal{{"spec.changesPerMinute", "Invalid value: 6001: spec.changesPerMinute in body should be less than or equal to 6000"}},
+		},
+		"a field manager of an item": {
+			transaction(set("janus-0a1b2c3d-0", "fieldManager")),
+			[]refusal{{"spec.fieldManager", `Invalid value: "janus-0a1b2c3d-0": must not be a name that Janus or the API server gives`}},
+		},
+		"a field manager of the API server": {
+			transaction(set("before-first-apply", "fieldManager")),
+			[]refusal{{"spec.fieldManager", `Invalid value: "before-first-apply": must not be a name that Janus or the API server gives`}},
 		},
 		"an unknown propagationPolicy": {
 			transaction(inChange("Delete", "type"), dropInChange("content"), inChange("Cascade", "propagationPolicy")),

@@ -43,14 +43,16 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 	}
 	return mutate.Change{
 		Ref: ref, Content: content, Deferred: ref.Deferred,
-		Manager:   managerOf(t.UID, i),
-		Family:    familyOf(t.UID),
-		Last:      func() bool { return engine.IsLast(t, i) },
-		Type:      func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
-		Marker:    markerOf(t.UID, i),
-		Sensitive: store.Sensitive(ref.GVK.GroupKind()),
-		Resource:  id.Resource(ref),
-		Cluster:   id.Dynamic,
+		Manager: managerOf(t.UID, i),
+
+		FieldManager: t.Spec.FieldManager,
+		Family:       familyOf(t.UID),
+		Last:         func() bool { return engine.IsLast(t, i) },
+		Type:         func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
+		Marker:       markerOf(t.UID, i),
+		Sensitive:    store.Sensitive(ref.GVK.GroupKind()),
+		Resource:     id.Resource(ref),
+		Cluster:      id.Dynamic,
 		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
 			found, served, err := resolver.Elsewhere(ref)
 			return found, id.Resource(found), served, err

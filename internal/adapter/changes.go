@@ -61,6 +61,9 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	change.Kin = c.kinOf(t, i, id)
 	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
+	if before := t.Status.Items[i].Before; before != nil {
+		change.Idle = before.Unchanged
+	}
 	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {

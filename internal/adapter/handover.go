@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/target"
@@ -93,6 +95,13 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		}
 		before = c.baseline(t, of.first)
 	}
+	change.Sets = func() ([]map[string]any, error) { return contentsOf(t, change.Ref.Key()) }
+	if t.Spec.UndoOf != nil {
+		change.Owners = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
+			record, err := c.record(ctx, t, of.last)
+			return record.Owners, err
+		}
+	}
 	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
 	if of.made && fault.Is(err, fault.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
@@ -100,4 +109,24 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		return nil
 	}
 	return explainDenied(ctx, id, change, []string{"get", "patch"}, err)
+}
+
+// contentsOf gives the content of every change of a target, as the spec has it.
+func contentsOf(t *api.Transaction, key target.Key) ([]map[string]any, error) {
+	var out []map[string]any
+	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+		ref, err := refOf(t.Status.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if ref.Key() != key {
+			continue
+		}
+		content, err := contentOf(t.Spec.Changes[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, content)
+	}
+	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -58,8 +59,9 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	records := make([]snapshot.Record, len(items))
 	prepared := make([]engine.PreparedItem, len(items))
 	problems := make([]error, len(items))
+	idle := make([]bool, len(items))
 	sideBySide(p.parallel, len(items), func(n int) {
-		records[n], prepared[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
+		records[n], prepared[n], idle[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
 	})
 	if err := deferAgain(ctx, t, undo, items, prepared, problems); err != nil {
 		return engine.Prepared{}, err
@@ -81,6 +83,7 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	for n := range prepared {
 		if prepared[n].DeferredBy == "" {
 			prepared[n].Image, images = images[0], images[1:]
+			prepared[n].Image.Unchanged = idle[n]
 		}
 	}
 	return engine.Prepared{Account: string(id.UID), Ref: &saved.Ref, Items: prepared}, nil
@@ -101,17 +104,17 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 }
 
 // captureItem reads the target of an item and finds out what its change would do.
-func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (snapshot.Record, engine.PreparedItem, error) {
+func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (record snapshot.Record, item engine.PreparedItem, idle bool, err error) {
 	if err := mayStill(ctx, t, i, id); err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, p.patience.bear(ctx, t, i, undo, err)
+		return snapshot.Record{}, engine.PreparedItem{}, false, p.patience.bear(ctx, t, i, undo, err)
 	}
 	seen, err := p.look(ctx, t, i, id, undo, known)
 	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, p.patience.bear(ctx, t, i, undo, err)
+		return snapshot.Record{}, engine.PreparedItem{}, false, p.patience.bear(ctx, t, i, undo, err)
 	}
 	share := engine.ShareOf(len(t.Status.Items))
-	item := engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
-	return recordOf(t, i, seen, undo), item, nil
+	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
+	return recordOf(t, i, seen, undo), item, seen.forecast.Idle, nil
 }
 
 // seen is a target as it was read, and what a change would make of it.
@@ -119,6 +122,8 @@ type seen struct {
 	change   mutate.Change
 	before   *unstructured.Unstructured
 	forecast mutate.Forecast
+	// owners are those of the fields before the change that an undo takes back.
+	owners []metav1.ManagedFieldsEntry
 }
 
 // look reads the target of an item, and tries its change, unless that was tried on the
@@ -154,13 +159,15 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 		return seen{}, err
 	}
 	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok && undo == nil {
-		return seen{change, before, forecast}, nil
+		return seen{change: change, before: before, forecast: forecast}, nil
 	}
 	var notes []string
+	var owners []metav1.ManagedFieldsEntry
 	if undo != nil {
-		if change.Content, notes, err = undo.content(ctx, p, t, i, id, change, before); err != nil {
+		if change.Content, owners, notes, err = undo.content(ctx, p, t, i, id, change, before); err != nil {
 			return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
 		}
+		change.Owners = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return owners, nil }
 	}
 	forecast, err := mutate.Foresee(ctx, strategy, change, before)
 	if err != nil {
@@ -175,7 +182,7 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 		notes = append(notes, missing...)
 	}
 	forecast.Warnings = append(notes, forecast.Warnings...)
-	return seen{change, before, forecast}, nil
+	return seen{change, before, forecast, owners}, nil
 }
 
 // stillThere makes sure that a target which an earlier item has changed is still that

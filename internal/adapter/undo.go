@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -64,14 +65,15 @@ func (u *undo) derive(t *api.Transaction) error {
 	return nil
 }
 
-// content finds the content of item i of t, for the target as it is now.
-func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i int, id *target.Identity, c mutate.Change, live *unstructured.Unstructured) (map[string]any, []string, error) {
+// content finds the content of item i of t, for the target as it is now, and who owned its
+// fields before the change that the item takes back.
+func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i int, id *target.Identity, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
 	original, err := u.original(ctx, t.Status.Items[i])
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := sameTarget(original.Record, c); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for j := range t.Status.Items[:i] {
 		earlier, err := refOf(t.Status.Items[j])
@@ -81,7 +83,8 @@ func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i in
 	}
 	c.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce
 	c.Kin = (&Changes{resolver: p.resolver}).kinOf(t, i, id)
-	return c.Invert(ctx, original, live)
+	content, notes, err = c.Invert(ctx, original, live)
+	return content, original.Owners(), notes, err
 }
 
 // original finds what an item takes back, by its name.

@@ -17,9 +17,12 @@ const DefaultImagesLimit = 256 << 20
 
 // recordOf is what is kept of an item, so that it can be taken back.
 func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
-	record := snapshot.Record{Item: i, Type: string(t.Spec.Changes[i].Type), Target: s.change.Ref, Before: s.before, After: s.forecast.After}
+	record := snapshot.Record{
+		Item: i, Type: string(t.Spec.Changes[i].Type), Target: s.change.Ref, Before: s.before, After: s.forecast.After,
+		Took: s.forecast.Took, Heir: t.Spec.FieldManager,
+	}
 	if undo != nil {
-		record.Content = s.change.Content
+		record.Content, record.Owners = s.change.Content, s.owners
 	}
 	return record
 }

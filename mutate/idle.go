@@ -1,0 +1,46 @@
+package mutate
+
+import (
+	"context"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/snapshot"
+)
+
+// idle reports whether there is nothing to write: the change would leave the target as it
+// is, and that is still what it was when that was found out. A write all the same would
+// make two versions of it, one for the change and one for the hand-over of its fields.
+func (c Change) idle(ctx context.Context, before Baseline) (bool, error) {
+	if !c.Idle {
+		return false, nil
+	}
+	live, err := Read(ctx, c)
+	return err == nil && VersionOf(live) == before.Version && !before.Absent(), err
+}
+
+// leavesAsIs reports whether a change that a dry run answered with after, and a commit of
+// it, leave the target as it is: every value, and every owner of a field.
+func (c Change) leavesAsIs(ctx context.Context, before, after *unstructured.Unstructured) (bool, error) {
+	if before == nil || after == nil || c.Owners != nil || !reflect.DeepEqual(unversioned(before), unversioned(after)) {
+		return false, nil
+	}
+	entries, changed, err := c.handedOver(ctx, before, after)
+	if err != nil {
+		return false, err
+	}
+	if !changed {
+		entries = after.GetManagedFields()
+	}
+	return snapshot.SameOwners(entries, before.GetManagedFields()), nil
+}
+
+// unversioned is an object without what a write changes in any case.
+func unversioned(obj *unstructured.Unstructured) map[string]any {
+	out := snapshot.Strip(obj)
+	if status, there := obj.Object["status"]; there {
+		out.Object["status"] = status
+	}
+	return out.Object
+}

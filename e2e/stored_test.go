@@ -143,9 +143,9 @@ func cups(e *janustest.Env, versions string) string {
 		"names: {kind: Cup, plural: cups, singular: cup, listKind: CupList}, scope: Namespaced, versions: [%[2]s]}}", group, versions)
 }
 
-func cupVersion(properties string) string {
-	return fmt.Sprintf("{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}, "+
-		"status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}", properties)
+func cupVersion(name string, stored bool, properties string) string {
+	return fmt.Sprintf("{name: %s, served: true, storage: %t, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}, "+
+		"status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}", name, stored, properties)
 }
 
 // defineCups makes the kind, and gives its group.
@@ -183,14 +183,14 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
-	group := defineCups(t, e, cupVersion("a: {type: string}, b: {type: string}"))
+	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, b: {type: string}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: two}, spec: {a: \"1\", b: \"1\"}}"
 	e.Apply(cup)
 	e.Start()
 	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: two}, type: Delete}\n"+gated)
 
 	txn := takeBack(e, "txn", func() {
-		redefineCups(t, e, group, cupVersion("a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
+		redefineCups(t, e, group, cupVersion("v1", true, "a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
 	})
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
@@ -206,7 +206,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	clusterWide(t, e)
-	group := defineCups(t, e, cupVersion("a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
+	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: \"1\"}}"
 	e.Apply(strings.Replace(cup, "NAME", "deleted", 1) + "\n---\n" + strings.Replace(cup, "NAME", "patched", 1))
 	e.Start()
@@ -214,7 +214,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 		"  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: patched}, type: Patch, content: {spec: {a: \"2\"}}}\n"+gated)
 
 	txn := takeBack(e, "txn", func() {
-		now := cupVersion("a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
+		now := cupVersion("v1", true, "a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
 		redefineCups(t, e, group, now, strings.Replace(cup, "NAME", "probe", 1), func(made *unstructured.Unstructured, err error) bool {
 			d, _, _ := unstructured.NestedString(made.Object, "spec", "d")
 			return err == nil && d == "new"

@@ -69,3 +69,12 @@ func ofVersionsOn(live *unstructured.Unstructured, entries []metav1.ManagedField
 	}
 	return out
 }
+
+// ownerless says that the API server has stored an object without the owners of its fields:
+// it drops all of them where a version that one has written cannot show the object.
+func ownerless(stored, before *unstructured.Unstructured) []string {
+	if stored == nil || len(stored.GetManagedFields()) > 0 || len(before.GetManagedFields()) == 0 {
+		return nil
+	}
+	return []string{"the API server did not store who owned its fields, and nobody owns them now"}
+}

@@ -183,7 +183,7 @@ func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l
 	case status == statusTheirs:
 		notes = []string{"its status is what others have written since it was re-created"}
 	}
-	return append(notes, c.stamped(marks)...), denied
+	return append(append(notes, c.stamped(marks)...), ownerless(stored, l.wanted)...), denied
 }
 
 // join adds the references to owners that live lacks.

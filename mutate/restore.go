@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/fault"
@@ -143,11 +142,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	} else if images.Live != live {
 		so.restored = &wanted
 	}
-	if images.Live != live {
-		so.compare(images, desired, images.Live, wanted.Conflicts)
-	} else {
-		so.recall(images, desired, func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) })
-	}
+	so.look(c, images, live, desired, wanted.Conflicts)
 	if c.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)
 	}
@@ -163,7 +158,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	if len(so.values) > 0 {
 		return undone, wrote, c.altered("restore", so.values, wanted.Conflicts)
 	}
-	undone.Notes = c.stamped(so.marks)
+	undone.Notes = append(c.stamped(so.marks), ownerless(owned, record.Before)...)
 	if len(wanted.Conflicts) > 0 && !c.Overwrite {
 		return undone, wrote, c.conflicting(wanted.Conflicts)
 	}

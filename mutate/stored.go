@@ -25,6 +25,16 @@ func (r *restoring) compare(images snapshot.Images, wanted, stored *unstructured
 	r.values, r.marks = together(r.values, snapshot.Outside(values, conflicts)), together(r.marks, marks)
 }
 
+// look compares the target as it is with what was desired, if anything of live was written,
+// or else what an earlier call has written.
+func (r *restoring) look(c Change, images snapshot.Images, live, desired *unstructured.Unstructured, conflicts []snapshot.FieldConflict) {
+	if images.Live != live {
+		r.compare(images, desired, images.Live, conflicts)
+		return
+	}
+	r.recall(images, desired, func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) })
+}
+
 // recall notes what an earlier call has written and the API server has stored otherwise:
 // what is there and belongs to the item alone. What is not there somebody may have removed.
 func (r *restoring) recall(images snapshot.Images, wanted *unstructured.Unstructured, foreign func(metav1.ManagedFieldsEntry) bool) {

@@ -34,6 +34,11 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 	if err != nil {
 		return Forecast{}, err
 	}
+	unseen, err := c.admitWhole(ctx, before, "prepare")
+	if err != nil {
+		return Forecast{}, err
+	}
+	warnings = append(warnings, unseen...)
 	after, err := s.Try(ctx, c, BaselineOf(before))
 	if err != nil {
 		return Forecast{}, err

@@ -60,6 +60,9 @@ type Change struct {
 	// seems not to serve the version of Ref. Where it is nil, an object that is not
 	// served does not exist.
 	Elsewhere func() (target.Ref, dynamic.ResourceInterface, bool, error)
+	// Versions gives the other versions of the target's kind that the cluster serves; nil
+	// where none is looked at. With anew, what is known of them is looked up again.
+	Versions func(anew bool) ([]Served, error)
 	// Cluster reads and writes what belongs to the target, such as the volume of a
 	// claim, as the Transaction's ServiceAccount; nil where nothing else is looked at.
 	Cluster dynamic.Interface

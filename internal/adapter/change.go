@@ -57,6 +57,17 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 			found, served, err := resolver.Elsewhere(ref)
 			return found, id.Resource(found), served, err
 		},
+		Versions: func(anew bool) ([]mutate.Served, error) {
+			refs, err := resolver.Versions(ref, anew)
+			var out []mutate.Served
+			for _, other := range refs {
+				out = append(out, mutate.Served{
+					Ref: other, Resource: id.Resource(other),
+					Type: func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, other.GVK) },
+				})
+			}
+			return out, err
+		},
 
 		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name}, Account: accountOf(t),
 	}, nil

@@ -106,6 +106,29 @@ func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
 	return ref, true, nil
 }
 
+// Versions gives a target by every other version of its kind that the cluster serves. With
+// anew, discovery is read again first.
+func (r *Resolver) Versions(ref Ref, anew bool) ([]Ref, error) {
+	if anew {
+		r.mapper.Reset()
+	}
+	mappings, err := r.mapper.RESTMappings(ref.GVK.GroupKind())
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "discover the versions of", ref.String(), false)
+	}
+	var out []Ref
+	for _, m := range mappings {
+		if other := ref; m.GroupVersionKind != ref.GVK {
+			other.GVK, other.GVR = m.GroupVersionKind, m.Resource
+			out = append(out, other)
+		}
+	}
+	return out, nil
+}
+
 // ResolveOwner finds the resource of an owner of an object in a namespace. An
 // owner is in the same namespace or cluster-scoped.
 func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (Ref, error) {

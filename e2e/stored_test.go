@@ -136,6 +136,25 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 	e.NothingLeft("txn")
 }
 
+func TestAnUndoSaysWhatAdmissionMakesOfIt(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	clusterWide(t, e)
+	e.Apply(one("ConfigMap", "altered-patched") + one("ConfigMap", "altered-deleted"))
+	e.Start()
+	txn := e.Run("txn", "revisionHistoryLimit: 10\nchanges:\n"+
+		changeOf("patch", "ConfigMap", "altered-patched", newData)+changeOf("delete", "ConfigMap", "altered-deleted", "Delete"))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	mutating(t, e)
+
+	txn = e.Run("undo", "undoOf: {name: txn}")
+
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	for _, item := range txn.Status.Items {
+		assert.Contains(t, strings.Join(item.Warnings, "\n"), `.data.version, wanted "b25l", stored "cG9saWN5"`, item.Name)
+	}
+}
+
 // cups is a kind whose schema has a spec of the given properties.
 func cups(e *janustest.Env, versions string) string {
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"

@@ -46,7 +46,17 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 	if after == nil {
 		return Forecast{Warnings: warnings}, nil
 	}
-	more, err := c.admitPivot(ctx, before, after)
+	out, err := c.foreseen(ctx, s, before, after)
+	if err != nil {
+		return Forecast{}, err
+	}
+	out.Warnings = append(warnings, out.Warnings...)
+	return out, nil
+}
+
+// foreseen is what follows from what a dry run of the change has answered.
+func (c Change) foreseen(ctx context.Context, s Strategy, before, after *unstructured.Unstructured) (Forecast, error) {
+	warnings, err := c.admitPivot(ctx, before, after)
 	if err != nil {
 		return Forecast{}, err
 	}
@@ -62,7 +72,11 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 	if err != nil {
 		return Forecast{}, err
 	}
-	warnings = append(append(warnings, more...), c.removes(taken)...)
+	answer, err := c.admitAnswer(ctx, s, before, after)
+	if err != nil {
+		return Forecast{}, err
+	}
+	warnings = append(append(warnings, c.removes(taken)...), answer...)
 	return Forecast{After: snapshot.Outcome(before, after), Taken: taken, Took: took, Idle: idle, Warnings: warnings}, nil
 }
 

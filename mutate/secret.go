@@ -28,7 +28,7 @@ func (c Change) storeStringData(obj *unstructured.Unstructured) {
 	}
 	for key, value := range text {
 		plain, ok := value.(string)
-		if !ok {
+		if !ok && value != nil { // The API server takes null for an empty text.
 			return
 		}
 		stored[key] = base64.StdEncoding.EncodeToString([]byte(plain))

@@ -109,22 +109,3 @@ func Unshown(obj *unstructured.Unstructured, of func(apiVersion string) bool) []
 	}
 	return out
 }
-
-// isZero reports whether a value is one that an object may leave out.
-func isZero(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, inner := range v {
-			if !isZero(inner) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	default:
-		return reflect.ValueOf(v).IsZero()
-	}
-}

@@ -3,6 +3,7 @@ package mutate
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -30,6 +31,8 @@ type unseen struct {
 	by string
 	// doubtful is set where a conversion may have it under another name.
 	doubtful bool
+	// failed is set where that version cannot be read at all.
+	failed bool
 }
 
 // admitWhole refuses a change of a target that the version of the change does not show
@@ -37,6 +40,9 @@ type unseen struct {
 // have it. The kinds of Kubernetes convert without loss.
 func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructured, op string) ([]string, error) {
 	found, err := c.unseen(ctx, before)
+	if err == nil && found.failed {
+		return c.warn(fmt.Sprintf("it cannot be read by %s: if that shows fields which %s does not, a rollback cannot restore them", found.by, c.Ref.GVK.GroupVersion())), nil
+	}
 	if err != nil || len(found.fields) == 0 {
 		return nil, err
 	}
@@ -70,11 +76,11 @@ func (c Change) unseen(ctx context.Context, seen *unstructured.Unstructured) (un
 		if err != nil {
 			return unseen{}, err
 		}
-		if len(found.fields) > len(most.fields) {
+		if len(found.fields) > len(most.fields) || found.failed && len(most.fields) == 0 {
 			most = found
 		}
 	}
-	if len(most.fields) > 0 {
+	if len(most.fields) > 0 || most.failed {
 		return most, nil
 	}
 	return c.unserved(ctx, seen, served), nil
@@ -128,6 +134,8 @@ func (c Change) hiddenFrom(ctx context.Context, seen *unstructured.Unstructured,
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return unseen{}, nil // It is gone, or the version has gone: what follows finds out.
+		case cannotConvert(err):
+			return unseen{by: other.Ref.GVK.GroupVersion().String(), failed: true}, nil
 		case err != nil:
 			return unseen{}, c.wrap(err, "read by "+other.Ref.GVK.Version)
 		case whole.GetResourceVersion() == seen.GetResourceVersion():
@@ -138,6 +146,13 @@ func (c Change) hiddenFrom(ctx context.Context, seen *unstructured.Unstructured,
 		}
 	}
 	return unseen{}, c.fail(fault.Retryable, fault.StaleVersion, "read", "it changes faster than it can be read by two versions")
+}
+
+// cannotConvert reports an answer by which the API server says that it has the object and
+// cannot show it by a version, as where the webhook that converts it is down.
+func cannotConvert(err error) bool {
+	status, ok := fault.Status(err)
+	return ok && status.Code == http.StatusInternalServerError
 }
 
 func (c Change) hidden(ctx context.Context, seen, whole *unstructured.Unstructured, other Served) (unseen, error) {

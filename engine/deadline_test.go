@@ -78,3 +78,32 @@ func TestWhileItIsSuspendedNoTimeRuns(t *testing.T) {
 	result, _ = w.once()
 	assert.Zero(t, result.Within, w.transcript())
 }
+
+func TestATimeoutThatEndsDuringAnAttemptIsNotSleptThrough(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	limit := api.Duration("50s")
+	w.stored.Spec.Timeout = &limit
+	w.refuse["do b"] = fault.New(fault.Unknown, fault.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
+	w.after["do b"] = func() { w.clock.Step(51 * time.Second) }
+	result, _ := w.once()
+	require.Error(t, result.Err)
+	assert.Positive(t, result.Within, w.transcript())
+	assert.Less(t, result.Within, time.Second)
+	w.clock.Step(result.Within)
+	_, _ = w.once()
+	assert.Equal(t, api.PhaseRollingBack, w.stored.Status.Phase, w.transcript())
+}
+
+func TestWhatIsOverForLongIsNotTriedWithoutAPause(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	limit := api.Duration("50s")
+	w.stored.Spec.Timeout = &limit
+	silent := fault.New(fault.Unknown, fault.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
+	w.refuse["do b"] = silent
+	_, _ = w.once()
+	w.clock.Step(time.Hour)
+	w.replies["checkpoint"] = []reply{{err: silent}}
+	result, _ := w.once()
+	require.Error(t, result.Err, w.transcript())
+	assert.Zero(t, result.Within)
+}

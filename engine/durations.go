@@ -69,7 +69,11 @@ func (s *saga) timeLeft() time.Duration {
 	var least time.Duration
 	for _, end := range ends {
 		// What is over is over after its end, not at it.
-		if left := end.Sub(now) + time.Millisecond; left > 0 && (least == 0 || left < least) {
+		left := end.Sub(now) + time.Millisecond
+		if left <= 0 && !end.Before(s.began) {
+			left = time.Millisecond // It ended during an attempt: the next one is to see that.
+		}
+		if left > 0 && (least == 0 || left < least) {
 			least = left
 		}
 	}

@@ -103,6 +103,7 @@ type saga struct {
 	grip  *grip            // what is known beyond that
 	ask   turns            // of what changes that are under way ask for
 	heard time.Time        // when the API server last had what this run goes on from, or a little before
+	began time.Time        // when this run began
 	wrote time.Time        // when this run last wrote the status, or began
 	took  time.Duration    // how long it took to write it
 	gone  bool             // the Transaction has been let go
@@ -110,7 +111,7 @@ type saga struct {
 
 func (e *Engine) saga(t *api.Transaction) *saga {
 	now := e.clock.Now()
-	return &saga{Engine: e, txn: t, grip: newGrip(), ask: newTurns(), heard: now, wrote: now}
+	return &saga{Engine: e, txn: t, grip: newGrip(), ask: newTurns(), heard: now, began: now, wrote: now}
 }
 
 func (s *saga) perform(ctx context.Context, a Action) error {

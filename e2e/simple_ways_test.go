@@ -53,6 +53,8 @@ func forcedSpec(fields ...string) string {
 func sharedScene(t *testing.T, e *janustest.Env) *unstructured.Unstructured {
 	t.Helper()
 	kubectlApply(t, e, sharedWeb, "--server-side")
+	// Who sets the first annotation owns the map of them, and would keep an entry for it.
+	e.Until("the controller has numbered it", func() bool { return e.Object(webRef).GetAnnotations()["deployment.kubernetes.io/revision"] != "" })
 	_, err := newOutsider(t, e, "gitops").apply(webImage("1"), true)
 	require.NoError(t, err)
 	o := newOutsider(t, e, "autoscaler")

@@ -125,6 +125,17 @@ func TestBrokenCommitsAreFound(t *testing.T) {
 			commit(hooks{"handover": func(w *world) {
 				w.send("PATCH", mapA, chaos.Call{User: account, FieldManager: heir}, "", func(o tree) { o["data"].(tree)["color"] = "green" })
 			}})},
+		{"a hand-over that makes Janus an owner", Atomicity, "has made janus the owner of .data in shop/configmaps/a@",
+			commit(hooks{"handover": func(w *world) {
+				w.send("PATCH", mapA, chaos.Call{User: account, FieldManager: heir}, "", func(o tree) {
+					own(o, manager(0), false)
+					own(o, heir, true)
+				})
+			}})},
+		{"a hand-over that leaves a field to nobody", Atomicity, "has left .data.color in shop/configmaps/a@",
+			commit(hooks{"begin": colored, "handover": func(w *world) {
+				w.send("PATCH", mapA, chaos.Call{User: account, FieldManager: heir}, "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
+			}})},
 	} {
 		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })
 	}

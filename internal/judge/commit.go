@@ -161,7 +161,7 @@ func askedFor(content map[string]any, ref Ref) map[string]any {
 	return out
 }
 
-// judgeHandOver: a hand-over changes who owns fields, and no field.
+// judgeHandOver: a hand-over changes who owns fields, as it ought to, and no field.
 func (c *trial) judgeHandOver(r *run) {
 	for _, w := range r.writes {
 		if w.role != handOver || w.made == nil {
@@ -174,6 +174,7 @@ func (c *trial) judgeHandOver(r *run) {
 		if found := differences(w.made.before.content(), w.made.content()); len(found) > 0 {
 			c.breach(Atomicity, "%s: the hand-over %s changed %s in %s@%d", r, w.At, found[0], w.ref, w.made.Revision)
 		}
+		c.judgeHeirs(r, w)
 	}
 }
 

@@ -31,6 +31,11 @@ func labelled(w *world) {
 	w.store(mapA, o)
 }
 
+// colored has somebody else own a field that the Patch is to take.
+func colored(w *world) {
+	w.foreign(mapA, "else", func(o tree) { owners(o, "tester", "2025-12-31T00:00:00Z", fieldsOfData("color")) })
+}
+
 // taken is a story in which the Patch takes a field from its owner, somebody else writes
 // the target, and the rollback leaves the owner with some fields, and the time.
 func taken(meanwhile func(o tree), kept ...string) hooks {

@@ -283,7 +283,6 @@ func (w *world) owners(i int) {
 func (w *world) handOver(i int) {
 	w.send("PATCH", targets[i], chaos.Call{User: account, FieldManager: heir}, "", func(o tree) {
 		own(o, manager(i), false)
-		own(o, heir, true)
 	})
 }
 

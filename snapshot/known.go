@@ -69,8 +69,8 @@ func caBundle(group string, path ...string) knownField {
 	return knownField{origin: injected, group: group, path: append(path, "caBundle")}
 }
 
-func chosen(kind string, path ...string) knownField {
-	return knownField{origin: allocated, kinds: []string{kind}, path: path}
+func ofService(path ...string) knownField {
+	return knownField{origin: allocated, kinds: []string{"Service"}, path: path}
 }
 
 var knownFields = []knownField{
@@ -107,11 +107,11 @@ var knownFields = []knownField{
 	caBundle("apiextensions.k8s.io", "spec", "conversion", "webhook", "clientConfig"),
 	caBundle("apiregistration.k8s.io", "spec"),
 
-	chosen("Service", "spec", "clusterIP"),
-	chosen("Service", "spec", "clusterIPs"),
-	chosen("Service", "spec", "healthCheckNodePort"),
-	chosen("Service", "spec", "ipFamilies"),
-	chosen("Service", "spec", "ports", anyItem, "nodePort"),
+	ofService("spec", "clusterIP"),
+	ofService("spec", "clusterIPs"),
+	ofService("spec", "healthCheckNodePort"),
+	ofService("spec", "ipFamilies"),
+	ofService("spec", "ports", anyItem, "nodePort"),
 }
 
 // knownAs tells what is known of a field of a kind; 0 if nothing is.

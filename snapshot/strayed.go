@@ -83,7 +83,7 @@ func (t typing) defaultsBelow(n node, v any) bool {
 	}
 	for name, value := range object {
 		f, known := atom.FindField(name)
-		if !known || !(f.Default != nil && sameJSON(f.Default, value)) && !t.defaultsBelow(node{ref: f.Type}, value) {
+		if !known || (f.Default == nil || !sameJSON(f.Default, value)) && !t.defaultsBelow(node{ref: f.Type}, value) {
 			return false
 		}
 	}

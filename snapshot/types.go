@@ -42,19 +42,6 @@ func root(t typed.ParseableType) (typing, node) {
 	return typing{schema: t.Schema, deduced: deduced}, node{ref: t.TypeRef}
 }
 
-// atomic reports whether the schema declares the value at a node to be one value.
-func (t typing) atomic(n node, v any) bool {
-	atom, _ := t.schema.Resolve(n.ref)
-	switch v.(type) {
-	case map[string]any:
-		return atom.Map != nil && atom.Map.ElementRelationship == schema.Atomic
-	case []any:
-		return !t.deduced && atom.List != nil && atom.List.ElementRelationship == schema.Atomic
-	default:
-		return true
-	}
-}
-
 // split gives what is right below a node, if the schema and all the values let it
 // be looked at in parts: objects, and lists whose items have an identity. A value
 // that is not there has no parts. ok is false where the values are to be compared

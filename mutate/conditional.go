@@ -107,8 +107,11 @@ func (c Change) reowned(images snapshot.Images, op string) error {
 	if err != nil {
 		return c.unreadableOwners(err)
 	}
-	if c.applies {
+	switch {
+	case c.applies:
 		found = slices.DeleteFunc(found, func(f snapshot.FieldConflict) bool { return !f.SetBy(c.Content) })
+	case c.Idle:
+		found = slices.DeleteFunc(found, snapshot.FieldConflict.ByControllers)
 	}
 	if len(found) == 0 {
 		return nil
@@ -122,14 +125,14 @@ func (c Change) reowned(images snapshot.Images, op string) error {
 
 // disturbing leaves out what the control plane has written and a Patch does not
 // touch, such as the replicas under an autoscaler. An Update or a Delete would
-// overwrite it.
+// overwrite it, but for an Update that changes nothing, and is not sent.
 func (c Change) disturbing(drift []snapshot.FieldConflict) []snapshot.FieldConflict {
-	if !c.applies {
+	if !c.applies && !c.Idle {
 		return drift
 	}
 	var out []snapshot.FieldConflict
 	for _, f := range drift {
-		if !f.ByControllers() || f.SetBy(c.Content) {
+		if !f.ByControllers() || c.applies && f.SetBy(c.Content) {
 			out = append(out, f)
 		}
 	}

@@ -11,19 +11,27 @@ import (
 
 // idle reports whether there is nothing to write: the change would leave the target as it
 // is, and that is still what it was when that was found out. A write all the same would
-// make two versions of it, one for the change and one for the hand-over of its fields.
+// make two versions of it, one for the change and one for the hand-over of its fields, and an
+// Update would undo what the control plane has made of the target because of another change.
 func (c Change) idle(ctx context.Context, before Baseline) (bool, error) {
 	if !c.Idle {
 		return false, nil
 	}
 	live, err := Read(ctx, c)
-	return err == nil && VersionOf(live) == before.Version && !before.Absent(), err
+	if err != nil || before.Absent() {
+		return false, err
+	}
+	if VersionOf(live) == before.Version {
+		return true, nil
+	}
+	_, err = c.refresh(ctx, before, "look at")
+	return err == nil && !c.applies, nil // The write finds out what else has changed, and says so.
 }
 
 // leavesAsIs reports whether a change that a dry run answered with after, and a commit of
 // it, leave the target as it is: every value, and every owner of a field.
 func (c Change) leavesAsIs(ctx context.Context, before, after *unstructured.Unstructured) (bool, error) {
-	if before == nil || after == nil || c.Owners != nil || !reflect.DeepEqual(unversioned(before), unversioned(after)) {
+	if before == nil || after == nil || !reflect.DeepEqual(unversioned(before), unversioned(after)) {
 		return false, nil
 	}
 	entries, changed, err := c.handedOver(ctx, before, after)

@@ -2,8 +2,10 @@ package mutate_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -333,4 +335,35 @@ func TestTheFileOfACreatedObjectIsAppliedWithoutAConflict(t *testing.T) {
 			assert.NotEmpty(t, i.now().GetAnnotations()[mutate.MarkerAnnotation])
 		})
 	}
+}
+
+func TestAnUpdateThatChangesNothingLeavesToTheControlPlaneWhatItWrites(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	part := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: " + e.namespace + "-part, labels: {part-of: " + e.namespace + "}}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}"
+	whole := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: " + e.namespace + "}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {part-of: " + e.namespace + "}}]}, rules: RULES}"
+	rules := func(resource string) string {
+		return strings.Replace(whole, "RULES", "[{apiGroups: [''], resources: ["+resource+"], verbs: [get]}]", 1)
+	}
+	partly, obj := e.create(part), e.create(strings.Replace(whole, "RULES", "[]", 1))
+	defer e.remove(partly)
+	defer e.remove(obj)
+	aggregated := func(resource string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(fmt.Sprint(e.live(obj).Object["rules"]), resource) }, time.Minute, 50*time.Millisecond)
+	}
+	aggregated("pods")
+	i := e.prepare(0, api.Update, rules("pods"))
+	require.True(t, i.idle)
+	i.change.Idle = true
+	e.edit(partly, `[{"op":"replace","path":"/rules/0/resources/0","value":"services"}]`)
+	aggregated("services")
+	i.done().handedOver()
+	aggregated("services")
+	// What a person writes is drift.
+	i = e.prepare(0, api.Update, rules("services"))
+	require.True(t, i.idle)
+	i.change.Idle = true
+	e.edit(i.object, `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`)
+	fails(t, patiently(i.do), fault.Conflict, fault.Drifted, ".metadata.labels")
 }

@@ -32,9 +32,9 @@ const otherForms = `
 ---
 {apiVersion: batch/v1, kind: CronJob, metadata: {name: cron}, spec: {schedule: "0 0 * * *", suspend: false, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: pod}, spec: {containers: [{name: a, image: a, resources: {limits: {cpu: "1.0", memory: 1000Ki}}}], volumes: [{name: v, emptyDir: {}}, {name: w, emptyDir: {sizeLimit: 1024Mi}}, {name: c, configMap: {name: c, defaultMode: 420}}]}}
+{apiVersion: v1, kind: Pod, metadata: {name: pod}, spec: {automountServiceAccountToken: false, containers: [{name: a, image: a, resources: {limits: {cpu: "1.0", memory: 1000Ki}}}], volumes: [{name: v, emptyDir: {}}, {name: w, emptyDir: {sizeLimit: 1024Mi}}, {name: c, configMap: {name: c, defaultMode: 420}}]}}
 ---
-{apiVersion: v1, kind: Service, metadata: {name: service}, spec: {clusterIP: "", ports: [{port: 80, targetPort: "80"}], selector: {a: b}}, status: {loadBalancer: {}}}
+{apiVersion: v1, kind: Service, metadata: {name: service}, spec: {clusterIP: "", ports: [{port: 80, targetPort: web}], selector: {a: b}}, status: {loadBalancer: {}}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: headless}, spec: {clusterIP: None, ports: [{port: 80}]}}
 ---
@@ -72,7 +72,7 @@ const otherForms = `
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: binding}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: role}, subjects: [{kind: ServiceAccount, name: a, namespace: b}]}
 ---
-{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: lease}, spec: {acquireTime: "2024-01-01T00:00:00Z", renewTime: "2024-01-01T00:00:00.5Z", leaseDurationSeconds: 15}}
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: lease}, spec: {acquireTime: "2024-01-01T00:00:00.000000Z", renewTime: "2024-01-01T00:00:00.500000Z", leaseDurationSeconds: 15}}
 ---
 {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: slice}, addressType: IPv4, endpoints: [{addresses: [10.0.0.1], conditions: {}}], ports: [{port: 80}]}
 ---

@@ -100,7 +100,7 @@ func vanishing(kind, content string) badInput {
 }
 
 const waitingDelete = `
-timeout: 3s
+timeout: 8s
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {version: "2.0"}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: held}, type: Delete}
@@ -119,7 +119,7 @@ func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor
 	txn := e.Run("stuck", waitingDelete)
 
 	ending{reason: "RollbackIncomplete", cause: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
-		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (3s)", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
+		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (8s)", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
 	_, _, message := janustest.Condition(txn, api.ConditionSucceeded)
 	assert.Contains(t, message, "ConfigMap "+e.Namespace+"/held", "what was waited for")
 	e.Same(app, "ConfigMap/app")
@@ -140,7 +140,7 @@ func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
 	txn := e.Await("late", "rolled back", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRolledBack })
 
 	ending{phase: api.PhaseRolledBack, reason: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
-		"not done within spec.timeout (3s)", "ConfigMap " + e.Namespace + "/held", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
+		"not done within spec.timeout (8s)", "ConfigMap " + e.Namespace + "/held", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
 	e.Same(app, "ConfigMap/app")
 	e.Same(kept, "ConfigMap/held")
 	e.NothingLeft("late")

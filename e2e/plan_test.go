@@ -195,7 +195,7 @@ stringData: {password: ` + secret + `}
 dryRun: true
 changes:
   - {target: {apiVersion: v1, kind: Secret, name: app}, type: Update, content: {stringData: {user: new}}}
-  - {target: {apiVersion: v1, kind: Secret, name: old}, type: Patch, content: {data: {password: null}, stringData: {user: new}}}
+  - {target: {apiVersion: v1, kind: Secret, name: old}, type: Patch, content: {data: {password: ""}, stringData: {user: new}}}
   - {target: {apiVersion: v1, kind: Secret, name: old}, type: Delete}
 `)
 	assert.Equal(t, api.PhasePlanned, txn.Status.Phase, janustest.Describe(txn))

@@ -47,6 +47,8 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 			clusterWide(t, e)
 			group := defineCups(t, e, cupVersion("v1", true, row.v1)+", "+cupVersion("v2", false, row.v2))
 			e.Served(group + "/v2 Cup")
+			e.Published(group + "/v1 Cup")
+			e.Published(group + "/v2 Cup")
 			e.Apply("{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: cup, annotations: {note: a}}, spec: " + row.spec + "}")
 			before := e.Object(group + "/v1 Cup/cup")
 			e.Refuse()

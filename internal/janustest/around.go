@@ -88,3 +88,20 @@ func (e *Env) Served(kind string) {
 	gvk, _ := parseRef(e, kind+"/")
 	require.NoError(e.t, e.awaitServed(e.t.Context(), gvk), "%s is not served", kind)
 }
+
+// Published waits until the API server publishes the schema of a kind, such as
+// "apps/v1 Deployment": it does so some time after it serves a kind that is new.
+func (e *Env) Published(kind string) {
+	e.t.Helper()
+	gvk, _ := parseRef(e, kind+"/")
+	e.Until("the schema of "+kind+" is published", func() bool {
+		paths, err := e.Kube.Discovery().OpenAPIV3().Paths()
+		require.NoError(e.t, err)
+		path, ok := paths["apis/"+gvk.GroupVersion().String()]
+		if !ok {
+			return false
+		}
+		document, err := path.Schema("application/json")
+		return err == nil && strings.Contains(string(document), `"kind":"`+gvk.Kind+`"`)
+	})
+}

@@ -77,3 +77,15 @@ func TestFormerOwnersAreThoseBeforeTheFirstChange(t *testing.T) {
 	assert.Empty(t, images.Restore().Conflicts)
 	assert.EqualValues(t, 2, images.Restore().Desired.Object["a"])
 }
+
+// The control plane writes some fields together with others, and goes on to write them: it owned
+// the field before the change, and owns it now.
+func TestAnUndoTakesBackWhatTheControlPlaneHasAddedTo(t *testing.T) {
+	t.Parallel()
+	before := ownedThing(t, `{"a":1}`, "kube-controller-manager: a")
+	live := ownedThing(t, `{"a":3}`, "kube-controller-manager: a")
+	images := Images{Before: before, After: thingOf(t, `{"a":2}`), Live: live, HandedOver: true, Ours: func(manager string) bool { return manager == "janus" }}
+	restored := images.Restore()
+	assert.Equal(t, Strip(thingOf(t, `{"a":1}`)).Object, Strip(restored.Desired).Object)
+	assert.Empty(t, restored.Conflicts)
+}

@@ -208,10 +208,7 @@ func (m *merger) dispute(n node, before, live any) any {
 		m.reclaimed = append(m.reclaimed, found)
 		return live
 	case found.ByControllers() && live != (absent{}):
-		// The control plane has written it because of the change, or would again.
-		if m.ownedBefore(n.path) {
-			return live
-		}
+		// The control plane has written it because of the change, and will do so again.
 		return before
 	case m.Force:
 		m.conflicts = append(m.conflicts, found)

@@ -122,6 +122,13 @@ test-turn: bin/janus-cluster ## Run the parts of make test-all whose turn it is 
 parts: ## List the parts of make test-all, and the minutes that CI plans for each
 	@go run ./hack/tests list
 
+# A directory with a directory for each bundle, which has its manifests as v1.yaml and v2.yaml.
+BUNDLES ?= $(CURDIR)/hack/bundles
+
+.PHONY: bundles
+bundles: bin/janus-cluster bin/janus-kwok bin/kubectl ## Install bundles, upgrade them and take that back on a real API server, and compare every field (BUNDLES=DIRECTORY for others than ours)
+	go test ./hack/bundles -count=1 -v -timeout 2h -dir='$(BUNDLES)'
+
 FUZZ_TIME ?= 1m
 
 .PHONY: fuzz

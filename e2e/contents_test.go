@@ -2,13 +2,11 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -19,17 +17,7 @@ import (
 // clusterWide lets the deployer act in the whole cluster.
 func clusterWide(t *testing.T, e *janustest.Env) {
 	t.Helper()
-	e.Apply(fmt.Sprintf(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: %[1]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
-subjects: [{kind: ServiceAccount, name: deployer, namespace: %[1]s}]
-`, e.Namespace))
-	t.Cleanup(func() {
-		// The context of the test has ended by now.
-		assert.NoError(t, e.Kube.RbacV1().ClusterRoleBindings().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{}))
-	})
+	e.ClusterWide()
 }
 
 // intruder creates an object as somebody else once the first change is in effect.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authnv1 "k8s.io/api/authentication/v1"
 	authzv1 "k8s.io/api/authorization/v1"
@@ -141,4 +142,21 @@ func (c *Client) JanusdKubeconfig(ctx context.Context, path string) error {
 		Contexts:       map[string]*clientcmdapi.Context{"janusd": {Cluster: "janusd", AuthInfo: "janusd"}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"janusd": {Token: config.BearerToken}},
 	}, path)
+}
+
+// ClusterWide lets the ServiceAccount deployer do anything in the whole cluster, until the
+// test ends.
+func (e *Env) ClusterWide() {
+	e.t.Helper()
+	e.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: %[1]s}]
+`, e.Namespace))
+	e.t.Cleanup(func() {
+		// The context of the test has ended by now.
+		assert.NoError(e.t, e.Kube.RbacV1().ClusterRoleBindings().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{}))
+	})
 }

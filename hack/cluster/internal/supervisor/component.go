@@ -49,13 +49,16 @@ var controllers = []string{
 	"persistentvolume-protection-controller",
 	"persistentvolumeclaim-protection-controller",
 	"replicaset-controller",
+	"replicationcontroller-controller",
 	"resourcequota-controller",
 	"root-ca-certificate-publisher-controller",
+	"service-cidr-controller",
 	"serviceaccount-controller",
 	"serviceaccount-token-controller",
 	"statefulset-controller",
 	"ttl-after-finished-controller",
 	"validatingadmissionpolicy-status-controller",
+	"volumeattributesclass-protection-controller",
 }
 
 // nodeControllers are needed only where there are Nodes: the first one takes

@@ -100,7 +100,7 @@ cluster-down: ## Stop it
 ##@ Develop
 
 .PHONY: test
-test: bin/janus-cluster ## Prove the main promises in ten minutes (half an hour the first time): lint, unit and golden tests, the race detector, whole Transactions and a sample of faults on a real API server, generated files
+test: bin/janus-cluster ## Prove the main promises in ten minutes (25 the first time): lint, unit and golden tests, the race detector, whole Transactions and a sample of faults on a real API server, generated files
 	@go run ./hack/tests run quick
 
 # The part of make test-all to run; by default all, one after the other.

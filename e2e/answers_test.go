@@ -97,11 +97,12 @@ func TestWhatTheAPIServerWritesInAnotherWayIsNoDifference(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	tried := answersAreAsAsked(t, e, "", otherForms)
-	err := filepath.WalkDir("../examples", func(path string, d fs.DirEntry, err error) error {
+	examples := os.DirFS("../examples")
+	err := fs.WalkDir(examples, ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}
-		text, err := os.ReadFile(path)
+		text, err := fs.ReadFile(examples, path)
 		require.NoError(t, err)
 		tried += answersAreAsAsked(t, e, path, string(text))
 		return nil

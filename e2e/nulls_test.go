@@ -15,7 +15,7 @@ import (
 
 const (
 	nullTarget = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, labels: {l: a}, annotations: {note: a}}, data: {a: \"1\", b: \"2\", empty: \"\"}}"
-	nullSecret = "{apiVersion: v1, kind: Secret, metadata: {name: NAME}, data: {a: MQ==}}"
+	nullSecret = "{apiVersion: v1, kind: Secret, metadata: {name: NAME}, data: {a: MQ==}}" //nolint:gosec // G101: it is none.
 	nullWeb    = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: NAME}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, " +
 		"spec: {nodeSelector: {disk: ssd}, containers: [{name: web, image: example.com/web, env: [{name: A, value: a}], args: [a, b], resources: {limits: {cpu: \"1\"}}}]}}}}"
 )
@@ -59,6 +59,7 @@ func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	e.Start()
+	//nolint:gosec // G101: there are no credentials in it.
 	kinds := map[string]string{"": "{apiVersion: v1, kind: ConfigMap, name: NAME}", nullTarget: "{apiVersion: v1, kind: ConfigMap, name: NAME}",
 		nullSecret: "{apiVersion: v1, kind: Secret, name: NAME}", nullWeb: "{apiVersion: apps/v1, kind: Deployment, name: NAME}"}
 	for i, row := range nulls {

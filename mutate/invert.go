@@ -162,6 +162,9 @@ func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, 
 			notes = append(notes, c.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
 		}
 	}
+	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && snapshot.Custom(c.Ref.GVK.GroupKind()) && statusApart(before) {
+		notes = append(notes, c.warn(".status is not restored, because it is for controllers to write")...)
+	}
 	again, err := snapshot.Reown(before, func(old types.UID) types.UID { return now[old] })
 	if err != nil {
 		return nil, nil, c.unreadableOwners(err)

@@ -203,12 +203,17 @@ func (m *merger) dispute(n node, before, live any) any {
 	}
 	owners, via := ownersVia(m.Live, n.path, ours)
 	found := FieldConflict{Path: n.path.String(), Managers: owners, Subresource: via, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
+	byControllers := found.ByControllers() && live != (absent{})
 	switch {
+	case byControllers && isContainer(live):
+		// A list or object that is one value, to which the control plane has added its own,
+		// such as a taint to a Node. It will do so again.
+		return before
 	case len(owners) > 0 && live != (absent{}) && (!m.HandedOver || via == "scale") && m.ownedBefore(n.path):
 		m.reclaimed = append(m.reclaimed, found)
 		return live
-	case found.ByControllers() && live != (absent{}):
-		// The control plane has written it because of the change, and will do so again.
+	case byControllers:
+		// It has written it because of the change, and will do so again.
 		return before
 	case m.Force:
 		m.conflicts = append(m.conflicts, found)

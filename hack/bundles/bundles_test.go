@@ -187,7 +187,7 @@ func missing(path string, content, is any) []string {
 		}
 	default:
 		zero := content == nil || reflect.ValueOf(content).IsZero()
-		if !assert.ObjectsAreEqualValues(content, is) && !(zero && is == nil) {
+		if !assert.ObjectsAreEqualValues(content, is) && (!zero || is != nil) {
 			out = append(out, path)
 		}
 	}

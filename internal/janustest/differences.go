@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +32,7 @@ func Differences(was, is *unstructured.Unstructured, status, times bool) []strin
 		for _, counter := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
 			unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", counter)
 		}
+		withoutItsTaints(obj)
 	}
 	out := differing("", before.Object, after.Object)
 	had, has := ownersOf(was, times), ownersOf(is, times)
@@ -40,6 +42,22 @@ func Differences(was, is *unstructured.Unstructured, status, times bool) []strin
 		}
 	}
 	return out
+}
+
+// withoutItsTaints leaves out the taints of a Node that the control plane sets, with the time.
+func withoutItsTaints(obj *unstructured.Unstructured) {
+	taints, found, _ := unstructured.NestedSlice(obj.Object, "spec", "taints")
+	if obj.GetKind() != "Node" || !found {
+		return
+	}
+	left := slices.DeleteFunc(taints, func(v any) bool {
+		taint, _ := v.(map[string]any)
+		return strings.HasPrefix(fmt.Sprint(taint["key"]), "node.kubernetes.io/")
+	})
+	unstructured.RemoveNestedField(obj.Object, "spec", "taints")
+	if len(left) > 0 {
+		_ = unstructured.SetNestedSlice(obj.Object, left, "spec", "taints")
+	}
 }
 
 func differing(path string, was, is any) []string {

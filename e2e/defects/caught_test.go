@@ -127,13 +127,14 @@ const introduction = `# Seeded defects: do the tests bite?
 A test that no mistake can fail proves nothing. So mistakes are made on purpose: each line below is a
 small change of the sources that somebody could have made, and most are mistakes that were made, or
 warned of, before. It is built into Janus with ` + "`go test -overlay`" + `, and the tests of faults
-(see [reliability](reliability.md)) are run until one of them names a guarantee that does not hold.
+(see [reliability](reliability.md)) are run until one of them names a guarantee that does not hold. They know little of
+kinds, controllers and admission: a defect about these names the test that finds it.
 
 The defects are in ` + "`e2e/defects/testdata/defects.yaml`" + `. A table of this form is written by
 
     go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
 
-"As" is the guarantee that was named first; "another end" means that the Transaction ended in another
+"As" is the guarantee that was named first, or the test; "another end" means that the Transaction ended in another
 phase, or left its targets otherwise, than without a fault.
 
 `

@@ -50,13 +50,13 @@ func TestCleanRunsRaiseNoAlarm(t *testing.T) {
 func cleanStages(n int) []stage {
 	first := func(each int) string { return fmt.Sprintf("-seed=%d", 1+n*each) }
 	out := []stage{
-		{simulation, "simulation", []string{"-test.run=TestSeeds", fmt.Sprintf("-seeds=%d", cleanSeeds), first(cleanSeeds)}},
-		{isolation, "simulation", []string{"-test.run=TestContenders", fmt.Sprintf("-contests=%d", cleanContests), first(cleanContests)}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestSeeds", fmt.Sprintf("-seeds=%d", cleanSeeds), first(cleanSeeds)}},
+		{isolation, "e2e/simulation", []string{"-test.run=TestContenders", fmt.Sprintf("-contests=%d", cleanContests), first(cleanContests)}},
 	}
 	if n%toReal == 0 {
 		out = append(out,
-			stage{enumeration, "faults", []string{"-test.run=TestPlans$", fmt.Sprintf("-sample=%d", cleanPlans), fmt.Sprintf("-seed=%d", 2+n)}},
-			stage{pairs, "faults", []string{"-test.run=TestPairs$", fmt.Sprintf("-pairs=%d", cleanPairs), fmt.Sprintf("-seed=%d", 2+n)}})
+			stage{enumeration, "e2e/faults", []string{"-test.run=TestPlans$", fmt.Sprintf("-sample=%d", cleanPlans), fmt.Sprintf("-seed=%d", 2+n)}},
+			stage{pairs, "e2e/faults", []string{"-test.run=TestPairs$", fmt.Sprintf("-pairs=%d", cleanPairs), fmt.Sprintf("-seed=%d", 2+n)}})
 	}
 	return out
 }

@@ -27,7 +27,10 @@ type defect struct {
 	Tier      string `json:"tier"`
 	Workloads string `json:"workloads"`
 	Only      string `json:"only"`
-	Edits     []edit `json:"edits"`
+	// Test, if there is one, is the package and the name of the test that finds it: for rules
+	// about kinds, controllers and admission, which the tests of faults know little of.
+	Test  string `json:"test"`
+	Edits []edit `json:"edits"`
 }
 
 type edit struct {
@@ -89,6 +92,10 @@ func TestEveryDefectCanBeSeeded(t *testing.T) {
 		assert.False(t, names[d.Name], "%s is there twice", d.Name)
 		names[d.Name] = true
 		assert.NotEmpty(t, d.Because, d.Name)
+		if pkg, test, found := strings.Cut(d.Test, " "); d.Test != "" {
+			require.True(t, found, "%s: a package and a test, not %q", d.Name, d.Test)
+			assert.True(t, defined(t, pkg, test), "%s: there is no %s in %s", d.Name, test, pkg)
+		}
 		for file, source := range d.seeded(t) {
 			if filepath.Ext(file) != ".go" {
 				continue
@@ -98,4 +105,19 @@ func TestEveryDefectCanBeSeeded(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, len(names), 40)
+}
+
+// defined reports whether a package has a test.
+func defined(t *testing.T, pkg, test string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(source), "func "+test+"(t *testing.T)") {
+			return true
+		}
+	}
+	return false
 }

@@ -51,6 +51,27 @@ func saying(output string) verdict {
 	return verdict{}
 }
 
+var (
+	failure = regexp.MustCompile(`(?m)^\s*(?:--- FAIL:|Test:)\s+([^/\s]+)`)
+	ended   = regexp.MustCompile(`(?m)^panic: test timed out`)
+)
+
+// failing is the test that has failed, as it does where an assertion does not hold. One that
+// has not ended, or did not begin, says nothing.
+func failing(output string) verdict {
+	m := failure.FindStringSubmatch(output)
+	if m == nil || ended.MatchString(output) {
+		return verdict{}
+	}
+	return verdict{m[1], "it fails"}
+}
+
+func TestOnlyAFailedAssertionCounts(t *testing.T) {
+	assert.Equal(t, verdict{"TestA", "it fails"}, failing("=== RUN TestA\n--- FAIL: TestA (0.1s)\n"))
+	assert.Equal(t, verdict{}, failing("panic: test timed out after 8m0s\n--- FAIL: TestA (0.1s)\n"))
+	assert.Equal(t, verdict{}, failing("set up: no such host\n"))
+}
+
 func TestSayingNamesWhatIsBroken(t *testing.T) {
 	for output, want := range map[string]verdict{
 		"    seed 7: Committed\n        no lost write: a was overwritten\n": {"no lost write", "a was overwritten"},

@@ -15,9 +15,9 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// stage is one run of a tier of the tests of faults.
+// stage is one run of a tier of the tests of faults, or of a test that the defect names.
 type stage struct {
-	tier, pkg string
+	tier, pkg string // the path of the package below the root
 	args      []string
 }
 
@@ -28,26 +28,31 @@ const (
 	isolation   = "isolation"
 	enumeration = "enumeration"
 	pairs       = "pairs"
+	single      = "test"
 )
 
 // stages are what a defect is hunted with, the quickest first. Of the enumeration it
 // takes what the defect says is apt to find it.
 func (d defect) stages() []stage {
+	if d.Test != "" {
+		pkg, name, _ := strings.Cut(d.Test, " ")
+		return []stage{{single, pkg, []string{"-test.run=^" + name + "$"}}}
+	}
 	faults := func(run, size string) []string {
 		return []string{"-test.run=" + run, size, "-workloads=" + d.Workloads, "-only=" + d.Only}
 	}
 	all := []stage{
-		{simulation, "simulation", []string{"-test.run=TestSeeds", "-seeds=1500"}},
-		{simulation, "simulation", []string{"-test.run=TestSmall|TestTwo", "-every=50"}},
-		{isolation, "simulation", []string{"-test.run=TestContenders", "-contests=60"}},
-		{enumeration, "faults", faults("TestPlans$|TestRequester", "-sample=120")},
-		{enumeration, "faults", []string{"-test.run=TestPlan$"}},
-		{simulation, "simulation", []string{"-test.run=TestSeeds", "-seeds=8000"}},
-		{simulation, "simulation", []string{"-test.run=TestTwoTransactions|TestTwoProcessesOfWhichOneHangs", "-every=1"}},
-		{simulation, "simulation", []string{"-test.run=TestTwo.*/(patch|create)$", "-every=1"}},
-		{simulation, "simulation", []string{"-test.run=TestSmall|TestTwo", "-every=8"}},
-		{simulation, "simulation", []string{"-test.run=TestSmallWorkloadsMeetEveryFault", "-every=1"}},
-		{pairs, "faults", faults("TestPairs$", "-pairs=60")},
+		{simulation, "e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=1500"}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=50"}},
+		{isolation, "e2e/simulation", []string{"-test.run=TestContenders", "-contests=60"}},
+		{enumeration, "e2e/faults", faults("TestPlans$|TestRequester", "-sample=120")},
+		{enumeration, "e2e/faults", []string{"-test.run=TestPlan$"}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=8000"}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestTwoTransactions|TestTwoProcessesOfWhichOneHangs", "-every=1"}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestTwo.*/(patch|create)$", "-every=1"}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=8"}},
+		{simulation, "e2e/simulation", []string{"-test.run=TestSmallWorkloadsMeetEveryFault", "-every=1"}},
+		{pairs, "e2e/faults", faults("TestPairs$", "-pairs=60")},
 	}
 	var out []stage
 	for _, s := range all {
@@ -76,16 +81,17 @@ func newBench(t *testing.T) *bench {
 // gives its path. A binary that is there already is used again.
 func (b *bench) build(t *testing.T, pkg, overlay string) string {
 	t.Helper()
-	path := filepath.Join(b.dir, pkg+".test")
+	binary := strings.ReplaceAll(pkg, "/", "_") + ".test"
+	path := filepath.Join(b.dir, binary)
 	args := []string{"test", "-c", "-o", path}
 	if overlay != "" {
-		path = filepath.Join(filepath.Dir(overlay), pkg+".test")
+		path = filepath.Join(filepath.Dir(overlay), binary)
 		args = []string{"test", "-c", "-overlay=" + overlay, "-o", path}
 	}
 	if found, _ := filepath.Glob(path); len(found) > 0 {
 		return path
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append(args, "./e2e/"+pkg)...)
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "./"+pkg)...)
 	cmd.Dir = b.top
 	output, err := cmd.CombinedOutput()
 	require.NoError(t, err, "build %s: %s", pkg, output)
@@ -101,7 +107,7 @@ func (b *bench) run(t *testing.T, s stage, overlay string) (output string, passe
 	defer cancel()
 	args := append([]string{"-test.v", "-test.failfast", "-test.timeout=8m"}, s.args...)
 	cmd := exec.CommandContext(ctx, b.build(t, s.pkg, overlay), args...)
-	cmd.Dir = filepath.Join(b.top, "e2e", s.pkg)
+	cmd.Dir = filepath.Join(b.top, s.pkg)
 	cmd.Env = append(os.Environ(), janustest.OverlayVariable+"="+overlay)
 	out := &listener{enough: cancel}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -157,6 +163,9 @@ func (b *bench) hunt(t *testing.T, d defect) found {
 			continue
 		}
 		v := saying(output)
+		if s.tier == single {
+			v = failing(output)
+		}
 		if v.as == "" {
 			t.Logf("%s fails and names nothing that is broken: %s", s, tail(output))
 			continue

@@ -77,7 +77,7 @@ func deleteOf(group, kind, name, more string) string {
 func TestADeletionIsRefusedForWhatTheGarbageCollectorWouldTakeAlong(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := operatorKinds(t, e)
 	e.Apply("{apiVersion: " + group + "/v1, kind: Provider, metadata: {name: p}}")
 	provider(t, e, group)
@@ -112,7 +112,7 @@ func TestADeletionIsRefusedForWhatTheGarbageCollectorWouldTakeAlong(t *testing.T
 func TestARollbackKeepsWhatOwnsADefinitionWithObjects(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := operatorKinds(t, e)
 	e.Start()
 	e.Submit("install", "changes:\n  - {type: Create, target: {apiVersion: "+group+"/v1, kind: Provider, name: p}, content: {spec: {a: b}}}\n"+gate)
@@ -137,7 +137,7 @@ func TestARollbackKeepsWhatOwnsADefinitionWithObjects(t *testing.T) {
 func TestARollbackKeepsWhatAnOperatorHasGivenAnOwner(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := operatorKinds(t, e)
 	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: credentials}, stringData: {password: a}}")
 	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: deep}, data: {a: b}}")

@@ -100,7 +100,7 @@ func TestARollbackOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
 			if row.volumes {
-				clusterWide(t, e)
+				e.ClusterWide()
 			}
 			name := e.Namespace
 			file := volumeOf(t, e, name, row.policy, strings.ReplaceAll(row.more, "$NS", e.Namespace))
@@ -143,7 +143,7 @@ func TestARollbackOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 func TestAnUndoOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	file := volumeOf(t, e, e.Namespace, "Delete", "")
 	e.Start()
 	spec := strings.TrimSuffix(strings.ReplaceAll(claimAndGate, "CLASS", e.Namespace), gate)
@@ -165,7 +165,7 @@ func TestAnUndoOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 func TestAVolumeThatOthersHaveClaimedIsKeptInRollback(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	name := e.Namespace
 	e.Start()
 	t.Cleanup(func() {

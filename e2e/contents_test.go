@@ -14,12 +14,6 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// clusterWide lets the deployer act in the whole cluster.
-func clusterWide(t *testing.T, e *janustest.Env) {
-	t.Helper()
-	e.ClusterWide()
-}
-
 // intruder creates an object as somebody else once the first change is in effect.
 type intruder struct {
 	engine.Changes
@@ -37,7 +31,7 @@ func (i intruder) Do(ctx context.Context, in engine.Intent) error {
 func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
@@ -60,7 +54,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	made := e.Namespace + "-made"
 	e.Start()
@@ -87,7 +81,7 @@ changes:
 func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	e.Start(janustest.WithPolicy(unaided), janustest.WithChanges(func(c engine.Changes) engine.Changes {

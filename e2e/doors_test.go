@@ -65,7 +65,7 @@ func TestWhatTheAPIServerLetsNobodyTakeBackIsKnownBefore(t *testing.T) {
 func (o oneWay) run(t *testing.T) {
 	t.Helper()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	short := strings.ReplaceAll(e.Namespace, "-", "")
 	make := func(name string) (dynamic.ResourceInterface, func(string) string, *unstructured.Unstructured) {
 		fill := func(s string) string { return strings.ReplaceAll(s, "$X", name) }

@@ -122,7 +122,7 @@ func TestK19WhatControllersWriteIsNotDriftAndIsNotTouched(t *testing.T) {
 
 func (c controlled) run(t *testing.T) {
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	o := newOutsider(t, e, "controller")
 	fill := func(s string) string { return strings.ReplaceAll(s, "$NS", e.Namespace) }
 	ref := fill(c.ref)

@@ -121,7 +121,7 @@ func (g outgrowing) run(t *testing.T, e *janustest.Env, name string) {
 func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	o := newOutsider(t, e, "outsider")
 	_, err := o.post(parsed(t, "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: 'system:foo'}}"))
 	assert.Equal(t, http.StatusUnprocessableEntity, codeOf(err), "a Lease: %v", err)

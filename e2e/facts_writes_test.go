@@ -156,7 +156,7 @@ var created = []struct{ ref, object string }{
 func TestW4APutCreatesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	o := newOutsider(t, e, "outsider")
 	vanish := func() {}
 	e.Start(justBefore(0, func() { vanish() }))

@@ -120,7 +120,7 @@ func TestABeforeImageWithoutAnOwner(t *testing.T) {
 func TestATransactionThatDeletesItself(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Start()
 	for name, target := range map[string]string{
 		"itself":   "{apiVersion: backup.janus.io/v1alpha1, kind: Transaction, name: itself}",

@@ -164,7 +164,7 @@ func deleteNamespace(t *testing.T, e *janustest.Env) {
 func TestATargetInANamespaceThatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	other := blockedNamespace(t, e)
 	deleteNamespace(t, other)
 	e.Start()

@@ -130,7 +130,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `,
 		arrange: func(t *testing.T, e *janustest.Env) {
 			t.Helper()
-			clusterWide(t, e)
+			e.ClusterWide()
 			t.Cleanup(func() {
 				for _, name := range []string{":Reader_1", ":new"} {
 					_ = e.Kube.RbacV1().ClusterRoles().Delete(context.Background(), "system:"+e.Namespace+name, metav1.DeleteOptions{})
@@ -151,7 +151,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 		name: "a Namespace and an object in it",
 		arrange: func(t *testing.T, e *janustest.Env) {
 			t.Helper()
-			clusterWide(t, e)
+			e.ClusterWide()
 			t.Cleanup(func() {
 				_ = e.Kube.CoreV1().Namespaces().Delete(context.Background(), e.Namespace+"-new", metav1.DeleteOptions{})
 			})
@@ -172,7 +172,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 		name: "a CRD and an object of it",
 		arrange: func(t *testing.T, e *janustest.Env) {
 			t.Helper()
-			clusterWide(t, e)
+			e.ClusterWide()
 			t.Cleanup(func() { removeCRD(e, "gadgets."+e.Namespace+".example.com") })
 		},
 		changes: `

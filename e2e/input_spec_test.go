@@ -229,12 +229,12 @@ var existence = []badInput{
 		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
 	},
 	{
-		name: "a Create in a namespace that does not exist", arrange: clusterWide,
+		name: "a Create in a namespace that does not exist", arrange: func(_ *testing.T, e *janustest.Env) { e.ClusterWide() },
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: $NS-none}, type: Create, content: {data: {a: b}}}]`,
 		ends: ending{reason: "NamespaceNotFound", says: []string{"ConfigMap $NS-none/app", `namespaces "$NS-none" not found`}},
 	},
 	{
-		name: "a Patch in a namespace that does not exist", arrange: clusterWide,
+		name: "a Patch in a namespace that does not exist", arrange: func(_ *testing.T, e *janustest.Env) { e.ClusterWide() },
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: $NS-none}, type: Patch, content: {data: {a: b}}}]`,
 		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS-none/app", "does not exist", "make it with a Create"}},
 	},

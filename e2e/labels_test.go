@@ -46,7 +46,7 @@ func TestWhatATransactionMadeIsFoundAndOutlivesIt(t *testing.T) {
 		t.Run(string(propagation), func(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
-			clusterWide(t, e)
+			e.ClusterWide()
 			other := otherNamespace(t, e)
 			e.Apply(configMap)
 			e.Start()

@@ -101,7 +101,7 @@ func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 func TestANullThatASchemaAllowsIsStored(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string, nullable: true}, b: {type: string}, m: {type: object, nullable: true, additionalProperties: {type: string}}"))
 	e.Apply("{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: cup}, spec: {a: x, b: x, m: {k: v}}}")
 	e.Start()

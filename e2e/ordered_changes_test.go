@@ -46,7 +46,7 @@ func TestWhatKubectlCanApplyInOrderATransactionCan(t *testing.T) {
 func (o ordered) run(t *testing.T) {
 	t.Helper()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	fill := func(s string) string {
 		return strings.NewReplacer("$NS", e.Namespace, "$G", strings.ReplaceAll(e.Namespace, "-", "")+".example.com").Replace(s)
 	}

@@ -83,7 +83,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}, {apiGroups: [b
 func TestATransitionRuleAboveAChangedFieldIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	tidy(t, e, map[string]string{"customresourcedefinitions.v1.apiextensions.k8s.io": "gadgets." + group})
 	fill := func(s string) string { return strings.ReplaceAll(s, "$G", group) }
@@ -110,7 +110,7 @@ changes:
 func TestAnObjectWithAListOfItemsIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	tidy(t, e, map[string]string{"customresourcedefinitions.v1.apiextensions.k8s.io": "gadgets." + group})
 	fill := func(s string) string { return strings.ReplaceAll(s, "$G", group) }

@@ -112,7 +112,7 @@ func TestWhatIsLeftIsTriedAgainWhenSomebodyAsks(t *testing.T) {
 func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
@@ -140,7 +140,7 @@ func TestANamespaceIsTakenBackOnceThePodsInItAreGone(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
-			clusterWide(t, e)
+			e.ClusterWide()
 			made := e.Namespace + "-made"
 			t.Cleanup(func() { e.DeleteNamespace(made) })
 			e.Start(janustest.WithPolicy(unaided))
@@ -188,7 +188,7 @@ changes:
 func TestAnUndoThatAStricterSchemaRefusesNamesIt(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := groupOf(e)
 	defineLimits(t, e, group)
 	e.Apply("{apiVersion: " + group + "/v1, kind: Limit, metadata: {name: big}, spec: {size: 50}}")

@@ -74,7 +74,7 @@ func defineLimits(t *testing.T, e *janustest.Env, group string) {
 func TestAnObjectIsTakenBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	group := groupOf(e)
 	defineLimits(t, e, group)
@@ -119,7 +119,7 @@ func TestAnObjectIsTakenBackAfterThePolicyThatForbidsItsOldValue(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
-			clusterWide(t, e)
+			e.ClusterWide()
 			e.Refuse()
 			e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: sized}, data: {size: big}}")
 			before := e.Object("ConfigMap/sized")
@@ -271,7 +271,7 @@ func TestADeletedObjectIsMadeAgainAfterTheWebhookThatDoesNotAnswer(t *testing.T)
 func webhookDown(t *testing.T, kind, resource string) {
 	t.Helper()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	e.Apply("{apiVersion: v1, kind: " + kind + ", metadata: {name: guarded}, data: {a: Yg==}}")
 	before := e.Object(kind + "/guarded")

@@ -89,7 +89,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
 			if e.Refuse(); c.wide {
-				clusterWide(t, e)
+				e.ClusterWide()
 			}
 			if c.given != "" {
 				e.Apply(c.given)

@@ -98,7 +98,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 		{"plain", "ConfigMap", "plain", newData},
 	}
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	changes := "changes:\n"
 	for _, row := range rows {
 		e.Apply(one(row.kind, row.target))
@@ -139,7 +139,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 func TestAnUndoSaysWhatAdmissionMakesOfIt(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Apply(one("ConfigMap", "altered-patched") + one("ConfigMap", "altered-deleted"))
 	e.Start()
 	txn := e.Run("txn", "revisionHistoryLimit: 10\nchanges:\n"+
@@ -201,7 +201,7 @@ func redefineCups(t *testing.T, e *janustest.Env, group, versions, probe string,
 func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, b: {type: string}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: two}, spec: {a: \"1\", b: \"1\"}}"
 	e.Apply(cup)
@@ -224,7 +224,7 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: \"1\"}}"
 	e.Apply(strings.Replace(cup, "NAME", "deleted", 1) + "\n---\n" + strings.Replace(cup, "NAME", "patched", 1))

@@ -50,7 +50,7 @@ func newDials(t *testing.T, versions string) dials {
 func noDials(t *testing.T) dials {
 	t.Helper()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	e.Refuse()
 	d := dials{e, t, strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"}
 	t.Cleanup(func() {

@@ -44,7 +44,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			e := janustest.New(t)
-			clusterWide(t, e)
+			e.ClusterWide()
 			group := defineCups(t, e, cupVersion("v1", true, row.v1)+", "+cupVersion("v2", false, row.v2))
 			e.Served(group + "/v2 Cup")
 			e.Published(group + "/v1 Cup")
@@ -80,7 +80,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 func TestTheVersionThatShowsAllTakesAChangeBack(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
-	clusterWide(t, e)
+	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: integer}, b: {type: string}")+", "+cupVersion("v2", false, "a: {type: integer}"))
 	e.Served(group + "/v2 Cup")
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: 1, b: keep}}"

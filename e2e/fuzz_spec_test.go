@@ -35,7 +35,7 @@ func newFuzzWorld(t *testing.T) *fuzzWorld {
 	w.Apply(string(crd))
 	w.Served("example.com/v1 Widget")
 	w.Refuse()
-	w.Env.ClusterWide()
+	w.ClusterWide()
 	w.other = w.In(testcluster.Namespace(t))
 	bystander := fuzzedSpec{}
 	w.Apply(bystander.existing())

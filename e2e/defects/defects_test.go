@@ -4,9 +4,12 @@ package defects
 
 import (
 	"encoding/json"
+	"flag"
 	"go/format"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +108,29 @@ func TestEveryDefectCanBeSeeded(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, len(names), 40)
+}
+
+var builds = flag.Bool("builds", false, "build what each defect changes")
+
+// A defect that does not compile any more would be caught by nothing.
+func TestEveryDefectBuilds(t *testing.T) {
+	if !*builds {
+		t.Skip("it builds what each defect changes if -builds is given, which takes some minutes")
+	}
+	for _, d := range load(t) {
+		t.Run(d.Name, func(t *testing.T) {
+			args := []string{"build", "-overlay=" + d.overlay(t)}
+			for _, e := range d.Edits {
+				if dir := "./" + filepath.Dir(e.File); filepath.Ext(e.File) == ".go" && !slices.Contains(args, dir) {
+					args = append(args, dir)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), "go", args...)
+			cmd.Dir = root
+			output, err := cmd.CombinedOutput()
+			assert.NoError(t, err, "%s", output)
+		})
+	}
 }
 
 // defined reports whether a package has a test.

@@ -127,6 +127,10 @@ func orphaned(ref, content string, kinds ...string) func(t *testing.T, e *janust
 			return len(running) > 0 && !slices.ContainsFunc(running, func(ref string) bool { return e.Value(ref, "status", "phase") != "Running" })
 		})
 		remove(t, e, ref)
+		out = nil // It may have made more until it went, such as the Pod of another Node.
+		for _, kind := range kinds {
+			out = append(out, list(t, e, kind)...)
+		}
 		return out
 	}
 }

@@ -136,10 +136,12 @@ var situations = []situation{
 		},
 	},
 	{
-		name:    "a ReplicationController that no controller has seen is not ready",
-		timeout: "2s",
-		change:  `{type: Create, target: {apiVersion: v1, kind: ReplicationController, name: old}, content: {spec: {replicas: 1, selector: {app: a}, template: ` + podTemplate + `}}}`,
-		reason:  fault.ReadyTimeout, says: "ReplicationController NS/old: its controller has not seen the change yet",
+		name:   "a ReplicationController is ready when its Pods are",
+		change: `{type: Create, target: {apiVersion: v1, kind: ReplicationController, name: old}, content: {spec: {replicas: 1, selector: {app: a}, template: ` + podTemplate + `}}}`,
+		check: func(t *testing.T, e *janustest.Env) {
+			t.Helper()
+			assert.Equal(t, "1", field(e, "ReplicationController/old", "status", "readyReplicas"))
+		},
 	},
 	{
 		name:    "an autoscaler that no controller has seen is not ready",

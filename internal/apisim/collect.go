@@ -70,7 +70,7 @@ func (s *Server) drop(o *stored, policy metav1.DeletionPropagation) {
 }
 
 func (s *Server) own(o *stored) *request {
-	return &request{Server: s, verb: "delete", kind: o.kind, namespace: namespaceOf(o.content), name: nameOf(o.content), user: collector}
+	return &request{Server: s, verb: "delete", kind: o.kind.preferred(), namespace: namespaceOf(o.content), name: nameOf(o.content), user: collector}
 }
 
 // finish takes the collector's own finalizers off an object that is being deleted,
@@ -105,6 +105,7 @@ func (s *Server) release(o *stored, finalizer string) {
 	if o == nil {
 		return
 	}
+	o = o.as(o.kind.preferred())
 	obj := maps.Clone(o.content)
 	setFinalizers(ownMetadata(obj), removeFinalizer(finalizersOf(obj), finalizer))
 	s.rewrite(o, obj)
@@ -229,6 +230,7 @@ func (s *Server) unlink(o *stored, uids []string) {
 	if o == nil {
 		return
 	}
+	o = o.as(o.kind.preferred())
 	obj := maps.Clone(o.content)
 	m := ownMetadata(obj)
 	list, _ := m["ownerReferences"].([]any)

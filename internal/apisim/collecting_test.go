@@ -19,6 +19,8 @@ type owned struct {
 	block   bool
 	hold    bool
 	bogus   bool
+	// adopts are those before it that come to be owned by it later.
+	adopts []int
 }
 
 // family makes up objects, each of which may be owned by those before it.
@@ -35,7 +37,44 @@ func (q *sequence) family() []owned {
 		}
 		out = append(out, o)
 	}
+	q.adoptions(out)
 	return out
+}
+
+// adoptions lets some objects adopt one that was there before, and belongs to nobody as yet,
+// as controllers do.
+func (q *sequence) adoptions(all []owned) {
+	taken := map[int]bool{}
+	for i := range all {
+		n := q.IntN(i + 1)
+		if n == i || taken[n] || len(all[n].owners) > 0 || all[n].bogus || owns(all, n) {
+			continue
+		}
+		taken[n] = true
+		all[i].adopts = append(all[i].adopts, n)
+	}
+}
+
+func owns(all []owned, n int) bool {
+	for i := range all {
+		if belongs(all, i, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// adoption is the patch by which a controller takes an object over.
+func (o owned) adoption(orphan owned) operation {
+	return operation{method: http.MethodPatch, path: orphan.path, contentType: asMerge, query: "fieldManager=kube-controller-manager", agent: "tester", body: func(s *side) any {
+		return object{"metadata": object{
+			"uid": metadataOf(s.version(orphan.path, 0))["uid"],
+			"ownerReferences": []any{object{
+				"apiVersion": o.subject.apiVersion, "kind": o.subject.kind, "name": o.name,
+				"uid": metadataOf(s.version(o.path, 0))["uid"], "controller": true, "blockOwnerDeletion": o.block,
+			}},
+		}}
+	}}
 }
 
 // related reports whether one of the owners belongs to another one, or the other to
@@ -123,6 +162,13 @@ func (p *pair) collects(seed uint64) bool {
 			return false
 		}
 	}
+	for _, o := range all {
+		for _, n := range o.adopts {
+			if !p.both(fmt.Sprintf("family %d, adoption", seed), o.adoption(all[n])) {
+				return false
+			}
+		}
+	}
 	if !p.alike(seed, all, "after the creation") {
 		return false
 	}
@@ -158,7 +204,7 @@ func (p *pair) alike(seed uint64, all []owned, when string) bool {
 func described(all []owned) string {
 	out := ""
 	for _, o := range all {
-		out += fmt.Sprintf("\n%s %s owners=%v block=%t hold=%t bogus=%t", o.subject.kind, o.name, o.owners, o.block, o.hold, o.bogus)
+		out += fmt.Sprintf("\n%s %s owners=%v block=%t hold=%t bogus=%t adopts=%v", o.subject.kind, o.name, o.owners, o.block, o.hold, o.bogus, o.adopts)
 	}
 	return out
 }

@@ -27,12 +27,14 @@ type pair struct {
 	requests    int
 	stored      []version
 	codes       map[int]int
+	// mutate is what mutating admission does on the real server.
+	mutate func(apisim.Admission) bool
 }
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	cluster := testcluster.Shared(t)
-	p := &pair{t: t, namespace: testcluster.Namespace(t), crds: append(definitions(t), definition(t, "internal", "apisim", "testdata", "crds", "sprockets.yaml")), codes: map[int]int{}}
+	p := &pair{t: t, namespace: testcluster.Namespace(t), crds: append(definitions(t), ownDefinition(t, "sprockets.yaml"), ownDefinition(t, "brackets.yaml")), codes: map[int]int{}}
 	p.real = newSide(t, "the real server", cluster.Config())
 	return p
 }
@@ -56,7 +58,7 @@ func (p *pair) unchanged(seed uint64) bool {
 // begin begins a new sequence on an empty model.
 func (p *pair) begin() {
 	p.stored = nil
-	p.server = apisim.New(apisim.Options{CRDs: p.crds, Namespaces: []string{p.namespace}, Observe: func(c apisim.Change) {
+	p.server = apisim.New(apisim.Options{CRDs: p.crds, Namespaces: []string{p.namespace}, Mutate: p.mutate, Observe: func(c apisim.Change) {
 		p.stored = append(p.stored, version{c.New, encoded(c.New.Object)})
 	}})
 	p.model = newSide(p.t, "the model", configFor(p.server, ""))
@@ -119,25 +121,39 @@ func shown(a answer) string {
 }
 
 func TestTheModelAnswersAsTheRealServerDoes(t *testing.T) {
-	p := newPair(t)
+	newPair(t).sequences(*sequences)
+}
+
+// What is written by one version of a kind and read by another is converted, and owned, as
+// on the real server.
+func TestTheModelConvertsAsTheRealServerDoes(t *testing.T) {
+	newPair(t).sequences(max(3, *sequences/3), brackets...)
+}
+
+// sequences compares the answers to so many sequences of requests, about these kinds if
+// there are any.
+func (p *pair) sequences(count int, about ...subject) {
 	began := time.Now()
 	wrong := 0
-	for n := range *sequences {
+	for n := range count {
 		seed := *firstSeed + uint64(n)
-		if !p.sequence(seed) {
+		if !p.sequence(seed, about) {
 			if wrong++; wrong == *tolerance {
 				break
 			}
 		}
 	}
-	t.Logf("%d sequences from seed %d, %d requests, %s; answers by code: %v", *sequences, *firstSeed, p.requests, time.Since(began).Round(time.Millisecond), p.codes)
-	require.Zero(t, wrong)
+	p.t.Logf("%d sequences from seed %d, %d requests, %s; answers by code: %v", count, *firstSeed, p.requests, time.Since(began).Round(time.Millisecond), p.codes)
+	require.Zero(p.t, wrong)
 }
 
 // sequence runs the requests that come of a seed until an answer differs.
-func (p *pair) sequence(seed uint64) bool {
+func (p *pair) sequence(seed uint64, about []subject) bool {
 	p.begin()
 	q := newSequence(seed, p.namespace)
+	if len(about) > 0 {
+		q.subjects = about
+	}
 	watches := p.watch(q)
 	p.real.forget()
 	p.model.forget()

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/watch"
@@ -22,7 +22,8 @@ var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v
 // shared by Servers.
 type Definition struct {
 	object content
-	kind   *kind
+	// kinds are those of the versions that are served.
+	kinds []*kind
 }
 
 // definition is what is read of a CustomResourceDefinition.
@@ -38,21 +39,29 @@ type definition struct {
 			ShortNames []string `json:"shortNames"`
 			Categories []string `json:"categories"`
 		} `json:"names"`
-		Versions []struct {
-			Name         string         `json:"name"`
-			Subresources map[string]any `json:"subresources"`
-			Selectable   []struct {
-				Path string `json:"jsonPath"`
-			} `json:"selectableFields"`
-			Schema struct {
-				OpenAPI json.RawMessage `json:"openAPIV3Schema"`
-			} `json:"schema"`
-		} `json:"versions"`
+		Conversion struct {
+			Strategy string `json:"strategy"`
+		} `json:"conversion"`
+		Versions []definedVersion `json:"versions"`
 	} `json:"spec"`
 }
 
-// Define compiles a CustomResourceDefinition given as YAML or JSON. It must have one
-// version, and a schema.
+// definedVersion is a version of the kind.
+type definedVersion struct {
+	Name         string         `json:"name"`
+	Served       bool           `json:"served"`
+	Storage      bool           `json:"storage"`
+	Subresources map[string]any `json:"subresources"`
+	Selectable   []struct {
+		Path string `json:"jsonPath"`
+	} `json:"selectableFields"`
+	Schema struct {
+		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
+	} `json:"schema"`
+}
+
+// Define compiles a CustomResourceDefinition given as YAML or JSON. Each of its
+// versions must have a schema; they are converted by the strategy None.
 func Define(text []byte) (*Definition, error) {
 	var obj content
 	data, err := yaml.YAMLToJSON(text)
@@ -71,7 +80,7 @@ func Define(text []byte) (*Definition, error) {
 
 // compiled are the kinds of CustomResourceDefinitions by their text. Compiling one
 // takes milliseconds, and the result does not change.
-var compiled sync.Map // string → *kind
+var compiled sync.Map // string → []*kind
 
 func define(obj content) (*Definition, error) {
 	data, err := json.Marshal(obj)
@@ -82,23 +91,78 @@ func define(obj content) (*Definition, error) {
 	if err := unmarshal(data, &d); err != nil {
 		return nil, fmt.Errorf("decode a CustomResourceDefinition: %w", err)
 	}
-	if len(d.Spec.Versions) != 1 || len(d.Spec.Versions[0].Schema.OpenAPI) == 0 {
-		return nil, fmt.Errorf("apisim models no CustomResourceDefinition but one of one version, with a schema: %s", nameOf(obj))
+	if err := d.modelled(); err != nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", nameOf(obj), err)
 	}
 	text := string(encode(obj["spec"]))
 	if k, ok := compiled.Load(text); ok {
-		return &Definition{obj, k.(*kind)}, nil
+		return &Definition{obj, k.([]*kind)}, nil
 	}
-	k, err := d.compile()
+	kinds, err := d.compile()
 	if err != nil {
 		return nil, fmt.Errorf("compile the CustomResourceDefinition %s: %w", nameOf(obj), err)
 	}
-	compiled.Store(text, k)
-	return &Definition{obj, k}, nil
+	compiled.Store(text, kinds)
+	return &Definition{obj, kinds}, nil
 }
 
-func (d definition) compile() (*kind, error) {
-	version, names := d.Spec.Versions[0], d.Spec.Names
+// modelled says what there is in it that the model does not know.
+func (d definition) modelled() error {
+	if s := d.Spec.Conversion.Strategy; s != "" && s != "None" {
+		return fmt.Errorf("apisim does not model the conversion by a %s", s)
+	}
+	storage, served := 0, 0
+	for _, v := range d.Spec.Versions {
+		if len(v.Schema.OpenAPI) == 0 {
+			return fmt.Errorf("apisim does not model version %s: it has no schema", v.Name)
+		}
+		if v.Storage {
+			storage++
+		}
+		if v.Served {
+			served++
+		}
+	}
+	if storage != 1 || served == 0 {
+		return fmt.Errorf("apisim does not model a kind of which %d versions are stored and %d served", storage, served)
+	}
+	return nil
+}
+
+// compile gives the kinds that are served.
+func (d definition) compile() ([]*kind, error) {
+	if len(d.Spec.Versions) == 1 {
+		k, err := d.compileVersion(d.Spec.Versions[0])
+		return []*kind{k}, err
+	}
+	vs := &versions{all: map[schema.GroupVersion]bool{}}
+	schemas := map[string]*spec.Schema{}
+	var all []*kind
+	for _, version := range d.Spec.Versions {
+		k, err := d.compileVersion(version)
+		if err != nil {
+			return nil, err
+		}
+		k.versions = vs
+		vs.all[k.groupVersion()] = true
+		if version.Storage {
+			vs.storage = k
+		}
+		if version.Served {
+			vs.served = append(vs.served, k)
+		}
+		maps.Copy(schemas, k.schemas.components())
+		all = append(all, k)
+	}
+	types, err := managedfields.NewTypeConverter(schemas, false)
+	for _, k := range all {
+		k.types = types
+	}
+	return vs.served, err
+}
+
+func (d definition) compileVersion(version definedVersion) (*kind, error) {
+	names := d.Spec.Names
 	gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: names.Kind}
 	var s structural
 	if err := unmarshal(version.Schema.OpenAPI, &s); err != nil {
@@ -149,10 +213,12 @@ type validators struct {
 	rules bool
 }
 
-// addKind serves a kind.
-func (s *Server) addKind(k *kind) {
-	s.kinds[k.groupVersion().WithResource(k.resource)] = k
-	s.documents[k.groupVersion()] = k.schemas
+// addKinds serves the versions of a kind.
+func (s *Server) addKinds(d *Definition) {
+	for _, k := range d.kinds {
+		s.kinds[k.groupVersion().WithResource(k.resource)] = k
+		s.documents[k.groupVersion()] = k.schemas
+	}
 	s.discovered = [2][]byte{}
 }
 
@@ -163,64 +229,29 @@ func (s *Server) serve(c Change) {
 	if err != nil {
 		return // Validation has refused it; what an administrator puts in is his own.
 	}
-	if c.Type != watch.Deleted {
-		if c.Old == nil || !equalExcept(c.Old.Object, c.New.Object, "metadata", "status") {
-			s.addKind(d.kind)
+	if c.Type == watch.Deleted {
+		for _, o := range s.table(d.kinds[0]).sorted() {
+			s.remove(o, c.User)
 		}
+		s.dropKinds(d)
 		return
 	}
-	for _, o := range s.table(d.kind).sorted() {
-		s.remove(o, c.User)
+	if c.Old != nil {
+		if equalExcept(c.Old.Object, c.New.Object, "metadata", "status") {
+			return
+		}
+		if was, err := define(c.Old.Object); err == nil {
+			s.dropKinds(was)
+		}
 	}
-	delete(s.kinds, d.kind.groupVersion().WithResource(d.kind.resource))
-	delete(s.documents, d.kind.groupVersion())
+	s.addKinds(d)
+}
+
+// dropKinds ceases to serve the versions of a kind.
+func (s *Server) dropKinds(d *Definition) {
+	for _, k := range d.kinds {
+		delete(s.kinds, k.groupVersion().WithResource(k.resource))
+		delete(s.documents, k.groupVersion())
+	}
 	s.discovered = [2][]byte{}
-}
-
-// crdShape is the shape of CustomResourceDefinitions. Unknown fields are kept.
-type crdShape struct{}
-
-var blankCRD = content{"apiVersion": crdKind.GroupVersion().String(), "kind": crdKind.Kind}
-
-func (crdShape) empty() content { return blankCRD }
-
-func (crdShape) reread(obj content, _ bool) content { return obj }
-
-func (crdShape) adopt(content) (content, bool) { return nil, false }
-
-func (s crdShape) decode(body []byte, strict bool) (content, []error, error) {
-	obj, strictErrors, err := (&customShape{gvk: crdKind, schema: &structural{Preserve: true}}).decode(body, strict)
-	if err != nil {
-		return nil, nil, err
-	}
-	obj, err = s.normalize(obj)
-	return obj, strictErrors, err
-}
-
-func (crdShape) normalize(obj content) (content, error) {
-	obj = runtime.DeepCopyJSON(obj)
-	m, _, err := coerceMetadata(obj, false)
-	if err != nil {
-		return nil, err
-	}
-	if m != nil {
-		obj["metadata"] = m
-	}
-	spec, _ := obj["spec"].(content)
-	if spec == nil {
-		return obj, nil
-	}
-	if _, ok := spec["conversion"]; !ok {
-		spec["conversion"] = content{"strategy": "None"}
-	}
-	names, _ := spec["names"].(content)
-	if kind := text(names, "kind"); kind != "" {
-		if text(names, "singular") == "" {
-			names["singular"] = strings.ToLower(kind)
-		}
-		if text(names, "listKind") == "" {
-			names["listKind"] = kind + "List"
-		}
-	}
-	return obj, nil
 }

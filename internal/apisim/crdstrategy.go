@@ -41,9 +41,11 @@ func established(obj content) content {
 	}
 	spec, _ := obj["spec"].(content)
 	var stored []any
-	if versions, _ := spec["versions"].([]any); len(versions) > 0 {
-		first, _ := versions[0].(content)
-		stored = []any{text(first, "name")}
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		if fields, _ := v.(content); fields["storage"] == true {
+			stored = []any{text(fields, "name")}
+		}
 	}
 	return content{
 		"acceptedNames":  spec["names"],

@@ -31,8 +31,10 @@ func (r *request) create() (*stored, error) {
 	if err := r.admitNamespace(metadata(obj)); err != nil {
 		return nil, err
 	}
-	out, err := r.createObject(obj)
-	return out, err
+	if obj, err = r.mutate("CREATE", obj, nil); err != nil {
+		return nil, err
+	}
+	return r.createObject(obj)
 }
 
 // decoded reads the object out of the body.

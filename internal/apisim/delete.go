@@ -168,7 +168,8 @@ func (r *request) mark(old *stored, finalizers []string) *stored {
 		m["deletionTimestamp"] = r.timestamp()
 	}
 	m["deletionGracePeriodSeconds"] = int64(0)
-	if equalExcept(m, metadata(old.content)) {
+	// By another version an object is stored anew without what that does not have.
+	if equalExcept(m, metadata(old.content)) && equalExcept(converted(obj, r.kind.stores()), old.raw, "metadata") {
 		return old
 	}
 	if r.dryRun {
@@ -190,6 +191,7 @@ func (r *request) deleteCollection(req *http.Request) *http.Response {
 	}
 	var items []*stored
 	for _, o := range r.table(r.kind).sorted() {
+		o = o.as(r.kind)
 		if r.namespace != "" && namespaceOf(o.content) != r.namespace || !selected.matches(o.content) {
 			continue
 		}

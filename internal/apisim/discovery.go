@@ -3,6 +3,7 @@ package apisim
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -68,20 +69,19 @@ func (s *Server) groups(core bool) apidiscovery.APIGroupDiscoveryList {
 			resources[k.groupVersion()] = append(resources[k.groupVersion()], k.discovery())
 		}
 	}
-	versions := make([]schema.GroupVersion, 0, len(resources))
-	for gv := range resources {
-		versions = append(versions, gv)
-	}
-	slices.SortFunc(versions, func(a, b schema.GroupVersion) int { return cmp.Compare(a.String(), b.String()) })
-	for _, gv := range versions {
-		list := resources[gv]
+	groups := map[string][]apidiscovery.APIVersionDiscovery{}
+	for gv, list := range resources {
 		slices.SortFunc(list, func(a, b apidiscovery.APIResourceDiscovery) int { return cmp.Compare(a.Resource, b.Resource) })
-		out.Items = append(out.Items, apidiscovery.APIGroupDiscovery{
-			ObjectMeta: metav1.ObjectMeta{Name: gv.Group},
-			Versions: []apidiscovery.APIVersionDiscovery{{
-				Version: gv.Version, Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: list,
-			}},
+		groups[gv.Group] = append(groups[gv.Group], apidiscovery.APIVersionDiscovery{
+			Version: gv.Version, Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: list,
 		})
+	}
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		versions := groups[group]
+		slices.SortFunc(versions, func(a, b apidiscovery.APIVersionDiscovery) int {
+			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+		})
+		out.Items = append(out.Items, apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: group}, Versions: versions})
 	}
 	return out
 }

@@ -23,13 +23,14 @@
 //
 // Garbage collection and the finalization of namespaces are done by controllers, at
 // some time after the write that gives rise to them. Here they are steps that the
-// test takes, see [Server.Collect].
+// test takes, see [Server.Collect]. What admission changes is said by Options.Mutate.
 //
 // # What it does not do
 //
 // It has no Services, Pods and workloads, no strategic merge patches, no pages of
-// lists, no tables, no bookmarks, no answers in protobuf, no subresource but status,
-// and one version of each kind. Of the rules in CEL it knows that which makes the spec
+// lists, no tables, no bookmarks, no answers in protobuf, no subresource but status, and
+// no conversion but that of the strategy None; two custom kinds cannot be of one group and
+// version. Of the rules in CEL it knows that which makes the spec
 // of a Transaction immutable. A CustomResourceDefinition is established at once, its
 // own fields are not checked, and its objects go with it at once. Two contents of an
 // immutable ConfigMap or Secret that differ in an empty map are the same. Whether a

@@ -59,6 +59,12 @@ func definition(t testing.TB, path ...string) *apisim.Definition {
 	return d
 }
 
+// ownDefinition compiles a CRD of this package.
+func ownDefinition(t testing.TB, name string) *apisim.Definition {
+	t.Helper()
+	return definition(t, "internal", "apisim", "testdata", "crds", name)
+}
+
 func definitions(t testing.TB) []*apisim.Definition {
 	return []*apisim.Definition{
 		definition(t, "deploy", "crd", "backup.janus.io_transactions.yaml"),

@@ -36,6 +36,8 @@ type kind struct {
 	types    managedfields.TypeConverter
 	// schemas is the OpenAPI document of the group and version.
 	schemas *document
+	// versions are those of a custom kind that has several.
+	versions *versions
 	// selectable are the fields that a field selector may name besides the name and
 	// the namespace.
 	selectable []string

@@ -35,7 +35,7 @@ func crds() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, path := range []string{"../../deploy/crd/backup.janus.io_transactions.yaml", "../../testdata/crds/widgets.yaml", "testdata/crds/sprockets.yaml"} {
+	for _, path := range []string{"../../deploy/crd/backup.janus.io_transactions.yaml", "../../testdata/crds/widgets.yaml", "testdata/crds/sprockets.yaml", "testdata/crds/brackets.yaml"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", err

@@ -69,23 +69,32 @@ func (s *Server) fieldManager(k *kind, subresource string) *fieldManager {
 		return m
 	}
 	m := &fieldManager{kind: k}
-	reset := k.strategy.reset
-	if subresource == "status" {
-		reset = k.strategy.resetStatus
-	}
-	var filter map[fieldpath.APIVersion]fieldpath.Filter
-	if reset != nil {
-		filter = fieldpath.NewExcludeFilterSetMap(map[fieldpath.APIVersion]*fieldpath.Set{
-			fieldpath.APIVersion(k.groupVersion().String()): reset,
-		})
-	}
-	real, err := managedfields.NewDefaultCRDFieldManager(m, m, m, m, k.gvk, k.groupVersion(), subresource, filter)
+	real, err := managedfields.NewDefaultCRDFieldManager(m, m, m, m, k.gvk, k.groupVersion(), subresource, k.resetFilter(subresource))
 	if err != nil {
 		panic(fmt.Sprintf("no field manager for %s: %v", k.gvk, err))
 	}
 	m.FieldManager = real
 	s.managers[key] = m
 	return m
+}
+
+// resetFilter leaves out what a write drops. A write of the status does so in every
+// version of the kind, and another only in its own.
+func (k *kind) resetFilter(subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
+	note := func(k *kind, set *fieldpath.Set) {
+		if set != nil {
+			reset[fieldpath.APIVersion(k.groupVersion().String())] = set
+		}
+	}
+	if subresource == "" {
+		note(k, k.strategy.reset)
+	} else {
+		for _, version := range k.siblings() {
+			note(version, version.strategy.resetStatus)
+		}
+	}
+	return fieldpath.NewExcludeFilterSetMap(reset)
 }
 
 type managerKey struct {
@@ -158,9 +167,13 @@ func (m *fieldManager) Convert(_, _, _ any) error {
 }
 
 // ConvertToVersion brings an object that the field manager has put together into
-// the shape of its kind. There are no conversions from one version to another.
+// the shape of its kind, or into another version, where fields that it does not have stay
+// as they are.
 func (m *fieldManager) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	if gv, ok := to.(schema.GroupVersion); ok && gv != m.kind.groupVersion() {
+		if m.kind.knowsVersion(gv) {
+			return &unstructured.Unstructured{Object: asVersion(in.(*unstructured.Unstructured).Object, gv)}, nil
+		}
 		if _, typed := m.kind.shape.(*typedShape); !typed {
 			// Here a real server gives up, and the object loses all its managers.
 			return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", gv)
@@ -170,6 +183,9 @@ func (m *fieldManager) ConvertToVersion(in runtime.Object, to runtime.GroupVersi
 	obj := in.(*unstructured.Unstructured)
 	if obj == m.known[0] || obj == m.known[1] {
 		return obj, nil
+	}
+	if m.kind.versions != nil {
+		return &unstructured.Unstructured{Object: asVersion(obj.Object, m.kind.groupVersion())}, nil
 	}
 	out, err := m.kind.shape.normalize(obj.Object)
 	if err != nil {
@@ -183,8 +199,17 @@ func (m *fieldManager) ConvertFieldLabel(_ schema.GroupVersionKind, label, value
 	return label, value, nil
 }
 
-// Default does nothing: shape.normalize has set the defaults.
-func (m *fieldManager) Default(runtime.Object) {}
+// Default does something only for a kind of several versions: otherwise shape.normalize has
+// set the defaults.
+func (m *fieldManager) Default(obj runtime.Object) {
+	u := obj.(*unstructured.Unstructured)
+	if m.kind.versions == nil || u == m.known[0] || u == m.known[1] {
+		return
+	}
+	if out, err := m.kind.shape.normalize(u.Object); err == nil {
+		u.Object = out
+	}
+}
 
 // New gives an object without fields.
 func (m *fieldManager) New(schema.GroupVersionKind) (runtime.Object, error) {

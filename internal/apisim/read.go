@@ -49,6 +49,7 @@ func (r *request) list(req *http.Request) *http.Response {
 	}
 	var items []*stored
 	for _, o := range r.tables[r.kind.groupResource()].sorted() {
+		o = o.as(r.kind)
 		if (r.namespace == "" || namespaceOf(o.content) == r.namespace) && selected.matches(o.content) {
 			items = append(items, o)
 		}

@@ -38,6 +38,9 @@ type Options struct {
 	// error refuses it; one that is no Status becomes a 403. It must not call the
 	// Server.
 	Admit func(Admission) error
+	// Mutate may change the Object of every write, dry runs too, before it is checked, and
+	// reports whether it has. It must not call the Server.
+	Mutate func(Admission) bool
 	// Observe is told of every change when it is stored. It must not call the Server.
 	Observe func(Change)
 	// CollectAtOnce does [Server.Collect] after every write that could give rise to it.
@@ -107,7 +110,7 @@ func New(options Options) *Server {
 		s.documents[k.groupVersion()] = k.schemas
 	}
 	for _, d := range options.CRDs {
-		s.addKind(d.kind)
+		s.addKinds(d)
 		s.addDefinition(d)
 	}
 	for _, namespace := range append([]string{metav1.NamespaceDefault}, options.Namespaces...) {

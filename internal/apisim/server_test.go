@@ -12,7 +12,7 @@ import (
 
 // Servers share what is compiled and nothing else: with the race detector this says so.
 func TestServersAreIndependent(t *testing.T) {
-	crds := append(definitions(t), definition(t, "internal", "apisim", "testdata", "crds", "sprockets.yaml"))
+	crds := append(definitions(t), ownDefinition(t, "sprockets.yaml"))
 	var group sync.WaitGroup
 	answers := make([]string, 4)
 	for i := range answers {

@@ -19,13 +19,19 @@ type stored struct {
 	content, raw content
 	version      uint64
 	data         []byte
+	// of is the object in the version in which it is stored, if this is another one, and
+	// shown are the other versions that were asked for.
+	of    *stored
+	shown map[*kind]*stored
 	// typed is the content with its parts told apart, once that was needed.
 	typed *typed.TypedValue
 }
 
 // unstored is an object that is answered and not kept.
 func (r *request) unstored(obj content) *stored {
-	return &stored{kind: r.kind, content: r.kind.shape.reread(obj, r.applied)}
+	base := r.kind.stores()
+	out := &stored{kind: base, content: base.shape.reread(converted(obj, base), r.applied)}
+	return out.as(r.kind)
 }
 
 // encoded gives the object as JSON.
@@ -65,17 +71,18 @@ func (s *Server) table(k *kind) table {
 }
 
 func (s *Server) find(k *kind, namespace, name string) *stored {
-	return s.tables[k.groupResource()][types.NamespacedName{Namespace: namespace, Name: name}]
+	return s.tables[k.groupResource()][types.NamespacedName{Namespace: namespace, Name: name}].as(k)
 }
 
 // put stores an object, whose top level and metadata are the caller's own, under
 // the next resourceVersion.
 func (r *request) put(obj content) *stored {
-	s, k := r.Server, r.kind
+	s, k := r.Server, r.kind.stores()
 	old := s.find(k, namespaceOf(obj), nameOf(obj))
 	s.version++
 	delete(metadata(obj), "selfLink")
 	metadata(obj)["resourceVersion"] = strconv.FormatUint(s.version, 10)
+	obj = converted(obj, k)
 	next := &stored{kind: k, content: k.shape.reread(obj, r.applied), raw: obj, version: s.version}
 	if r.fresh != nil && isSame(r.freshOf, next.content) {
 		// What has changed since was taken from the object before, or is metadata that
@@ -89,17 +96,21 @@ func (r *request) put(obj content) *stored {
 		change.Type, change.Old = watch.Modified, wrap(old.content)
 	}
 	s.record(change)
-	return next
+	return next.as(r.kind)
 }
 
-// remove takes an object out, and gives it with the resourceVersion of that.
+// remove takes an object out, and gives it with the resourceVersion of that, in the same
+// version of its kind.
 func (s *Server) remove(old *stored, user string) *stored {
 	s.version++
+	asked := old.kind
+	old = old.base()
 	obj := maps.Clone(old.content)
 	ownMetadata(obj)["resourceVersion"] = strconv.FormatUint(s.version, 10)
 	delete(s.table(old.kind), types.NamespacedName{Namespace: namespaceOf(obj), Name: nameOf(obj)})
 	s.record(Change{Type: watch.Deleted, Version: s.version, Old: wrap(old.content), New: wrap(obj), User: user, kind: old.kind})
-	return &stored{kind: old.kind, content: obj, raw: obj, version: s.version}
+	gone := &stored{kind: old.kind, content: obj, raw: obj, version: s.version}
+	return gone.as(asked)
 }
 
 func wrap(obj content) *unstructured.Unstructured { return &unstructured.Unstructured{Object: obj} }

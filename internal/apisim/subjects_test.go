@@ -30,6 +30,14 @@ var subjects = []subject{
 	{apiVersion: "backup.janus.io/v1alpha1", kind: "Transaction", group: "apis/backup.janus.io/v1alpha1", resource: "transactions", status: true, weight: 3, fields: txn, parts: []string{"/spec/onDelete", "/status/phase", "/status/version"}},
 }
 
+// brackets are the two versions of one kind.
+var brackets = []subject{bracketsIn("v1beta1"), bracketsIn("v2")}
+
+func bracketsIn(version string) subject {
+	return subject{apiVersion: "example.com/" + version, kind: "Bracket", group: "apis/example.com/" + version, resource: "brackets", status: true, fields: bracket,
+		parts: []string{"/spec/size", "/spec/colour", "/spec/legacy", "/spec/finish", "/spec/origin", "/spec/marks", "/spec/holes", "/status/bent", "/spec"}}
+}
+
 // pseudorandom is a source of what a seed stands for.
 func pseudorandom(seed, stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // it is to be the same each time
@@ -139,6 +147,22 @@ func sprocket(m *maker) object {
 	out := object{"spec": spec}
 	m.some(out, "spec", 40, nil, "text", object{})
 	m.some(out, "status", 4, object{"turns": int64(1)}, object{"turns": int64(2)}, nil)
+	return out
+}
+
+func bracket(m *maker) object {
+	spec := object{}
+	m.some(spec, "size", 2, int64(1), int64(2))
+	m.some(spec, "size", 30, "big", nil)
+	m.some(spec, "colour", 3, "grey", "red", "blue", nil)
+	m.some(spec, "legacy", 3, "x", "y")
+	m.some(spec, "finish", 3, "matt", "gloss")
+	m.some(spec, "origin", 3, object{"country": "at"}, object{"checked": true}, object{}, object{"country": "ch", "checked": false})
+	m.some(spec, "marks", 3, []any{object{"at": int64(1)}}, []any{object{"at": int64(3)}, object{}}, []any{object{"at": int64(2), "depth": int64(5)}}, []any{})
+	m.some(spec, "holes", 3, []any{object{"name": "a", "count": int64(1)}}, []any{object{"name": "b"}, object{"name": "a"}}, []any{})
+	m.some(spec, "unknown", 15, "x")
+	out := object{"spec": spec}
+	m.some(out, "status", 4, object{"bent": true}, object{"torn": true}, object{"bent": false, "torn": true}, nil)
 	return out
 }
 

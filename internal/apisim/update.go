@@ -68,6 +68,10 @@ func (r *request) createdByUpdate(obj content) (*stored, bool, error) {
 	if err := r.admitNamespace(metadata(obj)); err != nil {
 		return nil, false, err
 	}
+	obj, err := r.mutate("CREATE", obj, nil)
+	if err != nil {
+		return nil, false, err
+	}
 	if _, err := parseVersion(text(metadata(obj), "resourceVersion")); err != nil {
 		return nil, false, err
 	}
@@ -93,6 +97,10 @@ func (r *request) conflict(format string, args ...any) error {
 
 // replace stores a new version of an object, once the field manager has seen it.
 func (r *request) replace(obj content, old *stored) (*stored, error) {
+	obj, err := r.mutate("UPDATE", obj, old.content)
+	if err != nil {
+		return nil, err
+	}
 	m := ownMetadata(obj)
 	if err := r.checkVersion(m, old); err != nil {
 		return nil, err
@@ -117,13 +125,14 @@ func (r *request) storeUpdate(obj content, old *stored) (*stored, error) {
 			r.remove(old, r.user)
 			r.dirty = true
 		}
-		return r.unstored(obj), nil
+		return &stored{kind: r.kind, content: r.kind.shape.reread(obj, r.applied)}, nil // as it was sent
 	}
 	if r.dryRun {
 		return r.unstored(obj), nil
 	}
 	delete(metadata(obj), "selfLink")
-	if equalExcept(obj, old.raw, "metadata") && equalExcept(metadata(obj), metadata(old.raw), "resourceVersion") {
+	raw := converted(obj, r.kind.stores())
+	if equalExcept(raw, old.raw, "metadata") && equalExcept(metadata(raw), metadata(old.raw), "resourceVersion") {
 		return old, nil
 	}
 	if err := r.fit(obj, old); err != nil {

@@ -55,7 +55,7 @@ func (r *request) watch(req *http.Request) *http.Response {
 		return failed(req, unmodelled("sendInitialEvents"))
 	case version == 0:
 		for _, o := range r.table(r.kind).sorted() {
-			w.see(Change{Type: watch.Added, New: wrap(o.content), kind: r.kind})
+			w.see(Change{Type: watch.Added, New: wrap(o.content), kind: o.kind})
 		}
 	case version < r.compacted:
 		w.send(watch.Error, statusOf(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, r.compacted))))
@@ -95,8 +95,14 @@ func (s *Server) CloseWatches() {
 // see queues a change if it concerns the watch. An object that comes to be selected
 // has been added, for who watches, and one that ceases to be has been deleted.
 func (w *watcher) see(c Change) {
-	if c.kind != w.kind || w.namespace != "" && c.New.GetNamespace() != w.namespace {
+	if c.kind != w.kind.stores() || w.namespace != "" && c.New.GetNamespace() != w.namespace {
 		return
+	}
+	if w.kind != c.kind {
+		c.New = wrap(converted(c.New.Object, w.kind))
+		if c.Old != nil {
+			c.Old = wrap(converted(c.Old.Object, w.kind))
+		}
 	}
 	is := c.Type != watch.Deleted && w.selector.matches(c.New.Object)
 	was := c.Old != nil && w.selector.matches(c.Old.Object)

@@ -25,11 +25,11 @@ const gated = `  - {name: gate, target: {apiVersion: v1, kind: ConfigMap, name: 
 
 // takeBack waits until all changes before the one that is held are in effect, does
 // something, and has the Transaction rolled back.
-func takeBack(e *janustest.Env, name string, meanwhile func()) *api.Transaction {
+func takeBack(e *janustest.Env, meanwhile func()) *api.Transaction {
 	e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
 	meanwhile()
-	e.Merge("person", api.GroupVersion.String()+" Transaction/"+name, `{"spec":{"cancel":"Rollback"}}`)
-	return e.Ended(name)
+	e.Merge("person", api.GroupVersion.String()+" Transaction/txn", `{"spec":{"cancel":"Rollback"}}`)
+	return e.Ended("txn")
 }
 
 // mutating makes a policy for the namespace of the test that changes ConfigMaps and Secrets
@@ -107,7 +107,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 	e.Start()
 	e.Submit("txn", changes+gated)
 
-	txn := takeBack(e, "txn", func() { mutating(t, e) })
+	txn := takeBack(e, func() { mutating(t, e) })
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	for i, row := range rows {
@@ -132,6 +132,67 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 			assert.Contains(t, item.Message, `.data.version, wanted "b25l", stored "cG9saWN5"`, row.name)
 			assert.Equal(t, []api.FieldConflict{{Field: ".data.version", Now: `"cG9saWN5"`, Before: `"b25l"`}}, item.Conflicts, row.name)
 		}
+	}
+	e.NothingLeft("txn")
+}
+
+// A policy that has come since the changes were tried is not foretold: what it makes of them
+// is told when it has.
+func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.ClusterWide()
+	e.Apply(one("ConfigMap", "altered-patched") + one("ConfigMap", "altered-updated") + one("Secret", "altered-secret") + one("ConfigMap", "stamped-patched") + one("ConfigMap", "plain"))
+	update := strings.Replace(newData, "Patch", "Update", 1)
+	e.Start()
+	e.Submit("txn", "changes:\n"+gated+
+		changeOf("patch", "ConfigMap", "altered-patched", newData)+changeOf("update", "ConfigMap", "altered-updated", update)+
+		changeOf("create", "ConfigMap", "altered-created", strings.Replace(newData, "Patch", "Create", 1))+
+		changeOf("secret", "Secret", "altered-secret", newData)+
+		changeOf("stamped", "ConfigMap", "stamped-patched", newData)+changeOf("plain", "ConfigMap", "plain", newData))
+	e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
+	mutating(t, e)
+	e.Merge("person", "ConfigMap/gate", `{"data":{"go":"on"}}`)
+
+	txn := e.Ended("txn")
+
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	for _, item := range txn.Status.Items {
+		switch item.Name {
+		case "patch", "update", "create":
+			require.Len(t, item.Warnings, 1, item.Name)
+			assert.Contains(t, item.Warnings[0], `did not store what the content says: .data.version, wanted "dHdv", stored "cG9saWN5"`, item.Name)
+		case "secret":
+			require.Len(t, item.Warnings, 1, item.Name)
+			assert.Contains(t, item.Warnings[0], ".data.version", item.Name)
+			assert.NotContains(t, item.Warnings[0], "cG9saWN5", "the value of a Secret is shown")
+		default:
+			assert.Empty(t, item.Warnings, item.Name)
+		}
+	}
+}
+
+// A policy that stamps every write was there before the Transaction: its stamp is on the
+// object after a rollback too, and is told of, and is no reason to call the rollback
+// incomplete.
+func TestARollbackUnderAPolicyThatStampsIsComplete(t *testing.T) {
+	t.Parallel()
+	e := janustest.New(t)
+	e.ClusterWide()
+	e.Apply(one("ConfigMap", "stamped-patched") + one("ConfigMap", "stamped-updated") + one("ConfigMap", "stamped-deleted"))
+	mutating(t, e)
+	e.Start()
+	e.Submit("txn", "changes:\n"+changeOf("patch", "ConfigMap", "stamped-patched", newData)+
+		changeOf("update", "ConfigMap", "stamped-updated", strings.Replace(newData, "Patch", "Update", 1))+
+		changeOf("delete", "ConfigMap", "stamped-deleted", "Delete")+gated)
+
+	txn := takeBack(e, func() {})
+
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	for _, item := range txn.Status.Items[:3] {
+		assert.Equal(t, api.ItemRolledBack, item.State, item.Name)
+		assert.Equal(t, "Restored", item.Reason, item.Name)
+		assert.Contains(t, item.Message, ".metadata.annotations.stamp", item.Name)
 	}
 	e.NothingLeft("txn")
 }
@@ -208,7 +269,7 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 	e.Start()
 	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: two}, type: Delete}\n"+gated)
 
-	txn := takeBack(e, "txn", func() {
+	txn := takeBack(e, func() {
 		redefineCups(t, e, group, cupVersion("v1", true, "a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
 	})
 
@@ -232,7 +293,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: deleted}, type: Delete}\n"+
 		"  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: patched}, type: Patch, content: {spec: {a: \"2\"}}}\n"+gated)
 
-	txn := takeBack(e, "txn", func() {
+	txn := takeBack(e, func() {
 		now := cupVersion("v1", true, "a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
 		redefineCups(t, e, group, now, strings.Replace(cup, "NAME", "probe", 1), func(made *unstructured.Unstructured, err error) bool {
 			d, _, _ := unstructured.NestedString(made.Object, "spec", "d")

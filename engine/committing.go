@@ -136,6 +136,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
+	in.warn = func(warnings []string) { s.grip.said[i] = warnings }
 	finding, err := s.Changes.Observe(ctx, in)
 	if err != nil {
 		return s.turnOr(ctx, i, err)

@@ -43,12 +43,14 @@ type grip struct {
 	sure items
 	// made are the uids of the objects that changes have made, by item.
 	made map[int]types.UID
+	// said is what there is to warn of about changes that are in effect, by item.
+	said map[int][]string
 	// soFar is what saga.soFar gives; nil if it was not asked since something changed.
 	soFar *api.Transaction
 }
 
 func newGrip() *grip {
-	return &grip{fresh: items{}, over: items{}, parked: items{}, sure: items{}, made: map[int]types.UID{}}
+	return &grip{fresh: items{}, over: items{}, parked: items{}, sure: items{}, made: map[int]types.UID{}, said: map[int][]string{}}
 }
 
 // hand is what Decide has to know.
@@ -91,6 +93,7 @@ func (g *grip) drop(i int) {
 	delete(g.parked, i)
 	delete(g.sure, i)
 	delete(g.made, i)
+	delete(g.said, i)
 }
 
 // settleHand puts on record what is over.
@@ -110,6 +113,7 @@ func (s *saga) settleItem(item *api.Item, i int) error {
 	switch item.State {
 	case api.ItemCommitting:
 		item.CreatedUID = s.grip.made[i]
+		addWarnings(item, s.grip.said[i], s.share())
 		if i < len(s.txn.Spec.Changes) && gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}

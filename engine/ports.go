@@ -208,6 +208,8 @@ type Intent struct {
 	mayCreate func() error
 	// made is Made.
 	made func(types.UID)
+	// warn is Warn.
+	warn func([]string)
 	// fresh is Fresh.
 	fresh bool
 	// last is Last.
@@ -252,6 +254,13 @@ func (in Intent) MayCreate() error {
 func (in Intent) Made(object types.UID) {
 	if in.made != nil {
 		in.made(object)
+	}
+}
+
+// Warn is told what there is to say about the change, now that it is in effect.
+func (in Intent) Warn(warnings []string) {
+	if in.warn != nil {
+		in.warn(warnings)
 	}
 }
 

@@ -83,6 +83,24 @@ func ownedOf(fields []fault.Field, share int) []api.OwnedFields {
 	return out
 }
 
+// maxWarnings is how many warnings an item lists, and maxWarning how long one may be.
+const (
+	maxWarnings = 8
+	maxWarning  = 400
+)
+
+// addWarnings adds to those that were given before the change was made, as far as there is
+// room. One is always given.
+func addWarnings(item *api.Item, warnings []string, share int) {
+	for i, text := range warnings {
+		text = fault.Cut(fault.Printable(text), maxWarning)
+		if share -= len(text); len(item.Warnings) >= maxWarnings || i > 0 && share < 0 {
+			return
+		}
+		item.Warnings = append(slices.Clone(item.Warnings), text)
+	}
+}
+
 // beside records what there is to say about an item whether it was taken back or
 // not.
 func beside(item *api.Item, undone Undone, share int) {

@@ -47,6 +47,24 @@ func TestAReportSaysWhatWasLeftAndWhatWasOverwritten(t *testing.T) {
 	assert.Equal(t, []api.OwnedFields{{Manager: "hpa", Fields: []string{".spec.replicas"}}}, item.Reclaimed)
 }
 
+// A status that was read may share its lists with others.
+func TestWarningsAreAddedAsFarAsThereIsRoom(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	all := []string{"before", "not yet"}
+	item := api.Item{Warnings: all[:1]}
+	addWarnings(&item, []string{"one", long}, ShareOf(1))
+	assert.Equal(t, []string{"before", "one"}, item.Warnings[:2])
+	assert.LessOrEqual(t, len(item.Warnings[2]), maxWarning)
+	assert.Equal(t, "not yet", all[1], "the list was shared")
+
+	item = api.Item{}
+	addWarnings(&item, []string{long, long}, ShareOf(1000))
+	assert.Len(t, item.Warnings, 1, "one is always given")
+
+	addWarnings(&item, make([]string, 20), ShareOf(1))
+	assert.Len(t, item.Warnings, maxWarnings)
+}
+
 func TestFieldsThatAreNotListedAreCounted(t *testing.T) {
 	fields := make([]fault.Field, 40)
 	for i := range fields {

@@ -16,6 +16,7 @@ import (
 type sent struct {
 	in   Intent
 	made types.UID
+	said []string
 	err  error
 }
 
@@ -30,6 +31,7 @@ func (s *saga) send(ctx context.Context, these ...int) error {
 			return err
 		}
 		in.made = func(object types.UID) { all[n].made = object }
+		in.warn = func(warnings []string) { all[n].said = warnings }
 		all[n].in = in
 		delete(s.grip.fresh, i)
 	}
@@ -45,7 +47,7 @@ func (s *saga) sort(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		s.grip.made[i] = c.made
+		s.grip.made[i], s.grip.said[i] = c.made, c.said
 		s.isOver(i)
 	case !isJournal(c.err) && !definite(c.err) && (fault.ClassOf(c.err) == fault.Unknown || fault.Is(c.err, fault.Terminating)):
 		s.unsure(i)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
@@ -44,8 +45,44 @@ func (c Change) admitAnswer(ctx context.Context, s Strategy, before, after *unst
 		return nil, c.fail(fault.Terminal, fault.Invalid, "prepare", "the change would have no effect, because the API server does not store what the content says: %s", unlike(fields)).
 			WithHint("find what changes it, such as a mutating webhook or policy, or leave the fields out")
 	}
-	return append(warnings, c.warn("the API server would not store what the content says: "+unlike(fields))...), nil
+	return append(warnings, c.warn(wouldNotStore+unlike(fields))...), nil
 }
+
+// WarnOf says what of the content is not so in the target, which this change has made: the
+// API server has stored something else, though the dry run did not show it, as where a
+// webhook or a policy has come since. What another writer has changed by now is not looked
+// at, nor is a null, about which it was decided before.
+func (c Change) WarnOf(ctx context.Context, target *unstructured.Unstructured) {
+	if c.Warn == nil || c.Content == nil {
+		return
+	}
+	asked, builtIn := c.asked().Object, !snapshot.Custom(c.Ref.GVK.GroupKind())
+	if len(snapshot.Answers(typed.ParseableType{}, asked, target.Object, builtIn)) == 0 {
+		return
+	}
+	t, err := c.typeOf(ctx)
+	if err != nil {
+		t = typed.ParseableType{} // The lists of a kind whose schema cannot be read are compared as wholes.
+	}
+	var found []snapshot.FieldConflict
+	for _, a := range snapshot.Answers(t, asked, target.Object, builtIn) {
+		if a.Before != (snapshot.Null{}) {
+			found = append(found, a.FieldConflict)
+		}
+	}
+	others := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) }
+	if found = snapshot.WrittenBy(found, target, others); len(found) > 0 {
+		c.Warn(c.warn(notStored + unlike(c.fields(found))))
+	}
+}
+
+const (
+	notStored     = "the API server did not store what the content says: "
+	wouldNotStore = "the API server would not store what the content says: "
+)
+
+// Foretold is what a warning about a change that is made would have been before it was made.
+func Foretold(warning string) string { return strings.Replace(warning, notStored, wouldNotStore, 1) }
 
 func (c Change) answered(list []snapshot.Answer) []fault.Field {
 	var found []snapshot.FieldConflict

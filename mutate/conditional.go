@@ -186,11 +186,15 @@ func (c Change) write(ctx context.Context, before Baseline, op string, send func
 }
 
 // wrote passes on what the target is after a write.
-func (c Change) wrote(after *unstructured.Unstructured, err error) error {
-	if err == nil && c.Wrote != nil {
+func (c Change) wrote(ctx context.Context, after *unstructured.Unstructured, err error) error {
+	if err != nil {
+		return err
+	}
+	if c.Wrote != nil {
 		c.Wrote(after)
 	}
-	return err
+	c.WarnOf(ctx, after)
+	return nil
 }
 
 // confirm asks whether a write may still be made.

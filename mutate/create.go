@@ -49,7 +49,7 @@ func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
 	switch {
 	case err == nil:
 		c.tell(made)
-		return c.wrote(made, nil)
+		return c.wrote(ctx, made, nil)
 	case fault.Is(err, fault.AlreadyExists):
 		return c.whose(ctx)
 	case c.Deferred && (fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound)):
@@ -69,6 +69,7 @@ func (c Change) whose(ctx context.Context) error {
 		return c.fail(fault.Retryable, fault.StaleVersion, "create", "it existed a moment ago and is gone now")
 	case c.made(live):
 		c.tell(live)
+		c.WarnOf(ctx, live)
 		return nil
 	default:
 		return c.exists("create")

@@ -123,6 +123,9 @@ type Change struct {
 	// Wrote, if it is not nil, is told what the target is after the change was made.
 	Wrote func(*unstructured.Unstructured)
 
+	// Warn, if it is not nil, is told what of the content the API server has not stored.
+	Warn func(warnings []string)
+
 	// Fresh is set when no request for the change, or for its compensation where it is
 	// that, that was sent before can have taken effect.
 	Fresh bool

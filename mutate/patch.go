@@ -41,7 +41,8 @@ func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 		return err
 	}
 	return c.write(ctx, before, "patch", func(meets Version) error {
-		return c.wrote(c.apply(ctx, meets, false))
+		after, err := c.apply(ctx, meets, false)
+		return c.wrote(ctx, after, err)
 	})
 }
 

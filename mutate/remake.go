@@ -175,8 +175,8 @@ func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l
 	if err != nil {
 		return nil, err
 	}
-	later, _ := images.Strayed(unmarked(live), unmarked(stored))
-	values = together(values, later)
+	later, stamped := images.Strayed(unmarked(live), unmarked(stored))
+	values, marks = together(values, later), together(marks, stamped)
 	switch {
 	case len(values) > 0:
 		return nil, c.altered("re-create", values, nil)

@@ -158,6 +158,10 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	if len(so.values) > 0 {
 		return undone, wrote, c.altered("restore", so.values, wanted.Conflicts)
 	}
+	if owned != nil {
+		images.Live = owned
+	}
+	so.marks = together(so.marks, images.Stamps())
 	undone.Notes = append(c.stamped(so.marks), ownerless(owned, record.Before)...)
 	if len(wanted.Conflicts) > 0 && !c.Overwrite {
 		return undone, wrote, c.conflicting(wanted.Conflicts)

@@ -30,7 +30,8 @@ func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 		return err
 	}
 	return c.write(ctx, before, "update", func(meets Version) error {
-		return c.wrote(c.put(ctx, meets, false))
+		after, err := c.put(ctx, meets, false)
+		return c.wrote(ctx, after, err)
 	})
 }
 

@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +16,8 @@ import (
 // old value of each field that it gives is the one that was wanted.
 //
 // Marks are what need not be as it was: labels and annotations that somebody has stamped
-// on the object and that the step from Before to After did not write, and fields that show
+// on the object and that the step from Before to After did not write, or that belong to
+// nobody, and fields that show
 // the default that the schema has for them by now. Values are all others.
 func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, marks []FieldConflict) {
 	types, whole := root(i.Type)
@@ -23,7 +26,7 @@ func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, mark
 	for _, f := range compared.Drift() {
 		f.Managers = nil
 		switch {
-		case f.Now != nil && isStamp(f.path) && !i.writes(f.path),
+		case f.Now != nil && isStamp(f.path) && (!i.writes(f.path) || unowned(stored, f.path)),
 			f.Before == nil && f.Now != nil && types.defaults(whole, f.path, f.Now):
 			marks = append(marks, f)
 		default:
@@ -31,6 +34,31 @@ func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, mark
 		}
 	}
 	return values, marks
+}
+
+// Stamps lists the labels and annotations of Live that were not there before and belong to
+// nobody: admission has put them on the object in a write of whomever, this change's own
+// too, so that nobody has come to own them.
+func (i Images) Stamps() []FieldConflict {
+	if i.Before == nil {
+		return nil
+	}
+	var out []FieldConflict
+	for _, kind := range []string{"annotations", "labels"} {
+		now, _, _ := unstructured.NestedMap(i.Live.Object, "metadata", kind)
+		for _, key := range slices.Sorted(maps.Keys(now)) {
+			path := fieldpath.MakePathOrDie("metadata", kind, key)
+			if !exists(i.Before.Object, path) && !strings.HasPrefix(key, TransactionKey) && unowned(i.Live, path) {
+				out = append(out, FieldConflict{Path: path.String(), Now: now[key], path: path})
+			}
+		}
+	}
+	return out
+}
+
+// unowned reports whether a field of an object belongs to nobody: admission has written it.
+func unowned(obj *unstructured.Unstructured, path fieldpath.Path) bool {
+	return Tracked(obj) && exists(obj.Object, path) && len(ownersBelow(obj, path, func(string) bool { return false })) == 0
 }
 
 // writes reports whether the step from Before to After alters a field.

@@ -152,7 +152,8 @@ type Item struct {
 	// +listType=atomic
 	Conflicts []FieldConflict `json:"conflicts,omitempty"`
 
-	// warnings say what is hard to take back about the change.
+	// warnings say what is hard to take back about the change, and what of its content the
+	// API server does not store.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=8

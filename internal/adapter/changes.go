@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,12 +66,23 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 		change.Idle = before.Unchanged
 	}
 	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
+	change.Warn = warner(in)
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
 	}
 	verbs, _ := strategy.Verbs()
 	return c.patience.bear(ctx, t, i, nil, explainDenied(ctx, id, change, verbs, strategy.Do(ctx, change, c.baseline(t, i))))
+}
+
+// warner passes on what was not foretold.
+func warner(in engine.Intent) func([]string) {
+	before := in.Item().Warnings
+	return func(warnings []string) {
+		in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
+			return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
+		}))
+	}
 }
 
 // baseline is what a write must meet. Its image is read only when the write met
@@ -97,10 +109,28 @@ func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding
 	}
 	r.change.Undoing = in.Item().State == api.ItemRollingBack
 	finding, err := r.strategy.Observe(ctx, r.change, r.record)
+	if err == nil && finding == mutate.Applied && !r.change.Undoing {
+		c.look(ctx, in, r.change)
+	}
 	return map[mutate.Finding]engine.Finding{
 		mutate.NotApplied: engine.NotApplied, mutate.Applied: engine.Applied,
 		mutate.Applying: engine.Applying, mutate.Diverged: engine.Diverged,
 	}[finding], explainDenied(ctx, r.id, r.change, []string{"get"}, err)
+}
+
+// look finds out what is to be warned of about a change whose answer nobody has: the
+// process that sent it has died, or the answer was lost. What cannot be read now is not
+// warned of.
+func (c *Changes) look(ctx context.Context, in engine.Intent, change mutate.Change) {
+	t, i := in.Transaction(), in.Index()
+	content, err := c.contentFor(ctx, t, i)
+	if err != nil || content == nil {
+		return
+	}
+	change.Content, change.Warn = content, warner(in)
+	if live, err := mutate.Read(ctx, change); err == nil && live != nil {
+		change.WarnOf(ctx, live)
+	}
 }
 
 // Undo takes the change of an intent back.

@@ -194,6 +194,11 @@ func (a *actors) replace(obj *unstructured.Unstructured) error {
 	return err
 }
 
+// live is a thing as it is stored; nil if it is not there.
+func (a *actors) live(t thing) *unstructured.Unstructured {
+	return a.world.server.Get(resourceOf(t.gvk), namespace, t.name)
+}
+
 // setParts writes the list of the widget.
 func (a *actors) setParts(parts []any) error {
 	obj := pool[4].with(nil)

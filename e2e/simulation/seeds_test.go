@@ -22,11 +22,17 @@ var (
 //	go test ./e2e/simulation -run TestSeeds -seeds=1 -seed=SEED -v
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	c := &campaign{t: t, began: time.Now(), ends: map[string]int{}}
+	campaignOf(t, *seeds, seeded)
+}
+
+// campaignOf runs the plans of so many seeds.
+func campaignOf(t *testing.T, count int, planOf func(seed uint64) plan) {
+	t.Helper()
+	c := &campaign{t: t, planOf: planOf, count: count, began: time.Now(), ends: map[string]int{}}
 	over := make(chan struct{})
 	go c.tellEvery(time.Minute, over)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), *seeds) {
+	for range min(runtime.GOMAXPROCS(0), count) {
 		workers.Go(func() {
 			for seed, ok := c.next(); ok; seed, ok = c.next() {
 				c.runSeed(seed)
@@ -43,8 +49,10 @@ const mostFailures = 20
 
 // campaign is a run of many seeds. Of those that are done it keeps numbers only.
 type campaign struct {
-	t     *testing.T
-	began time.Time
+	t      *testing.T
+	planOf func(seed uint64) plan
+	count  int
+	began  time.Time
 
 	mu                         sync.Mutex
 	begun, done, failed, calls int
@@ -55,7 +63,7 @@ type campaign struct {
 func (c *campaign) next() (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.begun == *seeds || c.failed >= mostFailures {
+	if c.begun == c.count || c.failed >= mostFailures {
 		return 0, false
 	}
 	c.begun++
@@ -63,7 +71,7 @@ func (c *campaign) next() (uint64, bool) {
 }
 
 func (c *campaign) runSeed(seed uint64) {
-	p := seeded(seed)
+	p := c.planOf(seed)
 	p.keepTrace = *seeds == 1
 	o := simulate(c.t, p)
 	if p.keepTrace {
@@ -71,7 +79,7 @@ func (c *campaign) runSeed(seed uint64) {
 	}
 	c.enter(o)
 	if len(o.breaches) > 0 {
-		tell("seed %d has failed; to see what happened: go test ./e2e/simulation -run TestSeeds -seeds=1 -seed=%d -v", seed, seed)
+		tell("seed %d has failed; to see what happened: go test ./e2e/simulation -run %s -seeds=1 -seed=%d -v", seed, c.t.Name(), seed)
 		c.t.Errorf("seed %d: %s", seed, o)
 	}
 }
@@ -109,7 +117,7 @@ func (c *campaign) String() string {
 	defer c.mu.Unlock()
 	took := time.Since(c.began)
 	return fmt.Sprintf("%d of %d seeds from %d, %d failed, %d calls, in %s, %.0f seeds a second; Transactions by end: %v",
-		c.done, *seeds, *first, c.failed, c.calls, took.Round(time.Second), float64(c.done)/took.Seconds(), c.ends)
+		c.done, c.count, *first, c.failed, c.calls, took.Round(time.Second), float64(c.done)/took.Seconds(), c.ends)
 }
 
 // tell writes at once what a test's log would keep until the test is over.

@@ -58,7 +58,7 @@ func (w *world) outcome() outcome {
 	evidence := judge.Evidence{
 		TrustsAccounts: w.trust() > 0,
 		History:        w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
-		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}},
+		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
 	}
 	for _, m := range w.machines {
 		evidence.HandedOver = max(evidence.HandedOver, m.handed)

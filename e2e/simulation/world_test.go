@@ -38,9 +38,11 @@ type world struct {
 	actors    *actors
 	history   judge.History
 	step      int
-	restored  bool // nothing happens any more beside Janus
-	turned    bool // somebody has turned a clock
-	lastFault int  // how many calls there were at the last fault
+	restored  bool     // nothing happens any more beside Janus
+	turned    bool     // somebody has turned a clock
+	stamps    bool     // mutating admission stamps what is written
+	admitted  []string // the fields that it may have written
+	lastFault int      // how many calls there were at the last fault
 	trace     []string
 	problem   string
 }
@@ -78,7 +80,7 @@ func newWorld(p plan) (*world, error) {
 	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
 	w.server = apisim.New(apisim.Options{
 		Seed: p.seed, CRDs: kinds(), Namespaces: []string{namespace, systemNamespace},
-		Admit: w.admit, Observe: w.observe, Allowed: w.allowed, CollectAtOnce: true,
+		Admit: w.admit, Mutate: w.mutate, Observe: w.observe, Allowed: w.allowed, CollectAtOnce: true,
 		Ownerless: ownerless, Objects: furniture(p.scenario.objects),
 	})
 	w.scheduler = newScheduler()

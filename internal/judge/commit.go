@@ -57,7 +57,7 @@ func (r *run) made(i int, as role) []*write {
 func (c *trial) judgeInEffect(r *run, i int, from, to *state) {
 	dos := r.made(i, do)
 	for _, w := range dos {
-		if w.made.Deleted || !c.hasContent(r, i, w.made) {
+		if w.made.Deleted || !c.hasContent(r, i, w.made, to) {
 			c.breach(Atomicity, "%s: it is Committed, and %s@%d, made by %s, does not have its content", r.named(i), w.ref, w.made.Revision, w.At)
 		}
 	}
@@ -65,11 +65,11 @@ func (c *trial) judgeInEffect(r *run, i int, from, to *state) {
 	if len(dos) > 0 {
 		return
 	}
-	if v := o.at(from.Revision); v != nil && c.hasContent(r, i, v) {
+	if v := o.at(from.Revision); v != nil && c.hasContent(r, i, v, to) {
 		return
 	}
 	for _, v := range o.all() {
-		if v.Revision > from.Revision && v.Revision < to.Revision && !v.Deleted && c.hasContent(r, i, v) {
+		if v.Revision > from.Revision && v.Revision < to.Revision && !v.Deleted && c.hasContent(r, i, v, to) {
 			return
 		}
 	}
@@ -95,9 +95,10 @@ func (c *trial) judgeDeleted(r *run, i int, from, to *state) {
 	}
 }
 
-// hasContent reports whether an object has the content of a change.
-func (c *trial) hasContent(r *run, i int, v *version) bool {
-	asked := signed(r, i, askedFor(r.contents[i], v.Ref))
+// hasContent reports whether an object has the content of a change, but for what a state
+// of the Transaction says was not stored.
+func (c *trial) hasContent(r *run, i int, v *version, by *state) bool {
+	asked := stored(signed(r, i, askedFor(r.contents[i], v.Ref)), &by.items[i])
 	if !holds(map[string]any(v.Object.Object), asked) {
 		return false
 	}
@@ -110,7 +111,7 @@ func (c *trial) hasContent(r *run, i int, v *version) bool {
 	for _, name := range []string{"labels", "annotations"} {
 		wanted, _ := c.parts("", meta[name]).(map[string]any)
 		found, _ := at(c.merged(v), "metadata", name).(map[string]any)
-		if len(differences(wanted, found)) > 0 {
+		if len(c.notAdmitted(differences(wanted, found), "metadata", name)) > 0 {
 			return false
 		}
 	}
@@ -119,7 +120,7 @@ func (c *trial) hasContent(r *run, i int, v *version) bool {
 	}
 	wanted, _ := c.parts("", asked["data"]).(map[string]any)
 	found, _ := c.merged(v)["data"].(map[string]any)
-	return len(differences(wanted, found)) == 0
+	return len(c.notAdmitted(differences(wanted, found), "data")) == 0
 }
 
 // plainData reports whether a kind has data in which the server writes nothing.
@@ -171,7 +172,7 @@ func (c *trial) judgeHandOver(r *run) {
 			c.breach(Atomicity, "%s: the hand-over %s ended %s@%d", r, w.At, w.ref, w.made.Revision)
 			continue
 		}
-		if found := differences(w.made.before.content(), w.made.content()); len(found) > 0 {
+		if found := c.notAdmitted(differences(w.made.before.content(), w.made.content())); len(found) > 0 {
 			c.breach(Atomicity, "%s: the hand-over %s changed %s in %s@%d", r, w.At, found[0], w.ref, w.made.Revision)
 		}
 		c.judgeHeirs(r, w)

@@ -70,6 +70,9 @@ type Evidence struct {
 	// its identity; none for a list that is a set. It is for kinds of the test's own:
 	// those of Kubernetes are known, and any other list is one value.
 	ListKeys map[string][]string
+	// Admitted are the fields, as .metadata.annotations.stamp, that mutating admission of
+	// the test writes in any write of a target.
+	Admitted []string
 }
 
 // Run is one Transaction of a run.

@@ -192,11 +192,11 @@ func (c *trial) judgeStrays() {
 			continue
 		}
 		switch {
+		case c.frees(w):
 		case len(c.targets[w.ref]) > 0 && !c.own[w.ref] && !isLock(w.ref):
 			c.breach(DurableIntent, "%s landed on the target %s and is no item's: manager %q", w.At, w.ref, w.FieldManager)
 		case c.own[w.ref], w.ref.Resource == transactions, w.ref.Resource == leases, w.ref.Resource == "persistentvolumes":
 		case isImageName(w.ref), isRevision(w.ref):
-		case c.frees(w):
 		default:
 			c.breach(DurableIntent, "%s landed on %s, which is no target", w.At, w.ref)
 		}

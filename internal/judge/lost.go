@@ -81,7 +81,7 @@ func isReference(path []string) bool {
 func (c *trial) judgePatched(r *run, w *write) {
 	asked, _ := c.parts("", askedFor(r.contents[w.item], w.ref)).(map[string]any)
 	named := differences(nil, asked)
-	for _, d := range differences(c.merged(w.made.before), c.merged(w.made)) {
+	for _, d := range c.notAdmitted(differences(c.merged(w.made.before), c.merged(w.made))) {
 		if (d.path[0] == "metadata" || plainData(w.ref)) && !reachesAny(d.path, named) {
 			c.breach(NoLostWrite, "%s: %s@%d, made by %s, changed %s from %s to %s, which the Patch does not name",
 				r.named(w.item), w.ref, w.made.Revision, w.At, d, shown(d.was), shown(d.now))
@@ -115,7 +115,7 @@ func (c *trial) judgeUnmade(r *run, w *write, s *state) {
 			continue
 		}
 		restores := v.by != nil && v.by.role == undo // another Transaction takes its change back
-		for _, d := range differences(c.merged(v.before), c.merged(v)) {
+		for _, d := range c.notAdmitted(differences(c.merged(v.before), c.merged(v))) {
 			if restores && same(valueIn(c.merged(first), d.path), d.now) {
 				continue
 			}
@@ -136,7 +136,7 @@ func (r *run) forces(s *state, i int) bool {
 // judgeRestored: a rollback changes nothing but what the changes had changed, and
 // nothing that somebody else has written since.
 func (c *trial) judgeRestored(r *run, w *write, s *state) {
-	found := differences(c.merged(w.made.before), c.merged(w.made))
+	found := c.notAdmitted(differences(c.merged(w.made.before), c.merged(w.made)))
 	if len(found) == 0 {
 		return
 	}

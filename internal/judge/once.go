@@ -21,11 +21,22 @@ func (c *trial) effectOf(w *write) effect {
 		return madeObject
 	case w.Subresource == "status":
 		return madeStatus
-	case w.role == do, len(differences(w.made.before.content(), w.made.content())) > 0:
+	case w.role == do, len(c.notAdmitted(differences(w.made.before.content(), w.made.content()))) > 0:
 		return madeValues
 	default:
 		return madeOwners
 	}
+}
+
+// onlyAdmitted reports whether a write has changed nothing but what mutating admission may
+// write: a repetition without an effect meets another policy than the first one did.
+func (c *trial) onlyAdmitted(w *write) bool {
+	if len(c.Admitted) == 0 || w.made.before == nil || w.made.Deleted {
+		return false
+	}
+	was, is := w.made.before, w.made
+	return len(c.notAdmitted(differences(was.content(), is.content()))) == 0 &&
+		same(at(was.Object.Object, "metadata", "managedFields"), at(is.Object.Object, "metadata", "managedFields"))
 }
 
 // judgeOnce: an item is done once and taken back once. It is done again only after
@@ -36,13 +47,16 @@ func (c *trial) judgeOnce(r *run) {
 		if w.made == nil {
 			break
 		}
-		if w.role == stray {
+		if w.role == stray || w.role == sparing {
+			continue
+		}
+		if c.onlyAdmitted(w) {
 			continue
 		}
 		is := c.effectOf(w)
 		for m := n - 1; m >= 0; m-- {
 			earlier := r.writes[m]
-			if earlier.ref != w.ref || earlier.item != w.item || earlier.role != w.role || c.effectOf(earlier) != is {
+			if earlier.ref != w.ref || earlier.item != w.item || earlier.role != w.role || c.onlyAdmitted(earlier) || c.effectOf(earlier) != is {
 				continue
 			}
 			if !c.mayRepeat(r, earlier, w, is) {

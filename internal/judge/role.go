@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -16,16 +17,21 @@ const (
 	do
 	undo
 	handOver
+	// sparing keeps what a creation has made, or lets it go, until what it has adopted is
+	// free of it.
+	sparing
 )
 
-func (r role) String() string { return [...]string{"stray write", "do", "undo", "hand-over"}[r] }
+func (r role) String() string {
+	return [...]string{"stray write", "do", "undo", "hand-over", "sparing"}[r]
+}
 
 // heir is the field manager of hand-overs.
 const heir = "janus"
 
 // roleIn says what a request of this form is for an item, whatever the item's state:
 // the form alone tells a change from its compensation.
-func (w *write) roleIn(change api.ChangeType) role {
+func (c *trial) roleIn(w *write, change api.ChangeType) role {
 	applies := w.Method == "PATCH" && w.sent.kind != ""
 	switch {
 	case change == api.Create && w.Method == "POST",
@@ -37,9 +43,31 @@ func (w *write) roleIn(change api.ChangeType) role {
 		change == api.Delete && (w.Method == "POST" || w.Method == "PATCH" && !applies),
 		(change == api.Update || change == api.Patch) && w.Method == "PATCH" && !applies:
 		return undo
+	case change == api.Create && w.Method == "PATCH" && !applies && c.spares(w):
+		return sparing
 	default:
 		return stray
 	}
+}
+
+// spares reports whether a write does no more than to set or take off the finalizer that
+// keeps an object until what it has adopted is free.
+func (c *trial) spares(w *write) bool {
+	if w.made == nil || w.made.before == nil {
+		return true // It has done nothing.
+	}
+	if w.made.Deleted {
+		return isHeld(w.made.before)
+	}
+	found := c.notAdmitted(differences(w.made.before.content(), w.made.content()))
+	return len(found) == 1 && dotted(found[0].path) == ".metadata.finalizers" && isHeld(w.made) != isHeld(w.made.before)
+}
+
+// holdFinalizer is that finalizer.
+const holdFinalizer = "backup.janus.io/spares-adopted"
+
+func isHeld(v *version) bool {
+	return slices.Contains(list(v.Object.Object, "metadata", "finalizers"), any(holdFinalizer))
 }
 
 // assign finds out whose a write to a target is, and what for.
@@ -60,14 +88,14 @@ func (c *trial) assign(w *write) {
 			continue
 		}
 		if i, ok := r.isItem(w.FieldManager); ok && r.Items[i] == w.ref {
-			consider(r, i, w.roleIn(r.Spec.Changes[i].Type))
+			consider(r, i, c.roleIn(w, r.Spec.Changes[i].Type))
 		}
 		if w.Method != "DELETE" {
 			continue
 		}
 		for i := range r.Items {
 			if r.Items[i] == w.ref && i < len(r.Spec.Changes) {
-				consider(r, i, w.roleIn(r.Spec.Changes[i].Type))
+				consider(r, i, c.roleIn(w, r.Spec.Changes[i].Type))
 			}
 		}
 	}
@@ -96,10 +124,21 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 			fit++ // One Transaction makes the change, and another waits to take its own back.
 		}
 	}
+	if as == handOver && hasManager(w.made.before, r.family()) {
+		fit++ // Its field managers are there to be taken off.
+	}
 	if w.Method == "DELETE" && as == undo && str(w.made.Object.Object, markPath...) == r.mark(i) {
 		fit += 2 // Of several that have made an object of that name, this one has made it.
 	}
 	return fit
+}
+
+// hasManager reports whether a field manager of a Transaction is on an object.
+func hasManager(v *version, family string) bool {
+	return v != nil && slices.ContainsFunc(list(v.Object.Object, "metadata", "managedFields"), func(e any) bool {
+		entry, _ := e.(map[string]any)
+		return strings.HasPrefix(str(entry, "manager"), family)
+	})
 }
 
 // mark is by what an object tells that an item has made it.
@@ -128,7 +167,7 @@ func allows(s *state, i int, as role, r *run) bool {
 		return false
 	case as == do:
 		return s.items[i].in(api.ItemCommitting)
-	case as == undo && s.items[i].in(api.ItemRollingBack):
+	case (as == undo || as == sparing) && s.items[i].in(api.ItemRollingBack):
 		return true
 	case as == undo && r.Spec.Changes[i].Type == api.Delete && s.items[i].in(api.ItemRolledBack, api.ItemUnresolved):
 		// What was re-created gets its owner back when that is re-created.

@@ -42,7 +42,8 @@ func (r *run) excuses(s *state, target Ref) (fields []string, ok bool) {
 		item := &s.items[i]
 		switch {
 		case item.in(api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemSkipped):
-		case item.in(api.ItemUnresolved) && item.reason == "FieldConflict" && r.writesFields(i) && len(item.conflicts) < 16:
+			fields = append(fields, item.restored()...)
+		case item.in(api.ItemUnresolved) && (item.reason == "FieldConflict" || item.reason == "Altered") && r.writesFields(i) && len(item.conflicts) < 16:
 			for _, found := range item.conflicts {
 				fields = append(fields, found.field)
 			}

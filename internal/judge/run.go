@@ -57,6 +57,7 @@ type item struct {
 	ready                                           bool
 	before                                          *image
 	conflicts                                       []conflict
+	warnings                                        []string
 }
 
 type image struct{ key, digest, uid, version string }
@@ -147,6 +148,10 @@ func readItem(entry map[string]any) item {
 	}
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}
+	}
+	for _, w := range list(entry, "warnings") {
+		text, _ := w.(string)
+		out.warnings = append(out.warnings, text)
 	}
 	for _, e := range list(entry, "conflicts") {
 		found, _ := e.(map[string]any)

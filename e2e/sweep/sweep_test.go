@@ -165,14 +165,18 @@ func (r *run) try(s step) outcome {
 	out := outcome{step: s}
 	r.count++
 	name := fmt.Sprintf("t%02d", r.count)
-	before := r.settled()
+	before, beside := r.settled(), r.beside()
 	txn := r.Run(name+"-back", s.spec(r.t, r.obj(), before, true))
 	out.rollback = r.judge(s, "rollback", before, txn, txn.Status.Phase == api.PhaseRolledBack)
+	if txn.Status.Phase == api.PhaseRolledBack {
+		r.noneStrayed(s, "rollback", beside, txn)
+	}
 	if before = r.settled(); s.change != "Create" && out.rollback != exact && !strings.HasPrefix(out.rollback, refused) {
 		r.absent()
 		r.present()
 		before = r.settled()
 	}
+	beside = r.beside()
 	txn = r.Run(name, s.spec(r.t, r.obj(), before, false))
 	if txn.Status.Phase != api.PhaseCommitted {
 		out.undo = r.judge(s, "change", before, txn, false)
@@ -181,6 +185,9 @@ func (r *run) try(s step) outcome {
 	}
 	txn = r.Run(name+"-undo", "{undoOf: {name: "+name+"}}")
 	out.undo = r.judge(s, "undo", before, txn, txn.Status.Phase == api.PhaseCommitted)
+	if txn.Status.Phase == api.PhaseCommitted {
+		r.noneStrayed(s, "undo", beside, txn)
+	}
 	if out.undo != exact {
 		r.absent()
 	}

@@ -204,6 +204,10 @@ generate: ## Generate the CRD and the deep-copy functions from the API types, te
 	go run ./hack/chart
 	go run ./hack/reference
 
+.PHONY: picture
+picture: bin/janus-cluster bin/janus-kwok bin/janusd bin/kubectl-janus bin/kubectl ## Record the session in the README anew, on a cluster of its own
+	@hack/picture/session.sh
+
 .PHONY: verify
 verify: ## Fail if a generated file is not what make generate makes
 	@echo "==> comparing generated files"

@@ -69,9 +69,17 @@ func reasonOf(t *api.Transaction) (status, reason, message string) {
 	return string(ready.Status), ready.Reason, ready.Message
 }
 
+// inWords says a phase in a sentence.
+func inWords(phase api.Phase) string {
+	if phase == api.PhaseRolledBack {
+		return "rolled back"
+	}
+	return strings.ToLower(string(phase))
+}
+
 // summary prints how a Transaction has ended, and what to look at if that is not well.
 func (s *session) summary(out io.Writer, t *api.Transaction) {
-	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, strings.ToLower(string(phaseOf(t))))
+	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, inWords(phaseOf(t)))
 	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {
 		return
 	}

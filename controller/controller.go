@@ -82,7 +82,7 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 	return c, nil
 }
 
-// Run works until ctx is done, finishes the steps in hand and returns. It returns
+// Run works until ctx is done, finishes the steps in flight and returns. It returns
 // an error when the Transactions cannot be listed.
 func (c *Controller) Run(ctx context.Context) error {
 	if c.options.Shards <= 1 {
@@ -109,7 +109,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		all.Go(func() { c.retire(ctx) })
 	}
 	<-ctx.Done()
-	c.log.Info("stopping: the steps in hand are finished first")
+	c.log.Info("stopping: the steps in flight are finished first")
 	return nil
 }
 

@@ -118,7 +118,7 @@ func TestAStopFinishesTheStepInHandAndBeginsNoOther(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		r.stop()
-		assert.Equal(t, int32(1), released.Load(), "it stopped with a step in hand")
+		assert.Equal(t, int32(1), released.Load(), "it stopped with a step in flight")
 		close(stopped)
 	}()
 	released.Add(1)

@@ -122,7 +122,7 @@ func TestTheQueueIsClientGosOnALine(t *testing.T) {
 	queue.Add(first)
 	second, _ := queue.Get()
 	assert.Equal(t, []types.NamespacedName{named("a", "1"), named("b", "1")}, []types.NamespacedName{first, second})
-	assert.Equal(t, 1, queue.Len(), "what is in hand waits for its end")
+	assert.Equal(t, 1, queue.Len(), "what is in flight waits for its end")
 	queue.Done(first)
 	assert.Equal(t, 2, queue.Len())
 }

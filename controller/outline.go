@@ -116,7 +116,7 @@ func trim(obj any) (any, error) {
 }
 
 // mustStay reports whether a Transaction is not to go because there are others: something
-// may yet be taken back of it, or it can be undone.
+// may yet be rolled back of it, or it can be undone.
 func mustStay(s *outline) bool {
 	if s.Status.Phase == api.PhaseCommitted && s.Status.RollbackRef != nil {
 		return true

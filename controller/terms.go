@@ -36,7 +36,7 @@ func (t *terms) begin(shard int) {
 }
 
 // end notes that no more of them are to be run, makes those that run end after the step
-// in hand, and waits until they have. Once the shard is not counted any more no step is
+// in flight, and waits until they have. Once the shard is not counted any more no step is
 // begun.
 func (t *terms) end(shard int) {
 	t.mu.Lock()
@@ -102,7 +102,7 @@ func (t *term) ended() bool {
 	return t.over
 }
 
-// Serve runs the Transactions of a shard until ctx is done. It finishes the steps in hand
+// Serve runs the Transactions of a shard until ctx is done. It finishes the steps in flight
 // and returns: from then on another process may run them. It is for a Controller with
 // Options.Shards, beside Run, and not to be called for a shard that is being served.
 func (c *Controller) Serve(ctx context.Context, number int) {
@@ -119,7 +119,7 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 		}
 	}
 	<-ctx.Done()
-	log.Info("giving up a shard: the steps in hand are finished first")
+	log.Info("giving up a shard: the steps in flight are finished first")
 	c.terms.end(number)
 	c.engine.Forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
 	log.Info("gave up a shard")

@@ -115,7 +115,7 @@ func TestAShardIsHandedOverBetweenTwoSteps(t *testing.T) {
 		require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) { return r.ctl.Shards() == 0, nil }))
 		select {
 		case <-stopped:
-			require.Fail(t, "the shard was given up with a step in hand")
+			require.Fail(t, "the shard was given up with a step in flight")
 		default:
 		}
 		goOn <- struct{}{}

@@ -9,7 +9,7 @@ import (
 )
 
 // handlers queue what has something to do. A worker follows its own status writes
-// by itself, so an update counts only when somebody else is behind it: a new
+// by itself, so an update counts only when another client is behind it: a new
 // spec, a deletion, an annotation that asks for a recovery, or the fail-safe resync, which
 // changes nothing.
 func (c *Controller) handlers() cache.ResourceEventHandler {

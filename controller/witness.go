@@ -99,7 +99,7 @@ func says(item *api.Item) string {
 // reasonSkipped is that of the event about a change that is not made.
 const reasonSkipped = "Skipped"
 
-// reasonWarned is that of the event about changes that are hard to take back.
+// reasonWarned is that of the event about changes that are hard to roll back.
 const reasonWarned = "HardToTakeBack"
 
 // Abandoned implements engine.Witness.

@@ -64,7 +64,7 @@ func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 	other := at(api.PhasePreparing, "LockHeld", "held by y", "LockHeld", "held by y")
 	prepared := at(api.PhasePrepared, "Prepared", "ready")
 	back := at(api.PhaseRollingBack, "Rejected", "rolling back: denied")
-	failed := at(api.PhaseFailed, "RollbackIncomplete", "not taken back: item a")
+	failed := at(api.PhaseFailed, "RollbackIncomplete", "not rolled back: item a")
 	for _, step := range [][2]*api.Transaction{
 		{fresh, preparing}, {preparing, held}, {held, held}, {held, other}, {other, preparing}, {preparing, prepared}, {prepared, back}, {back, back}, {back, failed},
 	} {
@@ -76,7 +76,7 @@ func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 		{"Normal", "LockHeld", "Transact", "held by y"},
 		{"Normal", "Prepared", "Transact", "ready"},
 		{"Warning", "RollingBack", "Transact", "rolling back: denied"},
-		{"Warning", "Failed", "Transact", "not taken back: item a"},
+		{"Warning", "Failed", "Transact", "not rolled back: item a"},
 	}, r.events)
 }
 
@@ -99,7 +99,7 @@ func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 	prepared.Status.Items = []api.Item{{Name: "a", State: api.ItemPrepared, Warnings: []string{"its Pods go", "last is best"}}, {Name: "b", State: api.ItemPrepared, Warnings: []string{"x"}}}
 	back := at(api.PhasePreparing, "Preparing", "m")
 	back.Status.Items = []api.Item{
-		{Name: "a", State: api.ItemRolledBack, Warnings: prepared.Status.Items[0].Warnings, Reason: "Reclaimed", Message: "taken back; left alone: .spec.replicas"},
+		{Name: "a", State: api.ItemRolledBack, Warnings: prepared.Status.Items[0].Warnings, Reason: "Reclaimed", Message: "rolled back; left alone: .spec.replicas"},
 		{Name: "b", State: api.ItemCommitted, Warnings: prepared.Status.Items[1].Warnings, Reason: "ManagerStays", Message: "denied"},
 	}
 	w.Checkpointed(preparing, prepared)
@@ -107,7 +107,7 @@ func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 	w.Checkpointed(back, back)
 	assert.Equal(t, []recorded{
 		{"Warning", "HardToTakeBack", "Prepare", "3 warnings (see status.items[].warnings): item a: its Pods go; item a: last is best; item b: x"},
-		{"Warning", "Reclaimed", "RollBack", "item a: taken back; left alone: .spec.replicas"},
+		{"Warning", "Reclaimed", "RollBack", "item a: rolled back; left alone: .spec.replicas"},
 		{"Warning", "ManagerStays", "HandOver", "item b: denied"},
 	}, r.events)
 }

@@ -269,7 +269,7 @@ func TestEachNamespaceDecides(t *testing.T) {
 	_, err = there.Patch(t.Context(), "old", types.MergePatchType, []byte(`{"data":{"theirs":"yes"}}`), metav1.PatchOptions{})
 	require.NoError(t, err, "a namespace without the label is as it was")
 
-	// Janus notices, as it does without enforced locks, and takes back the rest.
+	// Janus notices, as it does without enforced locks, and rolls back the rest.
 	s.open()
 	txn := s.Ended("release")
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))

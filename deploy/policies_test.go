@@ -128,7 +128,7 @@ func TestApplyIsJudgedAsCreate(t *testing.T) {
 }
 
 // TestWhoeverMayEditMayLabelAndStop shows that the policy leaves alone what chooses no
-// ServiceAccount: somebody else's Transaction can be labelled, released, suspended and
+// ServiceAccount: another client's Transaction can be labelled, released, suspended and
 // cancelled by whoever may patch it.
 func TestWhoeverMayEditMayLabelAndStop(t *testing.T) {
 	in := install(t)

@@ -21,7 +21,7 @@ func everywhere(t *testing.T, e *janustest.Env) {
 }
 
 // The aggregation controller takes the rules of a ClusterRole that became an aggregated
-// one. They are taken back with it: nobody keeps rights that came with the change.
+// one. They are rolled back with it: nobody keeps rights that came with the change.
 func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)

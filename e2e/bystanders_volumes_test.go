@@ -161,7 +161,7 @@ func TestAnUndoOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 	assert.FileExists(t, file)
 }
 
-// A volume that a change has made and the claim of somebody else has bound is in use.
+// A volume that a change has made and the claim of another client has bound is in use.
 func TestAVolumeThatOthersHaveClaimedIsKeptInRollback(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)

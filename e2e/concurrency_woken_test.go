@@ -72,7 +72,7 @@ changes:
 	}
 }
 
-// The same, and it is told to end while it hangs: it finishes the step in hand, finds
+// The same, and it is told to end while it hangs: it finishes the step in flight, finds
 // that it was overtaken, and lets go of what it has taken in that step.
 func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 	t.Parallel()

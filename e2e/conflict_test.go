@@ -12,7 +12,7 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// disturbed runs a Transaction that is rolled back after somebody has written a
+// disturbed runs a Transaction that is rolled back after another client has written a
 // field that it had changed.
 func disturbed(t *testing.T, policy string) (*janustest.Env, *api.Transaction) {
 	t.Helper()
@@ -35,7 +35,7 @@ func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
 	assert.Equal(t, []api.FieldConflict{{Field: ".data.version", Managers: []string{"person"}, Now: `"person's"`, Before: `"1"`}}, item.Conflicts)
 	assert.Contains(t, item.Message, `.data.version of person, now "person's", was "1"`)
 	assert.Equal(t, "person's", e.Value("ConfigMap/a", "data", "version"))
-	assert.Equal(t, "1", e.Value("ConfigMap/b", "data", "version"), "the other item is taken back")
+	assert.Equal(t, "1", e.Value("ConfigMap/b", "data", "version"), "the other item is rolled back")
 	assert.Empty(t, e.ItemManagers("ConfigMap/a"))
 	e.NothingLeft("txn")
 }
@@ -133,7 +133,7 @@ changes:
 }
 
 // An object that the rollback has re-created is known by its uid when an earlier
-// change of it is taken back, whatever somebody has written meanwhile.
+// change of it is rolled back, whatever another client has written meanwhile.
 func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
@@ -151,5 +151,5 @@ changes:
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	assert.Equal(t, fault.FieldConflict, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	assert.Equal(t, e.Object("ConfigMap/a").GetUID(), txn.Status.Items[1].RecreatedUID)
-	assert.Equal(t, "1", e.Value("ConfigMap/a", "data", "other"), "the other field is taken back")
+	assert.Equal(t, "1", e.Value("ConfigMap/a", "data", "other"), "the other field is rolled back")
 }

@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// intruder creates an object as somebody else once the first change is in effect.
+// intruder creates an object as another client once the first change is in effect.
 type intruder struct {
 	engine.Changes
 	intrude func()

@@ -63,7 +63,7 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 		case now == n:
 			if asItWas || len(txn.Finalizers) == 0 && !txn.Status.Phase.Terminal() {
 				// A step that took long writes the Transaction as it is before it goes on, and
-				// the last step has two writes. A step in hand is finished.
+				// the last step has two writes. A step in flight is finished.
 				inHand.Store(1)
 			}
 			first.Load().Interrupt()

@@ -16,7 +16,7 @@ import (
 )
 
 // A Transaction goes some time after its end, and its before-images with it. One that could
-// not be taken back stays.
+// not be rolled back stays.
 func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)

@@ -185,7 +185,7 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 	kubectlApply(t, e, webApp)
 	annotation := e.Value(webRef, "metadata", "annotations", lastApplied)
 	e.Merge("outsider", webRef, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:9"}]}}}}`)
-	assert.Equal(t, "deployment.apps/web configured", kubectlApply(t, e, webApp), "somebody else's image is undone")
+	assert.Equal(t, "deployment.apps/web configured", kubectlApply(t, e, webApp), "another client's image is undone")
 	assert.Equal(t, annotation, e.Value(webRef, "metadata", "annotations", lastApplied))
 
 	for name, change := range map[string]string{

@@ -34,7 +34,7 @@ type tampering struct {
 	warm bool
 	// dirty are the items whose before-image is not what was saved any more.
 	dirty map[int]bool
-	// versions are those of the targets when the first was about to be taken back.
+	// versions are those of the targets when the first was about to be rolled back.
 	versions map[int]string
 }
 
@@ -65,7 +65,7 @@ func (x *tampering) reached(ctx context.Context, moments ...string) {
 	x.failed = x.act(x, txn)
 }
 
-// turning notes what the targets are like when the first is about to be taken back.
+// turning notes what the targets are like when the first is about to be rolled back.
 func (x *tampering) turning(ctx context.Context) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -107,7 +107,7 @@ func TestWhatHasNotCommittedIsHistoryIncomplete(t *testing.T) {
 	assert.Empty(t, revisionsOf(t, e))
 }
 
-// A number that somebody else has taken, or another Transaction takes at the same time, is
+// A number that another client has taken, or another Transaction takes at the same time, is
 // stepped over, and each Transaction has one revision.
 func TestNoTwoTransactionsHaveTheSameNumber(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestNoTwoTransactionsHaveTheSameNumber(t *testing.T) {
 		assert.Empty(t, numbers[txn.Status.Revision], "%s has the number %d too", txn.Name, txn.Status.Revision)
 		numbers[txn.Status.Revision] = txn.Name
 	}
-	assert.NotContains(t, numbers, int64(3), "it is somebody else's")
+	assert.NotContains(t, numbers, int64(3), "it is another client's")
 	revisions := revisionsOf(t, e)
 	assert.Len(t, revisions, n)
 	for _, r := range revisions {

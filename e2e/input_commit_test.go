@@ -54,9 +54,9 @@ changes:
 			ends: ending{phase: api.PhaseRolledBack, reason: "TooLarge", validated: metav1.ConditionTrue, says: []string{
 				"item 1", "Gadget $NS/big", "request is too large"}},
 		},
-		midway("a Create whose target somebody else has created meanwhile", "Create", ", content: {data: {a: b}}", `
+		midway("a Create whose target another client has created meanwhile", "Create", ", content: {data: {a: b}}", `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {of: somebody else}}`, "AlreadyExists", "use Patch or Update"),
-		midway("a Delete whose target did not exist and somebody else has created meanwhile", "Delete", "", `
+		midway("a Delete whose target did not exist and another client has created meanwhile", "Delete", "", `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {of: somebody else}}`, "Drifted", "create the Transaction again"),
 		vanishing("Patch", ", content: {data: {a: b}}"),
 		vanishing("Update", ", content: {data: {a: b}}"),
@@ -64,7 +64,7 @@ changes:
 }
 
 // midway is a Transaction whose second change, of a ConfigMap that does not exist,
-// meets one that somebody has created since it was prepared.
+// meets one that another client has created since it was prepared.
 func midway(name, kind, content, act, reason, wayOut string) badInput {
 	return badInput{
 		name: name, setup: configMap, same: []string{"ConfigMap/app"},
@@ -85,7 +85,7 @@ changes:
 }
 
 func vanishing(kind, content string) badInput {
-	row := midway("a "+kind+" whose target somebody has deleted meanwhile makes no stub", kind, content, "", "Drifted", "create the Transaction again")
+	row := midway("a "+kind+" whose target another client has deleted meanwhile makes no stub", kind, content, "", "Drifted", "create the Transaction again")
 	row.setup += "\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {version: \"1.0\"}}"
 	row.options = func(e *janustest.Env) []janustest.Option {
 		return []janustest.Option{janustest.Acting(janustest.Around{Do: func(_ string, item int) {
@@ -231,7 +231,7 @@ func TestATransactionCannotBeMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 }
 
 // spoil is a Transaction that is rolled back after act, which happens just before
-// the first item is taken back.
+// the first item is rolled back.
 func spoil(t *testing.T, act func(e *janustest.Env)) (*janustest.Env, *api.Transaction, time.Time) {
 	t.Helper()
 	e := janustest.New(t)
@@ -254,7 +254,7 @@ func spoil(t *testing.T, act func(e *janustest.Env)) (*janustest.Env, *api.Trans
 	}
 	e.Start(janustest.Acting(late))
 	txn := e.Run("spoiled", patchThenLate(oneChange("Patch", `{data: {version: "2.0"}}`)))
-	require.NotNil(t, at.Load(), "nothing was taken back: %s", janustest.Describe(txn))
+	require.NotNil(t, at.Load(), "nothing was rolled back: %s", janustest.Describe(txn))
 	return e, txn, *at.Load()
 }
 

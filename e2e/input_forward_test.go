@@ -15,14 +15,14 @@ import (
 )
 
 // unusual is a Transaction that looks wrong and works. It is run twice: with one
-// more change that fails, so that it is taken back, and as it is.
+// more change that fails, so that it is rolled back, and as it is.
 type unusual struct {
 	name    string
 	setup   string
 	arrange func(*testing.T, *janustest.Env)
 	// changes is a list in YAML; $NS is the namespace.
 	changes string
-	// targets are as before when it is taken back.
+	// targets are as before when it is rolled back.
 	targets []string
 	// then looks at what a commit leaves.
 	then func(*testing.T, *janustest.Env)

@@ -17,7 +17,7 @@ import (
 	"janus.io/janus/lockmgr"
 )
 
-// leaseOfApp takes the lock of ConfigMap app as somebody else.
+// leaseOfApp takes the lock of ConfigMap app as another client.
 func leaseOfApp(t *testing.T, e *janustest.Env, holder string, seconds int32) string {
 	t.Helper()
 	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "app"}

@@ -48,12 +48,12 @@ func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 		denied("read a target", "patch", "Patch", "{data: {a: b}}", "get", "making item 0 needs it"),
 		denied("patch a target", "get", "Patch", "{data: {a: b}}", "patch", "making item 0 needs it"),
 		denied("update a target", "get, patch", "Update", "{data: {a: b}}", "update", "making item 0 needs it"),
-		denied("take an Update back", "get, update", "Update", "{data: {a: b}}", "patch", "taking back item 0 needs it"),
+		denied("take an Update back", "get, update", "Update", "{data: {a: b}}", "patch", "rolling back item 0 needs it"),
 		deniedNew("create a target", "get, delete", "create", "making item 0 needs it"),
-		deniedNew("take a Create back", "get, create, patch", "delete", "taking back item 0 needs it"),
+		deniedNew("take a Create back", "get, create, patch", "delete", "rolling back item 0 needs it"),
 		deniedDelete("delete a target", "get, create, patch", "delete", "making item 0 needs it"),
-		deniedDelete("take a Delete back", "get, delete, patch", "create", "taking back item 0 needs it"),
-		deniedDelete("give the fields of a deleted target back to their owners", "get, delete, create", "patch", "taking back item 0 needs it"),
+		deniedDelete("take a Delete back", "get, delete, patch", "create", "rolling back item 0 needs it"),
+		deniedDelete("give the fields of a deleted target back to their owners", "get, delete, create", "patch", "rolling back item 0 needs it"),
 		{
 			name: "it may only touch another object", setup: configMap + limitedTo(`get, patch], resourceNames: [other`),
 			spec: "serviceAccountName: limited\n" + oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
@@ -174,7 +174,7 @@ func TestATransactionWhoseServiceAccountIsDeletedMidwayEndsAndClaimsNoRollback(t
 
 	ending{reason: "RollbackIncomplete", cause: "ServiceAccountGone", validated: metav1.ConditionTrue, says: []string{
 		"item 0 (ConfigMap " + e.Namespace + "/app)", "ServiceAccount " + e.Namespace + "/deployer", "create it, with the rights"}}.check(t, e, txn)
-	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"), "it is not taken back, and nobody says so")
+	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"), "it is not rolled back, and nobody says so")
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("orphan")
 	// Validated, prepared, two intents, turned, and for the first attempt and each

@@ -148,7 +148,7 @@ func awaitEvent(t *testing.T, e *janustest.Env, txn *api.Transaction, reason str
 }
 
 // failingAt makes the change with the given index fail when it is made: it must be
-// the Create of ConfigMap late, which somebody else then creates first.
+// the Create of ConfigMap late, which another client then creates first.
 func failingAt(item int) func(*janustest.Env) []janustest.Option {
 	return func(e *janustest.Env) []janustest.Option {
 		return []janustest.Option{janustest.Acting(janustest.Around{Do: func(_ string, i int) {

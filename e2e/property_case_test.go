@@ -12,7 +12,7 @@ import (
 )
 
 // randomCase is a random Transaction over random objects, with what others write
-// before it, between its changes, and before each of them is taken back.
+// before it, between its changes, and before each of them is rolled back.
 type randomCase struct {
 	objects []randomObject
 	before  []foreignWrite
@@ -39,7 +39,7 @@ type randomItem struct {
 	values values
 }
 
-// foreignWrite is a write of somebody else, which sets fields.
+// foreignWrite is a write of another client, which sets fields.
 type foreignWrite struct {
 	manager string
 	// how is create, apply, edit, scale, or remove: then the values say what.
@@ -160,7 +160,7 @@ func (c *randomCase) drawForeign(t *rapid.T, fresh *int) []foreignWrite {
 	w.how = rapid.SampledFrom([]string{"apply", "edit", "scale", "remove"}).Draw(t, "how")
 	if w.how == "remove" && c.changes(i) > 1 {
 		// Nobody owns what is not there: if one change had removed the field and the next
-		// set it, the removal by somebody else cannot be told from the first.
+		// set it, the removal by another client cannot be told from the first.
 		w.how = "edit"
 	}
 	if w.how != "apply" && rapid.Bool().Draw(t, "known") {
@@ -259,7 +259,7 @@ func (c *randomCase) describe() string {
 			fmt.Fprintf(&out, "before item %d is done: %s\n", i, w.describe(c))
 		}
 		for _, w := range c.after[i] {
-			fmt.Fprintf(&out, "before item %d is taken back: %s\n", i, w.describe(c))
+			fmt.Fprintf(&out, "before item %d is rolled back: %s\n", i, w.describe(c))
 		}
 	}
 	return out.String()

@@ -177,7 +177,7 @@ func (r *run) writtenSince(object int) bool {
 
 // checkOwners compares who owns which fields, and since when. Two things depend on
 // who came first, and are left out: who owns an object or list itself, and not what
-// is in it; and where somebody else has written a field that a change altered too,
+// is in it; and where another client has written a field that a change altered too,
 // the owners of what it is in.
 func (r *run) checkOwners(t *rapid.T, object int, is, wanted *unstructured.Unstructured) {
 	if is == nil || len(r.contested(object)) > 0 {
@@ -220,7 +220,7 @@ func (r *run) ownersIn(t *rapid.T, obj *unstructured.Unstructured) map[string][]
 	return out
 }
 
-// claim is a field that somebody else wrote between a change that altered it and the
+// claim is a field that another client wrote between a change that altered it and the
 // compensation of that.
 type claim struct {
 	object, path string
@@ -248,7 +248,7 @@ func (r *run) contested(object int) []claim {
 	return out
 }
 
-// inEffect reports whether an item was done before a moment and taken back after.
+// inEffect reports whether an item was done before a moment and rolled back after.
 func (r *run) inEffect(item, moment int) bool {
 	do := slices.IndexFunc(r.log, func(e event) bool { return e.do == item })
 	undo := slices.IndexFunc(r.log, func(e event) bool { return e.undo == item })

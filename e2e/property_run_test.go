@@ -27,7 +27,7 @@ type run struct {
 	ended     map[int]bool
 }
 
-// event is the change of an item, its compensation, or a write of somebody else.
+// event is the change of an item, its compensation, or a write of another client.
 type event struct {
 	do, undo int
 	write    *foreignWrite

@@ -17,7 +17,7 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// unaided is a policy without recoveries: what is taken back is taken back by the rollback
+// unaided is a policy without recoveries: what is rolled back is rolled back by the rollback
 // itself.
 var unaided = engine.Policy{SettleTime: 300 * time.Millisecond}
 
@@ -111,7 +111,7 @@ changes:
 `, "GROUP", group)
 }
 
-// What a policy that the Transaction has put into force refuses is taken back after it,
+// What a policy that the Transaction has put into force refuses is rolled back after it,
 // whichever code the refusal has.
 func TestAnObjectIsTakenBackAfterThePolicyThatForbidsItsOldValue(t *testing.T) {
 	t.Parallel()

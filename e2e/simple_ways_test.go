@@ -226,6 +226,6 @@ func TestJanusDoesNotAddAgainWhatSomebodyHasRemoved(t *testing.T) {
 	assert.Equal(t, `.spec.template.spec.containers[name="web"].env[name="A"].value`, txn.Status.Items[0].Conflicts[0].Field)
 	now := e.Object(webRef)
 	assert.Nil(t, variable(now, "A"))
-	assert.Equal(t, "example.com/web:1", deep(now.Object, "spec", "template", "spec", "containers", "0", "image"), "the rest is taken back")
+	assert.Equal(t, "example.com/web:1", deep(now.Object, "spec", "template", "spec", "containers", "0", "image"), "the rest is rolled back")
 	assert.Equal(t, int64(5), field(t, now, "spec", "replicas"))
 }

@@ -113,7 +113,7 @@ func TestAnUndoIsPlanned(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "map[other:1 version:9]", "b": "map[other:1 version:2]"}, dataOf(e, "a", "b"))
 }
 
-// What somebody has changed since stays, and all of it is named before anything is done,
+// What another client has changed since stays, and all of it is named before anything is done,
 // unless it is to be overwritten.
 func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {
 	t.Parallel()

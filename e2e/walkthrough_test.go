@@ -216,7 +216,7 @@ func (w *walk) stranger(txn *api.Transaction) {
 	assert.Equal(w.t, `.spec.template.spec.containers[name="web"].image`, conflict.Field)
 	assert.Equal(w.t, []string{"person"}, conflict.Managers)
 	assert.Equal(w.t, "example.com/web:9", w.image())
-	assert.Equal(w.t, int64(7), w.field("spec", "replicas"), "the rest is taken back")
+	assert.Equal(w.t, int64(7), w.field("spec", "replicas"), "the rest is rolled back")
 }
 
 // object shows the Deployment and who owns its fields.

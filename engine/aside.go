@@ -11,15 +11,15 @@ import (
 
 // The way back may lead through what an earlier change has made impossible: a schema, a
 // policy or a quota that it made stricter, a role that it took away. The refusal of such an
-// item is no last word before the earlier changes are taken back as well. The item is set
-// aside, which is on record, and tried again when all others are taken back, for as long as
+// item is no last word before the earlier changes are rolled back as well. The item is set
+// aside, which is on record, and tried again when all others are rolled back, for as long as
 // that makes progress.
 
 // targets are some objects.
 type targets map[api.Target]bool
 
-// covers reports whether an item is not to be taken back now: it is set aside, or a later
-// change of the same object is. over says that it is taken back, and not on record yet.
+// covers reports whether an item is not to be rolled back now: it is set aside, or a later
+// change of the same object is. over says that it is rolled back, and not on record yet.
 func (held *targets) covers(item *api.Item, over bool) bool {
 	if len(*held) > 0 && (*held)[identity(item.Target)] {
 		return true
@@ -49,13 +49,13 @@ func curable(err error) bool {
 }
 
 // mayComeLater reports whether item i, which was refused, is to be tried again when others
-// are taken back. A rollback that is to stand still has no others.
+// are rolled back. A rollback that is to stand still has no others.
 func (s *saga) mayComeLater(i int, refusal error) bool {
 	return curable(refusal) && !sparing(s.txn) && s.othersOpen(i)
 }
 
 // othersOpen reports whether a change of another object than that of item i is still to be
-// taken back.
+// rolled back.
 func (s *saga) othersOpen(i int) bool {
 	own := identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
@@ -74,13 +74,13 @@ func (s *saga) setAside(ctx context.Context, i int, refusal error, undone Undone
 		item := &status.Items[i]
 		beside(item, undone, s.share())
 		s.tell(item, i, refusal)
-		item.Message = fault.Printable("refused, and tried again when the other changes are taken back: " + item.Message)
+		item.Message = fault.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
 		item.SetAside = true
 		return nil
 	})
 }
 
-// backFromAside drops what was said of an item that was set aside and is taken back.
+// backFromAside drops what was said of an item that was set aside and is rolled back.
 func backFromAside(item *api.Item) {
 	if item.SetAside {
 		item.SetAside, item.Reason, item.Message = false, "", ""
@@ -94,9 +94,9 @@ type refused struct {
 	undone Undone
 }
 
-// again takes back what was set aside, the last first. One that is taken back may be what
+// again rolls back what was set aside, the last first. One that is rolled back may be what
 // another needs: it begins again then. When all are refused it gives up on all, unless
-// something was taken back so lately that it may not have taken effect everywhere.
+// something was rolled back so lately that it may not have taken effect everywhere.
 func (s *saga) again(ctx context.Context) error {
 	var all []refused
 	var wait error
@@ -133,11 +133,11 @@ func (s *saga) again(ctx context.Context) error {
 	return s.giveUpAll(ctx, all)
 }
 
-// notYet is the wait for what was taken back to take effect.
+// notYet is the wait for what was rolled back to take effect.
 func notYet(why error, after time.Duration) error {
 	return &fault.Error{
 		Op: "try again", Class: fault.Retryable, Reason: fault.ReasonOf(why), RetryAfter: after,
-		Err: why, Hint: "what was taken back may not be in effect everywhere yet",
+		Err: why, Hint: "what was rolled back may not be in effect everywhere yet",
 	}
 }
 
@@ -145,7 +145,7 @@ func notYet(why error, after time.Duration) error {
 // first. Later it is as long as has been waited already.
 const catchUpInterval = 250 * time.Millisecond
 
-// catchingUp is how long to wait because an item was taken back so lately that what it makes
+// catchingUp is how long to wait because an item was rolled back so lately that what it makes
 // possible may be refused still; zero if none was.
 func (s *saga) catchingUp() (wait time.Duration) {
 	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.State == api.ItemRolledBack }) {
@@ -163,7 +163,7 @@ func (s *saga) catchingUp() (wait time.Duration) {
 	return wait
 }
 
-// giveUpAll records that items cannot be taken back, once no compensation that was sent
+// giveUpAll records that items cannot be rolled back, once no compensation that was sent
 // before can still land.
 func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {

@@ -23,7 +23,7 @@ func (w *world) invalidUntil(item, other string) {
 	w.onceUndone(other, func() { delete(w.refuse, "undo "+item) })
 }
 
-// onceUndone acts when an item is taken back, and not when it is refused.
+// onceUndone acts when an item is rolled back, and not when it is refused.
 func (w *world) onceUndone(item string, act func()) {
 	w.after["undo "+item] = func() {
 		if w.undos[item] == 0 {
@@ -36,11 +36,11 @@ func (w *world) onceUndone(item string, act func()) {
 
 // asides are what happens to a compensation that another one makes possible.
 var asides = []scenario{
-	{"a compensation becomes possible when an earlier change is taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+	{"a compensation becomes possible when an earlier change is rolled back", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.refuse["do d"] = errRefused
 		w.invalidUntil("c", "a")
 	}, api.PhaseRolledBack},
-	{"what was taken back takes effect late", []string{"a", "b", "c"}, func(w *world) {
+	{"what was rolled back takes effect late", []string{"a", "b", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 		w.refuse["undo b"] = errInvalid
 		w.after["-- looks again in 250ms"] = func() { delete(w.refuse, "undo b") }

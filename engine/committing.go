@@ -164,7 +164,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	return s.send(ctx, i)
 }
 
-// takeOver makes an intent that somebody else may have recorded this run's own.
+// takeOver makes an intent that another client may have recorded this run's own.
 // Whoever recorded it, should they still be alive, can write no checkpoint after
 // that: a refusal that they meet because of what this run sends is then not taken
 // for proof that the change is not in effect. What the status says, such as what
@@ -255,7 +255,7 @@ func indexOf(items []api.Item, name string) int {
 func diverged(t *api.Transaction, i int) error {
 	target := t.Status.Items[i].Target
 	return fault.New(fault.Conflict, fault.Drifted, "observe", Describe(target),
-		"it is neither as it was nor as the change would leave it: somebody else has written it").
+		"it is neither as it was nor as the change would leave it: another client has written it").
 		WithHint("their version is kept; compare it with the before-image and correct it by hand")
 }
 

@@ -141,14 +141,14 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 	case api.PhasePlanned:
 		return plannedConditions(status)
 	case api.PhaseRolledBack:
-		return ended(reason, cause+"; every change that had landed is taken back",
-			condition{api.ConditionRolledBack, yes, string(status.Phase), "every change that had landed is taken back"})
+		return ended(reason, cause+"; every change that had landed is rolled back",
+			condition{api.ConditionRolledBack, yes, string(status.Phase), "every change that had landed is rolled back"})
 	case api.PhaseFailed:
 		return failedConditions(status, reason, cause)
 	case api.PhaseRollingBack:
 		return []condition{
 			{api.ConditionReady, no, reason, "rolling back: " + cause},
-			{api.ConditionReconciling, yes, string(status.Phase), "taking back what has landed: " + cause},
+			{api.ConditionReconciling, yes, string(status.Phase), "rolling back what has landed: " + cause},
 			{api.ConditionStalled, no, reasonRunning, "the rollback is running"},
 			{api.ConditionRolledBack, no, string(status.Phase), "the rollback is running"},
 		}
@@ -170,7 +170,7 @@ func failedConditions(status *api.TransactionStatus, reason, cause string) []con
 	if message, stopped := stoppedWith(status, unresolved); stopped {
 		return ended(reason, message, condition{api.ConditionRolledBack, no, reason, message})
 	}
-	message := fault.Printable(fmt.Sprintf("not taken back: %s; the rollback began because: %s", strings.Join(unresolved, "; "), cause))
+	message := fault.Printable(fmt.Sprintf("not rolled back: %s; the rollback began because: %s", strings.Join(unresolved, "; "), cause))
 	return ended(reasonIncomplete, message, condition{api.ConditionRolledBack, no, reasonIncomplete, message})
 }
 

@@ -41,7 +41,7 @@ var statuses = []struct {
 	{"failed-invalid", "the spec is refused", api.PhaseFailed, status.FailedStatus},
 	{"failed-timeout", "a lock is held for too long", api.PhaseFailed, status.FailedStatus},
 	{"failed-preparation", "the preparation is refused", api.PhaseFailed, status.FailedStatus},
-	{"failed-rollback", "somebody has written a field that is to be taken back", api.PhaseFailed, status.FailedStatus},
+	{"failed-rollback", "another client has written a field that is to be rolled back", api.PhaseFailed, status.FailedStatus},
 	{"failed-recoveries", "a rollback fails for good", api.PhaseFailed, status.FailedStatus},
 	{"failed-pre-flight", "two changes cannot be made", api.PhaseFailed, status.FailedStatus},
 	{"planned", "a plan is made", api.PhasePlanned, status.CurrentStatus},

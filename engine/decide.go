@@ -30,11 +30,11 @@ const (
 	Fail       Verb = "Fail"       // end before any change was made
 	Turn       Verb = "Turn"       // stop committing, start rolling back
 	Settle     Verb = "Settle"     // find out about an open intent while rolling back
-	OpenUndo   Verb = "OpenUndo"   // record that items are about to be taken back
+	OpenUndo   Verb = "OpenUndo"   // record that items are about to be rolled back
 	Undo       Verb = "Undo"       // take an item back
-	Again      Verb = "Again"      // take back what was refused, now that the others are taken back
-	Spare      Verb = "Spare"      // leave an item that was about to be taken back, if that has not begun
-	FinishUndo Verb = "FinishUndo" // nothing is left to take back: end
+	Again      Verb = "Again"      // roll back what was refused, now that the others are rolled back
+	Spare      Verb = "Spare"      // leave an item that was about to be rolled back, if that has not begun
+	FinishUndo Verb = "FinishUndo" // nothing is left to roll back: end
 	Recover    Verb = "Recover"    // take up a failed rollback again
 	Suspend    Verb = "Suspend"    // record that it stands still
 	Rest       Verb = "Rest"       // it stands still: keep the locks
@@ -196,7 +196,7 @@ func decideRollingBack(t *api.Transaction, hand Hand) Action {
 }
 
 // unclear gives the last open intent of a change that no other change of the same object
-// covers: it is found out about before anything is taken back, and one that is covered when
+// covers: it is found out about before anything is rolled back, and one that is covered when
 // its turn comes.
 func unclear(items []api.Item, order []int) (int, bool) {
 	if !slices.ContainsFunc(items, func(item api.Item) bool { return item.State == api.ItemCommitting }) {
@@ -217,7 +217,7 @@ func unclear(items []api.Item, order []int) (int, bool) {
 }
 
 // decideDeleted says what the deletion of a Transaction that is not rolling back
-// means. Before the first intent there is nothing to take back.
+// means. Before the first intent there is nothing to roll back.
 func decideDeleted(t *api.Transaction) Action {
 	if t.Spec.OnDelete == api.DeleteRollback && t.Status.Phase == api.PhaseCommitting {
 		return Action{Verb: Turn, Cause: Cause{Reason: fault.Cancelled, Message: "the Transaction was deleted while it ran, and onDelete is Rollback"}}
@@ -289,7 +289,7 @@ func stopWith(t *api.Transaction, cause Cause) Action {
 }
 
 // nothingLeft reports whether every change is made and ready, or skipped. Of a spec that
-// somebody has changed only what is on record counts.
+// another client has changed only what is on record counts.
 func nothingLeft(t *api.Transaction, hand Hand) bool {
 	trusted := len(t.Status.Items) == len(t.Spec.Changes) && (t.Generation == t.Status.ObservedGeneration || Unchanged(t))
 	for i := range t.Status.Items {

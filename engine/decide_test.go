@@ -59,7 +59,7 @@ func held(t *api.Transaction) *api.Transaction {
 	return t
 }
 
-// failed has one item that could not be taken back, and its before-image.
+// failed has one item that could not be rolled back, and its before-image.
 func failed(reason string, recoveries int32) *api.Transaction {
 	t := with(api.PhaseFailed, api.ItemUnresolved, api.ItemRolledBack)
 	t.Status.Items[0].Reason = reason
@@ -129,19 +129,19 @@ func TestDecide(t *testing.T) {
 		{"a prepared one begins", with(api.PhasePrepared, prepared, prepared), none, 0, Begin, 0, ""},
 
 		{"an intent that this run has recorded is acted on", with(api.PhaseCommitting, committing, prepared), 0, 0, Do, 0, ""},
-		{"an intent that somebody else has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Resolve, 0, ""},
+		{"an intent that another client has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Resolve, 0, ""},
 		{"only the fresh intent is acted on", with(api.PhaseCommitting, committed, committing), 0, 0, Resolve, 1, ""},
 		{"an intent that was not opened with the checkpoint before is opened", with(api.PhaseCommitting, committed, prepared), none, 0, Open, 1, ""},
 		{"a before-image that was not taken with the others is taken", with(api.PhaseCommitting, committed, pending, prepared), none, 0, Capture, 1, ""},
 		{"when every change is in effect it ends", with(api.PhaseCommitting, committed, committed), none, 0, Finish, 0, ""},
 		{"that the finalizer is gone already does not keep it from ending", bare(with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
 
-		{"an open intent is settled before anything is taken back", with(api.PhaseRollingBack, committed, committing, prepared), none, 0, Settle, 1, ""},
-		{"the last change is the first to be taken back", with(api.PhaseRollingBack, committed, committed, rejected), none, 0, OpenUndo, 1, ""},
-		{"an intent to take back is acted on", with(api.PhaseRollingBack, committed, rollingBack, rolledBack), none, 0, Undo, 1, ""},
-		{"an item that cannot be taken back does not stop the others", with(api.PhaseRollingBack, committed, left, prepared), none, 0, OpenUndo, 0, ""},
-		{"when nothing is left to take back it ends", with(api.PhaseRollingBack, rolledBack, rejected, prepared, pending), none, 0, FinishUndo, 0, ""},
-		{"that something could not be taken back does not keep it from ending", with(api.PhaseRollingBack, left, rolledBack), none, 0, FinishUndo, 0, ""},
+		{"an open intent is settled before anything is rolled back", with(api.PhaseRollingBack, committed, committing, prepared), none, 0, Settle, 1, ""},
+		{"the last change is the first to be rolled back", with(api.PhaseRollingBack, committed, committed, rejected), none, 0, OpenUndo, 1, ""},
+		{"an intent to roll back is acted on", with(api.PhaseRollingBack, committed, rollingBack, rolledBack), none, 0, Undo, 1, ""},
+		{"an item that cannot be rolled back does not stop the others", with(api.PhaseRollingBack, committed, left, prepared), none, 0, OpenUndo, 0, ""},
+		{"when nothing is left to roll back it ends", with(api.PhaseRollingBack, rolledBack, rejected, prepared, pending), none, 0, FinishUndo, 0, ""},
+		{"that something could not be rolled back does not keep it from ending", with(api.PhaseRollingBack, left, rolledBack), none, 0, FinishUndo, 0, ""},
 		{"that the finalizer is gone already does not keep a rollback from ending", bare(with(api.PhaseRollingBack, rolledBack)), none, 0, FinishUndo, 0, ""},
 
 		{"a committed one is done", with(api.PhaseCommitted, committed), none, 0, Nothing, 0, ""},
@@ -160,7 +160,7 @@ func TestDecide(t *testing.T) {
 		{"deleted and RolledBack with its finalizer, it is let go", held(deleted(api.DeleteRelease, with(api.PhaseRolledBack, rolledBack))), none, 0, Abandon, 0, ""},
 		{"deleted and Committed with its finalizer, it is let go", held(deleted(api.DeleteRollback, with(api.PhaseCommitted, committed))), none, 0, Abandon, 0, ""},
 		{"deleted and Failed with its finalizer, it is let go", held(deleted(api.DeleteRollback, failed(fault.AccessDenied, 0))), none, time.Hour, Abandon, 0, ""},
-		{"deleted and ended without the finalizer, it is somebody else's to let go", deleted(api.DeleteRelease, with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
+		{"deleted and ended without the finalizer, it is another client's to let go", deleted(api.DeleteRelease, with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
 
 		// Timeout.
 		{"waiting for too long while Pending, it fails", with(api.PhasePending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
@@ -270,7 +270,7 @@ func TestDurationsThatAreMissingOrMalformedMeanTheDefault(t *testing.T) {
 }
 
 // What was in the way of a compensation may be a later change of the same object that
-// is not taken back yet.
+// is not rolled back yet.
 func TestARecoveryTakesUpWhatALaterChangeOfTheObjectStoodInTheWayOf(t *testing.T) {
 	items := transaction("a1", "b", "a2", "c").Spec.Changes
 	unresolved := func(reasons ...string) (out []api.Item) {

@@ -58,7 +58,7 @@ func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
 	return nil, err
 }
 
-// finishUndo ends a Transaction that has nothing left to take back, or nothing
+// finishUndo ends a Transaction that has nothing left to roll back, or nothing
 // that it can.
 func (s *saga) finishUndo(ctx context.Context) error {
 	return s.end(ctx, true, func(status *api.TransactionStatus) error {
@@ -161,7 +161,7 @@ func (s *saga) removeFinalizer(ctx context.Context) error {
 }
 
 // abandon lets a Transaction go that is being deleted and does not ask for its
-// changes to be taken back.
+// changes to be rolled back.
 func (s *saga) abandon(ctx context.Context) error {
 	if err := s.mayGo(); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (s *saga) abandon(ctx context.Context) error {
 	return nil
 }
 
-// asItIs is the Transaction with what is in hand, which is not put on record any more.
+// asItIs is the Transaction with what is in flight, which is not put on record any more.
 func (s *saga) asItIs() (*api.Transaction, error) {
 	if s.txn.Status.Phase != api.PhaseCommitting {
 		return s.txn, nil

@@ -63,7 +63,7 @@ const (
 )
 
 // Run takes a Transaction, as just read from the API server, as far as it goes:
-// until it ends, has to wait, or ctx is done. A step in hand is finished even
+// until it ends, has to wait, or ctx is done. A step in flight is finished even
 // when ctx is done.
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 	s := e.saga(t)
@@ -238,7 +238,7 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		defer s.ask.take()()
-		// An intent that somebody else may have recorded is taken over where it counts: they
+		// An intent that another client may have recorded is taken over where it counts: they
 		// may be at the same change, or about to write the item off.
 		return s.confirm(ctx, anyway || !s.mine())
 	}

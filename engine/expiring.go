@@ -10,7 +10,7 @@ import (
 )
 
 // Dispensable reports whether a Transaction has ended and nothing is left to look at. What
-// could not be taken back may yet be, with the before-images that would go too.
+// could not be rolled back may yet be, with the before-images that would go too.
 func Dispensable(t *api.Transaction) bool {
 	if !t.Status.Phase.Terminal() || t.Status.CompletionTime == nil || t.DeletionTimestamp != nil {
 		return false

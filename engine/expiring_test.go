@@ -31,13 +31,13 @@ var expiring = []scenario{
 	{"it is retired", []string{"a"}, func(w *world) {
 		w.after["checkpoint 5"] = w.retire
 	}, ""},
-	{"it is retired while something is left to take back", []string{"a", "b"}, func(w *world) {
+	{"it is retired while something is left to roll back", []string{"a", "b"}, func(w *world) {
 		w.after["do a"] = func() { w.cancel(api.CancelStop); w.retire() }
 	}, api.PhaseFailed},
 	{"it is retired while it runs", []string{"a", "b"}, func(w *world) {
 		w.after["do a"] = func() { w.retire(); w.engine.Retire(nil) }
 	}, api.PhaseCommitted},
-	{"what could not be taken back keeps it", []string{"a", "b"}, func(w *world) {
+	{"what could not be rolled back keeps it", []string{"a", "b"}, func(w *world) {
 		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
 		w.after["do a"] = func() { w.cancel(api.CancelStop) }
 	}, api.PhaseFailed},
@@ -77,10 +77,10 @@ func TestExpiryIsOfWhatHasEndedAndIsNotWanted(t *testing.T) {
 	forEver := ended(api.PhaseCommitted, api.ItemCommitted)
 	forEver.Spec.TTLSecondsAfterFinished = nil
 	for name, txn := range map[string]*api.Transaction{
-		"no time given":  forEver,
-		"running":        ended(api.PhaseCommitting, api.ItemCommitted),
-		"not taken back": ended(api.PhaseFailed, api.ItemUnresolved),
-		"being deleted":  deleted(api.DeleteRelease, ended(api.PhaseCommitted, api.ItemCommitted)),
+		"no time given":   forEver,
+		"running":         ended(api.PhaseCommitting, api.ItemCommitted),
+		"not rolled back": ended(api.PhaseFailed, api.ItemUnresolved),
+		"being deleted":   deleted(api.DeleteRelease, ended(api.PhaseCommitted, api.ItemCommitted)),
 	} {
 		_, ok := Expiry(txn)
 		assert.False(t, ok, name)

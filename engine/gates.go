@@ -205,7 +205,7 @@ func (s *saga) lookAgain(items []int) time.Duration {
 // time is kept by the second.
 func (s *saga) readyTimeLeft(i int) (time.Duration, bool) {
 	if i >= len(s.txn.Spec.Changes) {
-		return 0, false // Somebody has cut the spec short.
+		return 0, false // Another client has cut the spec short.
 	}
 	limit := readyTimeout(s.txn.Spec.Changes[i])
 	if limit == nil {

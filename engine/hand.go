@@ -11,7 +11,7 @@ import (
 
 // One checkpoint records several intents, and a later one what has come of all of them:
 // a write of the status costs more the larger the Transaction is. In between this process
-// has in hand what is not on record. If it dies, the intents are on record, and whoever
+// has in flight what is not on record. If it dies, the intents are on record, and whoever
 // goes on looks at their targets.
 
 // DefaultWindow is how many intents may be open at once: those of the largest Transaction.
@@ -22,7 +22,7 @@ type Hand struct {
 	// Fresh are the items for whose intents this process has sent nothing yet, and
 	// nobody else has.
 	Fresh map[int]bool
-	// Over are the items whose change is in effect, or that are taken back.
+	// Over are the items whose change is in effect, or that are rolled back.
 	Over map[int]bool
 	// Parked are the items that are left as they are because the Transaction is suspended,
 	// or stopped while it rolls back: changes that are not in effect, and compensations
@@ -66,7 +66,7 @@ func (s *saga) hand() Hand {
 // it is written again, so that of a large Transaction not most of the time goes into it.
 const writeShare = 10
 
-// isOver notes that the change of item i is in effect, or that it is taken back.
+// isOver notes that the change of item i is in effect, or that it is rolled back.
 func (s *saga) isOver(i int) {
 	delete(s.grip.fresh, i)
 	s.grip.over[i], s.grip.soFar = true, nil
@@ -100,7 +100,7 @@ func (g *grip) drop(i int) {
 func (s *saga) settleHand(status *api.TransactionStatus) error {
 	for i := range s.grip.over {
 		if i >= len(status.Items) {
-			continue // Somebody has edited it.
+			continue // Another client has edited it.
 		}
 		if err := s.settleItem(&status.Items[i], i); err != nil {
 			return err
@@ -162,12 +162,12 @@ func (s *saga) putDown(ctx context.Context) error {
 	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// withdraw takes back the intents of changes for which nothing was sent.
+// withdraw rolls back the intents of changes for which nothing was sent.
 func (s *saga) withdraw(status *api.TransactionStatus) error {
 	return s.takeBack(status, api.ItemCommitting, api.ItemPrepared)
 }
 
-// withdrawUndos takes back the intents of compensations for which nothing was sent.
+// withdrawUndos rolls back the intents of compensations for which nothing was sent.
 func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
 	return s.takeBack(status, api.ItemRollingBack, api.ItemCommitted)
 }

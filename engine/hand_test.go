@@ -22,7 +22,7 @@ func (w *world) wide(most int) *world {
 	return w
 }
 
-// What a process has in hand decides what it does next.
+// What a process has in flight decides what it does next.
 func TestDecideWithSeveralInHand(t *testing.T) {
 	const (
 		prepared, committing, committed = api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
@@ -50,20 +50,20 @@ func TestDecideWithSeveralInHand(t *testing.T) {
 		"suspended, with nothing over":                   {suspendedSpec(with(api.PhaseCommitting, committed, committing)), Hand{Fresh: these(1)}, Suspend, 0},
 		"suspended, and found not in effect":             {suspendedSpec(with(api.PhaseCommitting, committed, committing)), Hand{Parked: these(1)}, Suspend, 0},
 		"no longer suspended":                            {with(api.PhaseCommitting, committed, committing), Hand{Parked: these(1)}, Resolve, 1},
-		"the last is taken back first":                   {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0, 1)}, Undo, 1},
+		"the last is rolled back first":                  {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0, 1)}, Undo, 1},
 		"the one before":                                 {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0), Over: these(1)}, Undo, 0},
 		"all that were opened":                           {with(api.PhaseRollingBack, committed, rollingBack), Hand{Over: these(1)}, Record, 0},
 		"all":                                            {with(api.PhaseRollingBack, rollingBack, rolledBack), Hand{Over: these(0)}, Record, 0},
-		"it is time while taking back":                   {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0), Over: these(1), Due: true}, Record, 0},
+		"it is time while rolling back":                  {with(api.PhaseRollingBack, rollingBack, rollingBack), Hand{Fresh: these(0), Over: these(1), Due: true}, Record, 0},
 		"a later one is to be opened first":              {with(api.PhaseRollingBack, rollingBack, committed), Hand{}, OpenUndo, 1},
 		"what is not known, before anything":             {with(api.PhaseRollingBack, committing, committed), Hand{}, Settle, 0},
 		"and what is over recorded before":               {with(api.PhaseRollingBack, rollingBack, committed, rollingBack), Hand{Over: these(2)}, Record, 0},
-		"stopped while taking back":                      {cancelled(with(api.PhaseRollingBack, rollingBack, rollingBack), api.CancelStop), Hand{Fresh: these(0), Over: these(1)}, Record, 0},
+		"stopped while rolling back":                     {cancelled(with(api.PhaseRollingBack, rollingBack, rollingBack), api.CancelStop), Hand{Fresh: these(0), Over: these(1)}, Record, 0},
 		"stopped, and the rest not yet begun":            {cancelled(with(api.PhaseRollingBack, rollingBack, rolledBack), api.CancelStop), Hand{Fresh: these(0)}, Leave, 0},
 		"stopped, and one of which is not known":         {cancelled(with(api.PhaseRollingBack, rollingBack, rolledBack), api.CancelStop), Hand{}, Spare, 0},
 		"stopped, and found to be in effect":             {cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), Hand{Parked: these(1)}, Leave, 0},
 		"stopped, and another of which it is not known":  {cancelled(with(api.PhaseRollingBack, rollingBack, rollingBack), api.CancelStop), Hand{Parked: these(1)}, Spare, 0},
-		"suspended while taking back":                    {suspendedSpec(with(api.PhaseRollingBack, rollingBack, rollingBack)), Hand{Fresh: these(0), Over: these(1)}, Record, 0},
+		"suspended while rolling back":                   {suspendedSpec(with(api.PhaseRollingBack, rollingBack, rollingBack)), Hand{Fresh: these(0), Over: these(1)}, Record, 0},
 		"suspended, and the rest not yet begun":          {suspendedSpec(with(api.PhaseRollingBack, rollingBack, rolledBack)), Hand{Fresh: these(0)}, Suspend, 0},
 		"suspended, and found to be in effect":           {suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), Hand{Parked: these(1)}, Suspend, 0},
 		"suspended, with one that a later one covers":    {suspendedSpec(coveredOpen()), Hand{}, Suspend, 0},
@@ -147,26 +147,26 @@ var severalInHand = []scenario{
 		w.after["-- the process ends"] = w.suspend
 		w.after["-- looks again in 1m15s"] = w.resume
 	}, api.PhaseCommitted},
-	{"it is stopped after the second was taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+	{"it is stopped after the second was rolled back", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.refuse["do d"] = errRefused
 		w.after["undo b"] = func() {
 			w.cancel(api.CancelStop)
 			w.clock.Step(600 * time.Millisecond)
 		}
 	}, api.PhaseFailed},
-	{"it is suspended while three are taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+	{"it is suspended while three are rolled back", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.refuse["do d"] = errRefused
 		w.after["undo c"] = w.suspend
 		w.after["-- looks again in 1m15s"] = w.resume
 	}, api.PhaseRolledBack},
-	{"the process ends after the second was taken back", []string{"a", "b", "c", "d"}, func(w *world) {
+	{"the process ends after the second was rolled back", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.refuse["do d"] = errRefused
 		w.replies["undo b"] = []reply{{err: errLost, lost: true, crash: true}}
 	}, api.PhaseRolledBack},
-	{"somebody has written what the second is to take back", []string{"a", "b", "c", "d"}, func(w *world) {
+	{"another client has written what the second is to roll back", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.refuse["do d"], w.refuse["undo b"] = errRefused, errWritten
 	}, api.PhaseFailed},
-	{"one object is changed twice and both are taken back, one after the other", []string{"b", "a1", "a2", "c"}, func(w *world) {
+	{"one object is changed twice and both are rolled back, one after the other", []string{"b", "a1", "a2", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 	}, api.PhaseRolledBack},
 	{"the time is over while three are made", []string{"a", "b", "c", "d"}, func(w *world) {
@@ -230,7 +230,7 @@ func TestTheStatusIsWrittenOnceForManyItems(t *testing.T) {
 	}
 	assert.Equal(t, 5, checkpoints(func(*world) {}), "validated, prepared, begun, in effect, ended")
 	assert.Equal(t, 7, checkpoints(func(w *world) { w.refuse["do "+names[39]] = errRefused }),
-		"validated, prepared, begun, turned, about to be taken back, taken back, ended")
+		"validated, prepared, begun, turned, about to be rolled back, rolled back, ended")
 }
 
 // What takes long is put on record meanwhile: whoever looks sees how far it is.
@@ -301,7 +301,7 @@ func TestWhatIsInHandOutlivesAWriteOfSomebodyElse(t *testing.T) {
 	assert.Contains(t, w.transcript(), "fails, "+fault.StaleVersion)
 }
 
-// What one process has in hand is void once another has gone on with the Transaction.
+// What one process has in flight is void once another has gone on with the Transaction.
 func TestWhatIsInHandIsVoidOnceAnotherHasGoneOn(t *testing.T) {
 	w := newWorld(t, "a", "b", "c").wide(0)
 	ctx, cancel := context.WithCancel(t.Context())

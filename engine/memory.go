@@ -43,19 +43,19 @@ type memory struct {
 	version string
 	// checkpoints is how many of them this process knows of.
 	checkpoints int64
-	// undone are the items that this process has taken back: if the record of one gets
+	// undone are the items that this process has rolled back: if the record of one gets
 	// lost, what others have written since is not taken for the change. Where another
 	// process goes on with the Transaction, a Create is looked at again: only that can be
 	// made once more by a request of its that is under way. It is nil until there is one.
 	undone map[int]Undone
 	// restored is when it last took an item back; zero if it did not.
 	restored time.Time
-	// waiting is since when it waits for what somebody else holds up; zero if it does not.
+	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time
 	// looked is when it last looked whether what is waited for is ready; zero if it did not.
 	looked time.Time
 	// spared is the generation of which this process has told others, by a checkpoint, that
-	// nothing further is to be taken back; zero if there is none.
+	// nothing further is to be rolled back; zero if there is none.
 	spared int64
 	// begun is when this process last began a change, or was to; zero if it did not.
 	begun time.Time
@@ -114,7 +114,7 @@ func (s *saga) meet() {
 	}
 }
 
-// overtaken reports whether somebody has written the Transaction since this process
+// overtaken reports whether another client has written the Transaction since this process
 // did.
 func (s *saga) overtaken() bool {
 	s.mu.Lock()

@@ -148,7 +148,7 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 // A Transaction that has changed nothing needs none of them.
 func TestWhatALateRequestMayHaveLeftOfAFailureIsNotKept(t *testing.T) {
 	w := newWorld(t, "a")
-	w.replies["save"] = []reply{{err: errLost}, {err: fault.New(fault.Terminal, fault.AlreadyExists, "save", "ConfigMap txn-rollback", "it is somebody else's")}}
+	w.replies["save"] = []reply{{err: errLost}, {err: fault.New(fault.Terminal, fault.AlreadyExists, "save", "ConfigMap txn-rollback", "it is another client's")}}
 	w.run()
 	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
@@ -207,7 +207,7 @@ func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItTakesBack(t *testing.T) {
 	w.after["checkpoint 6 RollingBack"] = func() { w.replies["keep the locks"] = []reply{{crash: true}} }
 	w.after["-- the process ends"] = func() {
 		w.after["keep the locks"] = func() {
-			w.targets["a"] = wrote("a") // as somebody has it, after it was taken back
+			w.targets["a"] = wrote("a") // as another client has it, after it was rolled back
 			w.overtake()
 			SetItemState(&w.stored.Status.Items[0], api.ItemRolledBack)
 		}
@@ -298,7 +298,7 @@ func TestWhatWasMadeForATransactionThatVanishedIsLetGo(t *testing.T) {
 	assert.Zero(t, w.engine.Vanished(t.Context(), name), "there is nothing to let go of any more")
 }
 
-// Somebody has taken the finalizer off while this process waited, and deleted it.
+// Another client has taken the finalizer off while this process waited, and deleted it.
 func TestWhatWaitedWhenItVanishedIsLetGo(t *testing.T) {
 	for what, set := range map[string]func(w *world){
 		"for a change to be ready": func(w *world) { w.waitsFor("a", "1h") },

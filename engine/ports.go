@@ -52,7 +52,7 @@ type Locks interface {
 // Planner gets a Transaction ready and clears up after it.
 type Planner interface {
 	// Validate looks, without effect, for everything that would keep the changes from
-	// being made or taken back. An error is about the Transaction as a whole, or is worth
+	// being made or rolled back. An error is about the Transaction as a whole, or is worth
 	// another try.
 	Validate(ctx context.Context, t *api.Transaction) (Preflight, error)
 	// Prepare reads the targets of the given items, tries their changes without
@@ -137,14 +137,14 @@ type PreparedItem struct {
 	Image api.BeforeImage
 	// Taken are the fields that it takes from others.
 	Taken []api.OwnedFields
-	// Warnings say what is hard to take back about it.
+	// Warnings say what is hard to roll back about it.
 	Warnings []string
 	// DeferredBy names an earlier item that may be the reason why the change is refused
 	// now. Nothing else is known of it then: it is prepared when its turn comes.
 	DeferredBy string
 }
 
-// Undone is what there is to say about a change that has been taken back.
+// Undone is what there is to say about a change that has been rolled back.
 type Undone struct {
 	// Reclaimed are fields that were left alone because whoever owned them before
 	// the change owns them again.
@@ -164,11 +164,11 @@ type Changes interface {
 	// any other, Observe tells.
 	Do(ctx context.Context, in Intent) error
 	// Observe looks whether the change of an intent is in effect. One that is about to be
-	// taken back is Applied, or Applying, only if nothing of it has been taken back.
+	// rolled back is Applied, or Applying, only if nothing of it has been rolled back.
 	Observe(ctx context.Context, in Intent) (Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
-	// class Terminal or Conflict means that it cannot be taken back. Fields that
+	// class Terminal or Conflict means that it cannot be rolled back. Fields that
 	// others have written since are overwritten when the policy is Force and the
 	// item lists conflicts already: what is overwritten is on record before.
 	Undo(ctx context.Context, in Intent) (Undone, error)
@@ -190,7 +190,7 @@ const (
 	// Applying means that the change has been accepted and takes effect by itself, such as
 	// the deletion of an object that waits for its finalizers.
 	Applying
-	// Diverged means neither: somebody else has written the target.
+	// Diverged means neither: another client has written the target.
 	Diverged
 )
 
@@ -269,7 +269,7 @@ func (in Intent) Warn(warnings []string) {
 // else's doing.
 func (in Intent) Fresh() bool { return in.fresh }
 
-// Last reports whether every other change is taken back, as far as that is possible. Before
+// Last reports whether every other change is rolled back, as far as that is possible. Before
 // that, what stands in the way of a compensation may be the doing of one of them.
 func (in Intent) Last() bool { return in.last != nil && in.last() }
 

@@ -73,7 +73,7 @@ func (s *saga) prepare(ctx context.Context) error {
 }
 
 // failOr ends the Transaction on an error that will not heal and waits on any
-// other. No intent is on record, so there is nothing to take back. What the pre-flight
+// other. No intent is on record, so there is nothing to roll back. What the pre-flight
 // said of the changes does not hold any more.
 func (s *saga) failOr(ctx context.Context, err error) error {
 	if !definite(err) {

@@ -7,11 +7,11 @@ import (
 	"janus.io/janus/internal/fault"
 )
 
-// What a rollback could not take back is tried again some time later, if it may heal.
-// What was left because the Transaction was stopped is taken back when that is asked for.
+// What a rollback could not roll back is tried again some time later, if it may heal.
+// What was left because the Transaction was stopped is rolled back when that is asked for.
 
 // recoverable reports whether a failed rollback may succeed when it is tried
-// again: an item is left, and not because of somebody else's write or a
+// again: an item is left, and not because of another client's write or a
 // before-image that cannot be trusted.
 func recoverable(t *api.Transaction, policy Policy) bool {
 	if t.Status.Recoveries >= policy.Recoveries || t.Status.RollbackRef == nil {
@@ -53,13 +53,13 @@ func mayHeal(item *api.Item) bool {
 		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Cancelled, fault.Altered:
 		return false
 	case fault.Invalid, fault.TooLarge:
-		return item.SetAside // Others have been taken back since, which may take its time.
+		return item.SetAside // Others have been rolled back since, which may take its time.
 	}
 	return true
 }
 
 // takeUpAside takes up, beside the items of a recovery, those that may be possible once
-// these are taken back.
+// these are rolled back.
 func takeUpAside(items []api.Item) error {
 	for i := range items {
 		item := &items[i]
@@ -86,7 +86,7 @@ func asksAgain(t *api.Transaction) bool {
 		askedFor(t) != "" && askedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
 }
 
-// unresolvedOnes lists all items that could not be taken back, whatever the reason.
+// unresolvedOnes lists all items that could not be rolled back, whatever the reason.
 func unresolvedOnes(items []api.Item) []int {
 	var out []int
 	for i := len(items) - 1; i >= 0; i-- {
@@ -113,7 +113,7 @@ func left(item *api.Item) bool {
 	return item.State == api.ItemUnresolved && item.Reason == fault.Cancelled
 }
 
-// wantsBack reports whether what a stopped Transaction has left is to be taken back after
+// wantsBack reports whether what a stopped Transaction has left is to be rolled back after
 // all.
 func wantsBack(t *api.Transaction) bool {
 	if t.Spec.Cancel != api.CancelRollback || t.Status.Phase != api.PhaseFailed {

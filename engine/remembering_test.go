@@ -75,7 +75,7 @@ var remembering = []scenario{
 	{"it is remembered in place of the oldest", []string{"a"}, inHistory, api.PhaseCommitted},
 	{"its number is taken before it is remembered", []string{"a"}, func(w *world) {
 		inHistory(w)
-		w.after["number 8"] = func() { w.history[8] = "somebody else" }
+		w.after["number 8"] = func() { w.history[8] = "another client" }
 	}, api.PhaseCommitted},
 	{"no number is to be had", []string{"a"}, func(w *world) {
 		inHistory(w)

@@ -101,7 +101,7 @@ func addWarnings(item *api.Item, warnings []string, share int) {
 	}
 }
 
-// beside records what there is to say about an item whether it was taken back or
+// beside records what there is to say about an item whether it was rolled back or
 // not.
 func beside(item *api.Item, undone Undone, share int) {
 	item.Reclaimed = ownedOf(undone.Reclaimed, share)
@@ -110,7 +110,7 @@ func beside(item *api.Item, undone Undone, share int) {
 	}
 }
 
-// report records what there is to say about an item that was taken back.
+// report records what there is to say about an item that was rolled back.
 func report(item *api.Item, undone Undone, share int) {
 	beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {
@@ -128,7 +128,7 @@ func report(item *api.Item, undone Undone, share int) {
 		say(reasonOverwritten, "restored over what others had written since, because conflictPolicy is Force (see conflicts)")
 	}
 	if len(said) > 0 {
-		item.Message = fault.Cut(fault.Printable("taken back; "+strings.Join(said, "; ")), max(share, 200))
+		item.Message = fault.Cut(fault.Printable("rolled back; "+strings.Join(said, "; ")), max(share, 200))
 	}
 }
 

@@ -42,7 +42,7 @@ func TestAReportSaysWhatWasLeftAndWhatWasOverwritten(t *testing.T) {
 	report(&item, Undone{}, 2000)
 	assert.Equal(t, "kept", item.Message, "nothing to say")
 	report(&item, Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []fault.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
-	assert.Equal(t, "taken back; its owner has another uid; left as they are, because their former owners have taken them again: .spec.replicas of hpa, now 7", item.Message)
+	assert.Equal(t, "rolled back; its owner has another uid; left as they are, because their former owners have taken them again: .spec.replicas of hpa, now 7", item.Message)
 	assert.Equal(t, "Reclaimed", item.Reason)
 	assert.Equal(t, []api.OwnedFields{{Manager: "hpa", Fields: []string{".spec.replicas"}}}, item.Reclaimed)
 }

@@ -132,7 +132,7 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone Undone, err error
 	}
 }
 
-// shared reports whether another change of the object of item i is about to be taken back.
+// shared reports whether another change of the object of item i is about to be rolled back.
 // What is left of the object then looks to this one as if somebody had written it.
 func (s *saga) shared(i int) bool {
 	own := s.txn.Status.Items[i].Target
@@ -146,7 +146,7 @@ func (s *saga) shared(i int) bool {
 }
 
 // stay waits until a request for item i cannot land any more, and keeps the locks
-// meanwhile. That somebody else holds one by now shows when the rollback goes on.
+// meanwhile. That another client holds one by now shows when the rollback goes on.
 func (s *saga) stay(ctx context.Context, i int) error {
 	if err := s.keep(ctx); isJournal(err) {
 		return err
@@ -154,13 +154,13 @@ func (s *saga) stay(ctx context.Context, i int) error {
 	return unsettled(Describe(s.txn.Status.Items[i].Target))
 }
 
-// creates reports whether item i is a Create, or may be: a spec that somebody has cut
+// creates reports whether item i is a Create, or may be: a spec that another client has cut
 // short since does not tell.
 func creates(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
 }
 
-// inTheWay gives a later change of the same object that is to be taken back before
+// inTheWay gives a later change of the same object that is to be rolled back before
 // item i, and could not be yet; -1 if there is none.
 func inTheWay(items []api.Item, i int) int {
 	for j := i + 1; j < len(items); j++ {
@@ -173,13 +173,13 @@ func inTheWay(items []api.Item, i int) int {
 
 func blocked(status *api.TransactionStatus, i, later int) error {
 	return fault.New(fault.Terminal, fault.Blocked, "roll back", Describe(status.Items[i].Target),
-		"item %s, which changed it after this one, is not taken back", status.Items[later].Name)
+		"item %s, which changed it after this one, is not rolled back", status.Items[later].Name)
 }
 
 // share is how much an item of this Transaction may report.
 func (s *saga) share() int { return ShareOf(len(s.txn.Status.Items)) }
 
-// mayOverwrite reports whether item i is to be taken back over what others have
+// mayOverwrite reports whether item i is to be rolled back over what others have
 // written, and that is not on record yet. What is overwritten cannot be read
 // afterwards: it is recorded before.
 func (s *saga) mayOverwrite(i int, err error) bool {
@@ -238,14 +238,14 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 		Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err), also...)
 }
 
-// unresolved records that item i cannot be taken back and goes on to the next.
+// unresolved records that item i cannot be rolled back and goes on to the next.
 func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		return s.giveUp(status, i, err, also...)
 	})
 }
 
-// giveUp writes into the status that item i cannot be taken back.
+// giveUp writes into the status that item i cannot be rolled back.
 func (s *saga) giveUp(status *api.TransactionStatus, i int, err error, also ...func(*api.Item)) error {
 	item := &status.Items[i]
 	s.tell(item, i, err)

@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/internal/fault"
 )
 
-// schedule is the order in which changes are begun; they are taken back in the reverse.
+// schedule is the order in which changes are begun; they are rolled back in the reverse.
 type schedule struct {
 	// order has each change after all that it needs.
 	order []int
@@ -32,7 +32,7 @@ func Order(t *api.Transaction) ([]int, error) {
 	return s.order, err
 }
 
-// scheduleOf is the schedule of a Transaction that was validated. If somebody has edited
+// scheduleOf is the schedule of a Transaction that was validated. If another client has edited
 // it since, the list is the order.
 func scheduleOf(t *api.Transaction) schedule {
 	s, err := scheduled(t)

@@ -139,7 +139,7 @@ func TestARollbackThatIsStoppedWhenItsProcessEndsLeavesWhatWasNotBegun(t *testin
 	}
 }
 
-// What a request that was under way has taken back is not left as the change made it.
+// What a request that was under way has rolled back is not left as the change made it.
 func TestAStopWaitsForACompensationThatMayLand(t *testing.T) {
 	w := rollingBack(t)
 	w.replies["undo d"] = []reply{{err: errLost, lost: true, crash: true}}
@@ -153,7 +153,7 @@ func TestAStopWaitsForACompensationThatMayLand(t *testing.T) {
 	oracle(t, w)
 }
 
-// What was taken back in part is finished: it is neither as the change made it nor as it
+// What was rolled back in part is finished: it is neither as the change made it nor as it
 // was before.
 func TestACompensationThatIsMadeInPartIsFinished(t *testing.T) {
 	w := rollingBack(t)
@@ -230,11 +230,11 @@ func TestTwoProcessesThatStopARollbackComeToAnEnd(t *testing.T) {
 // answer, or never arrive. Before it none of the compensations is looked at.
 func TestAStopLeavesWhatWasNotBegunWhateverBecomesOfTellingOthers(t *testing.T) {
 	for name, r := range map[string]reply{
-		"the process ends before":  {err: errLost, crash: true},
-		"the process ends after":   {err: errLost, lost: true, crash: true},
-		"the answer is lost":       {err: errLost, lost: true},
-		"it never arrives":         {err: errLost},
-		"somebody has written too": {err: fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "somebody has written it")},
+		"the process ends before":        {err: errLost, crash: true},
+		"the process ends after":         {err: errLost, lost: true, crash: true},
+		"the answer is lost":             {err: errLost, lost: true},
+		"it never arrives":               {err: errLost},
+		"another client has written too": {err: fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "another client has written it")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := rollingBack(t)

@@ -37,7 +37,7 @@ func moveItem(item *api.Item, to api.ItemState) error {
 }
 
 // takeUp opens an Unresolved item again. Of an unsettled one it is to be found out first
-// whether there is anything to take back.
+// whether there is anything to roll back.
 func takeUp(item *api.Item) error {
 	item.SetAside = false
 	if item.State == api.ItemUnresolved && item.Unsettled {

@@ -109,7 +109,7 @@ func TestTheBooleansFollowAnItemOnEveryLegalWalk(t *testing.T) {
 			}
 			switch {
 			case item.Committed && item.RolledBack:
-				t.Fatalf("%s is both in effect and taken back", item.State)
+				t.Fatalf("%s is both in effect and rolled back", item.State)
 			case item.Committed && !sent, item.RolledBack && !sent:
 				t.Fatalf("%s without an intent before it", item.State)
 			case item.Prepared == (item.State == api.ItemSkipped):

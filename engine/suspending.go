@@ -17,7 +17,7 @@ import (
 )
 
 // A Transaction that is suspended stands still between two changes, or two
-// compensations: what is in hand is finished first. Its locks stay held, and its time
+// compensations: what is in flight is finished first. Its locks stay held, and its time
 // does not run. Whoever cancels or deletes it wants it to end, so that counts for more.
 
 // suspended reports whether nothing further is to be begun.
@@ -25,7 +25,7 @@ func suspended(t *api.Transaction) bool {
 	return t.Spec.Suspend && t.Spec.Cancel == "" && t.DeletionTimestamp == nil
 }
 
-// sparing reports whether nothing further is to be taken back.
+// sparing reports whether nothing further is to be rolled back.
 func sparing(t *api.Transaction) bool {
 	return suspended(t) || t.Spec.Cancel == api.CancelStop
 }
@@ -164,7 +164,7 @@ func (s *saga) park(i int) {
 // outwait gives what others may be about to send its time. Who recorded the intents is told
 // by a checkpoint, and sends nothing more once they have seen that. There is one for each
 // version of the spec: who writes the status later has read that nothing further is to be
-// taken back, and two processes that began again because of each other would never come to
+// rolled back, and two processes that began again because of each other would never come to
 // an end.
 func (s *saga) outwait(ctx context.Context) error {
 	told := false

@@ -159,7 +159,7 @@ func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {
 }
 
 // A process that has taken a Transaction over cannot know which creations the one before
-// it has sent. Taken back too early, what they make would outlive the rollback.
+// it has sent. Rolled back too early, what they make would outlive the rollback.
 func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsTakenBack(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.stored.Spec.Changes[0].Type = api.Create

@@ -132,7 +132,7 @@ func TestABranchOfAGraphIsMadeBesideTheOther(t *testing.T) {
 	assert.Equal(t, "d", both[3])
 }
 
-// What was sent with a change that is refused is in effect, on record, and taken back.
+// What was sent with a change that is refused is in effect, on record, and rolled back.
 func TestWhatWasMadeBesideARefusedChangeIsTakenBack(t *testing.T) {
 	for _, refused := range [][]string{{"b"}, {"a"}, {"a", "c"}} {
 		t.Run(strings.Join(refused, " and "), func(t *testing.T) {

@@ -37,7 +37,7 @@ var scenarios = []scenario{
 	{"the answer is lost and the change is not in effect", []string{"a", "b", "c"}, func(w *world) {
 		w.replies["do b"] = []reply{{err: errLost}}
 	}, api.PhaseCommitted},
-	{"the answer is lost and somebody has written the target", []string{"a", "b", "c"}, func(w *world) {
+	{"the answer is lost and another client has written the target", []string{"a", "b", "c"}, func(w *world) {
 		w.replies["do b"] = []reply{{err: errLost}}
 		w.after["do b: fails"] = func() { w.targets["b"] = "theirs" }
 	}, api.PhaseFailed},
@@ -94,11 +94,11 @@ var scenarios = []scenario{
 		w.refuse["hand over"] = errBusy
 		w.after["hand over: fails"] = func() { w.clock.Step(6 * time.Second) }
 	}, api.PhaseCommitted},
-	{"somebody has written a field and it is kept", []string{"a", "b", "c"}, func(w *world) {
+	{"another client has written a field and it is kept", []string{"a", "b", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 		w.replies["undo b"] = []reply{{err: errWritten}}
 	}, api.PhaseFailed},
-	{"somebody has written a field and it is overwritten once that is on record", []string{"a", "b", "c"}, func(w *world) {
+	{"another client has written a field and it is overwritten once that is on record", []string{"a", "b", "c"}, func(w *world) {
 		w.stored.Spec.ConflictPolicy = api.ConflictForce
 		w.refuse["do c"] = errRefused
 		w.replies["undo b"] = []reply{{err: errWritten}, {err: errLost, lost: true}}
@@ -131,7 +131,7 @@ var scenarios = []scenario{
 		w.refuse["undo a"] = errRefused
 		w.after["-- looks again in 10s"] = w.delete
 	}, ""},
-	{"somebody has written a field that is to be taken back", []string{"a", "b", "c"}, func(w *world) {
+	{"another client has written a field that is to be rolled back", []string{"a", "b", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 		w.after["do b"] = func() { w.targets["a"] = "theirs" }
 	}, api.PhaseFailed},
@@ -150,10 +150,10 @@ var scenarios = []scenario{
 		w.refuse["undo a"] = errLost
 	}, api.PhaseFailed},
 	{"one object is changed twice", []string{"a1", "b", "a2"}, func(*world) {}, api.PhaseCommitted},
-	{"one object is changed twice and both are taken back", []string{"a1", "b", "a2", "c"}, func(w *world) {
+	{"one object is changed twice and both are rolled back", []string{"a1", "b", "a2", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 	}, api.PhaseRolledBack},
-	{"one object is changed twice and the later change is taken back in a recovery", []string{"a1", "a2", "b"}, func(w *world) {
+	{"one object is changed twice and the later change is rolled back in a recovery", []string{"a1", "a2", "b"}, func(w *world) {
 		refuseB(w)
 		forbidden := fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
 		w.replies["undo a2"] = []reply{{err: forbidden}}

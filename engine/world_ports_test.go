@@ -36,7 +36,7 @@ func (j journal) current(t *api.Transaction) error {
 		return fault.New(fault.Terminal, fault.NotFound, "write", "Transaction", "not found")
 	}
 	if t.ResourceVersion != j.stored.ResourceVersion {
-		return fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "somebody has written it")
+		return fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "another client has written it")
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 	}
 	return c.call("do "+name, func() (string, error) {
 		if c.targets[target] != c.images[name] {
-			return "", fault.New(fault.Conflict, fault.Drifted, "patch", Describe(in.Item().Target), "somebody has written it")
+			return "", fault.New(fault.Conflict, fault.Drifted, "patch", Describe(in.Item().Target), "another client has written it")
 		}
 		c.mayBeMade(in)
 		c.targets[target] = wrote(name)
@@ -326,7 +326,7 @@ func (c changes) mayBeMade(in Intent) {
 func (c changes) mayBeTakenBack(in Intent) {
 	for _, other := range c.stored.Spec.Changes {
 		if slices.Contains(other.DependsOn, in.Item().Name) && c.dos[other.Name] > c.undos[other.Name] && c.itemNamed(other.Name).State != api.ItemUnresolved {
-			c.t.Errorf("%s is taken back before %s, which depends on it:\n%s", in.Change().Name, other.Name, c.transcript())
+			c.t.Errorf("%s is rolled back before %s, which depends on it:\n%s", in.Change().Name, other.Name, c.transcript())
 		}
 	}
 }

@@ -84,7 +84,7 @@ var (
 	errLost    = fault.New(fault.Unknown, fault.ServerUnavailable, "send", "", "the connection was reset")
 	errRefused = fault.New(fault.Terminal, fault.Rejected, "patch", "ConfigMap shop/x", "denied by admission policy").WithHint("change it")
 	errWritten = func() error {
-		err := fault.New(fault.Conflict, fault.FieldConflict, "restore", "ConfigMap shop/x", "somebody has written it")
+		err := fault.New(fault.Conflict, fault.FieldConflict, "restore", "ConfigMap shop/x", "another client has written it")
 		err.Fields = []fault.Field{{Path: ".data.version", Managers: []string{"person"}, Now: `"3"`, Before: `"1"`}}
 		return err
 	}()

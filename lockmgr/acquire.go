@@ -39,7 +39,7 @@ type slot struct {
 // error. Two keys of one identity are one lock. The error is that of the first key in
 // order that failed:
 //
-//   - *HeldError: somebody else holds that lock. The locks that come before it
+//   - *HeldError: another client holds that lock. The locks that come before it
 //     are held; those that come after it have been given back. The caller
 //     waits and calls Acquire again, which costs nothing for fresh locks.
 //   - *NamespaceTerminatingError: the lock cannot be taken.
@@ -177,7 +177,7 @@ func (a *acquisition) result(ctx context.Context) ([]Lock, error) {
 	return locks, err
 }
 
-// firstRefused is the index of the first slot whose lock somebody else holds,
+// firstRefused is the index of the first slot whose lock another client holds,
 // or the number of slots. No other goroutine may have a slot meanwhile.
 func (a *acquisition) firstRefused() int {
 	for i, s := range a.slots {

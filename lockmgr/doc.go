@@ -47,7 +47,7 @@
 // For N locks that are free, in one namespace: N creates and one list. The
 // list is not needed in the Manager's own namespace. Keeping fresh locks costs
 // nothing and others one update each; giving back costs N deletes. Each try
-// for a lock that somebody else holds costs a create and a get at first and
+// for a lock that another client holds costs a create and a get at first and
 // one get from then on.
 //
 // # What it does not do

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HeldError says that somebody else holds a lock.
+// HeldError says that another client holds a lock.
 type HeldError struct {
 	Key Key
 	// Lease is the namespace/name of the Lease that is in the way. It may be a

@@ -146,7 +146,7 @@ func (w *world) noLeases(namespace string) {
 	require.Empty(w.t, list.Items)
 }
 
-// write makes a Lease with a spec that somebody else chose.
+// write makes a Lease with a spec that another client chose.
 func (w *world) write(place types.NamespacedName, spec coordinationv1.LeaseSpec) *coordinationv1.Lease {
 	w.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name}, Spec: spec}

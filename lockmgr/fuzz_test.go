@@ -111,7 +111,7 @@ func waitAndClaim(t *testing.T, m *Manager, clock *clocktesting.FakePassiveClock
 	next, err := m.claim(h, key, lease)
 	require.NoError(t, err)
 	checkOurs(t, h, lease, next)
-	lease.ResourceVersion += "2" // Somebody has written it: its time begins anew.
+	lease.ResourceVersion += "2" // Another client has written it: its time begins anew.
 	_, err = m.claim(h, key, lease)
 	require.ErrorAs(t, err, &held)
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Observe func(operation, result string)
 }
 
-// limits bound what would otherwise go on for as long as somebody else
+// limits bound what would otherwise go on for as long as another client
 // interferes.
 type limits struct {
 	// attempts is how often one Lease is looked at again because somebody
@@ -94,7 +94,7 @@ func New(client coordinationv1client.LeasesGetter, opts Options) *Manager {
 // are not given back; they expire.
 func (m *Manager) Forget(identity string) { m.memory.forget(identity) }
 
-// Distrust notes that somebody else may have done something with a holder's locks: they
+// Distrust notes that another client may have done something with a holder's locks: they
 // are looked at before they are taken to be held.
 func (m *Manager) Distrust(identity string) { m.memory.blurAll(identity) }
 

@@ -10,13 +10,13 @@ import (
 
 // memory is what a Manager knows without asking. It grows with the locks that
 // holders hold or wait for and shrinks with Release and Forget; a record of
-// somebody else is dropped when the last holder that waits for it has it, has
+// another client is dropped when the last holder that waits for it has it, has
 // found it gone, or has ended.
 type memory struct {
 	mu sync.Mutex
 	// held is, by holder and Lease, what is ours or may be.
 	held map[string]map[types.NamespacedName]tenure
-	// seen is when each record of somebody else was first seen as it is.
+	// seen is when each record of another client was first seen as it is.
 	seen map[types.NamespacedName]*sighting
 	// waits is, by holder, the records in seen that it waits for.
 	waits map[string]map[types.NamespacedName]struct{}

@@ -23,8 +23,8 @@ import (
 //	        home Lease, that N is absent. If it is not, the stand-in is given
 //	        back and the home Lease is taken instead.
 //	rule H: who has taken the home Lease reads after that, by a list, the
-//	        stand-in. If somebody else's is alive, the home Lease is given
-//	        back. If somebody else's has expired, it is deleted, conditioned
+//	        stand-in. If another client's is alive, the home Lease is given
+//	        back. If another client's has expired, it is deleted, conditioned
 //	        on what was read, before the home Lease counts: its holder could
 //	        otherwise come back and renew it.
 //
@@ -148,7 +148,7 @@ func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordin
 	a.fail(i, err)
 }
 
-// clearStandIn deletes somebody else's stand-in that is free or has expired,
+// clearStandIn deletes another client's stand-in that is free or has expired,
 // and returns *HeldError if it is neither.
 func (a *acquisition) clearStandIn(ctx context.Context, key Key, standIn *coordinationv1.Lease) error {
 	if _, err := a.claim(a.holder, key, standIn); err != nil {
@@ -156,7 +156,7 @@ func (a *acquisition) clearStandIn(ctx context.Context, key Key, standIn *coordi
 	}
 	err := a.delete(ctx, standIn)
 	if apierrors.IsConflict(err) {
-		// Somebody has written it since. It may be taken again.
+		// Another client has written it since. It may be taken again.
 		return &HeldError{
 			Key: key, Lease: placeOf(standIn).String(), Holder: holderOf(standIn), Until: a.limits.recheck,
 		}

@@ -19,7 +19,7 @@ func (c Change) isAccount() bool {
 // admitOwnEnd refuses to delete the ServiceAccount that the Transaction acts as, unless
 // nothing comes after that or it accepts the loss: nobody could take anything back.
 func (c Change) admitOwnEnd() ([]string, error) {
-	const why = "the Transaction acts as it, and neither this change nor another could be taken back without it"
+	const why = "the Transaction acts as it, and neither this change nor another could be rolled back without it"
 	if c.AcceptLoss || known(c.Last) {
 		return c.warn("a rollback cannot take its deletion back: " + why), nil
 	}

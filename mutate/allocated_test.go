@@ -96,7 +96,7 @@ func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
 	fails(t, err, fault.Conflict, fault.Drifted, ".metadata.annotations.note of somebody")
 }
 
-// Where status is no subresource, a change of it is taken back like any other, and a
+// Where status is no subresource, a change of it is rolled back like any other, and a
 // controller's write to it is somebody's.
 func TestAStatusThatIsNoSubresourceIsTakenBack(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 	})
 }
 
-// One field is somebody else's by now, and stays so: the others show that nothing was
+// One field is another client's by now, and stays so: the others show that nothing was
 // restored yet.
 func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
 	t.Parallel()

@@ -47,11 +47,11 @@ func BaselineOf(image *unstructured.Unstructured) Baseline {
 // waited for with back-off.
 const attempts = 5
 
-// drifted is the conflict that a target meets which somebody has written since it
+// drifted is the conflict that a target meets which another client has written since it
 // was prepared.
 func (c Change) drifted(op string, found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.Drifted, op, "somebody else has changed it since it was prepared: %s", listed(fields)).
+	err := c.fail(fault.Conflict, fault.Drifted, op, "another client has changed it since it was prepared: %s", listed(fields)).
 		WithHint("their version is kept; create the Transaction again to work from it")
 	err.Fields = fields
 	return err
@@ -91,7 +91,7 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 	}
 	if c.applies && c.owns(live) && !c.owns(image) {
 		// An apply takes away what its manager owns and does not set any more.
-		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "somebody has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
+		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "another client has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
 			WithHint("create the Transaction again: its items have other managers")
 	}
 	if err := c.reowned(images, op); err != nil {
@@ -100,7 +100,7 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 	return VersionOf(live), nil
 }
 
-// reowned is the conflict of a target of which somebody else has come to own fields
+// reowned is the conflict of a target of which another client has come to own fields
 // that the change writes, with the values that they had.
 func (c Change) reowned(images snapshot.Images, op string) error {
 	found, err := images.Reowned()
@@ -140,15 +140,15 @@ func (c Change) disturbing(drift []snapshot.FieldConflict) []snapshot.FieldConfl
 }
 
 func (c Change) deleted(op string, live *unstructured.Unstructured) error {
-	return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has deleted it since it was prepared%s", waitsFor(live))
+	return c.fail(fault.Conflict, fault.Drifted, op, "another client has deleted it since it was prepared%s", waitsFor(live))
 }
 
 func (c Change) gone(live *unstructured.Unstructured, op string) error {
 	if live == nil {
-		return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has deleted it since it was prepared").
+		return c.fail(fault.Conflict, fault.Drifted, op, "another client has deleted it since it was prepared").
 			WithHint("create the Transaction again if it is still wanted")
 	}
-	return c.fail(fault.Conflict, fault.Drifted, op, "somebody else has deleted and re-created it since it was prepared").
+	return c.fail(fault.Conflict, fault.Drifted, op, "another client has deleted and re-created it since it was prepared").
 		WithHint("theirs is kept; create the Transaction again to work from it")
 }
 
@@ -208,7 +208,7 @@ func (c Change) confirm(ctx context.Context, anyway bool) error {
 	return nil
 }
 
-// lateError says that somebody else works on the Transaction by now, or that the time for
+// lateError says that another client works on the Transaction by now, or that the time for
 // a write has not come. That is no reason to look at the object again.
 type lateError struct{ error }
 

@@ -84,7 +84,7 @@ func (c Change) tell(made *unstructured.Unstructured) {
 
 // made reports whether this change made the object: its manager outlives others
 // changing every value, the marker tells even where no field is tracked, and the uid
-// even after somebody has replaced all of it.
+// even after another client has replaced all of it.
 func (c Change) made(live *unstructured.Unstructured) bool {
 	return c.Created != "" && live.GetUID() == c.Created || c.owns(live) || c.marked(live)
 }

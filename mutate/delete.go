@@ -63,11 +63,11 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	case before.Absent() && live == nil:
 		return nil
 	case before.Absent():
-		return c.fail(fault.Conflict, fault.Drifted, "delete", "somebody else has created it since it was prepared").
+		return c.fail(fault.Conflict, fault.Drifted, "delete", "another client has created it since it was prepared").
 			WithHint("theirs is kept; create the Transaction again to delete it")
 	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil:
 		if c.Fresh {
-			// A rollback would make anew what somebody else has wanted gone.
+			// A rollback would make anew what another client has wanted gone.
 			if err := c.unlessBereaved(ctx, before, c.deleted("delete", live)); err != nil {
 				return err
 			}

@@ -173,7 +173,7 @@ func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
 }
 
 // The process that made it anew died before it could tell, and others have written it
-// since: it is not somebody else's for that.
+// since: it is not another client's for that.
 func TestUndoOfADeleteKnowsWhatItMadeThoughOthersHaveWrittenIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

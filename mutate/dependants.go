@@ -146,7 +146,7 @@ func (t tree) between() []Dependant {
 }
 
 // adoptedBy reports whether something was there before the object below which it is. The
-// API server counts seconds: of the same one, it was if somebody else made it, and its
+// API server counts seconds: of the same one, it was if another client made it, and its
 // owner came later.
 func adoptedBy(root metav1.Object, d Dependant, owner types.UID) bool {
 	if olderThan(root, d) {
@@ -161,7 +161,7 @@ var (
 )
 
 // ownedLater reports whether who wrote the reference to an owner has written nothing else
-// of the object, and somebody else has.
+// of the object, and another client has.
 func ownedLater(d Dependant, owner types.UID) bool {
 	reference := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(owner)))
 	later, others := false, false

@@ -115,7 +115,7 @@ func (w *wire) forbidFrom(n int) {
 	w.forbidden = n
 }
 
-// env is a namespace in which changes are made and taken back.
+// env is a namespace in which changes are made and rolled back.
 type env struct {
 	*janustest.Client
 	t         *testing.T
@@ -256,7 +256,7 @@ func (e *env) setManagedFields(obj *unstructured.Unstructured, entries []metav1.
 	return got
 }
 
-// merge writes fields as somebody else, by an update.
+// merge writes fields as another client, by an update.
 func (e *env) merge(manager string, obj *unstructured.Unstructured, patch string, subresource ...string) *unstructured.Unstructured {
 	e.t.Helper()
 	got, err := e.resource(obj).Patch(e.t.Context(), obj.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresource...)
@@ -264,7 +264,7 @@ func (e *env) merge(manager string, obj *unstructured.Unstructured, patch string
 	return got
 }
 
-// edit writes fields as somebody else, by a JSON patch.
+// edit writes fields as another client, by a JSON patch.
 func (e *env) edit(obj *unstructured.Unstructured, patch string) *unstructured.Unstructured {
 	e.t.Helper()
 	got, err := e.resource(obj).Patch(e.t.Context(), obj.GetName(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
@@ -272,7 +272,7 @@ func (e *env) edit(obj *unstructured.Unstructured, patch string) *unstructured.U
 	return got
 }
 
-// apply writes fields as somebody else, by a forced apply.
+// apply writes fields as another client, by a forced apply.
 func (e *env) apply(manager, text string) *unstructured.Unstructured {
 	e.t.Helper()
 	obj := parse(e.t, text)

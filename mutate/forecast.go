@@ -23,12 +23,12 @@ type Forecast struct {
 	Took []metav1.ManagedFieldsEntry
 	// Idle is set when the change would leave the target as it is, its field owners too.
 	Idle bool
-	// Warnings say what is hard to take back about it.
+	// Warnings say what is hard to roll back about it.
 	Warnings []string
 }
 
 // Foresee finds out, without effect, what a change would do to the target as it is.
-// An error means that the change is refused, or could not be taken back.
+// An error means that the change is refused, or could not be rolled back.
 func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Unstructured) (Forecast, error) {
 	warnings, err := s.Admit(ctx, c, before)
 	if err != nil {

@@ -150,7 +150,7 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 	}
 }
 
-// To take back what was just written, the target need not be read either.
+// To roll back what was just written, the target need not be read either.
 func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -55,7 +55,7 @@ func InverseOf(t api.ChangeType) api.ChangeType {
 }
 
 // Invert gives the content of c, a change that takes another back after that has
-// committed, for the target as it is now. It is a conflict if somebody has changed since
+// committed, for the target as it is now. It is a conflict if another client has changed since
 // what the other has made, unless c is to overwrite that. There may be something to say
 // beside. The content is nil for a Delete.
 func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
@@ -129,7 +129,7 @@ func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, er
 	case len(found) == 0:
 		return nil, nil
 	case c.Overwrite:
-		return c.warn("somebody has changed it since, which is overwritten, because conflictPolicy is Force: " + listed(c.fields(found))), nil
+		return c.warn("another client has changed it since, which is overwritten, because conflictPolicy is Force: " + listed(c.fields(found))), nil
 	default:
 		return nil, c.changedSince(op, found)
 	}
@@ -139,7 +139,7 @@ func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, er
 // that is to be undone.
 func (c Change) changedSince(op string, found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.FieldConflict, op, "somebody has changed it since: %s", listed(fields)).
+	err := c.fail(fault.Conflict, fault.FieldConflict, op, "another client has changed it since: %s", listed(fields)).
 		WithHint("undo what has come after it first, or set conflictPolicy to Force")
 	err.Fields = fields
 	return err
@@ -195,10 +195,10 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 		return nil, nil, c.fail(fault.Terminal, fault.Irreversible, op, "what the change made of it was not known when it was prepared").
 			WithHint("compare it with its before-image and correct it by hand")
 	case live == nil:
-		return nil, nil, c.fail(fault.Conflict, fault.NotFound, op, "somebody has deleted it since").
+		return nil, nil, c.fail(fault.Conflict, fault.NotFound, op, "another client has deleted it since").
 			WithHint("create it again if it is still wanted")
 	case !of.Recreated && !sameObject(live, record.Before.GetUID()):
-		return nil, nil, c.fail(fault.Conflict, fault.AlreadyExists, op, "somebody has deleted and re-created it since").WithHint("theirs is kept")
+		return nil, nil, c.fail(fault.Conflict, fault.AlreadyExists, op, "another client has deleted and re-created it since").WithHint("theirs is kept")
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {

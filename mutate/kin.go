@@ -22,10 +22,10 @@ type Kin interface {
 	// ServiceAccount may not read it, or its kind is not served.
 	Owner(ctx context.Context, reference metav1.OwnerReference) (uid types.UID, known bool, err error)
 	// Deleted reports whether an earlier change of the Transaction has deleted the
-	// object with that uid, and has not been taken back.
+	// object with that uid, and has not been rolled back.
 	Deleted(uid types.UID) bool
 	// Dependents gives the later Deletes whose targets named that uid as an owner,
-	// and that have been taken back as far as it went.
+	// and that have been rolled back as far as it went.
 	Dependents(ctx context.Context, uid types.UID) ([]Dependent, error)
 }
 
@@ -116,7 +116,7 @@ func (c Change) reunite(ctx context.Context, uid types.UID) error {
 }
 
 // rejoin completes a dependent that still bears the mark of its re-creation. One
-// that does not has all that it can have, or is somebody else's.
+// that does not has all that it can have, or is another client's.
 func (d Dependent) rejoin(ctx context.Context) error {
 	for range attempts {
 		live, err := Read(ctx, d.Change)

@@ -17,7 +17,7 @@ import (
 const ownerMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}, data: {a: b}}"
 
 // child makes the ConfigMap settings, owned by the ConfigMap owner: an applier set
-// its content, and somebody else one of its owners.
+// its content, and another client one of its owners.
 func (e *env) child(owners ...string) {
 	e.t.Helper()
 	obj := e.create(settings)
@@ -99,7 +99,7 @@ func TestK4ChildThatIsBackBeforeItsOwnerGetsItsReferenceWithTheOwner(t *testing.
 	assert.Len(t, child.now().GetOwnerReferences(), 1)
 	assert.Contains(t, child.report.Notes[0], "ConfigMap owner is put back when that is re-created")
 	child.survives()
-	// Somebody else writes it meanwhile, and that is kept.
+	// Another client writes it meanwhile, and that is kept.
 	e.merge("somebody", child.object, `{"data":{"size":"large"}}`)
 	s.undo(0)
 	now := child.now()

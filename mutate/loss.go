@@ -17,7 +17,7 @@ import (
 // object has been re-created.
 type loss struct{ ahead, after string }
 
-// irreversible are the kinds whose deletion cannot be wholly taken back.
+// irreversible are the kinds whose deletion cannot be wholly rolled back.
 var irreversible = map[schema.GroupKind]loss{
 	target.NamespaceKind: {"everything in it would be lost", "re-created empty: what was in it is lost"},
 	target.CRDKind:       {"every object of its kind would be lost", "re-created: the objects of its kind are lost"},
@@ -33,7 +33,7 @@ var (
 	podKind     = schema.GroupKind{Kind: "Pod"}
 )
 
-// admitLoss refuses a deletion that could not be wholly taken back, unless the
+// admitLoss refuses a deletion that could not be wholly rolled back, unless the
 // change accepts the loss; then it warns. A Namespace, and the like, is refused
 // whether it exists or not, so that the answer does not depend on the moment.
 func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
@@ -45,7 +45,7 @@ func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured
 	case err != nil:
 		return nil, err
 	case lost != "" && !c.AcceptLoss:
-		return nil, c.irreversible("delete", "the deletion of a "+c.Ref.GVK.Kind+" cannot be taken back: "+lost)
+		return nil, c.irreversible("delete", "the deletion of a "+c.Ref.GVK.Kind+" cannot be rolled back: "+lost)
 	case lost != "":
 		return c.warn("a rollback cannot take its deletion back: " + lost), nil
 	case warning != "":

@@ -42,7 +42,7 @@ func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
 			e.remove(i.object)
 		}
 	})
-	fails(t, i.undo(), fault.Conflict, fault.Drifted, "somebody else has deleted it since it was made anew")
+	fails(t, i.undo(), fault.Conflict, fault.Drifted, "another client has deleted it since it was made anew")
 	assert.Nil(t, i.now())
 }
 
@@ -56,12 +56,12 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 	require.NoError(t, err)
 	i.change.Created = undone.Recreated
 	e.remove(i.object)
-	fails(t, i.undo(), fault.Conflict, fault.Drifted, "somebody else has deleted it since it was made anew")
+	fails(t, i.undo(), fault.Conflict, fault.Drifted, "another client has deleted it since it was made anew")
 	assert.Nil(t, i.now())
 }
 
 // A deletion does not say whose it is. Before the first request it is not ours, and a
-// rollback is not to make anew what somebody else has wanted gone.
+// rollback is not to make anew what another client has wanted gone.
 func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -69,7 +69,7 @@ func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings)
 	e.askToRemove(obj)
 	i.change.Fresh = true
-	fails(t, i.do(), fault.Conflict, fault.Drifted, "somebody else has deleted it since it was prepared", "example.com/held")
+	fails(t, i.do(), fault.Conflict, fault.Drifted, "another client has deleted it since it was prepared", "example.com/held")
 	i.change.Fresh = false
 	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
 	e.edit(obj, `[{"op":"remove","path":"/metadata/finalizers"}]`)
@@ -106,7 +106,7 @@ func TestAnUndoThatIsLateAfterItsLookWritesNothing(t *testing.T) {
 			}
 			i := e.prepare(0, c.change, c.content).done()
 			i.wire.requests()
-			overtaken := fault.New(fault.Retryable, fault.StaleVersion, "write the status of", "Transaction shop/txn", "somebody has written it")
+			overtaken := fault.New(fault.Retryable, fault.StaleVersion, "write the status of", "Transaction shop/txn", "another client has written it")
 			i.change.Confirm = func(context.Context, bool) error { return overtaken }
 			require.ErrorIs(t, i.undo(), overtaken)
 			i.sent(c.sent)

@@ -72,7 +72,7 @@ type Change struct {
 	// Created is the uid of the object that a Create has made, or the compensation of a
 	// Delete; empty if it is not known.
 	Created types.UID
-	// Recreated is the uid of the object that taking back a later change of the
+	// Recreated is the uid of the object that rolling back a later change of the
 	// Transaction, which had deleted the target, has made in its place.
 	Recreated types.UID
 	// Began is when the Transaction began, by the clock of janusd.
@@ -83,9 +83,9 @@ type Change struct {
 	Unforced bool
 	// Propagation says what a Delete does with the objects that the target owns.
 	Propagation metav1.DeletionPropagation
-	// Inverts is set for a Delete that takes back a Create which has committed.
+	// Inverts is set for a Delete that rolls back a Create which has committed.
 	Inverts bool
-	// AcceptLoss allows what cannot be wholly taken back.
+	// AcceptLoss allows what cannot be wholly rolled back.
 	AcceptLoss bool
 	// Last tells whether no other change comes after this one, Tail whether none but
 	// Deletes do; nil means that some do. To find out takes a look at all of them.
@@ -130,12 +130,12 @@ type Change struct {
 	// that, that was sent before can have taken effect.
 	Fresh bool
 
-	// Settled is set for a compensation when the other changes are taken back, as far as
+	// Settled is set for a compensation when the other changes are rolled back, as far as
 	// that is possible. Before that a controller may be at work which one of them began.
 	Settled bool
 
 	// Undoing is set when the compensation of the change may have been begun. Observe then
-	// finds the change in effect only if nothing of it has been taken back.
+	// finds the change in effect only if nothing of it has been rolled back.
 	Undoing bool
 
 	// applies is set by Patch: nothing but the fields of Content is written.
@@ -159,7 +159,7 @@ const (
 	Applied
 	// Applying means that the change takes effect by itself once finalizers are done.
 	Applying
-	// Diverged means that somebody else has written the target, and it cannot be told.
+	// Diverged means that another client has written the target, and it cannot be told.
 	Diverged
 )
 
@@ -167,7 +167,7 @@ const (
 // when it was prepared, nil if it did not exist.
 type Strategy interface {
 	// Admit refuses a change that the target, as it is, does not allow, or that
-	// could not be taken back. It gives what is hard to take back about one that it
+	// could not be rolled back. It gives what is hard to roll back about one that it
 	// lets pass.
 	Admit(ctx context.Context, c Change, before *unstructured.Unstructured) (warnings []string, err error)
 	// Try dry-runs the change and gives what the target would be; nil when that
@@ -185,7 +185,7 @@ type Strategy interface {
 	Verbs() (change, compensation []string)
 }
 
-// Undone is what there is to say about a change that has been taken back.
+// Undone is what there is to say about a change that has been rolled back.
 type Undone struct {
 	// Reclaimed are fields that were left alone because whoever owned them before
 	// the change owns them again.

@@ -9,7 +9,7 @@ import (
 )
 
 // admitPivot refuses an Update or a Patch that the API server does not let anybody
-// take back, unless no other change comes after it or it accepts the loss; then it
+// roll back, unless no other change comes after it or it accepts the loss; then it
 // warns.
 func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unstructured) ([]string, error) {
 	if before == nil || after == nil {
@@ -33,7 +33,7 @@ func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unst
 	case c.AcceptLoss || known(c.Last):
 		return append(c.warn("a rollback cannot take it back: "+why), warnings...), nil
 	default:
-		return nil, c.fail(fault.Terminal, fault.Irreversible, "prepare", "it could not be taken back: %s", why).
+		return nil, c.fail(fault.Terminal, fault.Irreversible, "prepare", "it could not be rolled back: %s", why).
 			WithHint("make it the last change, or set acceptLoss: true on it")
 	}
 }

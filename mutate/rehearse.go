@@ -46,7 +46,7 @@ func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstr
 	case class == fault.Retryable, class == fault.Unknown:
 		return nil, err
 	case unfit && !c.AcceptLoss:
-		return nil, c.irreversible("delete", fmt.Sprintf("the deletion could not be taken back: it could not be created again as it is: %s", err))
+		return nil, c.irreversible("delete", fmt.Sprintf("the deletion could not be rolled back: it could not be created again as it is: %s", err))
 	default:
 		return c.warn("it is not sure that a rollback could create it again: " + err.Error()), nil
 	}
@@ -119,6 +119,6 @@ func (c Change) rehearseRole(ctx context.Context, before *unstructured.Unstructu
 		verb = "bind"
 	}
 	return c.fail(fault.Terminal, fault.AccessDenied, "prepare the deletion of",
-		"the deletion could not be taken back: the ServiceAccount may not create it: %w", c.wrap(err, "rehearse the re-creation of")).
+		"the deletion could not be rolled back: the ServiceAccount may not create it: %w", c.wrap(err, "rehearse the re-creation of")).
 		WithHint(fmt.Sprintf("grant the ServiceAccount every right that is in it, or %s on the role", verb))
 }

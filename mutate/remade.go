@@ -12,7 +12,7 @@ import (
 )
 
 // remade reports whether an object is the re-created one, by what can be seen of it. Where
-// no creation can have been sent, one that has nothing of ours is somebody else's, however
+// no creation can have been sent, one that has nothing of ours is another client's, however
 // much it looks like the deleted one; so is a hollow one, which is marked until it is on
 // record.
 func (c Change) remade(live, wanted *unstructured.Unstructured) bool {

@@ -93,17 +93,17 @@ var errUnrecorded = errors.New("its uid has to be recorded before it is complete
 // deletedAgain is the conflict with a deletion of what was made anew. It is not made once
 // more.
 func (c Change) deletedAgain(waits string) error {
-	return c.fail(fault.Conflict, fault.Drifted, "re-create", "somebody else has deleted it since it was made anew%s", waits).
+	return c.fail(fault.Conflict, fault.Drifted, "re-create", "another client has deleted it since it was made anew%s", waits).
 		WithHint("if it is still wanted, re-create it from its before-image")
 }
 
-// occupied is the conflict with an object that somebody else has made in place of
+// occupied is the conflict with an object that another client has made in place of
 // the deleted one. What that one owned belongs to it, as if it had been there before.
 func (c Change) occupied(ctx context.Context, before *unstructured.Unstructured) error {
 	if err := c.reunite(ctx, before.GetUID()); err != nil {
 		return err
 	}
-	return c.fail(fault.Conflict, fault.AlreadyExists, "re-create", "somebody else has created it since it was deleted").
+	return c.fail(fault.Conflict, fault.AlreadyExists, "re-create", "another client has created it since it was deleted").
 		WithHint("theirs is kept; compare it with the before-image")
 }
 

@@ -16,7 +16,7 @@ import (
 // version of the before-image proves that nothing was written; the item's field
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the
-// fields of the change tell. Values that somebody else has written alike prove nothing.
+// fields of the change tell. Values that another client has written alike prove nothing.
 func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Finding, error) {
 	live, err := Read(ctx, c)
 	if err != nil {
@@ -106,7 +106,7 @@ func joined(list, more []fault.Field) []fault.Field {
 
 // restoreOnce looks and restores once, from what was seen if it was. It tells whether it
 // has written anything. Values that were restored before are not restored again: what has
-// become of them since is somebody else's.
+// become of them since is another client's.
 func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, so *restoring) (undone Undone, wrote bool, err error) {
 	live := seen
 	if live == nil {
@@ -118,7 +118,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 		return Undone{}, false, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Undone{}, false, c.fail(fault.Conflict, fault.Drifted, "restore", "somebody has deleted it since it was changed%s", waitsFor(live))
+		return Undone{}, false, c.fail(fault.Conflict, fault.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 		so.restored = &wanted // by a call that did not get to the owners
 	}
 	// To look may have taken long, and would find what another process has restored as
-	// somebody else has written it since.
+	// another client has written it since.
 	if err := c.confirm(ctx, false); err != nil {
 		return Undone{}, false, err
 	}
@@ -184,16 +184,16 @@ func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot
 
 func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {
 	if live == nil {
-		return c.fail(fault.Conflict, fault.Drifted, "restore", "somebody else has deleted it since it was changed").
+		return c.fail(fault.Conflict, fault.Drifted, "restore", "another client has deleted it since it was changed").
 			WithHint(fmt.Sprintf("if it is still wanted, re-create it from its before-image (item %d)", record.Item))
 	}
-	return c.fail(fault.Conflict, fault.Drifted, "restore", "somebody else has deleted and re-created it since it was changed").
+	return c.fail(fault.Conflict, fault.Drifted, "restore", "another client has deleted and re-created it since it was changed").
 		WithHint("theirs is kept")
 }
 
 func (c Change) conflicting(found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.FieldConflict, "restore", "somebody else has written fields since they were changed: %s", listed(fields)).
+	err := c.fail(fault.Conflict, fault.FieldConflict, "restore", "another client has written fields since they were changed: %s", listed(fields)).
 		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
 	err.Fields = fields
 	return err

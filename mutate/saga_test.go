@@ -63,7 +63,7 @@ func (i *item) takesEffect() {
 func (i *item) takenBack() {
 	i.t.Helper()
 	var err error
-	i.within("it is taken back", func() bool {
+	i.within("it is rolled back", func() bool {
 		err = patiently(i.undo)
 		return !fault.Is(err, fault.Terminating)
 	})

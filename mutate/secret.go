@@ -11,7 +11,7 @@ import (
 // storeStringData writes the stringData of a Secret as the data that the API server
 // would make of it. It stores no stringData and yet makes the sender the owner of
 // that, and not of the data: whose value a field has could then not be told, and a
-// rollback would take the change for somebody else's. Content that is not text
+// rollback would take the change for another client's. Content that is not text
 // stays as it is, for the API server to refuse.
 func (c Change) storeStringData(obj *unstructured.Unstructured) {
 	if c.Ref.GVK.GroupKind() != target.SecretKind {

@@ -13,9 +13,9 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// The rows of the table "somebody else, between commit and rollback": a Deployment
+// The rows of the table "another client, between commit and rollback": a Deployment
 // written by an apply, by a GitOps applier, by an autoscaler through /scale and by
-// an annotator; a change of Janus; and then somebody else.
+// an annotator; a change of Janus; and then another client.
 
 const (
 	shop = `
@@ -88,7 +88,7 @@ func variables(container map[string]any) string {
 	return strings.Join(out, " ")
 }
 
-// webAsBefore asserts that the change of the container web is taken back.
+// webAsBefore asserts that the change of the container web is rolled back.
 func webAsBefore(t *testing.T, now *unstructured.Unstructured) {
 	t.Helper()
 	_, all := containers(t, now)
@@ -331,7 +331,7 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 }
 
 // Nothing is tracked of an empty object. One that is made anew is marked until that is on
-// record: whatever bears no mark is somebody else's, whoever may have sent a creation.
+// record: whatever bears no mark is another client's, whoever may have sent a creation.
 func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	t.Parallel()
 	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`
@@ -341,7 +341,7 @@ func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	theirs := e.create(empty)
 	require.Empty(t, theirs.GetManagedFields())
 	for _, i.change.Fresh = range []bool{true, false} {
-		fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "somebody else has created it", "kept")
+		fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "another client has created it", "kept")
 		assert.Equal(t, theirs, i.now())
 	}
 }

@@ -32,7 +32,7 @@ func (c Change) standIn(live *unstructured.Unstructured) bool {
 }
 
 // replace gives a stand-in the content that the deleted object had. As long as other
-// changes are to be taken back, the controller may be at work because of one of them, and
+// changes are to be rolled back, the controller may be at work because of one of them, and
 // would write it again.
 func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if live.GetDeletionTimestamp() != nil {
@@ -40,7 +40,7 @@ func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstruct
 	}
 	if !c.Settled {
 		return nil, c.fail(fault.Terminal, fault.ControllerMade, "re-create", "%s has created it anew since it was deleted", makers(live)).
-			WithHint("it is replaced when the other changes are taken back")
+			WithHint("it is replaced when the other changes are rolled back")
 	}
 	if err := c.confirm(ctx, false); err != nil {
 		return nil, err

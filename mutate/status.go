@@ -108,13 +108,13 @@ func (c Change) rehearseStatus(ctx context.Context, before *unstructured.Unstruc
 		// Changed or gone meanwhile, or without a status subresource: the right was there.
 		return nil
 	case fault.Is(err, fault.AccessDenied):
-		return c.statusDenied("prepare the deletion of", "the deletion could not be wholly taken back", err)
+		return c.statusDenied("prepare the deletion of", "the deletion could not be wholly rolled back", err)
 	default:
 		return c.wrap(err, "dry-run the status of")
 	}
 }
 
-// statusApart reports whether somebody has written the status of an object through the
+// statusApart reports whether another client has written the status of an object through the
 // subresource of its kind: a write of the object itself leaves it alone then.
 func statusApart(obj *unstructured.Unstructured) bool {
 	return obj != nil && slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "status" })

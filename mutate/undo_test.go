@@ -25,7 +25,7 @@ func TestUndoKeepsWhatOthersWroteElsewhere(t *testing.T) {
 		assert.Equal(i.t, "x", now.GetAnnotations()["note"])
 		assert.True(i.t, owns(now, "kubectl", ".data.color"), "the owner is back: %v", entries(now))
 		assert.True(i.t, owns(now, "somebody", ".data.size"))
-		assert.False(i.t, owns(now, "kubectl", ".data.size"), "somebody has taken it")
+		assert.False(i.t, owns(now, "kubectl", ".data.size"), "another client has taken it")
 		assert.False(i.t, owns(now, i.change.Manager, ".data.color"))
 	})
 }

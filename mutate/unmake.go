@@ -87,7 +87,7 @@ func (c Change) kept(ctx context.Context, cause error) error {
 	return cause
 }
 
-// writtenByOthers lists what makes an object that this change made somebody else's
+// writtenByOthers lists what makes an object that this change made another client's
 // too: fields that others own, the control plane and writers of the status aside,
 // and owners that it did not have. Where the field owners were reset, values tell.
 func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]snapshot.FieldConflict, error) {
@@ -139,7 +139,7 @@ func (c Change) shared(found []snapshot.FieldConflict) error {
 }
 
 // admitEmpty refuses to delete a Namespace or a CRD that this change made and that
-// others have put objects into. What this Transaction put there is taken back
+// others have put objects into. What this Transaction put there is rolled back
 // before. Nothing can keep somebody from adding an object after the look.
 func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured) error {
 	if c.Contents == nil {

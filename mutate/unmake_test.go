@@ -54,7 +54,7 @@ func TestUndoOfACreateWithAnOwnerInItsContentDeletesIt(t *testing.T) {
 	i.restored()
 }
 
-// Somebody has replaced all of it, the mark too: its uid tells that it is what was made.
+// Another client has replaced all of it, the mark too: its uid tells that it is what was made.
 func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -21,7 +21,7 @@ var workloads = map[schema.GroupKind]bool{
 	{Group: "batch", Kind: "CronJob"}:    true,
 }
 
-// cautions are what is hard to take back about the deletion of an object.
+// cautions are what is hard to roll back about the deletion of an object.
 func (c Change) cautions(before *unstructured.Unstructured) []string {
 	var out []string
 	say := func(so bool, text string) {
@@ -40,7 +40,7 @@ func (c Change) cautions(before *unstructured.Unstructured) []string {
 	say(isLoadBalancer(kind, before), "its address at the load balancer may be another after a rollback")
 	say(isTokenSecret(kind, before), "the control plane deletes it after a rollback if its ServiceAccount was re-created meanwhile")
 	say(c.binds(before), "it gives the Transaction's own ServiceAccount its rights: what comes after it, and a rollback, may lack them")
-	say(!known(c.Tail), "other changes come after this deletion: last is best, because it is the hardest to take back")
+	say(!known(c.Tail), "other changes come after this deletion: last is best, because it is the hardest to roll back")
 	return out
 }
 

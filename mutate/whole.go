@@ -57,7 +57,7 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 	case c.AcceptLoss:
 		return c.warn(fmt.Sprintf("%s does not show %s, which %s does: it is lost, and a rollback cannot restore it", own, fields, found.by)), nil
 	}
-	return nil, c.fail(fault.Terminal, fault.Irreversible, op, "it could not be taken back: %s does not show %s, which %s does", own, fields, found.by).
+	return nil, c.fail(fault.Terminal, fault.Irreversible, op, "it could not be rolled back: %s does not show %s, which %s does", own, fields, found.by).
 		WithHint("write the change for the version " + found.by + ", or set acceptLoss: true on it")
 }
 
@@ -87,7 +87,7 @@ func (c Change) unseen(ctx context.Context, seen *unstructured.Unstructured) (un
 }
 
 // versions gives the other versions by which the target can be read, and the names of all
-// that are served. One that somebody has written the target by may be newer than what is
+// that are served. One that another client has written the target by may be newer than what is
 // known of the kind.
 func (c Change) versions(seen *unstructured.Unstructured) (others []Served, served map[string]bool, err error) {
 	for _, anew := range []bool{false, true} {
@@ -105,7 +105,7 @@ func (c Change) versions(seen *unstructured.Unstructured) (others []Served, serv
 	return others, served, nil
 }
 
-// unserved looks for fields that somebody has written by a version which is not served,
+// unserved looks for fields that another client has written by a version which is not served,
 // and which the target does not show: where nothing is converted, they have the same names
 // in every version.
 func (c Change) unserved(ctx context.Context, seen *unstructured.Unstructured, served map[string]bool) unseen {

@@ -174,7 +174,7 @@ func TestWhatWasTakenFromAnOwnerByAnotherVersionIsGivenBack(t *testing.T) {
 	for name, end := range map[string]func(*item){
 		"committed":   func(i *item) { i.handedOver() },
 		"rolled back": func(i *item) { i.undone() },
-		"rolled back, and somebody has annotated it meanwhile": func(i *item) {
+		"rolled back, and another client has annotated it meanwhile": func(i *item) {
 			i.merge("annotator", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 			i.undone()
 		},

@@ -143,7 +143,7 @@ func beginsIn(key string) int {
 }
 
 // lastOf reads the number of a batch's last object off its mark. A mark that
-// somebody has changed names no more than the object that carries it.
+// another client has changed names no more than the object that carries it.
 func lastOf(mark string, number int) int {
 	digits, _, _ := strings.Cut(mark, ".")
 	n, err := strconv.Atoi(digits)

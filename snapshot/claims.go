@@ -17,7 +17,7 @@ const (
 	beforeFirstApply = "before-first-apply"
 )
 
-// claimed is every field that somebody else has asserted since the change: the
+// claimed is every field that another client has asserted since the change: the
 // only sign of a writer who wants the same value that we set. That is what they
 // own in live and did not own before, and what they owned before and own in live
 // although the change took it from them. The entries that the API server makes by

@@ -50,7 +50,7 @@ func TestThereIsDriftIffTheFieldsDiffer(t *testing.T) {
 	}
 }
 
-// A change may alter nothing but the order of a list, and so may somebody else.
+// A change may alter nothing but the order of a list, and so may another client.
 func TestDriftAndStandSeeTheOrderOfAList(t *testing.T) {
 	t.Parallel()
 	one := thingOf(t, `{"spec":{"tags":["x","y"]}}`)

@@ -41,9 +41,9 @@ func TestRestoreAfterTheFieldsWereHandedOver(t *testing.T) {
 		{"what others have set besides is kept", `{"a":2,"b":5,"c":2,"d":5}`, []string{"kubectl: a b", "janus: c", "person: d"}, `{"a":1,"b":5,"d":5}`, nil},
 		{"its owner has written it since", `{"a":3,"b":1,"c":2}`, []string{"kubectl: a b", "janus: c"}, `{"a":3,"b":1}`, []string{".a"}},
 		{"a later Transaction has written what nobody owned", `{"a":2,"b":1,"c":3}`, []string{"kubectl: a b", "janus: c"}, `{"a":1,"b":1,"c":3}`, []string{".c"}},
-		{"somebody else wants the same value", `{"a":2,"b":1,"c":2}`, []string{"kubectl: a b", "janus: c", "person: a"}, `{"a":2,"b":1}`, []string{".a"}},
-		{"somebody has removed it", `{"b":1,"c":2}`, []string{"kubectl: b", "janus: c"}, `{"b":1}`, []string{".a"}},
-		{"somebody has put it back", `{"a":1,"b":1,"c":2}`, []string{"kubectl: a b", "janus: c"}, `{"a":1,"b":1}`, nil},
+		{"another client wants the same value", `{"a":2,"b":1,"c":2}`, []string{"kubectl: a b", "janus: c", "person: a"}, `{"a":2,"b":1}`, []string{".a"}},
+		{"another client has removed it", `{"b":1,"c":2}`, []string{"kubectl: b", "janus: c"}, `{"b":1}`, []string{".a"}},
+		{"another client has put it back", `{"a":1,"b":1,"c":2}`, []string{"kubectl: a b", "janus: c"}, `{"a":1,"b":1}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			live := ownedThing(t, c.live, c.owners...)

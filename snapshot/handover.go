@@ -34,7 +34,7 @@ type Hands struct {
 // the Transaction made.
 //
 // Fields of another version of the kind cannot be compared with ours: who wrote by another
-// version gets back all that is missing, unless somebody has come to own fields since.
+// version gets back all that is missing, unless another client has come to own fields since.
 func (i Images) HandOver(to Hands) ([]metav1.ManagedFieldsEntry, bool, error) {
 	previous, err := entriesOf(i.orEmpty(i.Before))
 	if err != nil {

@@ -141,7 +141,7 @@ func matches(path fieldpath.Path, names []string) bool {
 }
 
 // byControllers reports whether a field is one that controllers write at any time, whoever owns
-// it: a change of one is no drift, no conflict, and makes nothing somebody else's.
+// it: a change of one is no drift, no conflict, and makes nothing another client's.
 func (o origin) byControllers() bool { return o == made || o == injected }
 
 // kind is that of whichever of the images is there.

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// FieldConflict is a field that a change wrote and that somebody else has written
+// FieldConflict is a field that a change wrote and that another client has written
 // since, so that it cannot be given its old value back.
 type FieldConflict struct {
 	// Path is the field, such as .spec.replicas.
@@ -24,7 +24,7 @@ type FieldConflict struct {
 }
 
 // Restoration is the answer to: what should the live object be, so that a change
-// is taken back and everything that others wrote since is kept?
+// is rolled back and everything that others wrote since is kept?
 type Restoration struct {
 	// Desired is live with the fields of the change as they were before it.
 	Desired *unstructured.Unstructured

@@ -13,7 +13,7 @@ import (
 // before and lost to the change comes back to it, limited to fields that exist. An
 // applier may own an object or a list that the server has left out for having nothing
 // in it; so it does again.
-// Fields that somebody has claimed since stay theirs alone. Live is the object
+// Fields that another client has claimed since stay theirs alone. Live is the object
 // with its values restored already. The second result says whether anything is to
 // be written.
 //

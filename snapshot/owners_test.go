@@ -197,7 +197,7 @@ func TestRestoreOwners(t *testing.T) {
 			before: []metav1.ManagedFieldsEntry{by("kubectl", applied, 1, `{"f:a":{},"f:b":{}}`), by("u", updated, 1, `{"f:b":{}}`)},
 			live:   []metav1.ManagedFieldsEntry{by("janus", applied, 5, `{"f:a":{}}`), by("kubectl", applied, 7, `{"f:c":{}}`), by("u", updated, 1, `{"f:b":{}}`)},
 			want:   []metav1.ManagedFieldsEntry{by("kubectl", applied, 7, `{"f:a":{},"f:c":{}}`), by("u", updated, 1, `{"f:b":{}}`)}},
-		{name: "gives nothing back that somebody has claimed since",
+		{name: "gives nothing back that another client has claimed since",
 			values: changed,
 			before: []metav1.ManagedFieldsEntry{by("kubectl", applied, 1, `{"f:a":{},"f:b":{}}`)},
 			live:   []metav1.ManagedFieldsEntry{by("gitops", applied, 6, `{"f:a":{}}`), by("janus", applied, 5, `{"f:a":{}}`), by("kubectl", applied, 1, `{"f:b":{}}`)},
@@ -309,10 +309,10 @@ func TestAnEmptyObjectThatIsLeftOutKeepsItsOwner(t *testing.T) {
 	}{
 		"nobody has written since": {
 			owned(t, `{"a":1}`, by("janus", updated, 5, `{"f:data":{".":{},"f:x":{}}}`)), before},
-		"somebody has a part of it": {
+		"another client has a part of it": {
 			owned(t, `{"a":1,"data":{"y":"2"}}`, by("u", updated, 6, `{"f:data":{"f:y":{}}}`)),
 			owned(t, `{"a":1}`, by("kubectl", applied, 1, `{"f:data":{}}`), by("u", updated, 6, `{"f:data":{"f:y":{}}}`))},
-		"somebody has taken it": {
+		"another client has taken it": {
 			owned(t, `{"a":1,"data":2}`, by("u", updated, 6, `{"f:data":{}}`)),
 			owned(t, `{"a":1}`, by("u", updated, 6, `{"f:data":{}}`))},
 	} {

@@ -96,7 +96,7 @@ func (s *scene) addedItem(path string) bool {
 	return false
 }
 
-// claimedSince reports whether somebody else owns a field who did not when the
+// claimedSince reports whether another client owns a field who did not when the
 // change had been made.
 func (s *scene) claimedSince(path string) bool {
 	had := ownersOf(s.made)[path]

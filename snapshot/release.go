@@ -22,7 +22,7 @@ import (
 // and its answer has the uid and resourceVersion for the deletion. After a crash
 // between the two, the object goes with the Transaction at the latest; the other
 // way round it would be left terminating, and keep its namespace from ending. An
-// object that somebody has changed costs two requests more.
+// object that another client has changed costs two requests more.
 func (s *Store) Drop(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
 	return s.each(listed(o.Name, &ref), func(p place) error { return s.drop(ctx, o, p, s.letGo) })
 }
@@ -37,7 +37,7 @@ func (s *Store) DropKept(ctx context.Context, o Owner, ref v1alpha1.RollbackRef)
 
 // Keep lets go of the before-images that ref names without deleting them: they go
 // when the Transaction goes. That is for the end of a rollback or a failure; an
-// object costs one request, and two more if somebody has changed it.
+// object costs one request, and two more if another client has changed it.
 func (s *Store) Keep(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
 	return s.each(listed(o.Name, &ref), func(p place) error {
 		_, _, err := s.letGo(ctx, o, p)
@@ -92,7 +92,7 @@ func (s *Store) letGo(ctx context.Context, o Owner, p place) (meta metav1.Object
 	return s.released(o, p, meta, err)
 }
 
-// letGoChanged takes our finalizer off an object that somebody has changed, or
+// letGoChanged takes our finalizer off an object that another client has changed, or
 // that was let go before.
 func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1.ObjectMeta, there bool, err error) {
 	name := objectName(o.Name, p.number)
@@ -117,7 +117,7 @@ func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1
 
 // orphaned reports whether an object is a before-image of the Transaction's name
 // that belongs to no Transaction: a deletion with propagation Orphan, or somebody, has
-// taken its owner off, or somebody has put a lost one back without. It has the name of
+// taken its owner off, or another client has put a lost one back without. It has the name of
 // a before-image of ours, and either our finalizer, which nobody else would ever take
 // off, or still says whose it was.
 func orphaned(meta metav1.ObjectMeta, o Owner) bool {

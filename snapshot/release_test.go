@@ -66,7 +66,7 @@ func TestDropAfterKeepDeletes(t *testing.T) {
 	f.wantStored()
 }
 
-// What was remembered has no finalizer any more, unless somebody has put it on again.
+// What was remembered has no finalizer any more, unless another client has put it on again.
 func TestDropKeptTakesTwoRequestsAnObject(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
@@ -158,7 +158,7 @@ func TestFinalizersOfOthersAreKept(t *testing.T) {
 	}
 }
 
-// Somebody has taken the owner off, or has put the object back from a backup without
+// Another client has taken the owner off, or has put the object back from a backup without
 // one. Nobody else would ever take our finalizer off.
 func TestABeforeImageThatHasLostItsOwnerIsLetGo(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Reowned lists the fields that somebody has come to own since the before-image, or
+// Reowned lists the fields that another client has come to own since the before-image, or
 // that who applied them has given up, whatever their values: a rollback would restore
 // the owners of the before-image. What controllers own by their nature does not count.
 func (i Images) Reowned() ([]FieldConflict, error) {

@@ -10,7 +10,7 @@ import (
 // Restored reports whether the values are back already, and the owners not yet: one that
 // the change had altered is as before, and belongs to the change's own manager. Nobody but
 // a rollback writes it as that one, and all values at once. What has become of the others
-// since is somebody else's doing.
+// since is another client's doing.
 func (i Images) Restored() bool {
 	current, err := entriesOf(i.Live)
 	if err != nil {

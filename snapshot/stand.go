@@ -10,7 +10,7 @@ const (
 	AtBefore Standing = iota
 	// AtAfter means that every field of the change has its new value.
 	AtAfter
-	// Alike means the same, but by the hand of somebody else: the change would have made
+	// Alike means the same, but by the hand of another client: the change would have made
 	// its manager the owner of a field.
 	Alike
 	// Mixed means neither.

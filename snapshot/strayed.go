@@ -15,7 +15,7 @@ import (
 // the schema of a kind and the defaults of another version make something else of it. The
 // old value of each field that it gives is the one that was wanted.
 //
-// Marks are what need not be as it was: labels and annotations that somebody has stamped
+// Marks are what need not be as it was: labels and annotations that another client has stamped
 // on the object and that the step from Before to After did not write, or that belong to
 // nobody, and fields that show
 // the default that the schema has for them by now. Values are all others.
@@ -155,7 +155,7 @@ func number(v any) (float64, bool) {
 }
 
 // WrittenBy leaves in a list the fields that no entry of managedFields holds of which known
-// says that it is somebody else's.
+// says that it is another client's.
 func WrittenBy(list []FieldConflict, obj *unstructured.Unstructured, foreign func(metav1.ManagedFieldsEntry) bool) []FieldConflict {
 	all, err := entriesOf(obj)
 	if err != nil {

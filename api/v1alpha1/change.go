@@ -9,7 +9,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || self.type != 'Create'",message="acceptLoss has no meaning for Create, which can always be taken back"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || self.type != 'Create'",message="acceptLoss has no meaning for Create, which can always be rolled back"
 type Change struct {
 	// name identifies the change in status, events and logs; unique within the
 	// Transaction. The default is its position in the list, counted from 0.
@@ -56,7 +56,7 @@ type Change struct {
 	// +optional
 	PropagationPolicy Propagation `json:"propagationPolicy,omitempty"`
 
-	// acceptLoss allows a change that could not be wholly taken back, such as the
+	// acceptLoss allows a change that could not be wholly rolled back, such as the
 	// deletion of a Namespace or of a Job, or setting immutable on a ConfigMap.
 	// Without it such a change is refused before anything is done. A rollback then
 	// restores what it can, and the message of the item says what is lost.
@@ -65,7 +65,7 @@ type Change struct {
 	AcceptLoss bool `json:"acceptLoss,omitempty"`
 
 	// dependsOn names the changes that must be done before this one is begun: made,
-	// and ready if they have readyWhen or goneWhen. A change is taken back before
+	// and ready if they have readyWhen or goneWhen. A change is rolled back before
 	// those that it depends on, and skipped if one of them is. Once any change has
 	// dependsOn the list is no order any more, but for changes of the same object and
 	// for objects of a kind or namespace that an earlier change creates.

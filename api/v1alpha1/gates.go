@@ -23,7 +23,7 @@ type ReadyWhen struct {
 	Expression string `json:"expression,omitempty"`
 
 	// timeout is how long to wait, as a duration such as 90s or 5m, counted from
-	// when the change was made. When it is over everything is taken back. Without it
+	// when the change was made. When it is over everything is rolled back. Without it
 	// only spec.timeout ends the wait. At least 1s, at most 168h.
 	//
 	// +optional
@@ -35,7 +35,7 @@ type ReadyWhen struct {
 type GoneWhen struct {
 	// expression is a CEL expression that is true once what was deleted is gone as
 	// far as it needs to be. It is asked from when no object with the uid of the target
-	// is left. object is null, or an object of the same name that somebody has made
+	// is left. object is null, or an object of the same name that another client has made
 	// since, and objects has the targets of other changes by their name.
 	//
 	// +kubebuilder:validation:MinLength=1
@@ -43,7 +43,7 @@ type GoneWhen struct {
 	Expression string `json:"expression"`
 
 	// timeout is how long to wait, as a duration such as 90s or 5m, counted from
-	// when the target was gone. When it is over everything is taken back. Without it
+	// when the target was gone. When it is over everything is rolled back. Without it
 	// only spec.timeout ends the wait. At least 1s, at most 168h.
 	//
 	// +optional

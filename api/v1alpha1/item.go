@@ -16,7 +16,7 @@ type Item struct {
 	Target Target `json:"target"`
 
 	// type is what is done with the target, if that follows from spec.undoOf. name is
-	// then that of the item which is taken back.
+	// then that of the item which is rolled back.
 	//
 	// +optional
 	Type ChangeType `json:"type,omitempty"`
@@ -47,7 +47,7 @@ type Item struct {
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
 	// effect. RollingBack:
 	// its compensation may have been sent. RolledBack: its change has been taken
-	// back. Unresolved: it could not be taken back; message says why. Skipped: it is
+	// back. Unresolved: it could not be rolled back; message says why. Skipped: it is
 	// not made; reason and message say why.
 	State ItemState `json:"state"`
 
@@ -57,7 +57,7 @@ type Item struct {
 	// committed is true while the change is in effect.
 	Committed bool `json:"committed"`
 
-	// rolledBack is true once the change has been taken back.
+	// rolledBack is true once the change has been rolled back.
 	RolledBack bool `json:"rolledBack"`
 
 	// waitStartTime is since when the change is in effect, if it has readyWhen or
@@ -142,8 +142,8 @@ type Item struct {
 	// +listType=atomic
 	Reclaimed []OwnedFields `json:"reclaimed,omitempty"`
 
-	// conflicts lists the fields of the change that somebody else had written when
-	// it was taken back. They kept that value, unless spec.conflictPolicy is Force:
+	// conflicts lists the fields of the change that another client had written when
+	// it was rolled back. They kept that value, unless spec.conflictPolicy is Force:
 	// then they were overwritten. At most the first 16 are listed; message counts
 	// the others.
 	//
@@ -152,7 +152,7 @@ type Item struct {
 	// +listType=atomic
 	Conflicts []FieldConflict `json:"conflicts,omitempty"`
 
-	// warnings say what is hard to take back about the change, and what of its content the
+	// warnings say what is hard to roll back about the change, and what of its content the
 	// API server does not store.
 	//
 	// +optional
@@ -194,7 +194,7 @@ type OwnedFields struct {
 	More int64 `json:"more,omitempty"`
 }
 
-// FieldConflict is a field that a change wrote and somebody else has written since.
+// FieldConflict is a field that a change wrote and another client has written since.
 type FieldConflict struct {
 	// field is the path, such as .spec.replicas.
 	//
@@ -274,9 +274,9 @@ const (
 	ItemRejected ItemState = "Rejected"
 	// ItemRollingBack may have had its compensation sent.
 	ItemRollingBack ItemState = "RollingBack"
-	// ItemRolledBack has its change taken back.
+	// ItemRolledBack has its change rolled back.
 	ItemRolledBack ItemState = "RolledBack"
-	// ItemUnresolved could not be taken back.
+	// ItemUnresolved could not be rolled back.
 	ItemUnresolved ItemState = "Unresolved"
 	// ItemSkipped is not made, because of its when, its activation, or a change that it
 	// depends on.

@@ -223,6 +223,6 @@ const (
 	// ConditionSuspended says whether the Transaction stands still because
 	// spec.suspend is set.
 	ConditionSuspended = "Suspended"
-	// ConditionRolledBack says whether what landed has been taken back.
+	// ConditionRolledBack says whether what landed has been rolled back.
 	ConditionRolledBack = "RolledBack"
 )

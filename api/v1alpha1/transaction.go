@@ -97,7 +97,7 @@ type TransactionSpec struct {
 
 	// changes are made in the order of this list, each when the one before it is done,
 	// and compensated in the reverse order. If any of them has dependsOn, that gives
-	// the order instead. A Delete is the change that is hardest to take back: last is
+	// the order instead. A Delete is the change that is hardest to roll back: last is
 	// best. One Transaction has at most 1000 changes, and no two of them may have the
 	// same name. It is left out with undoOf.
 	//
@@ -109,10 +109,10 @@ type TransactionSpec struct {
 	Changes []Change `json:"changes,omitempty"`
 
 	// undoOf makes the Transaction undo another that has committed and is remembered.
-	// Its changes are taken back in the reverse order, each as a change of this
+	// Its changes are rolled back in the reverse order, each as a change of this
 	// Transaction, which is locked, recorded, rolled back and remembered like any
 	// other: what was created is deleted, what was deleted is created again, and the
-	// fields that were set get the values that they had. If somebody has changed one
+	// fields that were set get the values that they had. If another client has changed one
 	// of them since, it fails before anything is changed and names them all, but for
 	// those of an object that had several changes: of these only what is undone first is
 	// known by then. With conflictPolicy Force they are set all the same.
@@ -152,7 +152,7 @@ type TransactionSpec struct {
 	OnDelete DeletePolicy `json:"onDelete,omitempty"`
 
 	// conflictPolicy says what a rollback does with a field of a change that
-	// somebody else has written since: Fail (the default) keeps their value, takes
+	// another client has written since: Fail (the default) keeps their value, takes
 	// back everything else, and ends Failed; Force gives the field its old value
 	// all the same. Either way status.items lists the fields and who wrote them. A
 	// field that its former owner has taken again, such as the replicas of an
@@ -181,7 +181,7 @@ type TransactionSpec struct {
 
 	// ttlSecondsAfterFinished is how many seconds after its end a Transaction is
 	// deleted, and its before-images with it. Without it, it stays until somebody
-	// deletes it. One with changes that could not be taken back, or were left by
+	// deletes it. One with changes that could not be rolled back, or were left by
 	// cancel, stays too: its before-images may be wanted.
 	//
 	// +optional
@@ -215,7 +215,7 @@ type TransactionSpec struct {
 	// list. Graph: after those that it names in dependsOn, after earlier changes of the
 	// same object, and after the creation of its Namespace or
 	// CustomResourceDefinition; changes that need not wait for each other are made
-	// side by side, and are taken back one after the other. The default is Graph if
+	// side by side, and are rolled back one after the other. The default is Graph if
 	// any change has dependsOn, else List.
 	//
 	// +optional
@@ -233,8 +233,8 @@ type TransactionSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"`
 
 	// retryLimit is how many attempts may fail with errors that may heal, such as a busy
-	// API server, an admission webhook that is down, or somebody else's write that came
-	// between, before the Transaction stops and takes back what has landed. The wait
+	// API server, an admission webhook that is down, or another client's write that came
+	// between, before the Transaction stops and rolls back what has landed. The wait
 	// between two attempts grows from a tenth of a second to half a minute, and up to half
 	// as much is added. Without retryLimit timeout alone decides, and it alone bounds a
 	// rollback. What is waited for, such as a lock, is no failed attempt.
@@ -266,7 +266,7 @@ type TransactionSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// cancel ends the Transaction before all changes are made. Rollback takes back
+	// cancel ends the Transaction before all changes are made. Rollback rolls back
 	// what has landed. Stop leaves it as it is, and ends a rollback too: the
 	// Transaction is Failed then, status.items says what is in effect, and the
 	// before-images are kept, so that Rollback can be set later. It can be set, and

@@ -17,7 +17,7 @@ const (
 	propagationRule = "propagationPolicy has a meaning for Delete alone"
 	gateRule        = "goneWhen has a meaning for Delete alone, and readyWhen for the others"
 	readyRule       = "needs either status or expression"
-	lossRule        = "acceptLoss has no meaning for Create, which can always be taken back"
+	lossRule        = "acceptLoss has no meaning for Create, which can always be rolled back"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
 	timeoutRule     = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"

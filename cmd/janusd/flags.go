@@ -69,7 +69,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
 	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
-	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not taken back stays")
+	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not rolled back stays")
 	f.IntVar(&o.historyLimit, "revision-history-limit", 10, "how many committed Transactions of a namespace are remembered with their before-images, so that they can be undone, where spec.revisionHistoryLimit does not say; 0 for none")
 	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take together, as a `quantity` of bytes; what would take more is refused before anything is changed")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")

@@ -40,7 +40,7 @@ type occasion struct {
 func announce(ctx context.Context, sink events.EventSink, scheme *runtime.Scheme, log *zap.Logger) (recorder events.EventRecorder, stop func(), err error) {
 	h := &herald{sink: sink, scheme: scheme, waiting: map[occasion]int{}, sent: make(chan struct{}, 1)}
 	broadcaster := events.NewBroadcaster(h)
-	// Steps in hand are finished after ctx is done, and have something to tell.
+	// Steps in flight are finished after ctx is done, and have something to tell.
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if err := broadcaster.StartRecordingToSinkWithContext(sending); err != nil {
 		cancel()

@@ -71,7 +71,7 @@ func TestAStopFinishesTheStepInHand(t *testing.T) {
 			e.Submit("deploy", changes)
 			<-g.reached
 			p.signal(syscall.SIGTERM)
-			p.await("stopping: the steps in hand are finished first")
+			p.await("stopping: the steps in flight are finished first")
 			if len(args) > 0 {
 				assert.NotEmpty(t, leader(t, e), "it keeps the Lease as long as it works")
 			}
@@ -210,7 +210,7 @@ func TestAnotherReplicaTakesOverFromOneThatWasKilled(t *testing.T) {
 	assert.Empty(t, second.entries("leading"), "only one works")
 	_, body := second.get("metrics", "/metrics")
 	assert.Contains(t, body, "\n"+`leader_election_master_status{name="janusd-leader"} 0`)
-	require.Equal(t, []api.ItemState{api.ItemCommitting, api.ItemCommitting}, states(e.Transaction("deploy")), "what it has made it has in hand")
+	require.Equal(t, []api.ItemState{api.ItemCommitting, api.ItemCommitting}, states(e.Transaction("deploy")), "what it has made it has in flight")
 
 	killed := time.Now()
 	first.signal(syscall.SIGKILL)

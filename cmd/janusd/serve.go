@@ -148,7 +148,7 @@ func answer(w http.ResponseWriter, ok bool) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// stop gives requests in hand two seconds, although ctx may be done.
+// stop gives requests in flight two seconds, although ctx may be done.
 func (s servers) stop(ctx context.Context) {
 	s.stopPage()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -35,7 +35,7 @@ func trace(ctx context.Context, o options, log *zap.Logger) (traces *controller.
 		{Key: "service.name", Value: "janusd"}, {Key: "service.version", Value: version.Version},
 		{Key: "service.instance.id", Value: host}, {Key: "service.namespace", Value: o.namespace},
 	}, clock.RealClock{}, log.Named("traces"))
-	// Steps in hand are finished after ctx is done, and may end a Transaction.
+	// Steps in flight are finished after ctx is done, and may end a Transaction.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go exporter.Run(running, linger)
 	log.Info("tracing Transactions", zap.String("endpoint", endpoint.Redacted()))

@@ -60,15 +60,15 @@ func newCancel(s *session) *cobra.Command {
 	var wait waits
 	cmd := &cobra.Command{
 		Use: "cancel NAME", Short: "End a Transaction before all of its changes are made", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
-		Long: `End a Transaction before all of its changes are made. What has landed is taken back; with --stop it is left as it is.
-The change that is in hand is finished first. Of a Transaction that was stopped, what was left is taken back by a further
+		Long: `End a Transaction before all of its changes are made. What has landed is rolled back; with --stop it is left as it is.
+The change that is in flight is finished first. Of a Transaction that was stopped, what was left is rolled back by a further
 cancel without --stop.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			how, does := api.CancelRollback, "what has landed is taken back"
+			how, does := api.CancelRollback, "what has landed is rolled back"
 			if stop {
 				how, does = api.CancelStop, "what has landed is left"
 			}
@@ -102,7 +102,7 @@ func tooLate(t *api.Transaction, how api.CancelPolicy) string {
 }
 
 func newSuspend(s *session) *cobra.Command {
-	return suspension(s, true, "suspend NAME", "Have a Transaction stand still between two changes", "suspended once the change in hand is finished")
+	return suspension(s, true, "suspend NAME", "Have a Transaction stand still between two changes", "suspended once the change in flight is finished")
 }
 
 func newResume(s *session) *cobra.Command {

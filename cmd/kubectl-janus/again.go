@@ -16,7 +16,7 @@ func newRetry(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry NAME", Short: "Run the changes of a Transaction that did not commit once more", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
 		Long: `Run the changes of a Transaction that did not commit once more. A Transaction runs once, so this creates another one with
-the same spec, but for suspend and cancel. It is refused while something is left that could not be taken back.`,
+the same spec, but for suspend and cancel. It is refused while something is left that could not be rolled back.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])
 			switch {
@@ -27,7 +27,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 			case t.Status.Phase == api.PhaseCommitted:
 				return fmt.Errorf("transaction %s/%s is Committed: its changes are in effect", t.Namespace, t.Name)
 			case unresolved(t):
-				return fmt.Errorf("transaction %s/%s has left changes that could not be taken back: see kubectl janus recover %s", t.Namespace, t.Name, t.Name)
+				return fmt.Errorf("transaction %s/%s has left changes that could not be rolled back: see kubectl janus recover %s", t.Namespace, t.Name, t.Name)
 			}
 			u, err := copyOf(t, name, short(t.Name)+"-retry-")
 			if err != nil {

@@ -44,9 +44,9 @@ type unendedError struct {
 func (e *unendedError) Error() string {
 	name := e.last.Namespace + "/" + e.last.Name
 	if e.limit == 0 {
-		return fmt.Sprintf("interrupted; transaction %s goes on by itself: %s", name, sentence(e.last))
+		return fmt.Sprintf("interrupted; transaction %s continues by itself: %s", name, sentence(e.last))
 	}
-	return fmt.Sprintf("transaction %s has not ended after %s: %s; it goes on by itself", name, e.limit, sentence(e.last))
+	return fmt.Sprintf("transaction %s has not ended after %s: %s; it continues by itself", name, e.limit, sentence(e.last))
 }
 
 // follow watches a Transaction until it has ended; limit is how long at most, zero for as
@@ -131,7 +131,7 @@ func seen(event watch.Event, uid types.UID) (*api.Transaction, error) {
 }
 
 // ended reports whether a Transaction has come to an end that is not about to be revised:
-// what was asked for last has been seen, and is not that what was left be taken back.
+// what was asked for last has been seen, and is not that what was left be rolled back.
 func ended(t *api.Transaction) bool {
 	if t.Status.CompletionTime == nil || t.Status.ObservedGeneration < t.Generation || triedAgain(t) {
 		return false

@@ -35,13 +35,13 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringArrayVar(&w.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
 	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
 	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
-	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are taken back")
+	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are rolled back")
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
 	f.StringVar(&w.order, "order", "", "spec.order: List, or Graph for changes that need not wait for each other")
-	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to take back over what others have written")
+	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to roll back over what others have written")
 	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback takes them back")
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
-	f.BoolVar(&w.acceptLoss, "accept-loss", false, "make changes too that cannot be wholly taken back")
+	f.BoolVar(&w.acceptLoss, "accept-loss", false, "make changes too that cannot be wholly rolled back")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("kustomize")
 	completeOf(cmd, "order", api.OrderList, api.OrderGraph)
@@ -71,7 +71,7 @@ func (w *wishes) transaction(ctx context.Context, s *session) (*unstructured.Uns
 	return w.ours(ctx, s, manifests, namespace)
 }
 
-// theirs is a Transaction that somebody has written. It is made as it stands.
+// theirs is a Transaction that another client has written. It is made as it stands.
 func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int, namespace string) (*unstructured.Unstructured, error) {
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())

@@ -69,7 +69,7 @@ func unplanned(e *unendedError, keep bool) error {
 		text = "interrupted before there was a plan"
 	}
 	if keep {
-		text += fmt.Sprintf("; transaction %s/%s goes on by itself", e.last.Namespace, e.last.Name)
+		text += fmt.Sprintf("; transaction %s/%s continues by itself", e.last.Namespace, e.last.Name)
 	}
 	return &exitError{exitTrouble, errors.New(text)}
 }

@@ -27,7 +27,7 @@ func newRecover(s *session) *cobra.Command {
 		ValidArgsFunction: s.names,
 		Long: `Show what a failed rollback has left, and what to do about each item. With --item the before-image of an item is
 printed: the object as it was before it was changed, which needs the right to read where it is kept. With --now janusd tries
-at once to take back every item that is left, whatever stood in the way: do that when the cause is removed.`,
+at once to roll back every item that is left, whatever stood in the way: do that when the cause is removed.`,
 		Example: `  kubectl janus recover deploy-v2
   kubectl janus recover deploy-v2 --item config > before.yaml
   kubectl janus recover deploy-v2 --now --wait`,
@@ -68,11 +68,11 @@ func (s *session) tryAgain(cmd *cobra.Command, t *api.Transaction, wait waits) e
 	case !t.Status.Phase.Terminal():
 		return fmt.Errorf("transaction %s/%s has not ended: %s", t.Namespace, t.Name, sentence(t))
 	case !unresolved(t):
-		return fmt.Errorf("transaction %s/%s has left nothing to take back: it is %s", t.Namespace, t.Name, t.Status.Phase)
+		return fmt.Errorf("transaction %s/%s has left nothing to roll back: it is %s", t.Namespace, t.Name, t.Status.Phase)
 	case t.Status.RollbackRef == nil:
 		return fmt.Errorf("transaction %s/%s has no before-images any more: restore by hand what it has left", t.Namespace, t.Name)
 	case t.Spec.Cancel == api.CancelStop:
-		return fmt.Errorf("transaction %s/%s was stopped: kubectl janus cancel %s takes back what it has left", t.Namespace, t.Name, t.Name)
+		return fmt.Errorf("transaction %s/%s was stopped: kubectl janus cancel %s rolls back what it has left", t.Namespace, t.Name, t.Name)
 	case t.Spec.Suspend:
 		return fmt.Errorf("transaction %s/%s is suspended: kubectl janus resume %s lets it go on", t.Namespace, t.Name, t.Name)
 	}
@@ -89,7 +89,7 @@ func (s *session) tryAgain(cmd *cobra.Command, t *api.Transaction, wait waits) e
 	return wait.end(cmd.Context(), s, t)
 }
 
-// leftovers prints each item that could not be taken back.
+// leftovers prints each item that could not be rolled back.
 func (s *session) leftovers(t *api.Transaction) error {
 	switch {
 	case !t.Status.Phase.Terminal():
@@ -117,15 +117,15 @@ func (s *session) leftovers(t *api.Transaction) error {
 // triesAgain says when failed compensations are retried.
 const triesAgain = "janusd tries again by itself half a minute, two and eight minutes after the failure; kubectl janus recover NAME --now does it at once"
 
-// advice says what to do about an item that could not be taken back.
+// advice says what to do about an item that could not be rolled back.
 func advice(item *api.Item) string {
 	switch item.Reason {
 	case fault.FieldConflict:
-		return "somebody has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
+		return "another client has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
 	case fault.Altered:
 		return "the API server stored other values of the fields above than the restored ones. See which webhook, policy or schema changes them, and then set those fields to what they were."
 	case fault.Drifted, fault.AlreadyExists:
-		return "somebody has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
+		return "another client has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
 	case fault.ControllerMade:
 		return "a controller has made another object in its place. Compare it with the before-image; if the old one is wanted, keep the controller from making its own, delete that, and then: kubectl janus recover NAME --now"
 	case fault.AccessDenied, fault.ServiceAccountGone:
@@ -141,11 +141,11 @@ func advice(item *api.Item) string {
 	case fault.BeforeImageLost, fault.BeforeImageTampered:
 		return "the before-image is gone or was edited, so nothing was restored from it. Restore the object from where it is described, such as a Git repository or a backup."
 	case fault.Blocked:
-		return "a later change of the same object could not be taken back; do what is said of that one: both are tried again together."
+		return "a later change of the same object could not be rolled back; do what is said of that one: both are tried again together."
 	case fault.Cancelled:
-		return "it was left because the Transaction was stopped. To have it taken back after all: kubectl janus cancel NAME"
+		return "it was left because the Transaction was stopped. To have it rolled back after all: kubectl janus cancel NAME"
 	case fault.Irreversible:
-		return "it cannot be taken back. If it is needed, make it anew by hand."
+		return "it cannot be rolled back. If it is needed, make it anew by hand."
 	case fault.Invalid, fault.TooLarge:
 		if !item.SetAside {
 			return "the API server refuses the object as it was, and it is not tried again by itself. Remove what the message names, and then: kubectl janus recover NAME --now; or make it by hand."

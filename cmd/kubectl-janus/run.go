@@ -69,7 +69,7 @@ func newRun(s *session) *cobra.Command {
 		Long: `Bring manifests into effect by a Transaction: what exists is patched by a server-side apply, what does not exist is
 created, and what --delete names is deleted after that. Namespaces come first, then CustomResourceDefinitions, and then
 the rest in the order of the manifests. Whether an object exists is looked up with your own rights, now; a change that
-turns out otherwise is refused, and everything is taken back.
+turns out otherwise is refused, and everything is rolled back.
 
 If the manifest is a Transaction, that one is created.`,
 		Example: `  kubectl janus run -f app.yaml --service-account deployer --wait

@@ -95,7 +95,7 @@ func (s *session) summary(out io.Writer, t *api.Transaction) {
 	}
 }
 
-// unresolved reports whether something could not be taken back.
+// unresolved reports whether something could not be rolled back.
 func unresolved(t *api.Transaction) bool {
 	for _, item := range t.Status.Items {
 		if item.State == api.ItemUnresolved {

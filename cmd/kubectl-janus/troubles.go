@@ -38,7 +38,7 @@ func (x *troubles) heard(verb string, err error) {
 			x.refused = map[string]int{}
 		}
 		if x.refused[verb]++; x.refused[verb] == refusals {
-			x.refuse(explain(fmt.Sprintf("wait for Transaction %s/%s, which goes on by itself", x.t.Namespace, x.t.Name), err))
+			x.refuse(explain(fmt.Sprintf("wait for Transaction %s/%s, which continues by itself", x.t.Namespace, x.t.Name), err))
 		}
 	case passes(err), err.Error() == x.said:
 	default:

@@ -123,7 +123,7 @@ func (p plan) has(prefix string) bool {
 	return false
 }
 
-// cancels reports whether a Transaction is deleted that is to be taken back then.
+// cancels reports whether a Transaction is deleted that is to be rolled back then.
 func (p plan) cancels() bool {
 	return slices.ContainsFunc(p.events, func(e event) bool { return isAct(e.what) && strings.HasSuffix(e.what, rollback) })
 }

@@ -1,5 +1,5 @@
 // Package faults proves the guarantees by enumeration: each workload is run once for
-// every fault at every request that it makes, and for every act of somebody else
+// every fault at every request that it makes, and for every act of another client
 // before every request that matters, on a real API server. A plan names one such run,
 // and has a number that follows from its name; one line replays it by either:
 //

@@ -20,7 +20,7 @@ type plan struct {
 }
 
 // event is what happens at one call: a fault of the chaos package, or an act of
-// somebody else just before it.
+// another client just before it.
 type event struct {
 	at   chaos.At
 	what string

@@ -45,7 +45,7 @@ type run struct {
 	acted   []string // what acts say about themselves
 	txns    []*unstructured.Unstructured
 
-	generations map[types.UID]int64 // of the specs that somebody has edited
+	generations map[types.UID]int64 // of the specs that another client has edited
 }
 
 // result is what became of a run.
@@ -181,7 +181,7 @@ func (r *run) start() {
 	})
 }
 
-// stop ends every process, each after the step in hand.
+// stop ends every process, each after the step in flight.
 func (r *run) stop() {
 	r.mu.Lock()
 	r.stopped = true

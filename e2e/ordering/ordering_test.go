@@ -38,7 +38,7 @@ func TestThePageAboutOrderIsAsItIs(t *testing.T) {
 	e.NothingLeft("clean-up")
 }
 
-// The same eight changes as on the page: who is made when, and who is taken back when.
+// The same eight changes as on the page: who is made when, and who is rolled back when.
 func TestADiamondIsTakenBackInReverse(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)

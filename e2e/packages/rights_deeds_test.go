@@ -115,7 +115,7 @@ func (d *desk) rollsBack() {
 	assert.Equal(d.t, "red", d.run("kubectl get configmap settings -n orders -o jsonpath='{.data.colour}'"))
 }
 
-// isReclaimed has a Transaction taken back whose fields their owner has taken again, and
+// isReclaimed has a Transaction rolled back whose fields their owner has taken again, and
 // wants to be told of each item, however few writes of the status they ended in.
 func (d *desk) isReclaimed() {
 	d.t.Helper()

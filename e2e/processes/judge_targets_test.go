@@ -37,7 +37,7 @@ func (w *world) judgeTarget(s *saga, t *target, end api.TransactionStatus) {
 		w.t.Errorf("%s of %s: %v", t.ref(), w.describe(s), err)
 		return
 	}
-	w.counts.add("changes in effect, and taken back", steps)
+	w.counts.add("changes in effect, and rolled back", steps)
 	now := w.final(t.kind, t.name)
 	assert.Empty(w.t, itemManagers(now), "managers of items that stay on %s of %s", t.ref(), w.describe(s))
 	if now == nil {
@@ -77,7 +77,7 @@ func walk(states []string, versions []seen, phase api.Phase) (int, error) {
 			fail("at %d it is neither as before nor as a change makes it:\n%s\nis none of\n%s", v.revision, v.state, strings.Join(states, "\n"))
 			return steps, errors.Join(wrong...)
 		case far > 0 && back:
-			fail("at %d a change is made that had been taken back", v.revision)
+			fail("at %d a change is made that had been rolled back", v.revision)
 		case (far > 1 || far < -1) && !v.gap:
 			fail("at %d it goes from state %d to state %d at once", v.revision, position, next)
 		}
@@ -130,7 +130,7 @@ func (w *world) judgeHot(name string) {
 		if err != nil {
 			w.t.Errorf("key %s of %s, %s: %v", s.key(), name, w.describe(s), err)
 		}
-		w.counts.add("changes in effect, and taken back", steps)
+		w.counts.add("changes in effect, and rolled back", steps)
 	}
 	for key := range keys {
 		assert.True(w.t, wanted[key], "nobody wanted key %s of %s", key, name)

@@ -14,7 +14,7 @@ import (
 const calmAfter = 60
 
 // janusd is killed again and again, at moments that nobody has chosen, and each time
-// another goes on where it was.
+// another resumes where it was.
 func TestTransactionsSurviveTheDeathOfJanusd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, testcluster.Shared(t))

@@ -15,7 +15,7 @@ import (
 	"janus.io/janus/internal/chaos"
 )
 
-// while is for how many steps what somebody has taken away is missing.
+// while is for how many steps what another client has taken away is missing.
 const while = 20
 
 // TestSmallWorkloadsMeetEveryAct lets somebody act, in each small workload, before every
@@ -82,7 +82,7 @@ var rewrite = act{"rewrite spec", func(a *actors) error {
 	return a.merge(a.txn(), "somebody", map[string]any{"spec": map[string]any{"changes": changes}})
 }}
 
-// cancelled is a scenario in which a Transaction that is deleted is taken back.
+// cancelled is a scenario in which a Transaction that is deleted is rolled back.
 func cancelled(s scenario) scenario {
 	s.transactions = slices.Clone(s.transactions)
 	for i := range s.transactions {
@@ -153,7 +153,7 @@ func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
 
 // TestSmallWorkloadsKeepWhatOthersWriteBeside has somebody change, before any step, an
 // item of a list with keys of which a Transaction has changed another. That is no
-// conflict when the change is taken back.
+// conflict when the change is rolled back.
 func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
 	t.Parallel()
 	s := beside()
@@ -203,7 +203,7 @@ func TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace(t *testing.T) {
 	}
 }
 
-// beside is a Transaction that changes one item of a list with keys, and is taken back.
+// beside is a Transaction that changes one item of a list with keys, and is rolled back.
 func beside() scenario {
 	epsilon := pool[4]
 	obj := epsilon.with(old)

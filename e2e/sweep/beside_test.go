@@ -28,7 +28,7 @@ var besides = []schema.GroupVersionResource{
 }
 
 // beside is what is there besides the object of the sample: each object by its uid or, of
-// what a controller makes, how many there are. Nobody takes back what has run, nor the history
+// what a controller makes, how many there are. Nobody rolls back what has run, nor the history
 // that a controller keeps of templates.
 func (r *run) beside() map[string]string {
 	r.t.Helper()
@@ -106,7 +106,7 @@ func (r *run) strayed(before map[string]string) []string {
 	return out
 }
 
-// noneStrayed looks whether all else is as it was before a change that was taken back.
+// noneStrayed looks whether all else is as it was before a change that was rolled back.
 func (r *run) noneStrayed(s step, what string, before map[string]string, txn *api.Transaction) {
 	r.t.Helper()
 	strayed := r.strayed(before)

@@ -22,7 +22,7 @@ var (
 	background = context.Background()
 )
 
-// outcome is how exactly a change was taken back.
+// outcome is how exactly a change was rolled back.
 type outcome struct {
 	step
 	rollback, undo string

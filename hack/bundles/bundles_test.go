@@ -63,7 +63,7 @@ func tried(t *testing.T, plugin, bundle string) {
 	b.all(install, "install")
 	before := b.read()
 
-	// What is new in the second version is there, too, when it is taken back.
+	// What is new in the second version is there, too, when it is rolled back.
 	upgrade := b.transaction(filepath.Join(bundle, "v2.yaml"))
 	b.objects = targets(install, upgrade)
 	before = b.readOver(before)

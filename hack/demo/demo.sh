@@ -150,7 +150,7 @@ roll_back() {
 
   check "checkout-v2 is RolledBack" is RolledBack get txn/checkout-v2 '{.status.phase}'
   check "its last item is the reason" is admin get txn/checkout-v2 '{.status.failedItem}'
-  check "the four others had been made, and were taken back" \
+  check "the four others had been made, and were rolled back" \
     is 'RolledBack RolledBack RolledBack RolledBack Rejected' get txn/checkout-v2 '{.status.items[*].state}'
   await "the watches to catch up" grep -q DELETED "$DEMO/services"
   stop_watches

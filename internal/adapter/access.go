@@ -98,7 +98,7 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 		for _, need := range []struct {
 			verbs []string
 			what  string
-		}{{change, "making"}, {compensation, "taking back"}} {
+		}{{change, "making"}, {compensation, "rolling back"}} {
 			for _, verb := range need.verbs {
 				ok, err := allowed(ctx, id, ref, verb, answers)
 				if err != nil {

@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// FuzzEditedStatus: whatever somebody has made of the status, what is derived from it
+// FuzzEditedStatus: whatever another client has made of the status, what is derived from it
 // is an error or holds, and a target whose before-image is not named is not taken for
 // one that may be written.
 func FuzzEditedStatus(f *testing.F) {

@@ -221,7 +221,7 @@ func (h *History) read(ctx context.Context, namespace string, number int64) (rev
 
 func (h *History) forged(namespace string, number int64) error {
 	return fault.New(fault.Terminal, fault.NotRemembered, "undo", revision.Describe(namespace, number),
-		"it is not what its Transaction says of it: that has not committed, is gone, or somebody else has made the revision").
+		"it is not what its Transaction says of it: that has not committed, is gone, or another client has made the revision").
 		WithHint("nothing was done; find out who made it")
 }
 

@@ -28,7 +28,7 @@ func TestWhatDecidesWhetherAnotherObjectMayBeWritten(t *testing.T) {
 		{"a role, where a binding lacks one", "rbac.authorization.k8s.io/v1 Role roles shop r", "rbac.authorization.k8s.io/v1 RoleBinding rolebindings shop r", fault.NotFound, true},
 		{"a role, where something else is missing", "rbac.authorization.k8s.io/v1 Role roles shop r", "v1 ConfigMap configmaps shop a", fault.NotFound, false},
 		{"a Service, where a port is taken", "v1 Service services shop b", "v1 Service services shop a", fault.AlreadyAllocated, true},
-		{"any object, where somebody has written a field", "v1 ConfigMap configmaps shop b", "v1 ConfigMap configmaps shop a", fault.FieldConflict, false},
+		{"any object, where another client has written a field", "v1 ConfigMap configmaps shop b", "v1 ConfigMap configmaps shop a", fault.FieldConflict, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			assert.Equal(t, c.want, decides(itemOf(c.item), itemOf(c.other), c.reason))

@@ -100,8 +100,8 @@ func (j *Journal) RemoveFinalizer(ctx context.Context, t *api.Transaction) (*api
 	return stored, err
 }
 
-// Delete deletes the Transaction as it was read: not one that somebody has written
-// since, for instance to have something taken back, nor another of its name.
+// Delete deletes the Transaction as it was read: not one that another client has written
+// since, for instance to have something rolled back, nor another of its name.
 func (j *Journal) Delete(ctx context.Context, t *api.Transaction) error {
 	err := j.client.Namespace(t.Namespace).Delete(ctx, t.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},

@@ -61,9 +61,9 @@ func TestLocksThatWereJustKeptAreNotLookedAt(t *testing.T) {
 	assert.InDelta(t, 200*0.7/22, writes, 2, "every third of its time, or a little later")
 
 	for name, end := range map[string]func(){
-		"somebody else may have done something with them": func() { l.Distrust(txn) },
-		"another process keeps them from now on":          func() { l.Forget(txn) },
-		"the clock was turned back":                       func() { clock.SetTime(time.Unix(0, 0)) },
+		"another client may have done something with them": func() { l.Distrust(txn) },
+		"another process keeps them from now on":           func() { l.Forget(txn) },
+		"the clock was turned back":                        func() { clock.SetTime(time.Unix(0, 0)) },
 	} {
 		l.setKept(holder, clock.Now())
 		end()

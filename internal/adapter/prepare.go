@@ -122,7 +122,7 @@ type seen struct {
 	change   mutate.Change
 	before   *unstructured.Unstructured
 	forecast mutate.Forecast
-	// owners are those of the fields before the change that an undo takes back.
+	// owners are those of the fields before the change that an undo rolls back.
 	owners []metav1.ManagedFieldsEntry
 }
 
@@ -201,7 +201,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 			return nil
 		}
 		return fault.New(fault.Conflict, fault.Drifted, "read", ref.String(),
-			"somebody else has deleted it, or deleted and re-created it, since item %s changed it", t.Status.Items[j].Name).
+			"another client has deleted it, or deleted and re-created it, since item %s changed it", t.Status.Items[j].Name).
 			WithHint("create the Transaction again if it is still wanted")
 	}
 	return nil

@@ -66,7 +66,7 @@ func (u *undo) derive(t *api.Transaction) error {
 }
 
 // content finds the content of item i of t, for the target as it is now, and who owned its
-// fields before the change that the item takes back.
+// fields before the change that the item rolls back.
 func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i int, id *target.Identity, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
 	original, err := u.original(ctx, t.Status.Items[i])
 	if err != nil {
@@ -87,7 +87,7 @@ func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i in
 	return content, original.Owners(), notes, err
 }
 
-// original finds what an item takes back, by its name.
+// original finds what an item rolls back, by its name.
 func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, error) {
 	for i, of := range u.of.Items {
 		if of.Name != item.Name || of.Before == nil {
@@ -103,7 +103,7 @@ func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, er
 	return mutate.Original{}, fault.New(fault.Terminal, fault.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
 }
 
-// image gives the target of an item as it was before the change that it takes back; nil if
+// image gives the target of an item as it was before the change that it rolls back; nil if
 // that has made it.
 func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error) {
 	original, err := u.original(ctx, item)

@@ -15,7 +15,7 @@ import (
 // are in etcd, which keeps 2 GiB if it is not told otherwise, for the whole cluster.
 const DefaultImagesLimit = 256 << 20
 
-// recordOf is what is kept of an item, so that it can be taken back.
+// recordOf is what is kept of an item, so that it can be rolled back.
 func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
 	record := snapshot.Record{
 		Item: i, Type: string(t.Spec.Changes[i].Type), Target: s.change.Ref, Before: s.before, After: s.forecast.After,

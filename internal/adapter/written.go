@@ -14,7 +14,7 @@ import (
 const maxWritten = 32 << 20
 
 // written keeps the targets as the API server answered the writes of changes, so that
-// they need not be read for the hand-over, or to be taken back. A write that relies on one says which version
+// they need not be read for the hand-over, or to be rolled back. A write that relies on one says which version
 // it must meet.
 type written struct {
 	mu   sync.Mutex

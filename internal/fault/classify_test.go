@@ -41,7 +41,7 @@ func status(code int32, reason metav1.StatusReason, message string, causes ...me
 
 // own is an error that has been classified before.
 func own(class fault.Class, reason string) error {
-	return fault.New(class, reason, "lock", "ConfigMap shop/a", "somebody else holds it")
+	return fault.New(class, reason, "lock", "ConfigMap shop/a", "another client holds it")
 }
 
 // taken is the complaint about a field.

@@ -1,6 +1,6 @@
 // Package fault gives every error of Janus a class, because what may be done
 // next depends on nothing else: a terminal error ends the attempt, a conflict is
-// somebody else's work to be reported and kept, a retryable error is tried
+// another client's work to be reported and kept, a retryable error is tried
 // again, and after an unknown outcome the target has to be looked at before
 // anything is decided.
 //

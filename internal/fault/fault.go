@@ -15,7 +15,7 @@ const (
 	Unknown Class = iota
 	// Terminal means that the same request will fail again; nothing took effect.
 	Terminal
-	// Conflict means that somebody else's write stands in the way; nothing took effect.
+	// Conflict means that another client's write stands in the way; nothing took effect.
 	Conflict
 	// Retryable means that nothing took effect, and the same request may succeed later.
 	Retryable
@@ -100,7 +100,7 @@ type Error struct {
 	Fields []Field
 }
 
-// Field is a field that somebody has written.
+// Field is a field that another client has written.
 type Field struct {
 	// Path is the field, such as .spec.replicas.
 	Path string

@@ -163,7 +163,7 @@ func (e *Env) Value(ref string, path ...string) string {
 	return text
 }
 
-// Merge writes fields of an object as somebody else would.
+// Merge writes fields of an object as another client would.
 func (e *Env) Merge(manager, ref, patch string, subresource ...string) *unstructured.Unstructured {
 	e.t.Helper()
 	gvk, name := parseRef(e, ref)

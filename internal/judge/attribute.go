@@ -44,7 +44,7 @@ func (c *trial) enterWrites() {
 }
 
 // endedBy gives the request of Janus that has put an object on its way out; nil if
-// that was somebody else, or it is not.
+// that was another client, or it is not.
 func (v *version) endedBy() *write {
 	if v.Deleted {
 		v = v.before

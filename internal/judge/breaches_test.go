@@ -179,7 +179,7 @@ func TestBrokenRollbacksAreFound(t *testing.T) {
 			rollBack(hooks{"-owners0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
 			}})},
-		{"an owner that is lost where somebody else has written", Atomicity, "lacks an entry of managedFields that it had @101",
+		{"an owner that is lost where another client has written", Atomicity, "lacks an entry of managedFields that it had @101",
 			rollBack(hooks{"open0": labelled, "-owners0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
 			}})},
@@ -191,8 +191,8 @@ func TestBrokenRollbacksAreFound(t *testing.T) {
 			}})},
 		{"a change that lands after the end", Atomicity, `has .data.color = "blue", and ought to have "red"`,
 			rollBack(hooks{"after": func(w *world) { w.do(0) }})},
-		{"a Failed item that was taken back in part", Atomicity, "configmaps/b@116 is still there",
-			rollBack(hooks{"-undo1": nothing, "-undone0": unresolved("Drifted", "somebody has written ConfigMap a"), "-end": failed(func(tree) {})})},
+		{"a Failed item that was rolled back in part", Atomicity, "configmaps/b@116 is still there",
+			rollBack(hooks{"-undo1": nothing, "-undone0": unresolved("Drifted", "another client has written ConfigMap a"), "-end": failed(func(tree) {})})},
 		{"an Unresolved item without a reason", Atomicity, `it is Unresolved with reason "" and message ""`,
 			rollBack(hooks{"-undone0": unresolved("", ""), "-end": failed(func(tree) {})})},
 		{"an Unresolved item that does not say which object", Atomicity, "the message does not name a: it blew up",
@@ -383,7 +383,7 @@ func TestIllegalMovesAreFound(t *testing.T) {
 				move(s, 0, api.ItemRollingBack)
 			}),
 		})},
-		{"an item that is set aside and taken back", Phases, "and set aside, with reason", rollBack(hooks{"undo1": check(func(s tree) {
+		{"an item that is set aside and rolled back", Phases, "and set aside, with reason", rollBack(hooks{"undo1": check(func(s tree) {
 			s["items"].([]any)[2].(tree)["setAside"] = true
 		})})},
 		{"too many recoveries", Phases, "status.recoveries went from 0", rollBack(hooks{

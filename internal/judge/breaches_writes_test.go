@@ -9,7 +9,7 @@ import (
 
 func TestLostWritesAreFound(t *testing.T) {
 	for _, c := range []wrong{
-		{"a Patch over what was written since it was prepared", NoLostWrite, `overwrote .data.color = "yellow", which somebody else wrote after it was prepared @101`,
+		{"a Patch over what was written since it was prepared", NoLostWrite, `overwrote .data.color = "yellow", which another client wrote after it was prepared @101`,
 			commit(hooks{"do0": func(w *world) {
 				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
 			}})},
@@ -34,11 +34,11 @@ func TestLostWritesAreFound(t *testing.T) {
 			commit(hooks{"-do0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "ConfigMap", func(o tree) { o["data"] = tree{"color": "blue", "size": "large"} })
 			}})},
-		{"a rollback over what was written since the change", NoLostWrite, `changed .data.color from "yellow" to "red", and somebody else had written "yellow" @`,
+		{"a rollback over what was written since the change", NoLostWrite, `changed .data.color from "yellow" to "red", and another client had written "yellow" @`,
 			rollBack(hooks{"open0": func(w *world) {
 				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
 			}})},
-		{"a rollback over what somebody else has applied since", NoLostWrite, `changed .data.color from "blue" to "red", and somebody else had written "blue" @`,
+		{"a rollback over what another client has applied since", NoLostWrite, `changed .data.color from "blue" to "red", and another client had written "blue" @`,
 			rollBack(hooks{"open0": func(w *world) {
 				w.foreign(mapA, "somebody", func(o tree) {
 					meta := o["metadata"].(tree)
@@ -51,23 +51,23 @@ func TestLostWritesAreFound(t *testing.T) {
 			rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }, "-undo0": func(w *world) {
 				w.send("PATCH", mapA, asItem(0), "", func(o tree) { o["data"] = copyOf(w.images[0])["data"] })
 			}})},
-		{"a rollback that puts back what somebody has removed", NoLostWrite, `changed .data.color from nothing to "red", and somebody else had written nothing`,
+		{"a rollback that puts back what another client has removed", NoLostWrite, `changed .data.color from nothing to "red", and another client had written nothing`,
 			rollBack(hooks{"open0": func(w *world) {
 				w.foreign(mapA, "somebody", func(o tree) { delete(o["data"].(tree), "color") })
 			}})},
-		{"a deletion of what others have written", NoLostWrite, `deleted shop/configmaps/b@127 with .data.note = "mine", which somebody else wrote`,
+		{"a deletion of what others have written", NoLostWrite, `deleted shop/configmaps/b@127 with .data.note = "mine", which another client wrote`,
 			rollBack(hooks{"open1": func(w *world) { w.foreign(mapB, "somebody", note) }})},
 		{"a deletion of what others have made", NoLostWrite, "which the Transaction had not made",
 			rollBack(hooks{"open1": func(w *world) {
 				w.foreignDelete(mapB)
 				w.foreign(mapB, "somebody", func(o tree) { o["data"] = tree{"x": "2"} })
 			}})},
-		{"a restore of what somebody has made in its place", NoLostWrite, "which somebody else had made in place of what the Transaction had changed",
+		{"a restore of what another client has made in its place", NoLostWrite, "which another client had made in place of what the Transaction had changed",
 			rollBack(hooks{"open0": func(w *world) {
 				w.foreignDelete(mapA)
 				w.foreign(mapA, "somebody", func(o tree) { o["data"] = tree{"color": "blue", "size": "small"} })
 			}})},
-		{"Force without a record", NoLostWrite, `and somebody else had written "yellow"`,
+		{"Force without a record", NoLostWrite, `and another client had written "yellow"`,
 			forced(rollBack(hooks{"open0": func(w *world) {
 				w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
 			}}))},

@@ -34,7 +34,7 @@ func (c *trial) judgeAdopted(r *run, i int, from *state, uid string, end *versio
 				continue
 			}
 			if was := o.at(from.Revision + 1); was != nil && was.uid == gone.uid && was.ownedBy(uid) && gone.first().Revision < r.states[0].Revision {
-				c.breach(Bystanders, "%s: taken back, it took %s@%d along, which was there before the Transaction, and adopted by then (@%d)",
+				c.breach(Bystanders, "%s: rolled back, it took %s@%d along, which was there before the Transaction, and adopted by then (@%d)",
 					r.named(i), ref, gone.Revision, was.Revision)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // judgeCancelled: a Transaction that is deleted while it makes its changes, and is to be
-// taken back then, goes only when it was. One that was about to end anyway may go before
+// rolled back then, goes only when it was. One that was about to end anyway may go before
 // its end is on record.
 func (c *trial) judgeCancelled(r *run) {
 	s := r.end()

@@ -6,7 +6,7 @@ import (
 	"janus.io/janus/internal/chaos"
 )
 
-// asserts reports whether somebody has come to own a field with a version, by an apply
+// asserts reports whether another client has come to own a field with a version, by an apply
 // of the value that it had already. They want it, though they have changed nothing.
 func (v *version) asserts(path []string) bool {
 	had := appliers(v.before, path)
@@ -40,7 +40,7 @@ func appliers(v *version, path []string) map[string]bool {
 	return out
 }
 
-// claims lists the fields that somebody has come to own with a version, as they are: a
+// claims lists the fields that another client has come to own with a version, as they are: a
 // rollback keeps what their owner wants.
 func (c *trial) claims(v *version) []change {
 	var out []change
@@ -52,9 +52,9 @@ func (c *trial) claims(v *version) []change {
 	return out
 }
 
-// repeatedAround gives the request by which an item was taken back again after a version,
+// repeatedAround gives the request by which an item was rolled back again after a version,
 // if it was before, or that was begun, and the record of that got lost: then nobody can
-// tell what somebody else has undone meanwhile from what is to be restored.
+// tell what another client has undone meanwhile from what is to be restored.
 func (c *trial) repeatedAround(r *run, o *object, middle *version) *write {
 	before := map[int]*write{} // by item
 	for _, v := range o.versions {
@@ -80,7 +80,7 @@ func (c *trial) recordedBetween(first, second *write) bool {
 	})
 }
 
-// remadeByAnother reports whether an object, which somebody else has deleted, had been
+// remadeByAnother reports whether an object, which another client has deleted, had been
 // made anew in a rollback by a process, and then was again by another: that one cannot
 // tell the deletion from the Transaction's own.
 func remadeByAnother(r *run, o *object, deleted *version) bool {

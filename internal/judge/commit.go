@@ -20,7 +20,7 @@ func (c *trial) judgeCommit(r *run) {
 		c.judgeHandedOver(r, i, s)
 		from, to := r.reached(i, api.ItemCommitting), r.reached(i, api.ItemCommitted)
 		if from == nil || to == nil {
-			continue // somebody has written the status
+			continue // another client has written the status
 		}
 		if r.Spec.Changes[i].Type == api.Delete {
 			c.judgeDeleted(r, i, from, to)

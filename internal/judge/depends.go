@@ -8,7 +8,7 @@ import (
 )
 
 // judgeDepends: a change is made after all that it depends on is in effect and ready, and
-// taken back before that. Without dependsOn it depends on all that come before it in the
+// rolled back before that. Without dependsOn it depends on all that come before it in the
 // list.
 func (c *trial) judgeDepends(r *run) {
 	on := r.dependencies()
@@ -30,7 +30,7 @@ func (c *trial) judgeDepends(r *run) {
 			}
 		case undo:
 			for k := range on {
-				// What was refused is set aside, and may need what is taken back now.
+				// What was refused is set aside, and may need what is rolled back now.
 				if slices.Contains(on[k], w.item) && !s.items[k].aside && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.takenBackBefore(s, k, w) {
 					c.breach(Order, "%s: %s took %s@%d back while item %d, which depends on it, was %s (@%d)",
 						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)

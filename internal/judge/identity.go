@@ -24,7 +24,7 @@ func (c *trial) judgeIdentity() {
 		targeted, owned := c.targets[ref], c.own[ref] || isLock(ref)
 		switch {
 		case len(targeted) > 0 && owned:
-			// Somebody has made a target of what Janus keeps for itself.
+			// Another client has made a target of what Janus keeps for itself.
 		case len(targeted) > 0:
 			if !asOneOf(call, targeted) {
 				c.breach(Identity, "%s is about the target %s and was made as %q, not as %s", call.At, ref, call.User, targeted[0].user)

@@ -22,7 +22,7 @@ func (c *trial) judgeLeft(r *run) {
 		c.breach(NothingLeft, "%s is %s (@%d) and still has the finalizer %s", r, s.phase, s.Revision, api.Finalizer)
 	}
 	if r.gone != nil && s.finalizer && r.gone.by == nil {
-		return // somebody has removed the finalizer, and with it all that was to follow
+		return // another client has removed the finalizer, and with it all that was to follow
 	}
 	for ref, o := range c.objects {
 		switch last := o.last(); {

@@ -169,7 +169,7 @@ func (c *trial) moved(r *run, w *write) bool {
 	return false
 }
 
-// atWork reports whether a Transaction has changes to make or to take back.
+// atWork reports whether a Transaction has changes to make or to roll back.
 func (s *state) atWork() bool {
 	switch api.Phase(s.phase) {
 	case api.PhaseCommitting:

@@ -6,7 +6,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// judgeLost: what somebody else has written is not overwritten by a request that was
+// judgeLost: what another client has written is not overwritten by a request that was
 // not meant to, and a Transaction touches nothing but the fields of its changes.
 func (c *trial) judgeLost(r *run) {
 	for _, w := range r.writes {
@@ -64,7 +64,7 @@ func (c *trial) judgeDrift(r *run, w *write, s *state) {
 		switch {
 		case isReference(d.path), d.path[len(d.path)-1] == "caBundle":
 		case kind == api.Delete, reachesAny(d.path, touched):
-			c.breach(NoLostWrite, "%s: %s@%d, made by %s, overwrote %s = %s, which somebody else wrote after it was prepared @%d (then %s)",
+			c.breach(NoLostWrite, "%s: %s@%d, made by %s, overwrote %s = %s, which another client wrote after it was prepared @%d (then %s)",
 				r.named(w.item), w.ref, w.made.Revision, w.At, d, shown(d.now), was.Revision, shown(d.was))
 		}
 	}
@@ -120,7 +120,7 @@ func (c *trial) judgeUnmade(r *run, w *write, s *state) {
 				continue
 			}
 			if d.now != nil && same(valueIn(now, d.path), d.now) {
-				c.breach(NoLostWrite, "%s: %s deleted %s@%d with %s = %s, which somebody else wrote @%d",
+				c.breach(NoLostWrite, "%s: %s deleted %s@%d with %s = %s, which another client wrote @%d",
 					r.named(w.item), w.At, w.ref, w.made.Revision, d, shown(d.now), v.Revision)
 			}
 		}
@@ -134,14 +134,14 @@ func (r *run) forces(s *state, i int) bool {
 }
 
 // judgeRestored: a rollback changes nothing but what the changes had changed, and
-// nothing that somebody else has written since.
+// nothing that another client has written since.
 func (c *trial) judgeRestored(r *run, w *write, s *state) {
 	found := c.notAdmitted(differences(c.merged(w.made.before), c.merged(w.made)))
 	if len(found) == 0 {
 		return
 	}
 	if c.successor(r, w) {
-		c.breach(NoLostWrite, "%s: %s changed %s@%d (uid %s), which somebody else had made in place of what the Transaction had changed",
+		c.breach(NoLostWrite, "%s: %s changed %s@%d (uid %s), which another client had made in place of what the Transaction had changed",
 			r.named(w.item), w.At, w.ref, w.made.Revision, w.made.uid)
 		return
 	}
@@ -162,13 +162,13 @@ func (c *trial) judgeRestored(r *run, w *write, s *state) {
 			continue
 		}
 		if v, wrote := c.lastWriter(r, w, d); v != nil && !r.forces(s, w.item) {
-			c.breach(NoLostWrite, "%s: %s@%d, made by %s, changed %s from %s to %s, and somebody else had written %s @%d",
+			c.breach(NoLostWrite, "%s: %s@%d, made by %s, changed %s from %s to %s, and another client had written %s @%d",
 				r.named(w.item), w.ref, w.made.Revision, w.At, d, shown(d.was), shown(d.now), shown(wrote), v.Revision)
 		}
 	}
 }
 
-// successor reports whether a write meets an object that somebody else has made since
+// successor reports whether a write meets an object that another client has made since
 // the change of the same item to the one that had its name before.
 func (c *trial) successor(r *run, w *write) bool {
 	first := w.made
@@ -195,7 +195,7 @@ func (c *trial) changedBy(r *run, until *write) []change {
 	return out
 }
 
-// lastWriter finds somebody else who wrote, or applied as it was, after the first change
+// lastWriter finds another client who wrote, or applied as it was, after the first change
 // of a Transaction, what a rollback overwrites.
 func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any) {
 	var last *version
@@ -232,7 +232,7 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 	return last, wrote
 }
 
-// removedBefore reports whether a change of a Transaction had removed what somebody else
+// removedBefore reports whether a change of a Transaction had removed what another client
 // removes in a version, after another change had added it again. A removal leaves no
 // owner: nobody can tell theirs from that of the rollback.
 func (c *trial) removedBefore(r *run, v *version, path []string) bool {

@@ -39,8 +39,8 @@ func (c *trial) onlyAdmitted(w *write) bool {
 		same(at(was.Object.Object, "metadata", "managedFields"), at(is.Object.Object, "metadata", "managedFields"))
 }
 
-// judgeOnce: an item is done once and taken back once. It is done again only after
-// somebody else has written the target, and taken back again only after that, or
+// judgeOnce: an item is done once and rolled back once. It is done again only after
+// another client has written the target, and rolled back again only after that, or
 // when a failed rollback is taken up again.
 func (c *trial) judgeOnce(r *run) {
 	for n, w := range r.writes {

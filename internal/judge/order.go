@@ -19,7 +19,7 @@ func (c *trial) judgeOrder(r *run, target Ref, want standing, last *version, exc
 	}
 }
 
-// movedByOthers reports whether somebody else has added, removed or moved certain items
+// movedByOthers reports whether another client has added, removed or moved certain items
 // of a list since a version.
 func (c *trial) movedByOthers(r *run, since *version, path string, items []string) bool {
 	for _, v := range c.objects[since.Ref].versions {

@@ -12,7 +12,7 @@ import (
 
 // judgeOwners: no field has an owner that the Transaction has put there, and every
 // field whose owners nobody else has changed since has those that it had, with the
-// time. Of an object that somebody else has deleted or made nobody can tell.
+// time. Of an object that another client has deleted or made nobody can tell.
 func (c *trial) judgeOwners(r *run, want standing, last *version, conflicted bool) {
 	for _, e := range list(last.Object.Object, "metadata", "managedFields") {
 		entry, _ := e.(map[string]any)

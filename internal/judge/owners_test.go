@@ -23,7 +23,7 @@ func fieldsOfData(names ...string) tree {
 	return tree{"f:data": data}
 }
 
-// labelled has somebody else write the target of the Patch, and own no more of it.
+// labelled has another client write the target of the Patch, and own no more of it.
 func labelled(w *world) {
 	o := copyOf(w.live[mapA])
 	o["metadata"].(tree)["labels"] = tree{"theirs": "too"}
@@ -31,12 +31,12 @@ func labelled(w *world) {
 	w.store(mapA, o)
 }
 
-// colored has somebody else own a field that the Patch is to take.
+// colored has another client own a field that the Patch is to take.
 func colored(w *world) {
 	w.foreign(mapA, "else", func(o tree) { owners(o, "tester", "2025-12-31T00:00:00Z", fieldsOfData("color")) })
 }
 
-// taken is a story in which the Patch takes a field from its owner, somebody else writes
+// taken is a story in which the Patch takes a field from its owner, another client writes
 // the target, and the rollback leaves the owner with some fields, and the time.
 func taken(meanwhile func(o tree), kept ...string) hooks {
 	return takenFrom(fieldsOfData("color", "size"), fieldsOfData("size"), meanwhile, fieldsOfData(kept...))

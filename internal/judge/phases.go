@@ -39,7 +39,7 @@ var (
 )
 
 // judgePhases: a Transaction and its items go from one state to the next and never
-// back, and its version counts the checkpoints. What somebody else has written into
+// back, and its version counts the checkpoints. What another client has written into
 // the status is not judged.
 func (c *trial) judgePhases(r *run) {
 	var was *state
@@ -88,7 +88,7 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		settling := was.items[i].unsettled && from == api.ItemUnresolved && to == api.ItemCommitting
 		// What was about to be changed and is not to be any more: nothing was sent for it.
 		withdrawn := from == api.ItemCommitting && to == api.ItemPrepared && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseRollingBack)
-		// The same of what was about to be taken back, when the rollback is suspended.
+		// The same of what was about to be rolled back, when the rollback is suspended.
 		spared := from == api.ItemRollingBack && to == api.ItemCommitted && !was.suspended && is.suspended
 		if from != to && !settling && !withdrawn && !spared && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
@@ -100,7 +100,7 @@ func annotation(s *state, name string) string {
 	return str(s.Object.Object, "metadata", "annotations", name)
 }
 
-// judgeAside: an item is set aside only while it is about to be taken back, or when it could
+// judgeAside: an item is set aside only while it is about to be rolled back, or when it could
 // not be; and it says why.
 func (c *trial) judgeAside(r *run, s *state, i int) {
 	item := &s.items[i]

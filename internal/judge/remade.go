@@ -22,7 +22,7 @@ func (c *trial) judgeRemade(r *run) {
 	}
 }
 
-// judgeForeign: an object that somebody else has made in place of a target is not touched.
+// judgeForeign: an object that another client has made in place of a target is not touched.
 func (c *trial) judgeForeign(r *run, s *state) {
 	for _, w := range r.writes {
 		if w.made == nil || w.role != undo || w.Method != "PATCH" || w.item < 0 || w.item >= len(s.items) || !r.writesFields(w.item) {
@@ -30,14 +30,14 @@ func (c *trial) judgeForeign(r *run, s *state) {
 		}
 		before := s.items[w.item].before
 		if before != nil && w.made.uid != before.uid && !w.made.made(r) {
-			c.breach(NoLostWrite, "%s: %s@%d of uid %s, made by %s, is of what somebody else has made in place of uid %s",
+			c.breach(NoLostWrite, "%s: %s@%d of uid %s, made by %s, is of what another client has made in place of uid %s",
 				r.named(w.item), w.ref, w.made.Revision, w.made.uid, w.At, before.uid)
 		}
 	}
 }
 
-// judgeSuccessor: an object that somebody else has made where one was deleted is no
-// deletion taken back, unless it has the same content.
+// judgeSuccessor: an object that another client has made where one was deleted is no
+// deletion rolled back, unless it has the same content.
 func (c *trial) judgeSuccessor(r *run, i int) {
 	from, to := r.reached(i, api.ItemCommitting), r.reached(i, api.ItemRolledBack)
 	if from == nil || to == nil || to.items[i].before == nil || to.items[i].before.uid == "" {
@@ -57,11 +57,11 @@ func (c *trial) judgeSuccessor(r *run, i int) {
 	if was == nil || len(differences(c.merged(was), c.merged(now))) == 0 {
 		return
 	}
-	c.breach(Atomicity, "%s: it is RolledBack (@%d), and %s@%d of uid %s is what somebody else has made since", r.named(i), to.Revision, now.Ref, now.Revision, now.uid)
+	c.breach(Atomicity, "%s: it is RolledBack (@%d), and %s@%d of uid %s is what another client has made since", r.named(i), to.Revision, now.Ref, now.Revision, now.uid)
 }
 
 // judgeStatus: a custom object that was made anew has the status that it had, unless
-// somebody else has written it since. That of a kind of Kubernetes is its controller's.
+// another client has written it since. That of a kind of Kubernetes is its controller's.
 func (c *trial) judgeStatus(r *run, i int) {
 	to := r.reached(i, api.ItemRolledBack)
 	if to == nil || to.items[i].before == nil || !custom(r.Items[i]) {

@@ -19,11 +19,11 @@ func dying(o tree) { o["metadata"].(tree)["deletionTimestamp"] = "2026-01-01T00:
 func TestWhatIsNoRestorationIsFound(t *testing.T) {
 	const other = "cccccccc-0000-4000-8000-000000000009"
 	for _, c := range []wrong{
-		{"somebody else's object in place of a deleted one", Atomicity, "is what somebody else has made since",
+		{"another client's object in place of a deleted one", Atomicity, "is what another client has made since",
 			rollBackAll(hooks{"-undo3": func(w *world) {
 				w.foreign(mapC, "somebody", func(o tree) { o["data"] = tree{"other": "thing"} })
 			}, "-owners3": nothing})},
-		{"a restoration of what somebody else has made", NoLostWrite, "is of what somebody else has made in place of uid",
+		{"a restoration of what another client has made", NoLostWrite, "is of what another client has made in place of uid",
 			rollBack(hooks{"open0": func(w *world) {
 				w.foreignDelete(mapA)
 				w.foreign(mapA, "somebody", func(o tree) { o["data"] = tree{"color": "blue"} })

@@ -39,7 +39,7 @@ func (r *run) wasNumbered(v *version) bool {
 }
 
 // judgeHistory: a Transaction that says that it is remembered is, by one revision that it
-// shares with no other, until Janus or somebody else deletes that.
+// shares with no other, until Janus or another client deletes that.
 func (c *trial) judgeHistory(r *run) {
 	s := r.end()
 	if s == nil || s.phase != string(api.PhaseCommitted) || s.revision == 0 {

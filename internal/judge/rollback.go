@@ -32,7 +32,7 @@ func (c *trial) judgeRollback(r *run) {
 	}
 }
 
-// excuses gives the fields of a target that are known not to be taken back; ok is
+// excuses gives the fields of a target that are known not to be rolled back; ok is
 // false when that is so of the whole target.
 func (r *run) excuses(s *state, target Ref) (fields []string, ok bool) {
 	for i := range min(len(s.items), len(r.Items)) {
@@ -156,7 +156,7 @@ func shown(v any) string {
 	return text[:min(len(text), 200)]
 }
 
-// judgeUnresolved: what could not be taken back is named, with the reason.
+// judgeUnresolved: what could not be rolled back is named, with the reason.
 func (c *trial) judgeUnresolved(r *run) {
 	s := r.end()
 	if s == nil || s.phase != string(api.PhaseFailed) {

@@ -24,7 +24,7 @@ type run struct {
 	gone   *version
 	// contents are those of the changes, decoded once.
 	contents []map[string]any
-	// tampered is set when somebody else has written the status, which is the journal:
+	// tampered is set when another client has written the status, which is the journal:
 	// what it says is then not what Janus says.
 	tampered bool
 	// writes to its targets, in the order of the versions that they have made; those

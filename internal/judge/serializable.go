@@ -58,7 +58,7 @@ type footprint struct {
 }
 
 // touch has revisions: of the version that was read, 0 for none; and of the first and of
-// the last write. With that, what has not committed was taken back, if there were two.
+// the last write. With that, what has not committed was rolled back, if there were two.
 type touch struct{ read, first, last int64 }
 
 func (e Evidence) footprint(run Run) footprint {

@@ -2,7 +2,7 @@ package judge
 
 import api "janus.io/janus/api/v1alpha1"
 
-// standing is what a target ought to be when a Transaction has been taken back.
+// standing is what a target ought to be when a Transaction has been rolled back.
 type standing struct {
 	base *version // before the first write; nil if it was not there
 	want map[string]any
@@ -83,7 +83,7 @@ func (w *walk) step(v *version) {
 	}
 }
 
-// deleted deals with a deletion by somebody else.
+// deleted deals with a deletion by another client.
 func (w *walk) deleted(v *version) {
 	if w.between != nil {
 		w.standing, w.between = *w.between, nil
@@ -97,7 +97,7 @@ func (w *walk) deleted(v *version) {
 	w.replaced, w.written = true, true
 }
 
-// changed deals with a write by somebody else.
+// changed deals with a write by another client.
 func (w *walk) changed(v *version) {
 	found := append(differences(w.merged(v.before), w.merged(v)), w.claims(v)...)
 	if len(found) == 0 {
@@ -135,7 +135,7 @@ func (v *version) takesBackTo() *version {
 	return nil
 }
 
-// unclear lists the fields of the changes, if they were being taken back for a second
+// unclear lists the fields of the changes, if they were being rolled back for a second
 // time around a version.
 func (w *walk) unclear(v *version) []change {
 	again := w.repeatedAround(w.run, w.object, v)
@@ -145,7 +145,7 @@ func (w *walk) unclear(v *version) []change {
 	return w.changedBy(w.run, again)
 }
 
-// perhapsDeleted gives what the target was when it was prepared, if somebody else deleted
+// perhapsDeleted gives what the target was when it was prepared, if another client deleted
 // it before the first write of the Transaction, which was to make it anew.
 func (w *walk) perhapsDeleted(before []*version) *version {
 	for _, v := range before {
@@ -159,7 +159,7 @@ func (w *walk) perhapsDeleted(before []*version) *version {
 }
 
 // perhapsOwn gives the target as it was prepared for a Delete, and was made anew in the
-// rollback, if it was somebody else who deleted it. Of a request that got no answer
+// rollback, if it was another client who deleted it. Of a request that got no answer
 // nobody can tell then whether that was its doing.
 func perhapsOwn(r *run, o *object, deleted *version) *version {
 	for _, v := range o.versions {

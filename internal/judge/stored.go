@@ -68,7 +68,7 @@ func mentions(text, field string, parts bool) bool {
 	}
 }
 
-// restored lists the labels and annotations of which an item that was taken back says that
+// restored lists the labels and annotations of which an item that was rolled back says that
 // they are not as they were.
 func (i *item) restored() []string {
 	if !i.in(api.ItemRolledBack) {

@@ -23,7 +23,7 @@ func TestWhatAnItemSaysWasNotStoredIsNotAskedFor(t *testing.T) {
 }
 
 func TestLabelsAndAnnotationsThatAreNamedAreExcused(t *testing.T) {
-	told := item{state: "RolledBack", reason: "Overwritten", message: `taken back; the API server did not store all of it as it was: .metadata.annotations.stamp, not wanted, stored "policy"; .metadata.labels.example.com/x; and more`}
+	told := item{state: "RolledBack", reason: "Overwritten", message: `rolled back; the API server did not store all of it as it was: .metadata.annotations.stamp, not wanted, stored "policy"; .metadata.labels.example.com/x; and more`}
 	assert.Equal(t, []string{".metadata.annotations.stamp", ".metadata.labels.example.com/x"}, told.restored())
 	told.state = "Unresolved"
 	assert.Empty(t, told.restored())

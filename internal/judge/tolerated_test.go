@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/internal/chaos"
 )
 
-// yellow is what somebody else makes of the field that the Patch sets.
+// yellow is what another client makes of the field that the Patch sets.
 func yellow(w *world) {
 	w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "yellow" })
 }
@@ -44,7 +44,7 @@ func TestWhatAnotherRollbackPutsBackIsWhoseItWas(t *testing.T) {
 		return found
 	}
 	assert.Empty(t, lines(about(between("blue"))))
-	expect(t, about(between("green")), NoLostWrite, `changed .data.color from "green" to "red", and somebody else had written "green"`)
+	expect(t, about(between("green")), NoLostWrite, `changed .data.color from "green" to "red", and another client had written "green"`)
 	expect(t, about(between("green")), Atomicity, `has .data.color = "red", and ought to have "green"`)
 }
 
@@ -110,7 +110,7 @@ func TestWhatOthersDoIsNoBreach(t *testing.T) {
 			w.foreign(mapB, "somebody", func(o tree) { o["data"] = tree{"theirs": "2"} })
 		}, "-undo1": nothing}),
 		"somebody deletes what was changed": rollBack(hooks{"open0": func(w *world) { w.foreignDelete(mapA) },
-			"-undo0": nothing, "-undone0": unresolved("Drifted", "somebody has deleted ConfigMap a"), "-end": failedEnd}),
+			"-undo0": nothing, "-undone0": unresolved("Drifted", "another client has deleted ConfigMap a"), "-end": failedEnd}),
 		"a conflict that is kept and named": rollBack(hooks{"open0": yellow, "-undo0": nothing,
 			"-undone0": unresolved("FieldConflict", "ConfigMap a", ".data.color"), "-end": failedEnd}),
 		"Force, with the conflict on record": forced(rollBack(hooks{"open0": yellow, "undo0": func(w *world) {
@@ -118,7 +118,7 @@ func TestWhatOthersDoIsNoBreach(t *testing.T) {
 				s["items"].([]any)[0].(tree)["conflicts"] = []any{tree{"field": ".data.color", "managers": []any{"somebody"}, "now": "\"yellow\""}}
 			})
 		}})),
-		"Force brings back a container that somebody has removed": forced(rollBack(hooks{
+		"Force brings back a container that another client has removed": forced(rollBack(hooks{
 			"open2": func(w *world) { w.foreign(webD, "somebody", func(o tree) { containerList(o, "theirs") }) },
 			"-undo2": func(w *world) {
 				w.checkpoint(func(s tree) {
@@ -200,11 +200,11 @@ func TestWhatJanusMayDoIsNoBreach(t *testing.T) {
 			was := w.live[mapC]
 			w.remove(mapC, account).Answer = encodedAs(was)
 		}}),
-		"a change that lands when somebody has taken the lock in time": commit(hooks{"do0": func(w *world) {
+		"a change that lands when another client has taken the lock in time": commit(hooks{"do0": func(w *world) {
 			w.lock(mapA, other, time.Hour)
 			w.remove(lockOf(mapA), "")
 		}}),
-		"a lock that somebody else has deleted": commit(hooks{"do0": func(w *world) { w.foreignDelete(lockOf(mapA)) }}),
+		"a lock that another client has deleted": commit(hooks{"do0": func(w *world) { w.foreignDelete(lockOf(mapA)) }}),
 		"clocks that were turned": func() *world {
 			w := commit(hooks{"handover": func(w *world) { w.lock(mapA, other, time.Minute); w.remove(lockOf(mapA), "") }})
 			w.evidence.ClocksTurned = true
@@ -229,7 +229,7 @@ func TestWhatJanusMayDoIsNoBreach(t *testing.T) {
 			w.checkpoint(func(s tree) { s["suspendTime"] = "2026-01-01T00:00:10Z"; move(s, 1, api.ItemCommitted) })
 			w.checkpoint(func(s tree) { delete(s, "suspendTime"); move(s, 1, api.ItemRollingBack) })
 		}}),
-		"a change that is done again after somebody has undone it": commit(hooks{"record0": func(w *world) {
+		"a change that is done again after another client has undone it": commit(hooks{"record0": func(w *world) {
 			w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "red"; own(o, manager(0), false) })
 			w.do(0)
 		}}),

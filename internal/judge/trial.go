@@ -33,7 +33,7 @@ type version struct {
 	// before is the version that this one follows; nil for the first of an object.
 	before *version
 	uid    string
-	// by is the request of Janus that has made it; nil if it is somebody else's.
+	// by is the request of Janus that has made it; nil if it is another client's.
 	by *write
 	// ownEnd is set where the end of an object follows from a deletion by Janus that
 	// had to wait.

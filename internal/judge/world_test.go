@@ -114,7 +114,7 @@ func sign(o tree, by Ref) {
 	meta["annotations"] = tree{"janus.io/transaction": by.Namespace + "/" + by.Name}
 }
 
-// foreign writes an object as somebody else.
+// foreign writes an object as another client.
 func (w *world) foreign(ref Ref, manager string, change func(tree)) {
 	o := w.live[ref]
 	if o == nil {

@@ -71,7 +71,7 @@ func autoscaler(o object) State {
 	for _, kind := range []string{"AbleToScale", "ScalingActive"} {
 		c, is := o.is(kind)
 		switch {
-		case is, c.reason == "ScalingDisabled": // Somebody has set replicas to 0.
+		case is, c.reason == "ScalingDisabled": // Another client has set replicas to 0.
 		case c.because() != "":
 			return waiting("it cannot scale: %s", c.because())
 		default:

@@ -25,7 +25,7 @@ type Certificates struct {
 }
 
 const (
-	// renewed is how soon a certificate that somebody has renewed is used. The old one
+	// renewed is how soon a certificate that another client has renewed is used. The old one
 	// is valid for much longer.
 	renewed = time.Minute
 	// selfSigned is how long a certificate that we have made is used: half of the year

@@ -79,7 +79,7 @@ func (e *Election) prepare() (err error) {
 		return err
 	}
 	// ReleaseOnCancel would give it back as well when it could not be renewed in time: with
-	// steps still in hand, and without a look whose it is by then.
+	// steps still in flight, and without a look whose it is by then.
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: e.Lease, Lock: e.lock,
 		LeaseDuration: e.Duration, RenewDeadline: e.renewal(), RetryPeriod: e.retry(),

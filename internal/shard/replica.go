@@ -26,7 +26,7 @@ type Options struct {
 	// Duration is for how long a replica that has stopped renewing keeps what it has.
 	Duration time.Duration
 	// Serve runs the Transactions of a shard until ctx is done, and returns when it has
-	// finished what was in hand.
+	// finished what was in flight.
 	Serve func(ctx context.Context, shard int)
 	Clock clock.WithTicker
 	Log   *zap.Logger
@@ -64,7 +64,7 @@ func New(o Options) (*Replica, error) {
 // leaseOf is the name of the Lease of a shard.
 func leaseOf(number int) string { return "janusd-shard-" + strconv.Itoa(number) }
 
-// Run takes part until ctx is done. It gives back every shard, each when what was in hand
+// Run takes part until ctx is done. It gives back every shard, each when what was in flight
 // of it has been finished, and returns.
 func (r *Replica) Run(ctx context.Context) {
 	ticker := r.Clock.NewTicker(r.Duration / 6)

@@ -174,7 +174,7 @@ func TestMoreReplicasThanShards(t *testing.T) {
 	f.Until("two of three replicas have a shard each", func() bool { return len(f.load()) == 2 && len(f.replicas()) == 3 })
 }
 
-// The book tells if another takes a shard while the steps in hand are being finished.
+// The book tells if another takes a shard while the steps in flight are being finished.
 func TestAShardIsGivenBackWhenWhatWasInHandIsFinished(t *testing.T) {
 	t.Parallel()
 	f := newFloor(t)

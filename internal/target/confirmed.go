@@ -4,7 +4,7 @@ import "janus.io/janus/internal/fault"
 
 // Confirmed reads an object, and if that does not exist, reads it once more. Much
 // follows from the absence of an object: that its deletion took effect, that there is
-// nothing to take back, that a Transaction has failed for good. One answer is not
+// nothing to roll back, that a Transaction has failed for good. One answer is not
 // enough for that: an API server that is starting, or a proxy before it, may deny for
 // a moment what is there. An object that exists costs one request as ever.
 func Confirmed[T any](read func() (T, error)) (T, error) {

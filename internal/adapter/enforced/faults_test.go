@@ -24,7 +24,7 @@ const objects = `
 type story struct {
 	spec  string
 	phase api.Phase
-	// stopped is whether it is stopped when its last change is made, and is to be taken back
+	// stopped is whether it is stopped when its last change is made, and is to be rolled back
 	// after all when it has ended: that is a recovery.
 	stopped bool
 }
@@ -38,7 +38,7 @@ var stories = map[string]story{
   {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2"}}},
   {target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "2"}},
    readyWhen: {expression: "has(object.data.never)", timeout: 1s}}]}`},
-	"is taken back after it was stopped": {phase: api.PhaseRolledBack, stopped: true, spec: `{changes: [
+	"is rolled back after it was stopped": {phase: api.PhaseRolledBack, stopped: true, spec: `{changes: [
   {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2"}}},
   {target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "2"}},
    readyWhen: {expression: "has(object.data.never)"}}]}`},

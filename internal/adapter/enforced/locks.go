@@ -19,7 +19,7 @@ import (
 type Transactions interface {
 	// Read gives nil if there is none of that name.
 	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
-	// Unwritten fails if somebody has written t.
+	// Unwritten fails if another client has written t.
 	Unwritten(ctx context.Context, t *api.Transaction) error
 	// NotOvertaken fails if somebody has, unless t is gone.
 	NotOvertaken(ctx context.Context, t *api.Transaction) error

@@ -107,7 +107,7 @@ func (s *Sweeper) sweep(ctx context.Context, namespace string, locks map[string]
 }
 
 // isOver reports whether no Transaction that runs is called that. What is no identity at all
-// somebody else has written: nobody would ever remove it.
+// another client has written: nobody would ever remove it.
 func (s *Sweeper) isOver(ctx context.Context, holder string) (bool, error) {
 	parts := strings.Split(holder, "/")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {

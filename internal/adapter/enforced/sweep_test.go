@@ -47,7 +47,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	require.Equal(t, map[string]string{"configmaps/running": holder(running)}, w.locks())
 }
 
-// TestItIsSweptEveryMinute is about a Transaction that somebody has deleted by force while
+// TestItIsSweptEveryMinute is about a Transaction that another client has deleted by force while
 // janusd was away.
 func TestItIsSweptEveryMinute(t *testing.T) {
 	w := newWorld(t)

@@ -30,7 +30,7 @@ func NewTables(own dynamic.Interface) *Tables {
 }
 
 // An edit changes what is in a table. It says whether there is anything to write. It is made
-// anew when somebody else has written the table in between.
+// anew when another client has written the table in between.
 type edit func(locks map[string]string) (changed bool, err error)
 
 // edit changes the table of a namespace, if nobody else has written it meanwhile. lost is
@@ -63,7 +63,7 @@ func (t *Tables) edit(ctx context.Context, namespace string, change edit, lost f
 		case err == nil, isNamespaceMissing(err):
 			return nil
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && table.GetUID() != "":
-			continue // Somebody has written, made or deleted it.
+			continue // Another client has written, made or deleted it.
 		}
 		if fault.ClassOf(err) == fault.Unknown {
 			lost()

@@ -19,7 +19,7 @@ async function drawDetail() {
   const mine = ++asked;
   const [text, parts] = await read(key);
   if (mine !== asked || key !== opened()) return;
-  // What somebody has marked, or scrolled to, is left as it is where there is nothing new.
+  // What another client has marked, or scrolled to, is left as it is where there is nothing new.
   if (drawn === key && drawnOf === text) return;
   const focused = $("detail").contains(document.activeElement) && document.activeElement.id;
   const scrolled = drawn === key && $("graph")?.scrollLeft;

@@ -48,7 +48,7 @@ type Controller struct {
 	log       *zap.Logger
 	options   Options
 	informers []cache.SharedIndexInformer
-	terms     *terms
+	terms     *heldShards
 	line      *line
 	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
@@ -62,7 +62,7 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 	if o.Turn <= 0 {
 		o.Turn = DefaultTurn
 	}
-	c := &Controller{engine: e, reader: reader, log: log, options: o, terms: newTerms(), line: newLine()}
+	c := &Controller{engine: e, reader: reader, log: log, options: o, terms: newHeldShards(), line: newLine()}
 	c.queue = newQueue(c.line)
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
@@ -70,7 +70,7 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 	}
 	for _, namespace := range namespaces {
 		from := cache.NewListWatchFromClient(watcher, api.Resource.Resource, namespace, fields.Everything())
-		informer := cache.NewSharedIndexInformer(from, &outline{}, o.Resync, cache.Indexers{})
+		informer := cache.NewSharedIndexInformer(from, &summary{}, o.Resync, cache.Indexers{})
 		if err := informer.SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
 		}
@@ -187,7 +187,7 @@ func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
-func (c *Controller) run(ctx context.Context, term *term, name types.NamespacedName) (result engine.Result) {
+func (c *Controller) run(ctx context.Context, term *heldShard, name types.NamespacedName) (result engine.Result) {
 	log := c.log.With(zap.String("namespace", name.Namespace), zap.String("name", name.Name))
 	t, err := c.reader.Read(ctx, name)
 	if err != nil {

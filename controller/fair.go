@@ -107,7 +107,7 @@ func (l *line) othersWait(namespace string) bool {
 // up, or it has had a worker for a while, and Transactions of other namespaces wait for
 // one. The engine then returns between two steps. To be called just before the run, so
 // that who makes room for others has always made a step.
-func (c *Controller) turn(ctx context.Context, term *term, namespace string) (context.Context, context.CancelFunc) {
+func (c *Controller) turn(ctx context.Context, term *heldShard, namespace string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	forget := term.ends(cancel)
 	ticker := time.NewTicker(c.options.Turn)

@@ -59,7 +59,7 @@ func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
 	log := zaptest.NewLogger(t)
 	ports := engine.Ports{
 		Journal: journal, Locks: stub{}, Planner: stub{}, Changes: metrics.Count(stub{do: p.do}),
-		Witness: controller.NewWitness(silent{}, metrics, log),
+		Recorder: controller.NewRecorder(silent{}, metrics, log),
 	}
 	reader := readerFunc(func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
 		r.mu.Lock()

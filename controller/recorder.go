@@ -14,22 +14,22 @@ import (
 	"janus.io/janus/internal/fault"
 )
 
-// Witness turns what the engine has made durable into events, metrics and log
+// Recorder turns what the engine has made durable into events, metrics and log
 // lines: one event for each phase change and for each thing waited for, none for
 // a retry.
-type Witness struct {
+type Recorder struct {
 	recorder events.EventRecorder
 	metrics  *Metrics
 	log      *zap.Logger
 }
 
-// NewWitness makes a Witness.
-func NewWitness(recorder events.EventRecorder, metrics *Metrics, log *zap.Logger) *Witness {
-	return &Witness{recorder: recorder, metrics: metrics, log: log}
+// NewRecorder makes a Recorder.
+func NewRecorder(recorder events.EventRecorder, metrics *Metrics, log *zap.Logger) *Recorder {
+	return &Recorder{recorder: recorder, metrics: metrics, log: log}
 }
 
-// Checkpointed implements engine.Witness.
-func (w *Witness) Checkpointed(before, after *api.Transaction) {
+// Checkpointed implements engine.Recorder.
+func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 	w.metrics.checkpointed(before, after)
 	log := w.log.With(zap.String("namespace", after.Namespace), zap.String("name", after.Name),
 		zap.String("uid", string(after.UID)), zap.Int64("version", after.Status.Version))
@@ -48,7 +48,7 @@ func (w *Witness) Checkpointed(before, after *api.Transaction) {
 	w.items(log, before, after)
 }
 
-func (w *Witness) items(log *zap.Logger, before, after *api.Transaction) {
+func (w *Recorder) items(log *zap.Logger, before, after *api.Transaction) {
 	var warnings []string
 	for i := range after.Status.Items {
 		item, old := &after.Status.Items[i], &api.Item{}
@@ -102,8 +102,8 @@ const reasonSkipped = "Skipped"
 // reasonWarned is that of the event about changes that are hard to roll back.
 const reasonWarned = "HardToTakeBack"
 
-// Abandoned implements engine.Witness.
-func (w *Witness) Abandoned(t *api.Transaction) {
+// Abandoned implements engine.Recorder.
+func (w *Recorder) Abandoned(t *api.Transaction) {
 	message := fmt.Sprintf("deleted in phase %s: its locks are released, and its changes stay as they are (%s)",
 		orPending(t.Status.Phase), inEffect(t))
 	w.log.Info("abandoned", zap.String("namespace", t.Namespace), zap.String("name", t.Name), zap.String("uid", string(t.UID)),
@@ -113,8 +113,8 @@ func (w *Witness) Abandoned(t *api.Transaction) {
 	}
 }
 
-// Expired implements engine.Witness. Nobody can look at events of what is gone.
-func (w *Witness) Expired(t *api.Transaction, retired bool) {
+// Expired implements engine.Recorder. Nobody can look at events of what is gone.
+func (w *Recorder) Expired(t *api.Transaction, retired bool) {
 	why := "deleted: its ttlSecondsAfterFinished are over"
 	if retired {
 		why = "deleted: as many as are kept have ended since"
@@ -149,7 +149,7 @@ func inEffect(t *api.Transaction) string {
 	return text
 }
 
-func (w *Witness) event(t *api.Transaction, reason, message string) {
+func (w *Recorder) event(t *api.Transaction, reason, message string) {
 	// The API server takes at most 1024 bytes.
 	w.recorder.Eventf(t, nil, eventType(t), reason, "Transact", "%s", fault.Printable(message))
 }

@@ -18,7 +18,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// recorded is an event as the Witness gave it to the recorder.
+// recorded is an event as the Recorder gave it to the recorder.
 type recorded struct{ kind, reason, action, note string }
 
 type recorder struct {
@@ -34,13 +34,13 @@ func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, not
 	r.events = append(r.events, recorded{kind, reason, action, fmt.Sprintf(note, args...)})
 }
 
-func newWitness(t *testing.T) (*Witness, *recorder, *observer.ObservedLogs) {
+func newRecorder(t *testing.T) (*Recorder, *recorder, *observer.ObservedLogs) {
 	t.Helper()
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(t, err)
 	core, logs := observer.New(zapcore.DebugLevel)
 	r := &recorder{}
-	return NewWitness(r, metrics, zap.New(core)), r, logs
+	return NewRecorder(r, metrics, zap.New(core)), r, logs
 }
 
 // at is a Transaction at a checkpoint, with the conditions that an event is made of.
@@ -57,7 +57,7 @@ func at(phase api.Phase, reason, message string, waiting ...string) *api.Transac
 
 func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 	t.Parallel()
-	w, r, _ := newWitness(t)
+	w, r, _ := newRecorder(t)
 	fresh := at("", "", "")
 	preparing := at(api.PhasePreparing, "Preparing", "taking the locks")
 	held := at(api.PhasePreparing, "LockHeld", "held by x", "LockHeld", "held by x")
@@ -82,7 +82,7 @@ func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 
 func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
 	t.Parallel()
-	w, r, _ := newWitness(t)
+	w, r, _ := newRecorder(t)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
 	before.Status.Items = []api.Item{{Name: "a", State: api.ItemRollingBack}}
 	after.Status.Items = []api.Item{{Name: "a", State: api.ItemUnresolved, Reason: "Drifted", Message: "field .data.v was written by kubectl"}}
@@ -93,7 +93,7 @@ func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
 
 func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 	t.Parallel()
-	w, r, _ := newWitness(t)
+	w, r, _ := newRecorder(t)
 	preparing, prepared := at(api.PhasePreparing, "Preparing", "m"), at(api.PhasePreparing, "Preparing", "m")
 	preparing.Status.Items = []api.Item{{Name: "a"}, {Name: "b"}}
 	prepared.Status.Items = []api.Item{{Name: "a", State: api.ItemPrepared, Warnings: []string{"its Pods go", "last is best"}}, {Name: "b", State: api.ItemPrepared, Warnings: []string{"x"}}}
@@ -115,7 +115,7 @@ func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 // client-go tells of events that differ in nothing but their words once, with a count.
 func TestEventsOfTwoItemsAtOneCheckpointAreAboutDifferentParts(t *testing.T) {
 	t.Parallel()
-	w, r, _ := newWitness(t)
+	w, r, _ := newRecorder(t)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
 	before.Status.Items = []api.Item{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	after.Status.Items = []api.Item{
@@ -136,7 +136,7 @@ func TestEventsOfTwoItemsAtOneCheckpointAreAboutDifferentParts(t *testing.T) {
 
 func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
 	t.Parallel()
-	w, r, _ := newWitness(t)
+	w, r, _ := newRecorder(t)
 	txn := at(api.PhaseCommitting, "Committing", "m")
 	txn.Spec.Changes = make([]api.Change, 3)
 	txn.Status.Items = []api.Item{
@@ -163,7 +163,7 @@ func TestLettingGoOfARunningTransactionIsAnEvent(t *testing.T) {
 // client-go drops what is refused.
 func TestTheNoteOfAnEventFitsTheAPIServer(t *testing.T) {
 	t.Parallel()
-	w, r, _ := newWitness(t)
+	w, r, _ := newRecorder(t)
 	long := strings.Repeat("é", 1000)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseFailed, "Rejected", long)
 	before.Status.Items = []api.Item{{Name: "a", State: api.ItemRollingBack}}
@@ -179,7 +179,7 @@ func TestTheNoteOfAnEventFitsTheAPIServer(t *testing.T) {
 
 func TestLogMessagesAreConstantAndFieldsSayTheRest(t *testing.T) {
 	t.Parallel()
-	w, _, logs := newWitness(t)
+	w, _, logs := newRecorder(t)
 	w.Checkpointed(at("", "", ""), at(api.PhasePreparing, "Preparing", "taking the locks"))
 	w.Checkpointed(at(api.PhasePreparing, "Preparing", "m"), at(api.PhasePreparing, "LockHeld", "m", "LockHeld", "held by x"))
 	w.Abandoned(at(api.PhasePreparing, "LockHeld", "m"))

@@ -52,12 +52,12 @@ func (c *Controller) retire(ctx context.Context) {
 // tooMany lists the Transactions beyond what is to be kept that are run here, as far as the
 // watch has told. Those that other replicas run count too: what is kept is so many of a
 // namespace, however many replicas share it.
-func (c *Controller) tooMany() []*glance {
+func (c *Controller) tooMany() []*decodedSummary {
 	type pool struct {
 		namespace string
 		limit     *int
 	}
-	pools := map[pool][]*glance{}
+	pools := map[pool][]*decodedSummary{}
 	for g := range c.glances() {
 		limit := c.options.Retention.of(g.phase)
 		if limit == nil || g.completion.IsZero() || g.stays || g.deleted {
@@ -66,9 +66,9 @@ func (c *Controller) tooMany() []*glance {
 		in := pool{g.name.Namespace, limit}
 		pools[in] = append(pools[in], g)
 	}
-	var out []*glance
+	var out []*decodedSummary
 	for in, those := range pools {
-		slices.SortFunc(those, func(a, b *glance) int {
+		slices.SortFunc(those, func(a, b *decodedSummary) int {
 			return cmp.Or(b.completion.Compare(a.completion.Time), cmp.Compare(a.name.Name, b.name.Name))
 		})
 		for _, g := range those[min(*in.limit, len(those)):] {

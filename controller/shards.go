@@ -11,14 +11,14 @@ import (
 	"janus.io/janus/internal/shard"
 )
 
-// terms are the shards whose Transactions this process runs.
-type terms struct {
+// heldShards are the shards whose Transactions this process runs.
+type heldShards struct {
 	mu   sync.Mutex
-	held map[int]*term
+	held map[int]*heldShard
 }
 
-// term is the time from when a shard is taken until it is given up.
-type term struct {
+// heldShard is the time from when a shard is taken until it is given up.
+type heldShard struct {
 	running sync.WaitGroup
 
 	mu    sync.Mutex
@@ -26,19 +26,19 @@ type term struct {
 	turns map[*context.CancelFunc]struct{}
 }
 
-func newTerms() *terms { return &terms{held: map[int]*term{}} }
+func newHeldShards() *heldShards { return &heldShards{held: map[int]*heldShard{}} }
 
 // begin notes that the Transactions of a shard are to be run.
-func (t *terms) begin(shard int) {
+func (t *heldShards) begin(shard int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held[shard] = &term{turns: map[*context.CancelFunc]struct{}{}}
+	t.held[shard] = &heldShard{turns: map[*context.CancelFunc]struct{}{}}
 }
 
 // end notes that no more of them are to be run, makes those that run end after the step
 // in flight, and waits until they have. Once the shard is not counted any more no step is
 // begun.
-func (t *terms) end(shard int) {
+func (t *heldShards) end(shard int) {
 	t.mu.Lock()
 	ended := t.held[shard]
 	ended.end()
@@ -48,7 +48,7 @@ func (t *terms) end(shard int) {
 }
 
 // end ends the turns in this term.
-func (t *term) end() {
+func (t *heldShard) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
@@ -58,7 +58,7 @@ func (t *term) end() {
 }
 
 // ends has the end of the term cancel a turn, until that is forgotten.
-func (t *term) ends(cancel context.CancelFunc) (forget func()) {
+func (t *heldShard) ends(cancel context.CancelFunc) (forget func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
@@ -74,7 +74,7 @@ func (t *term) ends(cancel context.CancelFunc) (forget func()) {
 
 // enter gives the term of a shard to somebody who runs one of its Transactions, and is to
 // say when that has ended; nil if they are not to be run here.
-func (t *terms) enter(shard int) *term {
+func (t *heldShards) enter(shard int) *heldShard {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	entered := t.held[shard]
@@ -84,19 +84,19 @@ func (t *terms) enter(shard int) *term {
 	return entered
 }
 
-func (t *terms) holds(shard int) bool {
+func (t *heldShards) holds(shard int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held[shard] != nil
 }
 
-func (t *terms) count() int {
+func (t *heldShards) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.held)
 }
 
-func (t *term) ended() bool {
+func (t *heldShard) ended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.over

@@ -14,10 +14,10 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// An outline is a Transaction as the watch decodes it. It has those fields alone that this
+// An summary is a Transaction as the watch decodes it. It has those fields alone that this
 // package reads: thousands of Transactions that have ended are decoded when janusd starts,
 // and to make maps of all of them would take longer than anything else.
-type outline struct {
+type summary struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -35,17 +35,17 @@ type outline struct {
 	} `json:"status"`
 }
 
-// outlines are a list of Transactions as the watch decodes it, where the API server does
+// summaries are a list of Transactions as the watch decodes it, where the API server does
 // not stream it.
-type outlines struct {
+type summaries struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 
-	Items []outline `json:"items"`
+	Items []summary `json:"items"`
 }
 
 // DeepCopyObject copies it, as every object of a scheme must be able to.
-func (s *outline) DeepCopyObject() runtime.Object {
+func (s *summary) DeepCopyObject() runtime.Object {
 	out := *s
 	s.DeepCopyInto(&out.ObjectMeta)
 	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
@@ -56,18 +56,18 @@ func (s *outline) DeepCopyObject() runtime.Object {
 }
 
 // DeepCopyObject copies it, as every object of a scheme must be able to.
-func (s *outlines) DeepCopyObject() runtime.Object {
+func (s *summaries) DeepCopyObject() runtime.Object {
 	out := *s
-	out.Items = make([]outline, len(s.Items))
+	out.Items = make([]summary, len(s.Items))
 	for i := range s.Items {
-		out.Items[i] = *s.Items[i].DeepCopyObject().(*outline) //nolint:forcetypeassert // see above
+		out.Items[i] = *s.Items[i].DeepCopyObject().(*summary) //nolint:forcetypeassert // see above
 	}
 	return &out
 }
 
-// glance is what the informer keeps of a Transaction, so that many finished ones cost little
+// decodedSummary is what the informer keeps of a Transaction, so that many finished ones cost little
 // memory: an ObjectMeta alone would be twice as much.
-type glance struct {
+type decodedSummary struct {
 	name                 types.NamespacedName
 	uid                  types.UID
 	resourceVersion      string
@@ -85,17 +85,17 @@ type glance struct {
 }
 
 // GetObjectMeta gives what an informer asks of its objects.
-func (g *glance) GetObjectMeta() metav1.Object {
+func (g *decodedSummary) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: g.name.Namespace, Name: g.name.Name, UID: g.uid, ResourceVersion: g.resourceVersion}
 }
 
 // trim cuts what the informer gets down to that.
 func trim(obj any) (any, error) {
-	s, ok := obj.(*outline)
+	s, ok := obj.(*summary)
 	if !ok {
 		return obj, nil
 	}
-	g := &glance{
+	g := &decodedSummary{
 		name:            types.NamespacedName{Namespace: s.Namespace, Name: s.Name},
 		uid:             s.UID,
 		resourceVersion: s.ResourceVersion,
@@ -117,7 +117,7 @@ func trim(obj any) (any, error) {
 
 // mustStay reports whether a Transaction is not to go because there are others: something
 // may yet be rolled back of it, or it can be undone.
-func mustStay(s *outline) bool {
+func mustStay(s *summary) bool {
 	if s.Status.Phase == api.PhaseCommitted && s.Status.RollbackRef != nil {
 		return true
 	}

@@ -55,23 +55,23 @@ func (t *Traces) of(uid types.UID) *sighting {
 	return s
 }
 
-// Witness tells of Transactions what it has seen, beside another Witness.
-func (t *Traces) Witness(next engine.Witness) engine.Witness { return tracingWitness{next, t} }
+// Recorder tells of Transactions what it has seen, beside another Recorder.
+func (t *Traces) Recorder(next engine.Recorder) engine.Recorder { return tracingWitness{next, t} }
 
 type tracingWitness struct {
-	engine.Witness
+	engine.Recorder
 	traces *Traces
 }
 
-// Checkpointed implements engine.Witness.
+// Checkpointed implements engine.Recorder.
 func (w tracingWitness) Checkpointed(before, after *api.Transaction) {
-	w.Witness.Checkpointed(before, after)
+	w.Recorder.Checkpointed(before, after)
 	w.traces.checkpointed(before, after)
 }
 
-// Abandoned implements engine.Witness.
+// Abandoned implements engine.Recorder.
 func (w tracingWitness) Abandoned(txn *api.Transaction) {
-	w.Witness.Abandoned(txn)
+	w.Recorder.Abandoned(txn)
 	if !txn.Status.Phase.Terminal() {
 		w.traces.ended(txn, w.traces.clock.Now())
 	}

@@ -31,7 +31,7 @@ func (c *collected) export(spans []otlp.Span) {
 	c.traces = append(c.traces, spans)
 }
 
-// quiet is a Witness that does nothing.
+// quiet is a Recorder that does nothing.
 type quiet struct{}
 
 func (quiet) Checkpointed(_, _ *api.Transaction) {}
@@ -74,7 +74,7 @@ func TestATraceHasASpanOfTheTransactionAndOneOfEachItem(t *testing.T) {
 	t.Parallel()
 	var got collected
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 1, 0, time.UTC))
-	w := controller.NewTraces(got.export, now).Witness(quiet{})
+	w := controller.NewTraces(got.export, now).Recorder(quiet{})
 	w.Checkpointed(stored(api.PhasePrepared), stored(api.PhaseCommitting, api.ItemCommitting, api.ItemPrepared))
 	w.Checkpointed(stored(api.PhaseCommitting), stored(api.PhaseRollingBack, api.ItemCommitted, api.ItemRejected))
 	assert.Empty(t, got.traces, "it has not ended")
@@ -111,10 +111,10 @@ func TestATraceHasASpanOfTheTransactionAndOneOfEachItem(t *testing.T) {
 func TestWhoeverEndsATransactionTellsOfTheWhole(t *testing.T) {
 	t.Parallel()
 	var one, other collected
-	first := controller.NewTraces(one.export, clock.RealClock{}).Witness(quiet{})
+	first := controller.NewTraces(one.export, clock.RealClock{}).Recorder(quiet{})
 	first.Checkpointed(stored(api.PhasePrepared), stored(api.PhaseCommitting, api.ItemCommitting, api.ItemPrepared))
 	first.Checkpointed(stored(api.PhaseCommitting), stored(api.PhaseCommitted, api.ItemCommitted, api.ItemSkipped))
-	controller.NewTraces(other.export, clock.RealClock{}).Witness(quiet{}).
+	controller.NewTraces(other.export, clock.RealClock{}).Recorder(quiet{}).
 		Checkpointed(stored(api.PhaseCommitting), stored(api.PhaseCommitted, api.ItemCommitted, api.ItemSkipped))
 	require.Len(t, other.traces, 1)
 	for i, span := range other.traces[0] {
@@ -130,7 +130,7 @@ func TestWhoeverEndsATransactionTellsOfTheWhole(t *testing.T) {
 func TestARecoveryIsASpanBelowTheFirst(t *testing.T) {
 	t.Parallel()
 	var got collected
-	w := controller.NewTraces(got.export, clock.RealClock{}).Witness(quiet{})
+	w := controller.NewTraces(got.export, clock.RealClock{}).Recorder(quiet{})
 	w.Checkpointed(stored(api.PhaseRollingBack), stored(api.PhaseFailed, api.ItemUnresolved, api.ItemRolledBack))
 	again := stored(api.PhaseRolledBack, api.ItemRolledBack, api.ItemRolledBack)
 	again.Status.Recoveries = 1
@@ -147,7 +147,7 @@ func TestARecoveryIsASpanBelowTheFirst(t *testing.T) {
 func TestATransactionThatIsLetGoIsToldOf(t *testing.T) {
 	t.Parallel()
 	var got collected
-	w := controller.NewTraces(got.export, clock.RealClock{}).Witness(quiet{})
+	w := controller.NewTraces(got.export, clock.RealClock{}).Recorder(quiet{})
 	w.Abandoned(stored(api.PhaseCommitting, api.ItemCommitted, api.ItemPrepared))
 	require.Len(t, got.traces, 1)
 	assert.Equal(t, "Committing", value(got.traces[0][0], "janus.transaction.phase"))

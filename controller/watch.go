@@ -24,8 +24,8 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 }
 
 func worthALook(before, after any) bool {
-	b, ok1 := before.(*glance)
-	a, ok2 := after.(*glance)
+	b, ok1 := before.(*decodedSummary)
+	a, ok2 := after.(*decodedSummary)
 	if !ok1 || !ok2 {
 		return true
 	}
@@ -33,7 +33,7 @@ func worthALook(before, after any) bool {
 }
 
 func (c *Controller) enqueue(obj any) {
-	g, ok := obj.(*glance)
+	g, ok := obj.(*decodedSummary)
 	if !ok || !c.ours(g.name) {
 		return
 	}
@@ -48,11 +48,11 @@ func (c *Controller) enqueue(obj any) {
 }
 
 // glances gives what the informers know, whichever replica runs it.
-func (c *Controller) glances() iter.Seq[*glance] {
-	return func(yield func(*glance) bool) {
+func (c *Controller) glances() iter.Seq[*decodedSummary] {
+	return func(yield func(*decodedSummary) bool) {
 		for _, informer := range c.informers {
 			for _, obj := range informer.GetStore().List() {
-				if g, ok := obj.(*glance); ok && !yield(g) {
+				if g, ok := obj.(*decodedSummary); ok && !yield(g) {
 					return
 				}
 			}

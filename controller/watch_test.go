@@ -41,14 +41,14 @@ func seen(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 }
 
 // outlined is a Transaction as the watch decodes it.
-func outlined(t *testing.T, change func(*unstructured.Unstructured)) *outline {
+func outlined(t *testing.T, change func(*unstructured.Unstructured)) *summary {
 	t.Helper()
 	return outlineOf(t, seen(change))
 }
 
-func outlineOf(t *testing.T, u *unstructured.Unstructured) *outline {
+func outlineOf(t *testing.T, u *unstructured.Unstructured) *summary {
 	t.Helper()
-	o := &outline{}
+	o := &summary{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o))
 	return o
 }
@@ -70,7 +70,7 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	t.Parallel()
 	trimmed, err := trim(outlined(t, deletedAt))
 	require.NoError(t, err)
-	assert.Equal(t, &glance{
+	assert.Equal(t, &decodedSummary{
 		name: types.NamespacedName{Namespace: "shop", Name: "deploy"}, uid: "7f3a", resourceVersion: "8",
 		generation: 2, observed: 1, deleted: true, phase: api.PhaseCommitting,
 	}, trimmed)
@@ -89,10 +89,10 @@ func TestTrimKeepsWhenItEnded(t *testing.T) {
 		_ = unstructured.SetNestedField(u.Object, "2030-01-02T03:04:05Z", "status", "completionTime")
 	}))
 	require.NoError(t, err)
-	assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), trimmed.(*glance).completion.UTC())
+	assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), trimmed.(*decodedSummary).completion.UTC())
 	trimmed, err = trim(outlined(t, nil))
 	require.NoError(t, err)
-	assert.Zero(t, trimmed.(*glance).completion)
+	assert.Zero(t, trimmed.(*decodedSummary).completion)
 }
 
 func TestTrimLeavesATombstoneAlone(t *testing.T) {
@@ -160,7 +160,7 @@ func TestWhatIsQueued(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Controller{
-				engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), terms: newTerms(),
+				engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), terms: newHeldShards(),
 				queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 			}
 			c.terms.begin(0)

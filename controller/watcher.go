@@ -21,8 +21,8 @@ import (
 // without a request timeout.
 func NewWatcher(config *rest.Config) (cache.Getter, error) {
 	known := runtime.NewScheme()
-	known.AddKnownTypeWithName(api.Kind, &outline{})
-	known.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind.Kind+"List"), &outlines{})
+	known.AddKnownTypeWithName(api.Kind, &summary{})
+	known.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind.Kind+"List"), &summaries{})
 	metav1.AddToGroupVersion(known, api.GroupVersion)
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	own := rest.CopyConfig(config)

@@ -94,7 +94,7 @@ func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABounded
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
 
-	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.Hand{}, time.Now().Add(24*time.Hour), policy).Verb, "nothing more is ever done")
+	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb, "nothing more is ever done")
 	assert.Equal(t, fault.AccessDenied, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "limited\" cannot get resource \"configmaps\"")
 	assert.Equal(t, "2", e.Value("ConfigMap/patched", "data", "version"))

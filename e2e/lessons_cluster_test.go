@@ -38,7 +38,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
 
-	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.Hand{}, time.Now().Add(24*time.Hour), policy).Verb)
+	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb)
 	assert.Equal(t, fault.ServiceAccountGone, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	assert.LessOrEqual(t, statusWrites(e), 10+4*int(policy.Recoveries))
 	e.NothingLeft("txn")

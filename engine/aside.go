@@ -60,7 +60,7 @@ func (s *saga) othersOpen(i int) bool {
 	own := identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && !s.grip.over[j]
+		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && !s.flight.over[j]
 		if j != i && open && identity(item.Target) != own {
 			return true
 		}
@@ -103,7 +103,7 @@ func (s *saga) again(ctx context.Context) error {
 	var held targets
 	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
 		item := &s.txn.Status.Items[i]
-		if known := len(held); !held.covers(item, s.grip.over[i]) || len(held) == known {
+		if known := len(held); !held.covers(item, s.flight.over[i]) || len(held) == known {
 			continue
 		}
 		undone, why, err := s.takeBackItem(ctx, i)
@@ -167,7 +167,7 @@ func (s *saga) catchingUp() (wait time.Duration) {
 // before can still land.
 func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
-		if !s.grip.sure[r.item] && s.settleTime(r.item) > 0 {
+		if !s.flight.sure[r.item] && s.settleTime(r.item) > 0 {
 			return unsettled(Describe(s.txn.Status.Items[r.item].Target))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // many is a Transaction of n changes half-way, with a hundred open intents of which half are
 // over.
-func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, Hand) {
+func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, InFlight) {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprint("change-", i)
@@ -21,7 +21,7 @@ func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, Hand) {
 	spec(&t.Spec)
 	t.Finalizers = []string{api.Finalizer}
 	t.Status = api.TransactionStatus{Phase: api.PhaseCommitting, ObservedGeneration: 1}
-	hand := Hand{Fresh: items{}, Over: items{}}
+	flight := InFlight{Fresh: items{}, Over: items{}}
 	for i, c := range t.Spec.Changes {
 		item := api.Item{Name: c.Name, Target: c.Target, Before: &api.BeforeImage{Key: c.Name, Digest: "d", UID: "u", ResourceVersion: "1"}}
 		state := api.ItemPrepared
@@ -29,14 +29,14 @@ func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, Hand) {
 		case i < n/2:
 			state = api.ItemCommitted
 		case i < n/2+50:
-			state, hand.Over[i] = api.ItemCommitting, true
+			state, flight.Over[i] = api.ItemCommitting, true
 		case i < n/2+100:
-			state, hand.Fresh[i] = api.ItemCommitting, true
+			state, flight.Fresh[i] = api.ItemCommitting, true
 		}
 		SetItemState(&item, state)
 		t.Status.Items = append(t.Status.Items, item)
 	}
-	return t, hand
+	return t, flight
 }
 
 var orders = map[string]func(*api.TransactionSpec){
@@ -49,10 +49,10 @@ func BenchmarkDecide(b *testing.B) {
 	for order, spec := range orders {
 		for _, n := range []int{200, 1000} {
 			b.Run(fmt.Sprintf("%s of %d", order, n), func(b *testing.B) {
-				t, hand := many(n, spec)
+				t, flight := many(n, spec)
 				b.ReportAllocs()
 				for b.Loop() {
-					if a := Decide(t, hand, start, DefaultPolicy); a.Verb != Do {
+					if a := Decide(t, flight, start, DefaultPolicy); a.Verb != Do {
 						b.Fatal(a)
 					}
 				}
@@ -63,11 +63,11 @@ func BenchmarkDecide(b *testing.B) {
 
 // What a checkpoint costs before it is sent.
 func BenchmarkSettle(b *testing.B) {
-	t, hand := many(1000, orders["list"])
+	t, flight := many(1000, orders["list"])
 	b.ReportAllocs()
 	for b.Loop() {
 		next := t.DeepCopy()
-		for i := range hand.Over {
+		for i := range flight.Over {
 			if err := moveItem(&next.Status.Items[i], api.ItemCommitted); err != nil {
 				b.Fatal(err)
 			}

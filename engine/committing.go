@@ -53,7 +53,7 @@ func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) e
 		}
 		return s.openNext(status)
 	})
-	if err == nil && spacing(s.txn) > 0 && len(s.grip.fresh) > 0 {
+	if err == nil && spacing(s.txn) > 0 && len(s.flight.fresh) > 0 {
 		s.know(func(m *memory) { m.begun = s.clock.Now() })
 	}
 	return err
@@ -136,7 +136,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	in.warn = func(warnings []string) { s.grip.said[i] = warnings }
+	in.warn = func(warnings []string) { s.flight.said[i] = warnings }
 	finding, err := s.Changes.Observe(ctx, in)
 	if err != nil {
 		return s.turnOr(ctx, i, err)
@@ -152,7 +152,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		return s.send(ctx, i)
 	}
 	if suspended(s.txn) {
-		s.grip.parked[i] = true
+		s.flight.parked[i] = true
 		return nil
 	}
 	if s.txn.Spec.Changes[i].Type == api.Create {
@@ -198,7 +198,7 @@ func (s *saga) reject(ctx context.Context, refused []*sent) error {
 			i := c.in.Index()
 			cause, item := itemCause(s.txn, i, c.err), &status.Items[i]
 			item.Reason, item.Message = cause.Reason, cause.Message
-			if !s.grip.sure[i] {
+			if !s.flight.sure[i] {
 				continue
 			}
 			if err := moveItem(item, api.ItemRejected); err != nil {

@@ -14,35 +14,35 @@ type Verb string
 
 // The verbs, in the order in which a Transaction meets them.
 const (
-	Nothing    Verb = "Nothing"    // ended, and cleared up
-	Await      Verb = "Await"      // ended; look again at Action.At
-	Hold       Verb = "Hold"       // add the finalizer
-	Validate   Verb = "Validate"   // try the changes without effect
-	Prepare    Verb = "Prepare"    // lock, read, save before-images
-	Begin      Verb = "Begin"      // record the first intent
-	Capture    Verb = "Capture"    // prepare an item whose target an earlier item changed
-	Look       Verb = "Look"       // see whether what is in effect is ready
-	Open       Verb = "Open"       // record the intents of the next items
-	Do         Verb = "Do"         // make a change whose intent was just recorded
-	Resolve    Verb = "Resolve"    // observe an open intent, then do it if need be
-	Record     Verb = "Record"     // record what is over
-	Finish     Verb = "Finish"     // every change is in effect: end
-	Fail       Verb = "Fail"       // end before any change was made
-	Turn       Verb = "Turn"       // stop committing, start rolling back
-	Settle     Verb = "Settle"     // find out about an open intent while rolling back
-	OpenUndo   Verb = "OpenUndo"   // record that items are about to be rolled back
-	Undo       Verb = "Undo"       // take an item back
-	Again      Verb = "Again"      // roll back what was refused, now that the others are rolled back
-	Spare      Verb = "Spare"      // leave an item that was about to be rolled back, if that has not begun
-	FinishUndo Verb = "FinishUndo" // nothing is left to roll back: end
-	Recover    Verb = "Recover"    // take up a failed rollback again
-	Suspend    Verb = "Suspend"    // record that it stands still
-	Rest       Verb = "Rest"       // it stands still: keep the locks
-	Resume     Verb = "Resume"     // record that it goes on
-	Leave      Verb = "Leave"      // record that what is in effect is left so
-	Note       Verb = "Note"       // ended; record that the spec has been seen, or that the clock was ahead
-	LetGo      Verb = "LetGo"      // ended; let go of what a recovery has taken that is not wanted
-	Abandon    Verb = "Abandon"    // being deleted: let go of everything
+	Nothing           Verb = "Nothing"           // ended, and cleared up
+	Await             Verb = "Await"             // ended; look again at Action.At
+	AddFinalizer      Verb = "AddFinalizer"      // add the finalizer
+	Validate          Verb = "Validate"          // try the changes without effect
+	Prepare           Verb = "Prepare"           // lock, read, save before-images
+	Begin             Verb = "Begin"             // record the first intent
+	Capture           Verb = "Capture"           // prepare an item whose target an earlier item changed
+	Look              Verb = "Look"              // see whether what is in effect is ready
+	Open              Verb = "Open"              // record the intents of the next items
+	Do                Verb = "Do"                // make a change whose intent was just recorded
+	Observe           Verb = "Observe"           // observe an open intent, then do it if need be
+	Record            Verb = "Record"            // record what is over
+	Finish            Verb = "Finish"            // every change is in effect: end
+	Fail              Verb = "Fail"              // end before any change was made
+	StartRollback     Verb = "StartRollback"     // stop committing, start rolling back
+	ObserveUndo       Verb = "ObserveUndo"       // find out about an open intent while rolling back
+	OpenUndo          Verb = "OpenUndo"          // record that items are about to be rolled back
+	Undo              Verb = "Undo"              // take an item back
+	Again             Verb = "Again"             // roll back what was refused, now that the others are rolled back
+	SkipUndo          Verb = "SkipUndo"          // leave an item that was about to be rolled back, if that has not begun
+	FinishUndo        Verb = "FinishUndo"        // nothing is left to roll back: end
+	Recover           Verb = "Recover"           // take up a failed rollback again
+	Suspend           Verb = "Suspend"           // record that it stands still
+	Rest              Verb = "Rest"              // it stands still: keep the locks
+	Resume            Verb = "Resume"            // record that it goes on
+	AcceptPartial     Verb = "AcceptPartial"     // record that what is in effect is left so
+	ObserveGeneration Verb = "ObserveGeneration" // ended; record that the spec has been seen, or that the clock was ahead
+	LetGo             Verb = "LetGo"             // ended; let go of what a recovery has taken that is not wanted
+	Abandon           Verb = "Abandon"           // being deleted: let go of everything
 )
 
 // Action is the next step of a Transaction.
@@ -52,7 +52,7 @@ type Action struct {
 	Item int
 	// Items are those that are made side by side, Item first, for Do.
 	Items []int
-	// Cause says why, for Fail and Turn.
+	// Cause says why, for Fail and StartRollback.
 	Cause Cause
 	// At is when to look again, for Await.
 	At time.Time
@@ -67,30 +67,30 @@ type Cause struct {
 
 // Decide gives the next step of a Transaction as the API server last stored it, and as far
 // as this process knows more of it. It is a pure function.
-func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action {
+func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) Action {
 	status := &t.Status
 	switch {
 	case status.Phase.Terminal():
 		return decideEnded(t, now, policy)
-	case status.Phase == api.PhaseCommitting && nothingLeft(t, hand):
+	case status.Phase == api.PhaseCommitting && nothingLeft(t, flight):
 		return Action{Verb: Finish}
 	case status.SuspendTime != nil && !suspended(t):
 		return Action{Verb: Resume}
 	case status.Phase == api.PhaseRollingBack:
-		return decideRollingBack(t, hand)
+		return decideRollingBack(t, flight)
 	case t.DeletionTimestamp != nil:
 		return decideDeleted(t)
 	case suspended(t) && !accepted(t):
 		return standStill(t)
 	case !hasFinalizer(t) && !t.Spec.DryRun:
-		return Action{Verb: Hold}
+		return Action{Verb: AddFinalizer}
 	}
 	if cause, stop := mustStop(t, now); stop {
 		return stopWith(t, cause)
 	}
 	switch {
 	case status.Phase == api.PhaseCommitting:
-		return decideCommitting(t, hand)
+		return decideCommitting(t, flight)
 	case suspended(t):
 		return standStill(t)
 	case status.Phase == api.PhasePreparing:
@@ -102,9 +102,9 @@ func Decide(t *api.Transaction, hand Hand, now time.Time, policy Policy) Action 
 	}
 }
 
-func decideCommitting(t *api.Transaction, hand Hand) Action {
+func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	plan, still := scheduleOf(t), suspended(t)
-	if hand.LookDue && !still {
+	if flight.LookDue && !still {
 		return Action{Verb: Look} // Others may take long, or wait themselves.
 	}
 	for n, i := range plan.order {
@@ -113,17 +113,17 @@ func decideCommitting(t *api.Transaction, hand Hand) Action {
 			continue
 		}
 		switch {
-		case hand.Over[i], still && (hand.Fresh[i] || hand.Parked[i]):
+		case flight.Over[i], still && (flight.Fresh[i] || flight.Parked[i]):
 			continue
-		case hand.Due && len(hand.Over) > 0:
+		case flight.Due && len(flight.Over) > 0:
 			return Action{Verb: Record}
-		case hand.Fresh[i]:
-			return Action{Verb: Do, Item: i, Items: sideBySide(t, plan, n, hand)}
+		case flight.Fresh[i]:
+			return Action{Verb: Do, Item: i, Items: sideBySide(t, plan, n, flight)}
 		default:
-			return Action{Verb: Resolve, Item: i}
+			return Action{Verb: Observe, Item: i}
 		}
 	}
-	if len(hand.Over) > 0 {
+	if len(flight.Over) > 0 {
 		return Action{Verb: Record}
 	}
 	if still {
@@ -141,41 +141,41 @@ func decideCommitting(t *api.Transaction, hand Hand) Action {
 }
 
 // sideBySide gives the changes to make next, of which the n-th in order is the first.
-func sideBySide(t *api.Transaction, plan schedule, n int, hand Hand) []int {
+func sideBySide(t *api.Transaction, plan schedule, n int, flight InFlight) []int {
 	var fresh []int
 	for _, i := range plan.order[n:] {
-		if t.Status.Items[i].State == api.ItemCommitting && hand.Fresh[i] && !hand.Over[i] {
+		if t.Status.Items[i].State == api.ItemCommitting && flight.Fresh[i] && !flight.Over[i] {
 			fresh = append(fresh, i)
 		}
 	}
-	return plan.beside(t.Status.Items, fresh, hand.Over, plan.width)
+	return plan.beside(t.Status.Items, fresh, flight.Over, plan.width)
 }
 
 // decideRollingBack goes through the items in reverse order.
-func decideRollingBack(t *api.Transaction, hand Hand) Action {
+func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 	still := sparing(t)
 	order := scheduleOf(t).order
 	if i, found := unclear(t.Status.Items, order); found {
-		return Action{Verb: Settle, Item: i}
+		return Action{Verb: ObserveUndo, Item: i}
 	}
 	spared := false
 	var held targets
 	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
-		case !still && held.covers(&t.Status.Items[i], hand.Over[i]):
+		case !still && held.covers(&t.Status.Items[i], flight.Over[i]):
 			continue // It was refused, or a later change of the same object was.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
 		case state == api.ItemCommitting:
-			return Action{Verb: Settle, Item: i}
-		case state != api.ItemCommitted && state != api.ItemRollingBack || hand.Over[i]:
+			return Action{Verb: ObserveUndo, Item: i}
+		case state != api.ItemCommitted && state != api.ItemRollingBack || flight.Over[i]:
 			continue
-		case still && (state == api.ItemCommitted || hand.Fresh[i] || hand.Parked[i]):
+		case still && (state == api.ItemCommitted || flight.Fresh[i] || flight.Parked[i]):
 			spared = true
-		case len(hand.Over) > 0 && (hand.Due || state == api.ItemCommitted):
+		case len(flight.Over) > 0 && (flight.Due || state == api.ItemCommitted):
 			return Action{Verb: Record}
 		case state == api.ItemRollingBack && still:
-			return Action{Verb: Spare, Item: i}
+			return Action{Verb: SkipUndo, Item: i}
 		case state == api.ItemRollingBack:
 			return Action{Verb: Undo, Item: i}
 		default:
@@ -183,10 +183,10 @@ func decideRollingBack(t *api.Transaction, hand Hand) Action {
 		}
 	}
 	switch {
-	case len(hand.Over) > 0:
+	case len(flight.Over) > 0:
 		return Action{Verb: Record}
 	case spared && t.Spec.Cancel == api.CancelStop:
-		return Action{Verb: Leave}
+		return Action{Verb: AcceptPartial}
 	case spared:
 		return standStill(t)
 	case len(held) > 0:
@@ -220,7 +220,7 @@ func unclear(items []api.Item, order []int) (int, bool) {
 // means. Before the first intent there is nothing to roll back.
 func decideDeleted(t *api.Transaction) Action {
 	if t.Spec.OnDelete == api.DeleteRollback && t.Status.Phase == api.PhaseCommitting {
-		return Action{Verb: Turn, Cause: Cause{Reason: fault.Cancelled, Message: "the Transaction was deleted while it ran, and onDelete is Rollback"}}
+		return Action{Verb: StartRollback, Cause: Cause{Reason: fault.Cancelled, Message: "the Transaction was deleted while it ran, and onDelete is Rollback"}}
 	}
 	return Action{Verb: Abandon}
 }
@@ -232,7 +232,7 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 	case t.DeletionTimestamp != nil:
 		return Action{Verb: Nothing}
 	case t.Generation != t.Status.ObservedGeneration, endedLater(t, now, policy):
-		return Action{Verb: Note}
+		return Action{Verb: ObserveGeneration}
 	case wantsBack(t):
 		return Action{Verb: Recover}
 	case sparing(t) && hasFinalizer(t):
@@ -283,17 +283,17 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 // stopWith ends a Transaction that has recorded no intent, and turns one that has.
 func stopWith(t *api.Transaction, cause Cause) Action {
 	if t.Status.Phase == api.PhaseCommitting {
-		return Action{Verb: Turn, Cause: cause}
+		return Action{Verb: StartRollback, Cause: cause}
 	}
 	return Action{Verb: Fail, Cause: cause}
 }
 
 // nothingLeft reports whether every change is made and ready, or skipped. Of a spec that
 // another client has changed only what is on record counts.
-func nothingLeft(t *api.Transaction, hand Hand) bool {
+func nothingLeft(t *api.Transaction, flight InFlight) bool {
 	trusted := len(t.Status.Items) == len(t.Spec.Changes) && (t.Generation == t.Status.ObservedGeneration || Unchanged(t))
 	for i := range t.Status.Items {
-		if !done(&t.Status.Items[i]) && (!trusted || !hand.Over[i] || gated(t.Spec.Changes[i])) {
+		if !done(&t.Status.Items[i]) && (!trusted || !flight.Over[i] || gated(t.Spec.Changes[i])) {
 			return false
 		}
 	}

@@ -94,8 +94,8 @@ func tryOnly(t *api.Transaction) *api.Transaction {
 }
 
 // fresh has the intents of these items, and nothing else.
-func fresh(these ...int) Hand {
-	h := Hand{Fresh: items{}}
+func fresh(these ...int) InFlight {
+	h := InFlight{Fresh: items{}}
 	for _, i := range these {
 		h.Fresh[i] = true
 	}
@@ -117,8 +117,8 @@ func TestDecide(t *testing.T) {
 		item  int
 		cause string
 	}{
-		{"a new Transaction gets the finalizer first", bare(with("")), none, 0, Hold, 0, ""},
-		{"a Transaction that lost its finalizer gets it again before a change", bare(with(api.PhaseCommitting, committing)), none, 0, Hold, 0, ""},
+		{"a new Transaction gets the finalizer first", bare(with("")), none, 0, AddFinalizer, 0, ""},
+		{"a Transaction that lost its finalizer gets it again before a change", bare(with(api.PhaseCommitting, committing)), none, 0, AddFinalizer, 0, ""},
 		{"one with the finalizer is validated", with(""), none, 0, Validate, 0, ""},
 		{"one that is to be tried only needs no finalizer", tryOnly(bare(with(""))), none, 0, Validate, 0, ""},
 		{"one that is to be tried only stands still", suspendedSpec(tryOnly(bare(with("")))), none, 0, Suspend, 0, ""},
@@ -129,14 +129,14 @@ func TestDecide(t *testing.T) {
 		{"a prepared one begins", with(api.PhasePrepared, prepared, prepared), none, 0, Begin, 0, ""},
 
 		{"an intent that this run has recorded is acted on", with(api.PhaseCommitting, committing, prepared), 0, 0, Do, 0, ""},
-		{"an intent that another client has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Resolve, 0, ""},
-		{"only the fresh intent is acted on", with(api.PhaseCommitting, committed, committing), 0, 0, Resolve, 1, ""},
+		{"an intent that another client has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Observe, 0, ""},
+		{"only the fresh intent is acted on", with(api.PhaseCommitting, committed, committing), 0, 0, Observe, 1, ""},
 		{"an intent that was not opened with the checkpoint before is opened", with(api.PhaseCommitting, committed, prepared), none, 0, Open, 1, ""},
 		{"a before-image that was not taken with the others is taken", with(api.PhaseCommitting, committed, pending, prepared), none, 0, Capture, 1, ""},
 		{"when every change is in effect it ends", with(api.PhaseCommitting, committed, committed), none, 0, Finish, 0, ""},
 		{"that the finalizer is gone already does not keep it from ending", bare(with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
 
-		{"an open intent is settled before anything is rolled back", with(api.PhaseRollingBack, committed, committing, prepared), none, 0, Settle, 1, ""},
+		{"an open intent is settled before anything is rolled back", with(api.PhaseRollingBack, committed, committing, prepared), none, 0, ObserveUndo, 1, ""},
 		{"the last change is the first to be rolled back", with(api.PhaseRollingBack, committed, committed, rejected), none, 0, OpenUndo, 1, ""},
 		{"an intent to roll back is acted on", with(api.PhaseRollingBack, committed, rollingBack, rolledBack), none, 0, Undo, 1, ""},
 		{"an item that cannot be rolled back does not stop the others", with(api.PhaseRollingBack, committed, left, prepared), none, 0, OpenUndo, 0, ""},
@@ -154,7 +154,7 @@ func TestDecide(t *testing.T) {
 		{"deleted while Preparing, it is let go", deleted(api.DeleteRollback, with(api.PhasePreparing, pending)), none, 0, Abandon, 0, ""},
 		{"deleted while Prepared, it is let go, for nothing was changed", deleted(api.DeleteRollback, with(api.PhasePrepared, prepared)), none, 0, Abandon, 0, ""},
 		{"deleted while Committing, it leaves its changes", deleted(api.DeleteRelease, with(api.PhaseCommitting, committed, committing)), none, 0, Abandon, 0, ""},
-		{"deleted while Committing, it takes them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, Turn, 0, fault.Cancelled},
+		{"deleted while Committing, it takes them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, fault.Cancelled},
 		{"deleted when every change is in effect, it ends as Committed", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
 		{"deleted while RollingBack, it goes on, whatever it was asked", deleted(api.DeleteRelease, with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
 		{"deleted and RolledBack with its finalizer, it is let go", held(deleted(api.DeleteRelease, with(api.PhaseRolledBack, rolledBack))), none, 0, Abandon, 0, ""},
@@ -166,7 +166,7 @@ func TestDecide(t *testing.T) {
 		{"waiting for too long while Pending, it fails", with(api.PhasePending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
 		{"waiting for too long while Preparing, it fails", with(api.PhasePreparing, pending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
 		{"waiting for too long when Prepared, it fails", with(api.PhasePrepared, prepared), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
-		{"changing for too long, it turns", with(api.PhaseCommitting, committed, committing), 1, time.Hour, Turn, 0, fault.DeadlineExceeded},
+		{"changing for too long, it turns", with(api.PhaseCommitting, committed, committing), 1, time.Hour, StartRollback, 0, fault.DeadlineExceeded},
 		{"at the very end of its time it goes on", with(api.PhaseCommitting, committed, committing), 1, 30 * time.Minute, Do, 1, ""},
 		{"when every change is in effect, the time does not matter", with(api.PhaseCommitting, committed), none, time.Hour, Finish, 0, ""},
 		{"the time does not stop a rollback", with(api.PhaseRollingBack, committed), none, time.Hour, OpenUndo, 0, ""},
@@ -175,11 +175,11 @@ func TestDecide(t *testing.T) {
 		{"a spec that changes while Pending is validated as it is", changed(with(api.PhasePending)), none, 0, Validate, 0, ""},
 		{"a spec that changes while Preparing is refused", changed(with(api.PhasePreparing, pending)), none, 0, Fail, 0, fault.SpecChanged},
 		{"a spec that changes when Prepared is refused", changed(with(api.PhasePrepared, prepared)), none, 0, Fail, 0, fault.SpecChanged},
-		{"a spec that changes while Committing makes it turn", changed(with(api.PhaseCommitting, committed, committing)), 1, 0, Turn, 0, fault.SpecChanged},
+		{"a spec that changes while Committing makes it turn", changed(with(api.PhaseCommitting, committed, committing)), 1, 0, StartRollback, 0, fault.SpecChanged},
 		{"items that are edited away are refused", edited(3, with(api.PhasePreparing, pending, pending)), none, 0, Fail, 0, fault.SpecChanged},
-		{"items that are edited in make it turn", edited(1, with(api.PhaseCommitting, committed, committing)), none, 0, Turn, 0, fault.SpecChanged},
+		{"items that are edited in make it turn", edited(1, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, fault.SpecChanged},
 		{"a spec that changes while RollingBack does not matter", changed(with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
-		{"a spec that changes afterwards is seen", changed(with(api.PhaseCommitted, committed)), none, 0, Note, 0, ""},
+		{"a spec that changes afterwards is seen", changed(with(api.PhaseCommitted, committed)), none, 0, ObserveGeneration, 0, ""},
 
 		// Suspension.
 		{"one that is created suspended", suspendedSpec(transaction("a")), none, 0, Suspend, 0, ""},
@@ -188,25 +188,25 @@ func TestDecide(t *testing.T) {
 		{"suspended while it prepares", suspendedSpec(with(api.PhasePreparing, pending)), none, 0, Suspend, 0, ""},
 		{"suspended before the first intent", suspendedSpec(with(api.PhasePrepared, prepared)), none, 0, Suspend, 0, ""},
 		{"suspended with an intent that was not acted on", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), 0, 0, Suspend, 0, ""},
-		{"stopped with a compensation that was not acted on", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), 1, 0, Leave, 0, ""},
+		{"stopped with a compensation that was not acted on", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), 1, 0, AcceptPartial, 0, ""},
 		{"suspended with a compensation that was not acted on", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), 1, 0, Suspend, 0, ""},
-		{"suspended with an open intent", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), none, 0, Resolve, 0, ""},
+		{"suspended with an open intent", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), none, 0, Observe, 0, ""},
 		{"suspended between two changes", suspendedSpec(with(api.PhaseCommitting, committed, prepared)), none, 0, Suspend, 0, ""},
 		{"suspended before a late before-image", atRestSince(suspendedSpec(with(api.PhaseCommitting, committed, pending))), none, 0, Rest, 0, ""},
 		{"suspended after the last change", suspendedSpec(with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
-		{"suspended with an open compensation", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), none, 0, Spare, 1, ""},
+		{"suspended with an open compensation", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), none, 0, SkipUndo, 1, ""},
 		{"suspended between two compensations", suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack)), none, 0, Suspend, 0, ""},
 		{"suspended and being deleted", deleted(api.DeleteRollback, suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack))), none, 0, OpenUndo, 0, ""},
 		{"suspended before a recovery", suspendedSpec(failed(fault.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
 
 		// Cancellation.
-		{"cancelled before it was seen", cancelled(transaction("a"), api.CancelRollback), none, 0, Hold, 0, ""},
+		{"cancelled before it was seen", cancelled(transaction("a"), api.CancelRollback), none, 0, AddFinalizer, 0, ""},
 		{"cancelled before the first intent", cancelled(with(api.PhasePrepared, prepared), api.CancelStop), none, 0, Fail, 0, fault.Cancelled},
-		{"cancelled between two changes", cancelled(with(api.PhaseCommitting, committed, prepared), api.CancelRollback), none, 0, Turn, 0, fault.Cancelled},
-		{"suspended and cancelled", cancelled(suspendedSpec(with(api.PhaseCommitting, committed, prepared)), api.CancelStop), none, 0, Turn, 0, fault.Cancelled},
-		{"stopped with an open intent", cancelled(with(api.PhaseRollingBack, committed, committing), api.CancelStop), none, 0, Settle, 1, ""},
-		{"stopped with an open compensation", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), none, 0, Spare, 1, ""},
-		{"stopped", cancelled(with(api.PhaseRollingBack, committed, rolledBack), api.CancelStop), none, 0, Leave, 0, ""},
+		{"cancelled between two changes", cancelled(with(api.PhaseCommitting, committed, prepared), api.CancelRollback), none, 0, StartRollback, 0, fault.Cancelled},
+		{"suspended and cancelled", cancelled(suspendedSpec(with(api.PhaseCommitting, committed, prepared)), api.CancelStop), none, 0, StartRollback, 0, fault.Cancelled},
+		{"stopped with an open intent", cancelled(with(api.PhaseRollingBack, committed, committing), api.CancelStop), none, 0, ObserveUndo, 1, ""},
+		{"stopped with an open compensation", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), none, 0, SkipUndo, 1, ""},
+		{"stopped", cancelled(with(api.PhaseRollingBack, committed, rolledBack), api.CancelStop), none, 0, AcceptPartial, 0, ""},
 		{"stopped before a recovery", cancelled(failed(fault.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
 		{"stopped when a recovery had begun to hold it", held(cancelled(failed(fault.AccessDenied, 0), api.CancelStop)), none, time.Hour, LetGo, 0, ""},
 		{"what was left is wanted back", cancelled(failed(fault.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
@@ -241,8 +241,8 @@ func TestDecide(t *testing.T) {
 		})
 	}
 	for _, verb := range []Verb{
-		Nothing, Await, Hold, Validate, Prepare, Begin, Capture, Open, Do, Resolve, Finish,
-		Fail, Turn, Settle, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, Rest, Resume, Leave, Note, LetGo,
+		Nothing, Await, AddFinalizer, Validate, Prepare, Begin, Capture, Open, Do, Observe, Finish,
+		Fail, StartRollback, ObserveUndo, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, Rest, Resume, AcceptPartial, ObserveGeneration, LetGo,
 	} {
 		assert.True(t, seen[verb], "no case decides %s", verb)
 	}

@@ -3,13 +3,13 @@
 // made good by the one that follows.
 //
 // Decide is a pure function from a Transaction, as the API server last stored
-// it, and the Hand, what this process knows beyond the record, to the next
+// it, and InFlight, what this process knows beyond the record, to the next
 // Action. Each file named after a phase carries the actions of that phase out. A
 // checkpoint is a write of the status that is refused if anybody wrote in
 // between. It may record several intents; a step then changes one target, or
 // several side by side if none of them depends on another.
 //
-// The Hand saves requests and is never needed: a process that starts with an
+// InFlight saves requests and is never needed: a process that starts with an
 // empty one comes to the same end.
 //
 // The rule that everything rests on is visible in the types: a change or a

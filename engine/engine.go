@@ -28,13 +28,13 @@ type Engine struct {
 
 // Ports are the engine's ways to the world.
 type Ports struct {
-	Journal Journal
-	Locks   Locks
-	Planner Planner
-	Changes Changes
-	History History
-	Gates   Gates
-	Witness Witness
+	Journal  Journal
+	Locks    Locks
+	Planner  Planner
+	Changes  Changes
+	History  History
+	Gates    Gates
+	Recorder Recorder
 }
 
 // New makes an Engine.
@@ -69,7 +69,7 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 	s := e.saga(t)
 	s.meet()
 	for ctx.Err() == nil {
-		action := Decide(s.txn, s.hand(), e.clock.Now(), e.policy)
+		action := Decide(s.txn, s.inFlight(), e.clock.Now(), e.policy)
 		switch action.Verb {
 		case Nothing:
 			result := s.lookBack(context.WithoutCancel(ctx), false)
@@ -99,24 +99,24 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 // saga is one run of one Transaction.
 type saga struct {
 	*Engine
-	txn   *api.Transaction // as the API server last stored it
-	grip  *grip            // what is known beyond that
-	ask   turns            // of what changes that are under way ask for
-	heard time.Time        // when the API server last had what this run goes on from, or a little before
-	began time.Time        // when this run began
-	wrote time.Time        // when this run last wrote the status, or began
-	took  time.Duration    // how long it took to write it
-	gone  bool             // the Transaction has been let go
+	txn    *api.Transaction // as the API server last stored it
+	flight *flight          // what is known beyond that
+	ask    turns            // of what changes that are under way ask for
+	heard  time.Time        // when the API server last had what this run goes on from, or a little before
+	began  time.Time        // when this run began
+	wrote  time.Time        // when this run last wrote the status, or began
+	took   time.Duration    // how long it took to write it
+	gone   bool             // the Transaction has been let go
 }
 
 func (e *Engine) saga(t *api.Transaction) *saga {
 	now := e.clock.Now()
-	return &saga{Engine: e, txn: t, grip: newGrip(), ask: newTurns(), heard: now, began: now, wrote: now}
+	return &saga{Engine: e, txn: t, flight: newFlight(), ask: newTurns(), heard: now, began: now, wrote: now}
 }
 
 func (s *saga) perform(ctx context.Context, a Action) error {
 	switch a.Verb {
-	case Hold:
+	case AddFinalizer:
 		return s.hold(ctx)
 	case Validate:
 		return s.validate(ctx)
@@ -132,7 +132,7 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.look(ctx)
 	case Do:
 		return s.do(ctx, a.Items)
-	case Resolve:
+	case Observe:
 		return s.resolve(ctx, a.Item)
 	case Record:
 		return s.writeDown(ctx)
@@ -140,9 +140,9 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.finish(ctx)
 	case Fail:
 		return s.fail(ctx, a.Cause)
-	case Turn:
+	case StartRollback:
 		return s.turn(ctx, a.Cause)
-	case Settle:
+	case ObserveUndo:
 		return s.settle(ctx, a.Item)
 	case OpenUndo:
 		return s.writeDown(ctx)
@@ -150,7 +150,7 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.undo(ctx, a.Item)
 	case Again:
 		return s.again(ctx)
-	case Spare:
+	case SkipUndo:
 		return s.spare(ctx, a.Item)
 	case FinishUndo:
 		return s.finishUndo(ctx)
@@ -160,9 +160,9 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 		return s.suspend(ctx)
 	case Resume:
 		return s.resume(ctx)
-	case Leave:
+	case AcceptPartial:
 		return s.leave(ctx)
-	case Note:
+	case ObserveGeneration:
 		return s.seen(ctx)
 	case LetGo:
 		return s.letGoAgain(ctx)
@@ -175,7 +175,7 @@ func (s *saga) perform(ctx context.Context, a Action) error {
 // server has acknowledged it does the run go on, with what the server stored.
 func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatus) error) error {
 	next := s.txn.DeepCopy()
-	if err := s.settleHand(&next.Status); err != nil {
+	if err := s.recordOver(&next.Status); err != nil {
 		return err
 	}
 	if err := change(&next.Status); err != nil {
@@ -233,7 +233,7 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 		return in, err
 	}
 	in.txn, err = s.soFar()
-	in.fresh = s.grip.sure[i]
+	in.fresh = s.flight.sure[i]
 	in.last = func() bool { return isAside(&s.txn.Status.Items[i]) || sparing(s.txn) || !s.othersOpen(i) }
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
@@ -257,12 +257,12 @@ func isJournal(err error) bool {
 
 // acknowledged goes on with what the API server stored.
 func (s *saga) acknowledged(stored *api.Transaction) {
-	s.Witness.Checkpointed(s.txn, stored)
+	s.Recorder.Checkpointed(s.txn, stored)
 	before := s.txn.Status.Items
 	s.txn = stored
 	s.know(func(m *memory) {
-		s.grip.opened(before, stored.Status.Items, func(i int) { delete(m.asked, i) })
-		m.grip, m.version, m.checkpoints = s.grip, stored.ResourceVersion, stored.Status.Version
+		s.flight.opened(before, stored.Status.Items, func(i int) { delete(m.asked, i) })
+		m.flight, m.version, m.checkpoints = s.flight, stored.ResourceVersion, stored.Status.Version
 		m.failures = 0
 		if stored.Status.RollbackRef != nil {
 			m.images = stored.Status.RollbackRef

@@ -17,7 +17,7 @@ func (s *saga) finish(ctx context.Context) error {
 	if err != nil || again {
 		return err
 	}
-	if len(s.grip.over) > 0 {
+	if len(s.flight.over) > 0 {
 		return s.putDown(ctx) // The hand-over removes what tells that a change was made.
 	}
 	problems, err := s.handOver(ctx)
@@ -176,7 +176,7 @@ func (s *saga) abandon(ctx context.Context) error {
 	if err := s.removeFinalizer(ctx); err != nil {
 		return err
 	}
-	s.Witness.Abandoned(left)
+	s.Recorder.Abandoned(left)
 	s.gone = true
 	s.forget()
 	return nil
@@ -188,7 +188,7 @@ func (s *saga) asItIs() (*api.Transaction, error) {
 		return s.txn, nil
 	}
 	t := s.txn.DeepCopy()
-	if err := s.settleHand(&t.Status); err != nil {
+	if err := s.recordOver(&t.Status); err != nil {
 		return nil, err
 	}
 	if err := s.withdraw(&t.Status); err != nil {

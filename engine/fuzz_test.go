@@ -46,8 +46,8 @@ func FuzzStored(f *testing.F) {
 			first = -1
 		}
 		for _, now := range []time.Time{start, start.Add(1000 * time.Hour)} {
-			for _, hand := range []Hand{fresh(first), {Over: items{first: true}}, {Fresh: items{0: true, 1: true}, Over: items{first: true, 2: true}, Due: true}} {
-				checkDecided(t, txn, Decide(txn, hand, now, testPolicy))
+			for _, flight := range []InFlight{fresh(first), {Over: items{first: true}}, {Fresh: items{0: true, 1: true}, Over: items{first: true, 2: true}, Due: true}} {
+				checkDecided(t, txn, Decide(txn, flight, now, testPolicy))
 			}
 		}
 		summarize(txn, start)
@@ -64,11 +64,11 @@ func checkDecided(t *testing.T, txn *api.Transaction, a Action) {
 	t.Helper()
 	items := len(txn.Status.Items)
 	switch a.Verb {
-	case Capture, Open, Do, Resolve:
+	case Capture, Open, Do, Observe:
 		if a.Item < 0 || a.Item >= items || items != len(txn.Spec.Changes) {
 			t.Fatalf("%s %d of %d items and %d changes", a.Verb, a.Item, items, len(txn.Spec.Changes))
 		}
-	case Settle, OpenUndo, Undo:
+	case ObserveUndo, OpenUndo, Undo:
 		if a.Item < 0 || a.Item >= items {
 			t.Fatalf("%s %d of %d items", a.Verb, a.Item, items)
 		}
@@ -76,7 +76,7 @@ func checkDecided(t *testing.T, txn *api.Transaction, a Action) {
 		if items != len(txn.Spec.Changes) {
 			t.Fatalf("%s %d items of %d changes", a.Verb, items, len(txn.Spec.Changes))
 		}
-	case Fail, Turn:
+	case Fail, StartRollback:
 		if a.Cause.Reason == "" || a.Cause.Message == "" {
 			t.Fatalf("%s for %+v", a.Verb, a.Cause)
 		}

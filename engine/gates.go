@@ -95,7 +95,7 @@ func (s *saga) look(ctx context.Context) error {
 	if err != nil || missing == nil {
 		return err
 	}
-	if next := Decide(s.txn, s.hand(), s.clock.Now(), s.policy); next.Verb != Look {
+	if next := Decide(s.txn, s.inFlight(), s.clock.Now(), s.policy); next.Verb != Look {
 		return nil
 	}
 	return missing

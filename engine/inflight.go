@@ -17,8 +17,8 @@ import (
 // DefaultWindow is how many intents may be open at once: those of the largest Transaction.
 const DefaultWindow = 1000
 
-// Hand is what a process knows of open intents beyond what is on record.
-type Hand struct {
+// InFlight is what a process knows of open intents beyond what is on record.
+type InFlight struct {
 	// Fresh are the items for whose intents this process has sent nothing yet, and
 	// nobody else has.
 	Fresh map[int]bool
@@ -34,9 +34,9 @@ type Hand struct {
 	LookDue bool
 }
 
-// grip is the Hand of a process, and what belongs to it. It holds as long as nobody else
+// flight is the InFlight of a process, and what belongs to it. It holds as long as nobody else
 // has written the status.
-type grip struct {
+type flight struct {
 	fresh, over, parked items
 	// sure are the items whose open intents this process has recorded, with no request
 	// for them that has taken effect or may yet.
@@ -49,14 +49,14 @@ type grip struct {
 	soFar *api.Transaction
 }
 
-func newGrip() *grip {
-	return &grip{fresh: items{}, over: items{}, parked: items{}, sure: items{}, made: map[int]types.UID{}, said: map[int][]string{}}
+func newFlight() *flight {
+	return &flight{fresh: items{}, over: items{}, parked: items{}, sure: items{}, made: map[int]types.UID{}, said: map[int][]string{}}
 }
 
-// hand is what Decide has to know.
-func (s *saga) hand() Hand {
-	return Hand{
-		Fresh: s.grip.fresh, Over: s.grip.over, Parked: s.grip.parked,
+// inFlight is what Decide has to know.
+func (s *saga) inFlight() InFlight {
+	return InFlight{
+		Fresh: s.flight.fresh, Over: s.flight.over, Parked: s.flight.parked,
 		Due:     s.clock.Since(s.wrote) >= max(s.policy.lateness()/2, writeShare*s.took),
 		LookDue: s.lookDue(),
 	}
@@ -68,12 +68,12 @@ const writeShare = 10
 
 // isOver notes that the change of item i is in effect, or that it is rolled back.
 func (s *saga) isOver(i int) {
-	delete(s.grip.fresh, i)
-	s.grip.over[i], s.grip.soFar = true, nil
+	delete(s.flight.fresh, i)
+	s.flight.over[i], s.flight.soFar = true, nil
 }
 
 // opened notes what a checkpoint has recorded.
-func (g *grip) opened(before, after []api.Item, recorded func(i int)) {
+func (g *flight) opened(before, after []api.Item, recorded func(i int)) {
 	for i := range min(len(before), len(after)) {
 		state := after[i].State
 		if state != api.ItemCommitting && state != api.ItemRollingBack {
@@ -87,7 +87,7 @@ func (g *grip) opened(before, after []api.Item, recorded func(i int)) {
 	g.soFar = nil
 }
 
-func (g *grip) drop(i int) {
+func (g *flight) drop(i int) {
 	delete(g.fresh, i)
 	delete(g.over, i)
 	delete(g.parked, i)
@@ -96,24 +96,24 @@ func (g *grip) drop(i int) {
 	delete(g.said, i)
 }
 
-// settleHand puts on record what is over.
-func (s *saga) settleHand(status *api.TransactionStatus) error {
-	for i := range s.grip.over {
+// recordOver puts on record what is over.
+func (s *saga) recordOver(status *api.TransactionStatus) error {
+	for i := range s.flight.over {
 		if i >= len(status.Items) {
 			continue // Another client has edited it.
 		}
-		if err := s.settleItem(&status.Items[i], i); err != nil {
+		if err := s.recordItem(&status.Items[i], i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *saga) settleItem(item *api.Item, i int) error {
+func (s *saga) recordItem(item *api.Item, i int) error {
 	switch item.State {
 	case api.ItemCommitting:
-		item.CreatedUID = s.grip.made[i]
-		addWarnings(item, s.grip.said[i], s.share())
+		item.CreatedUID = s.flight.made[i]
+		addWarnings(item, s.flight.said[i], s.share())
 		if i < len(s.txn.Spec.Changes) && gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}
@@ -130,18 +130,18 @@ func (s *saga) settleItem(item *api.Item, i int) error {
 // soFar is the Transaction with the Deletes that are over: what becomes of a target may
 // depend on whether its owner has been deleted or made anew.
 func (s *saga) soFar() (*api.Transaction, error) {
-	if !s.grip.over.holdsDelete(s.txn) {
+	if !s.flight.over.holdsDelete(s.txn) {
 		return s.txn, nil
 	}
-	if s.grip.soFar == nil {
+	if s.flight.soFar == nil {
 		t := *s.txn
 		t.Status.Items = slices.Clone(t.Status.Items)
-		if err := s.settleHand(&t.Status); err != nil {
+		if err := s.recordOver(&t.Status); err != nil {
 			return nil, err
 		}
-		s.grip.soFar = &t
+		s.flight.soFar = &t
 	}
-	return s.grip.soFar, nil
+	return s.flight.soFar, nil
 }
 
 // deletes reports whether item i is a Delete, or may be.
@@ -156,7 +156,7 @@ func (s *saga) writeDown(ctx context.Context) error {
 
 // putDown records what is over, and opens nothing.
 func (s *saga) putDown(ctx context.Context) error {
-	if len(s.grip.over) == 0 {
+	if len(s.flight.over) == 0 {
 		return nil
 	}
 	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
@@ -173,7 +173,7 @@ func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
 }
 
 func (s *saga) takeBack(status *api.TransactionStatus, open, closed api.ItemState) error {
-	for i := range s.grip.fresh {
+	for i := range s.flight.fresh {
 		if i < len(status.Items) && status.Items[i].State == open {
 			if err := moveItem(&status.Items[i], closed); err != nil {
 				return err

@@ -37,8 +37,8 @@ type memory struct {
 	// loose is set while locks or before-images may be there that no checkpoint of this
 	// process covers.
 	loose bool
-	// grip is what is known of open intents, as long as nobody else writes the status.
-	grip *grip
+	// flight is what is known of open intents, as long as nobody else writes the status.
+	flight *flight
 	// version is the resourceVersion that this process has last made.
 	version string
 	// checkpoints is how many of them this process knows of.
@@ -98,12 +98,12 @@ func (s *saga) meet() {
 		m.missed = time.Time{}
 	}
 	switch phase := s.txn.Status.Phase; {
-	case ok && m.grip != nil && m.checkpoints == s.txn.Status.Version:
-		s.grip = m.grip
+	case ok && m.flight != nil && m.checkpoints == s.txn.Status.Version:
+		s.flight = m.flight
 	case phase == "", phase == api.PhasePending, phase == api.PhasePlanned: // nothing was taken for it
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
-		m.doubt, m.checkpoints, m.txn, m.grip = s.clock.Now(), s.txn.Status.Version, keptOf(s.txn), nil
+		m.doubt, m.checkpoints, m.txn, m.flight = s.clock.Now(), s.txn.Status.Version, keptOf(s.txn), nil
 		maps.DeleteFunc(m.undone, func(i int, _ Undone) bool { return creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
@@ -137,8 +137,8 @@ func (s *saga) mine() (yes bool) {
 
 // unsure notes that a request for an item has taken effect, or may.
 func (s *saga) unsure(i int) {
-	delete(s.grip.sure, i)
-	delete(s.grip.fresh, i)
+	delete(s.flight.sure, i)
+	delete(s.flight.fresh, i)
 	s.know(func(m *memory) { delete(m.asked, i) })
 }
 
@@ -176,7 +176,7 @@ func (s *saga) settleTime(i int) (left time.Duration) {
 // knows, and none of its own.
 func (s *saga) mayLand(i int) bool {
 	state := s.txn.Status.Items[i].State
-	return (state == api.ItemCommitting || state == api.ItemRollingBack) && !s.grip.sure[i] && !s.grip.over[i]
+	return (state == api.ItemCommitting || state == api.ItemRollingBack) && !s.flight.sure[i] && !s.flight.over[i]
 }
 
 // pollTime is how long to wait before what holds the Transaction up is looked at again:
@@ -203,7 +203,7 @@ func unsettled(what string) error {
 
 // mayCreate is asked before the object of item i is created, or created again.
 func (s *saga) mayCreate(i int) error {
-	if s.grip.sure[i] || s.settleTime(i) <= 0 {
+	if s.flight.sure[i] || s.settleTime(i) <= 0 {
 		return nil
 	}
 	return unsettled(Describe(s.txn.Status.Items[i].Target))

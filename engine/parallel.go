@@ -33,7 +33,7 @@ func (s *saga) send(ctx context.Context, these ...int) error {
 		in.made = func(object types.UID) { all[n].made = object }
 		in.warn = func(warnings []string) { all[n].said = warnings }
 		all[n].in = in
-		delete(s.grip.fresh, i)
+		delete(s.flight.fresh, i)
 	}
 	together(len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
 	for n := range all {
@@ -47,7 +47,7 @@ func (s *saga) sort(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		s.grip.made[i], s.grip.said[i] = c.made, c.said
+		s.flight.made[i], s.flight.said[i] = c.made, c.said
 		s.isOver(i)
 	case !isJournal(c.err) && !definite(c.err) && (fault.ClassOf(c.err) == fault.Unknown || fault.Is(c.err, fault.Terminating)):
 		s.unsure(i)
@@ -72,7 +72,7 @@ func (s *saga) answer(ctx context.Context, all []sent) error {
 	if len(refused) == 0 {
 		return pending
 	}
-	if first := refused[0]; !s.grip.sure[first.in.Index()] {
+	if first := refused[0]; !s.flight.sure[first.in.Index()] {
 		return s.refused(ctx, first.in, first.err)
 	}
 	return s.reject(ctx, refused)

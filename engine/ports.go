@@ -108,9 +108,9 @@ type Problem struct {
 	Err  error
 }
 
-// Witness is told what has become durable, for events and metrics. It cannot
+// Recorder is told what has become durable, for events and metrics. It cannot
 // change anything and must not block.
-type Witness interface {
+type Recorder interface {
 	// Checkpointed is called after the API server has acknowledged a checkpoint.
 	Checkpointed(before, after *api.Transaction)
 	// Abandoned is called when a Transaction was let go because it is being deleted. t has

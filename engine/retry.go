@@ -32,12 +32,12 @@ func (s *saga) note(ctx context.Context, err error) error {
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
 	ahead := len(begunLater(&s.txn.Status, s.clock.Now())) > 0
-	if !decides && !ahead && s.noted(err) && len(s.grip.over) == 0 {
+	if !decides && !ahead && s.noted(err) && len(s.flight.over) == 0 {
 		return nil
 	}
 	reason, message := fault.ReasonOf(err), fault.Message(err)
 	next := s.txn.DeepCopy()
-	if err := s.settleHand(&next.Status); err != nil {
+	if err := s.recordOver(&next.Status); err != nil {
 		return err
 	}
 	now := s.clock.Now()

@@ -84,8 +84,8 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 	if err != nil {
 		return Undone{}, nil, err
 	}
-	delete(s.grip.fresh, i)
-	delete(s.grip.parked, i)
+	delete(s.flight.fresh, i)
+	delete(s.flight.parked, i)
 	undone, err = s.Changes.Undo(ctx, in)
 	if isJournal(err) {
 		return undone, nil, err
@@ -227,7 +227,7 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	switch {
 	case !definite(err) && !late:
 		return err
-	case !s.grip.sure[i] && fault.ClassOf(err) != fault.Unknown && s.settleTime(i) > 0:
+	case !s.flight.sure[i] && fault.ClassOf(err) != fault.Unknown && s.settleTime(i) > 0:
 		return unsettled(Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled(i)

@@ -132,7 +132,7 @@ func (s *saga) spare(ctx context.Context, i int) error {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
-	if err == nil && inEffect(finding) && !s.grip.sure[i] {
+	if err == nil && inEffect(finding) && !s.flight.sure[i] {
 		if s.settleTime(i) > 0 {
 			return s.stay(ctx, i)
 		}
@@ -155,8 +155,8 @@ func (s *saga) park(i int) {
 	own := identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j == i || item.State == api.ItemRollingBack && !s.grip.over[j] && identity(item.Target) == own {
-			s.grip.parked[j] = true
+		if j == i || item.State == api.ItemRollingBack && !s.flight.over[j] && identity(item.Target) == own {
+			s.flight.parked[j] = true
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (s *saga) leave(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			item := &status.Items[i]
-			unmade := item.State == api.ItemRollingBack && (s.grip.fresh[i] || s.grip.parked[i])
+			unmade := item.State == api.ItemRollingBack && (s.flight.fresh[i] || s.flight.parked[i])
 			if item.State != api.ItemCommitted && !unmade {
 				continue
 			}

@@ -73,6 +73,6 @@ func (s *saga) expire(ctx context.Context) Result {
 	if err := s.Journal.Delete(ctx, s.txn); err != nil {
 		return Result{Err: err}
 	}
-	s.Witness.Expired(s.txn, retired)
+	s.Recorder.Expired(s.txn, retired)
 	return Result{}
 }

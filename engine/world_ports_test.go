@@ -357,18 +357,18 @@ func (g gates) Ready(_ context.Context, t *api.Transaction, i int) (found Readin
 	})
 }
 
-// witness checks that it hears of what is durable, in order.
-type witness struct{ *world }
+// worldRecorder checks that it hears of what is durable, in order.
+type worldRecorder struct{ *world }
 
-func (v witness) Checkpointed(before, after *api.Transaction) {
+func (v worldRecorder) Checkpointed(before, after *api.Transaction) {
 	if after.Status.Version != before.Status.Version+1 {
 		v.t.Errorf("the witness saw version %d after %d", after.Status.Version, before.Status.Version)
 	}
 }
 
-func (v witness) Abandoned(t *api.Transaction) {
+func (v worldRecorder) Abandoned(t *api.Transaction) {
 	v.told = t
 	v.say("-- abandoned")
 }
 
-func (v witness) Expired(*api.Transaction, bool) { v.say("-- expired") }
+func (v worldRecorder) Expired(*api.Transaction, bool) { v.say("-- expired") }

@@ -130,7 +130,7 @@ func transaction(names ...string) *api.Transaction {
 
 // restart makes a new Engine, as a new process would.
 func (w *world) restart() {
-	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Witness: witness{w}}, w.clock, w.policy)
+	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Recorder: worldRecorder{w}}, w.clock, w.policy)
 }
 
 // run does what the controller does until the Transaction has nothing left to do.

@@ -68,7 +68,7 @@ func TestDeleteOfWhatAnEarlierChangeOrphanedIsDone(t *testing.T) {
 	e.child("owner")
 	s := e.saga()
 	first := s.plan(0, api.Delete, ownerMap)
-	first.change.Kin, first.change.Propagation = member{s, 0}, metav1.DeletePropagationOrphan
+	first.change.OwnerRefs, first.change.Propagation = member{s, 0}, metav1.DeletePropagationOrphan
 	require.NoError(t, first.tryPrepare())
 	s.items = append(s.items, first)
 	child := s.then(api.Delete, settings)

@@ -105,7 +105,7 @@ func (c Change) accepted(err error) error {
 // of the Transaction deleted its owner, which is as it should be, from one that somebody
 // else has written or deleted.
 func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error) error {
-	if c.Kin == nil {
+	if c.OwnerRefs == nil {
 		return drift
 	}
 	image, err := before.Image(ctx)
@@ -114,7 +114,7 @@ func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error
 	}
 	lost := false
 	left, err := snapshot.Reown(image, func(uid types.UID) types.UID {
-		if c.Kin.Deleted(uid) {
+		if c.OwnerRefs.Deleted(uid) {
 			lost = true
 			return ""
 		}

@@ -66,9 +66,9 @@ type Change struct {
 	// Cluster reads and writes what belongs to the target, such as the volume of a
 	// claim, as the Transaction's ServiceAccount; nil where nothing else is looked at.
 	Cluster dynamic.Interface
-	// Kin tells of owners and of what else the Transaction deletes; nil when nothing
+	// OwnerRefs tells of owners and of what else the Transaction deletes; nil when nothing
 	// is known of them.
-	Kin Kin
+	OwnerRefs OwnerRefs
 	// Created is the uid of the object that a Create has made, or the compensation of a
 	// Delete; empty if it is not known.
 	Created types.UID

@@ -13,10 +13,10 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// Kin knows the owners of the target, and the other Deletes of its Transaction. An
+// OwnerRefs knows the owners of the target, and the other Deletes of its Transaction. An
 // object that is re-created has another uid, and what named the old one has to
 // follow.
-type Kin interface {
+type OwnerRefs interface {
 	// Owner gives the uid of the object that has the name in an owner reference now,
 	// empty when there is none. known is false when it cannot be told: the
 	// ServiceAccount may not read it, or its kind is not served.
@@ -53,12 +53,12 @@ type lineage struct {
 func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) (lineage, error) {
 	l := lineage{wanted: before}
 	references := before.GetOwnerReferences()
-	if c.Kin == nil || len(references) == 0 {
+	if c.OwnerRefs == nil || len(references) == 0 {
 		return l, nil
 	}
 	now := map[types.UID]types.UID{}
 	for _, owner := range references {
-		uid, known, err := c.Kin.Owner(ctx, owner)
+		uid, known, err := c.OwnerRefs.Owner(ctx, owner)
 		switch {
 		case err != nil:
 			return l, err
@@ -67,7 +67,7 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 		case uid != "":
 			now[owner.UID] = uid
 			l.notes = append(l.notes, fmt.Sprintf("its owner %s %s has uid %s now, and had %s", owner.Kind, owner.Name, uid, owner.UID))
-		case c.Kin.Deleted(owner.UID):
+		case c.OwnerRefs.Deleted(owner.UID):
 			l.pending = append(l.pending, owner)
 			l.notes = append(l.notes, fmt.Sprintf("the reference to its owner %s %s is put back when that is re-created", owner.Kind, owner.Name))
 		default:
@@ -100,10 +100,10 @@ func (c Change) orphaned(gone []metav1.OwnerReference) error {
 // reunite gives the dependents of an object, re-created before it, their references
 // to it back. It may be called again after any outcome.
 func (c Change) reunite(ctx context.Context, uid types.UID) error {
-	if c.Kin == nil {
+	if c.OwnerRefs == nil {
 		return nil
 	}
-	dependents, err := c.Kin.Dependents(ctx, uid)
+	dependents, err := c.OwnerRefs.Dependents(ctx, uid)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/reference"
 )
 
-// herald records events, and knows which have not been sent yet: client-go hands each from
+// eventWriter records events, and knows which have not been sent yet: client-go hands each from
 // goroutine to goroutine, and does not wait for any of them when it shuts down.
-type herald struct {
+type eventWriter struct {
 	recorder events.EventRecorder
 	sink     events.EventSink
 	scheme   *runtime.Scheme
@@ -38,7 +38,7 @@ type occasion struct {
 // announce starts what sends events to the sink. stop waits for those that were recorded
 // before, for as long as linger.
 func announce(ctx context.Context, sink events.EventSink, scheme *runtime.Scheme, log *zap.Logger) (recorder events.EventRecorder, stop func(), err error) {
-	h := &herald{sink: sink, scheme: scheme, waiting: map[occasion]int{}, sent: make(chan struct{}, 1)}
+	h := &eventWriter{sink: sink, scheme: scheme, waiting: map[occasion]int{}, sent: make(chan struct{}, 1)}
 	broadcaster := events.NewBroadcaster(h)
 	// Steps in flight are finished after ctx is done, and have something to tell.
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -58,7 +58,7 @@ func announce(ctx context.Context, sink events.EventSink, scheme *runtime.Scheme
 }
 
 // Eventf implements events.EventRecorder.
-func (h *herald) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
+func (h *eventWriter) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	// What nothing can refer to is not recorded either.
 	if of, err := reference.GetReference(h.scheme, regarding); err == nil {
 		h.mu.Lock()
@@ -69,19 +69,19 @@ func (h *herald) Eventf(regarding, related runtime.Object, eventType, reason, ac
 }
 
 // Create implements events.EventSink.
-func (h *herald) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+func (h *eventWriter) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	defer h.settle(event)
 	return h.sink.Create(ctx, event)
 }
 
 // Update implements events.EventSink.
-func (h *herald) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+func (h *eventWriter) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	defer h.settle(event)
 	return h.sink.Update(ctx, event)
 }
 
 // Patch implements events.EventSink.
-func (h *herald) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+func (h *eventWriter) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	found, err := h.sink.Patch(ctx, event, data)
 	if !apierrors.IsNotFound(err) { // Else it is created at once.
 		h.settle(event)
@@ -91,7 +91,7 @@ func (h *herald) Patch(ctx context.Context, event *eventsv1.Event, data []byte) 
 
 // settle notes what a request has told. One that has failed counts: if another attempt may
 // help, that comes after ten seconds, and nobody waits for so long.
-func (h *herald) settle(event *eventsv1.Event) {
+func (h *eventWriter) settle(event *eventsv1.Event) {
 	of := occasion{event.Regarding, event.Type, event.Reason, event.Action}
 	h.mu.Lock()
 	if h.waiting[of]--; h.waiting[of] <= 0 || event.Series != nil {
@@ -105,7 +105,7 @@ func (h *herald) settle(event *eventsv1.Event) {
 }
 
 // wait waits until all events are sent, or for so long, and gives the number of those left.
-func (h *herald) wait(atMost time.Duration) int {
+func (h *eventWriter) wait(atMost time.Duration) int {
 	over := time.After(atMost)
 	for {
 		left := h.left()
@@ -120,7 +120,7 @@ func (h *herald) wait(atMost time.Duration) int {
 	}
 }
 
-func (h *herald) left() (n int) {
+func (h *eventWriter) left() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, waiting := range h.waiting {

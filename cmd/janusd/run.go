@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer lastEvents()
-	witness := controller.NewWitness(recorder, metrics, log.Named("controller"))
+	witness := controller.NewRecorder(recorder, metrics, log.Named("controller"))
 	traces, flush, err := trace(ctx, o, log)
 	if err != nil {
 		return err
@@ -100,17 +100,17 @@ func work(ctx context.Context, c *clients, o options, ctl *controller.Controller
 // observers are told what the engine does.
 type observers struct {
 	metrics *controller.Metrics
-	witness *controller.Witness
+	witness *controller.Recorder
 	traces  *controller.Traces // nil for none
 }
 
 // watch has the observers told of what goes through the ports.
 func (o observers) watch(ports engine.Ports) engine.Ports {
 	ports.Changes = o.metrics.Count(ports.Changes)
-	ports.Witness = o.witness
+	ports.Recorder = o.witness
 	if o.traces != nil {
 		ports.Changes = o.traces.Changes(ports.Changes)
-		ports.Witness = o.traces.Witness(ports.Witness)
+		ports.Recorder = o.traces.Recorder(ports.Recorder)
 	}
 	return ports
 }

@@ -102,7 +102,7 @@ func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UI
 			h.heard[name.Namespace] = heard
 		}
 		h.mu.Unlock()
-		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && engine.Decide(t, engine.Hand{}, time.Now(), janustest.FastPolicy).Verb == engine.Nothing) {
+		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && engine.Decide(t, engine.InFlight{}, time.Now(), janustest.FastPolicy).Verb == engine.Nothing) {
 			return t, nil
 		}
 		select {

@@ -80,7 +80,7 @@ func newMachine(w *world) (*machine, error) {
 		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
 		Types:     known.types,
 	})
-	ports.Witness = silent{}
+	ports.Recorder = silent{}
 	policy := engine.DefaultPolicy
 	policy.Window = windows[w.plan.seed%uint64(len(windows))]
 	m.engine = engine.New(ports, m.clock, policy)

@@ -60,7 +60,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	change = asked(change, t, i)
 	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
-	change.Kin = c.kinOf(t, i, id)
+	change.OwnerRefs = c.ownerRefsOf(t, i, id)
 	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
 	if before := t.Status.Items[i].Before; before != nil {
 		change.Idle = before.Unchanged
@@ -183,7 +183,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 		return recalled{}, err
 	}
 	change.Created, change.Recreated = cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), recreated(t, i, change.Ref)
-	change.Kin = c.kinOf(t, i, id)
+	change.OwnerRefs = c.ownerRefsOf(t, i, id)
 	if t.Status.StartTime != nil {
 		change.Began = t.Status.StartTime.Time
 	}

@@ -53,7 +53,7 @@ func FuzzEditedStatus(f *testing.F) {
 				t.Fatal(err)
 			}
 			recreated(txn, i, ref)
-			kin{Changes: c, txn: txn, item: i}.Deleted("u")
+			ownerRefs{Changes: c, txn: txn, item: i}.Deleted("u")
 		}
 	})
 }

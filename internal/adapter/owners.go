@@ -13,22 +13,22 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// kin knows the owners of the target of an item, and the other Deletes of its
+// ownerRefs knows the owners of the target of an item, and the other Deletes of its
 // Transaction. It answers from the Transaction as stored.
-type kin struct {
+type ownerRefs struct {
 	*Changes
 	txn  *api.Transaction
 	item int
 	id   *target.Identity
 }
 
-func (c *Changes) kinOf(t *api.Transaction, i int, id *target.Identity) mutate.Kin {
-	return kin{Changes: c, txn: t, item: i, id: id}
+func (c *Changes) ownerRefsOf(t *api.Transaction, i int, id *target.Identity) mutate.OwnerRefs {
+	return ownerRefs{Changes: c, txn: t, item: i, id: id}
 }
 
 // Owner looks an owner up as the ServiceAccount. Whether one that it may not see, or
 // whose kind is not served, is there cannot be told.
-func (k kin) Owner(ctx context.Context, reference metav1.OwnerReference) (types.UID, bool, error) {
+func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (types.UID, bool, error) {
 	ref, err := k.resolver.ResolveOwner(reference, k.txn.Status.Items[k.item].Target.Namespace)
 	if fault.Is(err, fault.KindNotFound) {
 		return "", false, nil
@@ -54,7 +54,7 @@ func (k kin) Owner(ctx context.Context, reference metav1.OwnerReference) (types.
 }
 
 // Deleted tells from the status alone: it has the uid of every target.
-func (k kin) Deleted(uid types.UID) bool {
+func (k ownerRefs) Deleted(uid types.UID) bool {
 	for j, item := range k.txn.Status.Items {
 		if k.deletes(j) && item.Before.UID == uid && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
 			return true
@@ -64,14 +64,14 @@ func (k kin) Deleted(uid types.UID) bool {
 }
 
 // deletes reports whether item j is a Delete of an object that was there.
-func (k kin) deletes(j int) bool {
+func (k ownerRefs) deletes(j int) bool {
 	before := k.txn.Status.Items[j].Before
 	return j < len(k.txn.Spec.Changes) && k.txn.Spec.Changes[j].Type == api.Delete && before != nil && before.UID != ""
 }
 
 // Dependents reads the before-images of later Deletes, each once while this process
 // runs.
-func (k kin) Dependents(ctx context.Context, uid types.UID) ([]mutate.Dependent, error) {
+func (k ownerRefs) Dependents(ctx context.Context, uid types.UID) ([]mutate.Dependent, error) {
 	var out []mutate.Dependent
 	for j := range k.txn.Status.Items {
 		state := k.txn.Status.Items[j].State
@@ -100,7 +100,7 @@ func (k kin) Dependents(ctx context.Context, uid types.UID) ([]mutate.Dependent,
 	return out, nil
 }
 
-func (k kin) dependent(ctx context.Context, j int) (mutate.Dependent, error) {
+func (k ownerRefs) dependent(ctx context.Context, j int) (mutate.Dependent, error) {
 	record, err := k.record(ctx, k.txn, j)
 	if err != nil {
 		return mutate.Dependent{}, err
@@ -112,7 +112,7 @@ func (k kin) dependent(ctx context.Context, j int) (mutate.Dependent, error) {
 	if err := sameTarget(record, change); err != nil {
 		return mutate.Dependent{}, err
 	}
-	change.Kin = k.kinOf(k.txn, j, k.id)
+	change.OwnerRefs = k.ownerRefsOf(k.txn, j, k.id)
 	return mutate.Dependent{Change: change, Before: record.Before}, nil
 }
 

@@ -109,7 +109,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	require.NoError(t, api.AddToScheme(scheme))
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
 	log := zap.NewNop()
-	p.Witness = controller.NewWitness(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
+	p.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
 	p.Changes = metrics.Count(p.Changes)
 	ctl, err := controller.New(engine.New(p, clock.RealClock{}, engine.DefaultPolicy), adapter.NewJournal(own), watcher, log,
 		controller.Options{Namespaces: []string{namespace}, Workers: 4, Resync: time.Hour})
@@ -246,7 +246,7 @@ func TestAWholeJanusRollsBack(t *testing.T) {
 	})
 }
 
-// quiet is a Witness who says nothing.
+// quiet is a Recorder who says nothing.
 type quiet struct{}
 
 func (quiet) Checkpointed(_, _ *api.Transaction) {}
@@ -265,7 +265,7 @@ func BenchmarkTransaction(b *testing.B) {
 		config = configFor(server, "janusd")
 		config.Transport = sent
 		p, own, _ := ports(b, config)
-		p.Witness = quiet{}
+		p.Recorder = quiet{}
 		e := engine.New(p, clock.RealClock{}, engine.DefaultPolicy)
 		t, err := adapter.NewJournal(own).Read(context.Background(), types.NamespacedName{Namespace: namespace, Name: "t"})
 		require.NoError(b, err)

@@ -48,7 +48,7 @@ type Controller struct {
 	log       *zap.Logger
 	options   Options
 	informers []cache.SharedIndexInformer
-	terms     *heldShards
+	held      *heldShards
 	line      *line
 	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
@@ -62,7 +62,7 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 	if o.Turn <= 0 {
 		o.Turn = DefaultTurn
 	}
-	c := &Controller{engine: e, reader: reader, log: log, options: o, terms: newHeldShards(), line: newLine()}
+	c := &Controller{engine: e, reader: reader, log: log, options: o, held: newHeldShards(), line: newLine()}
 	c.queue = newQueue(c.line)
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
@@ -70,7 +70,7 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 	}
 	for _, namespace := range namespaces {
 		from := cache.NewListWatchFromClient(watcher, api.Resource.Resource, namespace, fields.Everything())
-		informer := cache.NewSharedIndexInformer(from, &summary{}, o.Resync, cache.Indexers{})
+		informer := cache.NewSharedIndexInformer(from, &decoded{}, o.Resync, cache.Indexers{})
 		if err := informer.SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
 		}
@@ -86,8 +86,8 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 // an error when the Transactions cannot be listed.
 func (c *Controller) Run(ctx context.Context) error {
 	if c.options.Shards <= 1 {
-		c.terms.begin(0)
-		defer c.terms.end(0)
+		c.held.begin(0)
+		defer c.held.end(0)
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -148,7 +148,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
-	term := c.terms.enter(c.shardOf(name))
+	term := c.held.enter(c.shardOf(name))
 	if term == nil {
 		c.queue.Forget(name) // It is in a shard that was given up since it was queued.
 		return true

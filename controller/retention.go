@@ -52,13 +52,13 @@ func (c *Controller) retire(ctx context.Context) {
 // tooMany lists the Transactions beyond what is to be kept that are run here, as far as the
 // watch has told. Those that other replicas run count too: what is kept is so many of a
 // namespace, however many replicas share it.
-func (c *Controller) tooMany() []*decodedSummary {
+func (c *Controller) tooMany() []*summary {
 	type pool struct {
 		namespace string
 		limit     *int
 	}
-	pools := map[pool][]*decodedSummary{}
-	for g := range c.glances() {
+	pools := map[pool][]*summary{}
+	for g := range c.summaries() {
 		limit := c.options.Retention.of(g.phase)
 		if limit == nil || g.completion.IsZero() || g.stays || g.deleted {
 			continue
@@ -66,9 +66,9 @@ func (c *Controller) tooMany() []*decodedSummary {
 		in := pool{g.name.Namespace, limit}
 		pools[in] = append(pools[in], g)
 	}
-	var out []*decodedSummary
+	var out []*summary
 	for in, those := range pools {
-		slices.SortFunc(those, func(a, b *decodedSummary) int {
+		slices.SortFunc(those, func(a, b *summary) int {
 			return cmp.Or(b.completion.Compare(a.completion.Time), cmp.Compare(a.name.Name, b.name.Name))
 		})
 		for _, g := range those[min(*in.limit, len(those)):] {

@@ -80,11 +80,11 @@ func retired(t *testing.T, o Options, shard int, there []*unstructured.Unstructu
 	ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), nil, nil, nil, o)
 	require.NoError(t, err)
 	for _, u := range there {
-		small, err := trim(outlineOf(t, u))
+		small, err := trim(decodedOf(t, u))
 		require.NoError(t, err)
 		require.NoError(t, ctl.informers[0].GetStore().Add(small))
 	}
-	ctl.terms.begin(shard)
+	ctl.held.begin(shard)
 	for _, g := range ctl.tooMany() {
 		names = append(names, g.name.Namespace+"/"+g.name.Name)
 	}

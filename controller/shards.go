@@ -110,7 +110,7 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 		return
 	}
 	log := c.log.With(zap.Int("shard", number), zap.Int("shards", c.options.Shards))
-	c.terms.begin(number)
+	c.held.begin(number)
 	log.Info("running the Transactions of a shard")
 	// What was heard of them before was not queued. What is heard from now on is.
 	for _, informer := range c.informers {
@@ -120,15 +120,15 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 	}
 	<-ctx.Done()
 	log.Info("giving up a shard: the steps in flight are finished first")
-	c.terms.end(number)
+	c.held.end(number)
 	c.engine.Forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
 	log.Info("gave up a shard")
 }
 
 // Shards is how many shards this process runs the Transactions of.
-func (c *Controller) Shards() int { return c.terms.count() }
+func (c *Controller) Shards() int { return c.held.count() }
 
 func (c *Controller) shardOf(name types.NamespacedName) int { return shard.Of(name, c.options.Shards) }
 
 // ours reports whether this process runs a Transaction.
-func (c *Controller) ours(name types.NamespacedName) bool { return c.terms.holds(c.shardOf(name)) }
+func (c *Controller) ours(name types.NamespacedName) bool { return c.held.holds(c.shardOf(name)) }

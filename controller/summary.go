@@ -14,10 +14,10 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// An summary is a Transaction as the watch decodes it. It has those fields alone that this
+// A decoded is a Transaction as the watch decodes it. It has those fields alone that this
 // package reads: thousands of Transactions that have ended are decoded when janusd starts,
 // and to make maps of all of them would take longer than anything else.
-type summary struct {
+type decoded struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -35,17 +35,17 @@ type summary struct {
 	} `json:"status"`
 }
 
-// summaries are a list of Transactions as the watch decodes it, where the API server does
+// decodedList are a list of Transactions as the watch decodes it, where the API server does
 // not stream it.
-type summaries struct {
+type decodedList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 
-	Items []summary `json:"items"`
+	Items []decoded `json:"items"`
 }
 
 // DeepCopyObject copies it, as every object of a scheme must be able to.
-func (s *summary) DeepCopyObject() runtime.Object {
+func (s *decoded) DeepCopyObject() runtime.Object {
 	out := *s
 	s.DeepCopyInto(&out.ObjectMeta)
 	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
@@ -56,18 +56,18 @@ func (s *summary) DeepCopyObject() runtime.Object {
 }
 
 // DeepCopyObject copies it, as every object of a scheme must be able to.
-func (s *summaries) DeepCopyObject() runtime.Object {
+func (s *decodedList) DeepCopyObject() runtime.Object {
 	out := *s
-	out.Items = make([]summary, len(s.Items))
+	out.Items = make([]decoded, len(s.Items))
 	for i := range s.Items {
-		out.Items[i] = *s.Items[i].DeepCopyObject().(*summary) //nolint:forcetypeassert // see above
+		out.Items[i] = *s.Items[i].DeepCopyObject().(*decoded) //nolint:forcetypeassert // see above
 	}
 	return &out
 }
 
-// decodedSummary is what the informer keeps of a Transaction, so that many finished ones cost little
+// summary is what the informer keeps of a Transaction, so that many finished ones cost little
 // memory: an ObjectMeta alone would be twice as much.
-type decodedSummary struct {
+type summary struct {
 	name                 types.NamespacedName
 	uid                  types.UID
 	resourceVersion      string
@@ -85,17 +85,17 @@ type decodedSummary struct {
 }
 
 // GetObjectMeta gives what an informer asks of its objects.
-func (g *decodedSummary) GetObjectMeta() metav1.Object {
+func (g *summary) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: g.name.Namespace, Name: g.name.Name, UID: g.uid, ResourceVersion: g.resourceVersion}
 }
 
 // trim cuts what the informer gets down to that.
 func trim(obj any) (any, error) {
-	s, ok := obj.(*summary)
+	s, ok := obj.(*decoded)
 	if !ok {
 		return obj, nil
 	}
-	g := &decodedSummary{
+	g := &summary{
 		name:            types.NamespacedName{Namespace: s.Namespace, Name: s.Name},
 		uid:             s.UID,
 		resourceVersion: s.ResourceVersion,
@@ -117,7 +117,7 @@ func trim(obj any) (any, error) {
 
 // mustStay reports whether a Transaction is not to go because there are others: something
 // may yet be rolled back of it, or it can be undone.
-func mustStay(s *summary) bool {
+func mustStay(s *decoded) bool {
 	if s.Status.Phase == api.PhaseCommitted && s.Status.RollbackRef != nil {
 		return true
 	}

@@ -15,12 +15,12 @@ import (
 
 func TestACopyOfWhatTheWatchDecodesSharesNothing(t *testing.T) {
 	t.Parallel()
-	var list summaries
+	var list decodedList
 	require.NoError(t, json.Unmarshal([]byte(`{"kind":"TransactionList","metadata":{"resourceVersion":"9"},"items":[
 		{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"ttlSecondsAfterFinished":5},"status":{"phase":"Failed","items":[{"state":"Unresolved"}]}}]}`), &list))
 	was, err := json.Marshal(list)
 	require.NoError(t, err)
-	out, ok := list.DeepCopyObject().(*summaries)
+	out, ok := list.DeepCopyObject().(*decodedList)
 	require.True(t, ok)
 	assert.Equal(t, &list, out)
 	out.Items[0].Labels["x"], out.Items[0].Status.Items[0].State = "z", api.ItemCommitted
@@ -42,14 +42,14 @@ func TestWhatTheWatchDecodesIsWhatATransactionHas(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	var is summary
+	var is decoded
 	require.NoError(t, json.Unmarshal(text, &is))
 	assert.Equal(t, int64(60), *is.Spec.TTLSecondsAfterFinished)
 	assert.NotNil(t, is.Status.RollbackRef)
 	assert.Equal(t, api.ItemUnresolved, is.Status.Items[0].State)
 	trimmed, err := trim(&is)
 	require.NoError(t, err)
-	assert.Equal(t, &decodedSummary{
+	assert.Equal(t, &summary{
 		phase: api.PhaseCommitted, observed: 7, completion: metav1.NewTime(end.Local()), ttl: ptr.To(time.Minute), stays: true,
 	}, trimmed)
 }

@@ -56,21 +56,21 @@ func (t *Traces) of(uid types.UID) *sighting {
 }
 
 // Recorder tells of Transactions what it has seen, beside another Recorder.
-func (t *Traces) Recorder(next engine.Recorder) engine.Recorder { return tracingWitness{next, t} }
+func (t *Traces) Recorder(next engine.Recorder) engine.Recorder { return tracingRecorder{next, t} }
 
-type tracingWitness struct {
+type tracingRecorder struct {
 	engine.Recorder
 	traces *Traces
 }
 
 // Checkpointed implements engine.Recorder.
-func (w tracingWitness) Checkpointed(before, after *api.Transaction) {
+func (w tracingRecorder) Checkpointed(before, after *api.Transaction) {
 	w.Recorder.Checkpointed(before, after)
 	w.traces.checkpointed(before, after)
 }
 
 // Abandoned implements engine.Recorder.
-func (w tracingWitness) Abandoned(txn *api.Transaction) {
+func (w tracingRecorder) Abandoned(txn *api.Transaction) {
 	w.Recorder.Abandoned(txn)
 	if !txn.Status.Phase.Terminal() {
 		w.traces.ended(txn, w.traces.clock.Now())

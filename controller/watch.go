@@ -24,8 +24,8 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 }
 
 func worthALook(before, after any) bool {
-	b, ok1 := before.(*decodedSummary)
-	a, ok2 := after.(*decodedSummary)
+	b, ok1 := before.(*summary)
+	a, ok2 := after.(*summary)
 	if !ok1 || !ok2 {
 		return true
 	}
@@ -33,7 +33,7 @@ func worthALook(before, after any) bool {
 }
 
 func (c *Controller) enqueue(obj any) {
-	g, ok := obj.(*decodedSummary)
+	g, ok := obj.(*summary)
 	if !ok || !c.ours(g.name) {
 		return
 	}
@@ -47,12 +47,12 @@ func (c *Controller) enqueue(obj any) {
 	c.queue.Add(g.name)
 }
 
-// glances gives what the informers know, whichever replica runs it.
-func (c *Controller) glances() iter.Seq[*decodedSummary] {
-	return func(yield func(*decodedSummary) bool) {
+// summaries gives what the informers know, whichever replica runs it.
+func (c *Controller) summaries() iter.Seq[*summary] {
+	return func(yield func(*summary) bool) {
 		for _, informer := range c.informers {
 			for _, obj := range informer.GetStore().List() {
-				if g, ok := obj.(*decodedSummary); ok && !yield(g) {
+				if g, ok := obj.(*summary); ok && !yield(g) {
 					return
 				}
 			}
@@ -64,7 +64,7 @@ func (c *Controller) glances() iter.Seq[*decodedSummary] {
 // what the informers know: it is right as soon as they have synced.
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
-	for g := range c.glances() {
+	for g := range c.summaries() {
 		if !g.phase.Terminal() && c.ours(g.name) {
 			counts[g.phase]++
 		}

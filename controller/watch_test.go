@@ -40,15 +40,15 @@ func seen(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	return u
 }
 
-// outlined is a Transaction as the watch decodes it.
-func outlined(t *testing.T, change func(*unstructured.Unstructured)) *summary {
+// decodedWith is a Transaction as the watch decodes it.
+func decodedWith(t *testing.T, change func(*unstructured.Unstructured)) *decoded {
 	t.Helper()
-	return outlineOf(t, seen(change))
+	return decodedOf(t, seen(change))
 }
 
-func outlineOf(t *testing.T, u *unstructured.Unstructured) *summary {
+func decodedOf(t *testing.T, u *unstructured.Unstructured) *decoded {
 	t.Helper()
-	o := &summary{}
+	o := &decoded{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o))
 	return o
 }
@@ -68,9 +68,9 @@ func deletedAt(u *unstructured.Unstructured) {
 
 func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	t.Parallel()
-	trimmed, err := trim(outlined(t, deletedAt))
+	trimmed, err := trim(decodedWith(t, deletedAt))
 	require.NoError(t, err)
-	assert.Equal(t, &decodedSummary{
+	assert.Equal(t, &summary{
 		name: types.NamespacedName{Namespace: "shop", Name: "deploy"}, uid: "7f3a", resourceVersion: "8",
 		generation: 2, observed: 1, deleted: true, phase: api.PhaseCommitting,
 	}, trimmed)
@@ -85,14 +85,14 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 
 func TestTrimKeepsWhenItEnded(t *testing.T) {
 	t.Parallel()
-	trimmed, err := trim(outlined(t, func(u *unstructured.Unstructured) {
+	trimmed, err := trim(decodedWith(t, func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(u.Object, "2030-01-02T03:04:05Z", "status", "completionTime")
 	}))
 	require.NoError(t, err)
-	assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), trimmed.(*decodedSummary).completion.UTC())
-	trimmed, err = trim(outlined(t, nil))
+	assert.Equal(t, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), trimmed.(*summary).completion.UTC())
+	trimmed, err = trim(decodedWith(t, nil))
 	require.NoError(t, err)
-	assert.Zero(t, trimmed.(*decodedSummary).completion)
+	assert.Zero(t, trimmed.(*summary).completion)
 }
 
 func TestTrimLeavesATombstoneAlone(t *testing.T) {
@@ -123,9 +123,9 @@ func TestWhatIsWorthALook(t *testing.T) {
 		{"the resync changes nothing", nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before, err := trim(outlined(t, nil))
+			before, err := trim(decodedWith(t, nil))
 			require.NoError(t, err)
-			after, err := trim(outlined(t, tt.change))
+			after, err := trim(decodedWith(t, tt.change))
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, worthALook(before, after))
 		})
@@ -160,12 +160,12 @@ func TestWhatIsQueued(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Controller{
-				engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), terms: newHeldShards(),
+				engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), held: newHeldShards(),
 				queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 			}
-			c.terms.begin(0)
+			c.held.begin(0)
 			defer c.queue.ShutDown()
-			small, err := trim(outlined(t, tt.change))
+			small, err := trim(decodedWith(t, tt.change))
 			require.NoError(t, err)
 			c.handlers().OnAdd(small, true)
 			assert.Equal(t, tt.want, c.queue.Len())

@@ -21,8 +21,8 @@ import (
 // without a request timeout.
 func NewWatcher(config *rest.Config) (cache.Getter, error) {
 	known := runtime.NewScheme()
-	known.AddKnownTypeWithName(api.Kind, &summary{})
-	known.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind.Kind+"List"), &summaries{})
+	known.AddKnownTypeWithName(api.Kind, &decoded{})
+	known.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind.Kind+"List"), &decodedList{})
 	metav1.AddToGroupVersion(known, api.GroupVersion)
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	own := rest.CopyConfig(config)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/janustest"
 )
@@ -33,7 +34,8 @@ func takeBack(e *janustest.Env, meanwhile func()) *api.Transaction {
 }
 
 // mutating makes a policy for the namespace of the test that changes ConfigMaps and Secrets
-// whose names begin with "altered-" or "stamped-", and returns when it is in force.
+// whose names begin with "altered-", "stamped-" or "turning-", the last with another stamp at
+// each write, and returns when it is in force.
 func mutating(t *testing.T, e *janustest.Env) {
 	t.Helper()
 	e.Apply(strings.NewReplacer("NAME", e.Namespace).Replace(`
@@ -44,14 +46,16 @@ spec:
   failurePolicy: Fail
   reinvocationPolicy: Never
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps, secrets]}]}
-  matchConditions: [{name: named, expression: "request.name.startsWith('altered-') || request.name.startsWith('stamped-')"}]
+  matchConditions: [{name: named, expression: "request.name.startsWith('altered-') || request.name.startsWith('stamped-') || request.name.startsWith('turning-')"}]
+  variables:
+    - {name: stamp, expression: "request.name.startsWith('turning-') && has(object.metadata.resourceVersion) ? object.metadata.resourceVersion : 'policy'"}
   mutations:
     - patchType: JSONPatch
       jsonPatch:
         expression: >-
           request.name.startsWith('altered-') ? [JSONPatch{op: "add", path: "/data/version", value: "cG9saWN5"}] : (
-          has(object.metadata.annotations) ? [JSONPatch{op: "add", path: "/metadata/annotations/stamp", value: "policy"}] :
-          [JSONPatch{op: "add", path: "/metadata/annotations", value: {"stamp": "policy"}}])
+          has(object.metadata.annotations) ? [JSONPatch{op: "add", path: "/metadata/annotations/stamp", value: variables.stamp}] :
+          [JSONPatch{op: "add", path: "/metadata/annotations", value: {"stamp": variables.stamp}}])
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
@@ -172,29 +176,119 @@ func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
 	}
 }
 
-// A policy that stamps every write was there before the Transaction: its stamp is on the
-// object after a rollback too, and is told of, and is no reason to call the rollback
-// incomplete.
+// Whoever makes the change has its answer, or looks at the target: so the warning is given
+// whatever becomes of the request, and of who sent it.
+func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []chaos.Fault{chaos.CrashBefore, chaos.CrashAfter, chaos.LostReply, chaos.FailedApplied} {
+		for _, row := range []struct{ name, change, request string }{
+			{"patched", newData, "PATCH configmaps/altered-patched"},
+			{"updated", strings.Replace(newData, "Patch", "Update", 1), "PUT configmaps/altered-updated"},
+			{"created", strings.Replace(newData, "Patch", "Create", 1), "POST configmaps/altered-created"},
+		} {
+			t.Run(fmt.Sprint(row.name, ", ", lost), func(t *testing.T) {
+				t.Parallel()
+				e := janustest.New(t)
+				e.ClusterWide()
+				if row.name != "created" {
+					e.Apply(one("ConfigMap", "altered-"+row.name))
+				}
+				line := faultAt(row.request, lost)
+				transport, process := through(line)
+				first := e.Start(transport)
+				e.Submit("txn", "changes:\n"+gated+changeOf("it", "ConfigMap", "altered-"+row.name, row.change))
+				e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
+				mutating(t, e)
+				e.Merge("person", "ConfigMap/gate", `{"data":{"go":"on"}}`)
+				if lost == chaos.CrashBefore || lost == chaos.CrashAfter {
+					<-process.Crashed()
+					first.Stop()
+					if lost == chaos.CrashAfter {
+						e.Merge("person", "ConfigMap/altered-"+row.name, `{"data":{"other":"theirs"}}`)
+					}
+					next, _ := through(line)
+					e.Start(next)
+				}
+
+				txn := e.Ended("txn")
+
+				assert.Empty(t, line.Missed())
+				require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+				require.Len(t, txn.Status.Items[1].Warnings, 1)
+				assert.Contains(t, txn.Status.Items[1].Warnings[0], `.data.version, wanted "dHdv", stored "cG9saWN5"`)
+			})
+		}
+	}
+}
+
+// stampedChanges are a change of each type of objects that are there, and that a policy stamps.
+func stampedChanges(prefix string) (objects, changes string) {
+	update := strings.Replace(newData, "Patch", "Update", 1)
+	return one("ConfigMap", prefix+"patched") + one("ConfigMap", prefix+"updated") + one("ConfigMap", prefix+"deleted"),
+		"changes:\n" + changeOf("patch", "ConfigMap", prefix+"patched", newData) + changeOf("update", "ConfigMap", prefix+"updated", update) +
+			changeOf("delete", "ConfigMap", prefix+"deleted", "Delete")
+}
+
+// A policy that stamps every write was there before the Transaction, and before the objects
+// or after them: its stamp is on them after a rollback too, and is told of, and is no reason
+// to call the rollback incomplete.
 func TestARollbackUnderAPolicyThatStampsIsComplete(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"stamped-", "turning-"} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			e := janustest.New(t)
+			e.ClusterWide()
+			objects, changes := stampedChanges(prefix)
+			if prefix == "stamped-" {
+				e.Apply(objects)
+				mutating(t, e)
+			} else {
+				mutating(t, e)
+				e.Apply(objects)
+			}
+			e.Start()
+			e.Submit("txn", changes+gated)
+
+			txn := takeBack(e, func() {
+				// The policy stamps what another client writes, too.
+				e.Merge("person", "ConfigMap/"+prefix+"patched", `{"metadata":{"labels":{"theirs":"kept"}}}`)
+			})
+
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			for _, item := range txn.Status.Items[:3] {
+				assert.Equal(t, api.ItemRolledBack, item.State, item.Name)
+				assert.Equal(t, "Restored", item.Reason, item.Name)
+				assert.Contains(t, item.Message, ".metadata.annotations.stamp", item.Name)
+				assert.Equal(t, "b25l", e.Value("ConfigMap/"+prefix+item.Name+map[string]string{"patch": "ed", "update": "d", "delete": "d"}[item.Name], "data", "version"))
+			}
+			assert.Equal(t, "kept", e.Object("ConfigMap/" + prefix + "patched").GetLabels()["theirs"])
+			e.NothingLeft("txn")
+		})
+	}
+}
+
+// A stamp that a policy puts on every write makes nobody the writer of it: it is no conflict
+// for an undo.
+func TestAnUndoUnderAPolicyThatStampsIsMade(t *testing.T) {
 	t.Parallel()
 	e := janustest.New(t)
 	e.ClusterWide()
-	e.Apply(one("ConfigMap", "stamped-patched") + one("ConfigMap", "stamped-updated") + one("ConfigMap", "stamped-deleted"))
 	mutating(t, e)
+	objects, changes := stampedChanges("turning-")
+	e.Apply(objects)
 	e.Start()
-	e.Submit("txn", "changes:\n"+changeOf("patch", "ConfigMap", "stamped-patched", newData)+
-		changeOf("update", "ConfigMap", "stamped-updated", strings.Replace(newData, "Patch", "Update", 1))+
-		changeOf("delete", "ConfigMap", "stamped-deleted", "Delete")+gated)
+	require.Equal(t, api.PhaseCommitted, e.Run("txn", changes+"revisionHistoryLimit: 5\n").Status.Phase)
 
-	txn := takeBack(e, func() {})
+	undo := e.Run("undo", "undoOf: {name: txn}")
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-	for _, item := range txn.Status.Items[:3] {
-		assert.Equal(t, api.ItemRolledBack, item.State, item.Name)
-		assert.Equal(t, "Restored", item.Reason, item.Name)
-		assert.Contains(t, item.Message, ".metadata.annotations.stamp", item.Name)
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	for _, item := range undo.Status.Items {
+		assert.Equal(t, "b25l", e.Value("ConfigMap/"+item.Target.Name, "data", "version"), item.Name)
+		if item.Name != "delete" { // A creation gets the stamp that it had.
+			assert.Contains(t, strings.Join(item.Warnings, " "), ".metadata.annotations.stamp", item.Name)
+		}
 	}
-	e.NothingLeft("txn")
 }
 
 func TestAnUndoSaysWhatAdmissionMakesOfIt(t *testing.T) {

@@ -136,7 +136,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	in.warn = func(warnings []string) { s.flight.said[i] = warnings }
+	in.warn = s.warner(i)
 	finding, err := s.Changes.Observe(ctx, in)
 	if err != nil {
 		return s.turnOr(ctx, i, err)
@@ -164,7 +164,12 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	return s.send(ctx, i)
 }
 
-// takeOver makes an intent that another client may have recorded this run's own.
+// warner notes what there is to warn of about a change that is found to be in effect.
+func (s *saga) warner(i int) func([]string) {
+	return func(warnings []string) { s.flight.said[i] = warnings }
+}
+
+// takeOver makes an intent that another process may have recorded this run's own.
 // Whoever recorded it, should they still be alive, can write no checkpoint after
 // that: a refusal that they meet because of what this run sends is then not taken
 // for proof that the change is not in effect. What the status says, such as what
@@ -182,6 +187,7 @@ func (s *saga) takeOver(ctx context.Context) error {
 // change is in effect.
 func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 	if fault.ClassOf(refusal) == fault.Conflict {
+		in.warn = s.warner(in.Index())
 		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == Applied {
 			s.isOver(in.Index())
 			return nil

@@ -129,7 +129,7 @@ func TestDecide(t *testing.T) {
 		{"a prepared one begins", with(api.PhasePrepared, prepared, prepared), none, 0, Begin, 0, ""},
 
 		{"an intent that this run has recorded is acted on", with(api.PhaseCommitting, committing, prepared), 0, 0, Do, 0, ""},
-		{"an intent that another client has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Observe, 0, ""},
+		{"an intent that another process has recorded is looked into", with(api.PhaseCommitting, committing, prepared), none, 0, Observe, 0, ""},
 		{"only the fresh intent is acted on", with(api.PhaseCommitting, committed, committing), 0, 0, Observe, 1, ""},
 		{"an intent that was not opened with the checkpoint before is opened", with(api.PhaseCommitting, committed, prepared), none, 0, Open, 1, ""},
 		{"a before-image that was not taken with the others is taken", with(api.PhaseCommitting, committed, pending, prepared), none, 0, Capture, 1, ""},

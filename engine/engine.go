@@ -238,7 +238,7 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		defer s.ask.take()()
-		// An intent that another client may have recorded is taken over where it counts: they
+		// An intent that another process may have recorded is taken over where it counts: they
 		// may be at the same change, or about to write the item off.
 		return s.confirm(ctx, anyway || !s.mine())
 	}

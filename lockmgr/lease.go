@@ -103,7 +103,7 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 }
 
 // create creates the Lease and remembers it. If the answer is lost the Lease
-// may exist, and the memory says so until another client has looked.
+// may exist, and the memory says so until it is looked at.
 func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.NamespacedName) error {
 	if err := h.confirm(ctx, false); err != nil {
 		return fmt.Errorf("create Lease %s: %w", place, err)

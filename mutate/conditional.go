@@ -208,7 +208,7 @@ func (c Change) confirm(ctx context.Context, anyway bool) error {
 	return nil
 }
 
-// lateError says that another client works on the Transaction by now, or that the time for
+// lateError says that another process works on the Transaction by now, or that the time for
 // a write has not come. That is no reason to look at the object again.
 type lateError struct{ error }
 

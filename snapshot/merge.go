@@ -112,12 +112,13 @@ func (m *merger) value(n node, before, after, live any) any {
 }
 
 // asMade reports whether a value is as the change made it. What the API server has chosen
-// may be another than the dry run said, as long as nobody has chosen it since.
+// may be another than the dry run said, as long as nobody has chosen it since; so may a label
+// or an annotation that admission stamps on every write.
 func (m *merger) asMade(n node, after, live any) bool {
 	if reflect.DeepEqual(live, after) {
 		return true
 	}
-	if knownAs(m.kind(), n.path) == allocated {
+	if knownAs(m.kind(), n.path) == allocated || isStamp(n.path) && Tracked(m.Live) {
 		return live != (absent{}) && len(ownersBelow(m.Live, n.path, m.Ours)) == 0
 	}
 	parts, ok := m.types.split(n, after, live)

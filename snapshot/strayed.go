@@ -15,10 +15,9 @@ import (
 // the schema of a kind and the defaults of another version make something else of it. The
 // old value of each field that it gives is the one that was wanted.
 //
-// Marks are what need not be as it was: labels and annotations that another client has stamped
-// on the object and that the step from Before to After did not write, or that belong to
-// nobody, and fields that show
-// the default that the schema has for them by now. Values are all others.
+// Marks are what need not be as it was: labels and annotations that admission has stamped on
+// the object, which the change did not write, or which belong to nobody now or before, and
+// fields that show the default that the schema has for them by now. Values are all others.
 func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, marks []FieldConflict) {
 	types, whole := root(i.Type)
 	compared := i
@@ -26,7 +25,7 @@ func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, mark
 	for _, f := range compared.Drift() {
 		f.Managers = nil
 		switch {
-		case f.Now != nil && isStamp(f.path) && (!i.writes(f.path) || unowned(stored, f.path)),
+		case f.Now != nil && isStamp(f.path) && (!i.writes(f.path) || unowned(stored, f.path) || unowned(i.Before, f.path)),
 			f.Before == nil && f.Now != nil && types.defaults(whole, f.path, f.Now):
 			marks = append(marks, f)
 		default:
@@ -58,7 +57,7 @@ func (i Images) Stamps() []FieldConflict {
 
 // unowned reports whether a field of an object belongs to nobody: admission has written it.
 func unowned(obj *unstructured.Unstructured, path fieldpath.Path) bool {
-	return Tracked(obj) && exists(obj.Object, path) && len(ownersBelow(obj, path, func(string) bool { return false })) == 0
+	return obj != nil && Tracked(obj) && exists(obj.Object, path) && len(ownersBelow(obj, path, func(string) bool { return false })) == 0
 }
 
 // writes reports whether the step from Before to After alters a field.

@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer lastEvents()
-	witness := controller.NewRecorder(recorder, metrics, log.Named("controller"))
+	record := controller.NewRecorder(recorder, metrics, log.Named("controller"))
 	traces, flush, err := trace(ctx, o, log)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer stop()
-	ctl, err := assemble(c, o, observers{metrics, witness, traces}, log)
+	ctl, err := assemble(c, o, observers{metrics, record, traces}, log)
 	if err != nil {
 		return err
 	}
@@ -99,15 +99,15 @@ func work(ctx context.Context, c *clients, o options, ctl *controller.Controller
 
 // observers are told what the engine does.
 type observers struct {
-	metrics *controller.Metrics
-	witness *controller.Recorder
-	traces  *controller.Traces // nil for none
+	metrics  *controller.Metrics
+	recorder *controller.Recorder
+	traces   *controller.Traces // nil for none
 }
 
 // watch has the observers told of what goes through the ports.
 func (o observers) watch(ports engine.Ports) engine.Ports {
 	ports.Changes = o.metrics.Count(ports.Changes)
-	ports.Recorder = o.witness
+	ports.Recorder = o.recorder
 	if o.traces != nil {
 		ports.Changes = o.traces.Changes(ports.Changes)
 		ports.Recorder = o.traces.Recorder(ports.Recorder)

@@ -17,7 +17,7 @@ import (
 	"janus.io/janus/internal/version"
 )
 
-// systemNamespace is where janusd is installed unless another client has wanted it elsewhere.
+// systemNamespace is where janusd is installed by default.
 const systemNamespace = "janus-system"
 
 // oldest is the first minor version of Kubernetes 1 that serves the definition.

@@ -57,7 +57,7 @@ func exitCode(err error, stderr io.Writer) int {
 	}
 }
 
-// interrupted reports whether an error says nothing but that another client has ended the command.
+// interrupted reports whether an error says nothing but that the command was interrupted.
 func interrupted(err error) bool {
 	var doubt *doubtError
 	return errors.Is(err, context.Canceled) && !errors.As(err, &doubt)

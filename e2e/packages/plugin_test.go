@@ -134,7 +134,7 @@ func (d *downloader) try(command string) (string, error) {
 	run := exec.CommandContext(d.t.Context(), "bash", "-euo", "pipefail", "-c", command)
 	run.Dir = d.dir
 	run.Env = append(os.Environ(), "HOME="+d.home, "KUBECONFIG="+filepath.Join(d.home, "none"),
-		// Go's caches are not below the home of another client.
+		// Go's caches are not below the home of another user.
 		"GOCACHE="+goEnv(d.t, "GOCACHE"), "GOMODCACHE="+goEnv(d.t, "GOMODCACHE"), "GOPATH="+goEnv(d.t, "GOPATH"),
 		"PATH="+strings.Join([]string{filepath.Join(d.home, ".krew", "bin"), filepath.Join(d.home, ".local", "bin"), filepath.Join(d.home, "programs"), os.Getenv("PATH")}, ":"))
 	said, err := run.CombinedOutput()

@@ -120,7 +120,7 @@ func (d *desk) rightsIn(ref rbacv1.RoleRef, from, namespace string) []right {
 }
 
 // A log is what the API server was asked by one user since some moment, as that user.
-// What it did as another client is that one's, but for the act of doing so.
+// What it did as another user is that one's, but for the act of doing so.
 type log struct{ done, refused []request }
 
 // asked reads the audit log.

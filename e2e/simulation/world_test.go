@@ -39,7 +39,7 @@ type world struct {
 	history   judge.History
 	step      int
 	restored  bool     // nothing happens any more beside Janus
-	turned    bool     // another client has turned a clock
+	turned    bool     // a clock has been turned
 	stamps    bool     // mutating admission stamps what is written
 	admitted  []string // the fields that it may have written
 	lastFault int      // how many calls there were at the last fault

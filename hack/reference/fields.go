@@ -140,10 +140,7 @@ func defaultOf(s schema, required bool) string {
 // meaning is the description as one line of a table, without the name that it begins with.
 func meaning(name string, s schema) string {
 	text, found := strings.CutPrefix(s.Description, name+" is ")
-	if !found {
-		text = s.Description
-	}
-	if text != "" {
+	if found && text != "" {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	paragraphs := strings.Split(text, "\n\n")

@@ -50,7 +50,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if p.dead() {
-		return nil, ErrLost // another client has ended the process
+		return nil, ErrLost // the process has been ended
 	}
 	if fault.crashes() && fault != CrashAfter {
 		p.Crash()

@@ -9,7 +9,7 @@ import (
 )
 
 // JudgeRights finds requests of Janus, in all tests of a package, that were made as
-// another client than janusd, and those that janusd lacked the right for: the tests would
+// another user than janusd, and those that janusd lacked the right for: the tests would
 // say little about the rights that are shipped, or these are too few. What a ServiceAccount
 // that janusd acts as may not do is its own affair.
 func JudgeRights(events []testcluster.AuditEvent) error {

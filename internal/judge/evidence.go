@@ -60,7 +60,7 @@ type Evidence struct {
 	// Processes is how many processes work on the same Transactions at once; zero means
 	// one.
 	Processes int
-	// ClocksTurned is set when another client has turned the clock of a process: what it
+	// ClocksTurned is set when the clock of a process was turned: what it
 	// has written about times then proves nothing.
 	ClocksTurned bool
 	// HandedOver is how many calls there were when a process last left its Transactions

@@ -20,7 +20,7 @@ func Loopback(host string) bool {
 }
 
 // OnLoopback refuses requests that do not name the loopback interface as their host: a page of
-// another client's, whose name has been made to lead here, is then no page of ours to a browser.
+// another site, whose name has been made to lead here, is then no page of ours to a browser.
 func OnLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !Loopback(r.Host) {

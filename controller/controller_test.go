@@ -21,7 +21,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -62,7 +62,7 @@ func TestADeletionIsAReasonToLook(t *testing.T) {
 // later is a change that the server asks to be tried again after some time.
 func later(wait time.Duration) func(context.Context, engine.Intent) error {
 	return func(context.Context, engine.Intent) error {
-		err := fault.New(fault.Retryable, fault.TooManyRequests, "patch", "ConfigMap a", "too many requests")
+		err := errclass.New(errclass.Retryable, errclass.TooManyRequests, "patch", "ConfigMap a", "too many requests")
 		err.RetryAfter = wait
 		return err
 	}
@@ -70,7 +70,7 @@ func later(wait time.Duration) func(context.Context, engine.Intent) error {
 
 func waiting(t *api.Transaction) bool {
 	_, reason, _ := janustest.Condition(t, api.ConditionReconciling)
-	return t.Status.Phase == api.PhaseCommitting && reason == fault.TooManyRequests
+	return t.Status.Phase == api.PhaseCommitting && reason == errclass.TooManyRequests
 }
 
 func TestTheGaugeOfRunningTransactionsIsRightAfterARestart(t *testing.T) {
@@ -213,7 +213,7 @@ type flaky struct {
 
 func (f flaky) Do(ctx context.Context, in engine.Intent) error {
 	if f.attempts.Add(1) <= 3 {
-		return fault.New(fault.Retryable, fault.TooManyRequests, "patch", "ConfigMap app", "too many requests")
+		return errclass.New(errclass.Retryable, errclass.TooManyRequests, "patch", "ConfigMap app", "too many requests")
 	}
 	return f.Changes.Do(ctx, in)
 }

@@ -8,7 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
 )
 
@@ -77,7 +77,7 @@ func (m *Metrics) begin() {
 	} {
 		m.transitions.WithLabelValues(string(t[0]), string(t[1]))
 	}
-	for _, class := range []fault.Class{fault.Terminal, fault.Conflict, fault.Retryable, fault.Unknown} {
+	for _, class := range []errclass.Class{errclass.Terminal, errclass.Conflict, errclass.Retryable, errclass.Unknown} {
 		m.items.WithLabelValues("do", class.String())
 		m.items.WithLabelValues("undo", class.String())
 	}
@@ -155,7 +155,7 @@ func (c counted) Undo(ctx context.Context, in engine.Intent) (engine.Undone, err
 func (c counted) count(operation string, err error) {
 	result := "ok"
 	if err != nil {
-		result = fault.ClassOf(err).String()
+		result = errclass.ClassOf(err).String()
 	}
 	c.items.WithLabelValues(operation, result).Inc()
 }

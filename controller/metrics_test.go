@@ -14,7 +14,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/lockmgr"
 )
@@ -105,7 +105,7 @@ type refusing struct{ engine.Changes }
 
 func (r refusing) Do(ctx context.Context, in engine.Intent) error {
 	if in.Item().Name == "refused" {
-		return fault.New(fault.Terminal, fault.Rejected, "create", engine.Describe(in.Item().Target), "denied by policy")
+		return errclass.New(errclass.Terminal, errclass.Rejected, "create", engine.Describe(in.Item().Target), "denied by policy")
 	}
 	return r.Changes.Do(ctx, in)
 }

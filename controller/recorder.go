@@ -11,7 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Recorder turns what the engine has made durable into events, metrics and log
@@ -76,7 +76,7 @@ func (w *Recorder) items(log *zap.Logger, before, after *api.Transaction) {
 	}
 	if len(warnings) > 0 {
 		w.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonWarned, "Prepare", "%s",
-			fault.Printable(fmt.Sprintf("%d warnings (see status.items[].warnings): %s", len(warnings), strings.Join(warnings, "; "))))
+			errclass.Printable(fmt.Sprintf("%d warnings (see status.items[].warnings): %s", len(warnings), strings.Join(warnings, "; "))))
 	}
 }
 
@@ -93,7 +93,7 @@ func part(t *api.Transaction, item *api.Item) *corev1.ObjectReference {
 
 // says is what an event tells of an item.
 func says(item *api.Item) string {
-	return fault.Printable("item " + item.Name + ": " + item.Message)
+	return errclass.Printable("item " + item.Name + ": " + item.Message)
 }
 
 // reasonSkipped is that of the event about a change that is not made.
@@ -109,7 +109,7 @@ func (w *Recorder) Abandoned(t *api.Transaction) {
 	w.log.Info("abandoned", zap.String("namespace", t.Namespace), zap.String("name", t.Name), zap.String("uid", string(t.UID)),
 		zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 	if !t.Status.Phase.Terminal() {
-		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, fault.Cancelled, "Release", "%s", fault.Printable(message))
+		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, errclass.Cancelled, "Release", "%s", errclass.Printable(message))
 	}
 }
 
@@ -151,7 +151,7 @@ func inEffect(t *api.Transaction) string {
 
 func (w *Recorder) event(t *api.Transaction, reason, message string) {
 	// The API server takes at most 1024 bytes.
-	w.recorder.Eventf(t, nil, eventType(t), reason, "Transact", "%s", fault.Printable(message))
+	w.recorder.Eventf(t, nil, eventType(t), reason, "Transact", "%s", errclass.Printable(message))
 }
 
 func eventType(t *api.Transaction) string {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -95,7 +95,7 @@ func TestADeletionIsRefusedForWhatTheGarbageCollectorWouldTakeAlong(t *testing.T
 		refused := e.Run("refused-"+name, deleteOf(group, row.kind, row.name, ""))
 		require.Equal(t, api.PhaseFailed, refused.Status.Phase, janustest.Describe(refused))
 		_, reason, message := janustest.Condition(refused, api.ConditionReady)
-		assert.Equal(t, fault.Irreversible, reason)
+		assert.Equal(t, errclass.Irreversible, reason)
 		assert.Contains(t, message, row.says)
 		assert.Contains(t, message, "acceptLoss: true")
 		planned := e.Run("planned-"+name, "dryRun: true\n"+deleteOf(group, row.kind, row.name, ", acceptLoss: true"))
@@ -121,7 +121,7 @@ func TestARollbackKeepsWhatOwnsADefinitionWithObjects(t *testing.T) {
 	txn := cancelAtGate(e, "install")
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	for _, part := range []string{"CustomResourceDefinition buckets." + group, "Bucket theirs"} {
 		assert.Contains(t, txn.Status.Items[0].Message, part)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -38,7 +38,7 @@ func TestARollbackOfAServiceKeepsEndpointsThatWereThereBefore(t *testing.T) {
 	e.Submit("service", external+strings.TrimPrefix(gate, "\n"))
 	txn := cancelAtGate(e, "service")
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "Endpoints "+e.Namespace+"/database")
 	now := e.Object("Endpoints/database")
 	require.NotNil(t, now)

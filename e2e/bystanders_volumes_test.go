@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -68,7 +68,7 @@ func cancelAtGate(e *janustest.Env, name string) *api.Transaction {
 	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
 	e.Merge("person", transaction+name, `{"spec":{"cancel":"Rollback"}}`)
 	return e.Await(name, "it ends, and is not taken up again", func(t *api.Transaction) bool {
-		retried := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Reason == fault.AccessDenied || i.Reason == fault.NotEmpty })
+		retried := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Reason == errclass.AccessDenied || i.Reason == errclass.NotEmpty })
 		return t.Status.CompletionTime != nil && (!retried || t.Status.Recoveries >= janustest.FastPolicy.Recoveries)
 	})
 }
@@ -87,14 +87,14 @@ func TestARollbackOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 		claimRef           string // of the volume afterwards
 	}{
 		{name: "a volume that would be destroyed keeps its claim", policy: "Delete", volumes: withVolumes,
-			phase: api.PhaseFailed, reason: fault.Irreversible, says: []string{"reclaim policy is Delete", "kubectl patch pv"}},
+			phase: api.PhaseFailed, reason: errclass.Irreversible, says: []string{"reclaim policy is Delete", "kubectl patch pv"}},
 		{name: "a retained volume can be bound again", policy: "Retain", volumes: withVolumes, phase: api.PhaseRolledBack, claimRef: "<absent>"},
 		{name: "a volume that was reserved for the claim is so again", policy: "Retain", volumes: withVolumes,
 			more: ", claimRef: {namespace: $NS, name: data}", phase: api.PhaseRolledBack, claimRef: "data"},
 		{name: "without rights on volumes the claim is kept", policy: "Delete", volumes: without,
-			phase: api.PhaseFailed, reason: fault.AccessDenied, says: []string{"may not get persistentvolumes"}},
+			phase: api.PhaseFailed, reason: errclass.AccessDenied, says: []string{"may not get persistentvolumes"}},
 		{name: "a retained volume that may not be given back keeps its claim", policy: "Retain", volumes: without,
-			phase: api.PhaseFailed, reason: fault.AccessDenied, says: []string{"grant the ServiceAccount get, list and patch on persistentvolumes"}},
+			phase: api.PhaseFailed, reason: errclass.AccessDenied, says: []string{"grant the ServiceAccount get, list and patch on persistentvolumes"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +183,7 @@ changes:
 	e.Until("it is bound", func() bool { return e.Value("PersistentVolumeClaim/theirs", "status", "phase") == "Bound" })
 	txn := cancelAtGate(e, "volume")
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "PersistentVolumeClaim "+e.Namespace+"/theirs")
 	assert.Nil(t, e.Object("PersistentVolume/"+name).GetDeletionTimestamp())
 	e.NothingLeft("volume")

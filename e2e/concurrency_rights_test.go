@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
@@ -95,7 +95,7 @@ func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABounded
 	})
 
 	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb, "nothing more is ever done")
-	assert.Equal(t, fault.AccessDenied, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.AccessDenied, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "limited\" cannot get resource \"configmaps\"")
 	assert.Equal(t, "2", e.Value("ConfigMap/patched", "data", "version"))
 	e.NothingLeft("txn")

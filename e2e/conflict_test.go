@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -31,7 +31,7 @@ func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	item := txn.Status.Items[0]
 	assert.Equal(t, api.ItemUnresolved, item.State)
-	assert.Equal(t, fault.FieldConflict, item.Reason)
+	assert.Equal(t, errclass.FieldConflict, item.Reason)
 	assert.Equal(t, []api.FieldConflict{{Field: ".data.version", Managers: []string{"person"}, Now: `"person's"`, Before: `"1"`}}, item.Conflicts)
 	assert.Contains(t, item.Message, `.data.version of person, now "person's", was "1"`)
 	assert.Equal(t, "person's", e.Value("ConfigMap/a", "data", "version"))
@@ -126,7 +126,7 @@ func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2", other: "2"}}}`+refusedAtCommit)
 	item := txn.Status.Items[0]
-	assert.Equal(t, fault.FieldConflict, item.Reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.FieldConflict, item.Reason, janustest.Describe(txn))
 	require.Len(t, item.Conflicts, 1)
 	assert.Equal(t, ".data.version", item.Conflicts[0].Field)
 	assert.Equal(t, []api.OwnedFields{{Manager: "former", Fields: []string{".data.other"}}}, item.Reclaimed)
@@ -149,7 +149,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Update, content: {data: {version: "2"}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}`+refusedAtCommit)
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.FieldConflict, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	assert.Equal(t, e.Object("ConfigMap/a").GetUID(), txn.Status.Items[1].RecreatedUID)
 	assert.Equal(t, "1", e.Value("ConfigMap/a", "data", "other"), "the other field is rolled back")
 }

@@ -10,7 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -44,7 +44,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	require.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	assert.Contains(t, txn.Status.Items[0].Message, "ConfigMap theirs")
 	assert.Equal(t, api.ItemRolledBack, txn.Status.Items[1].State)
 	assert.NotNil(t, e.Object("Namespace/"+made))
@@ -109,7 +109,7 @@ changes:
 `, "GROUP", group)+refusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	require.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	assert.Contains(t, txn.Status.Items[0].Message, "Widget theirs")
 	assert.NotNil(t, e.Object(group+"/v1 Widget/theirs"))
 	assert.Nil(t, e.Object(group+"/v1 Widget/ours"))

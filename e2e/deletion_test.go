@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -43,14 +43,14 @@ func inPhase(p api.Phase) func(*api.Transaction) bool {
 var deletions = []deletion{
 	{
 		phase: api.PhasePending, at: func(t *api.Transaction) bool { return len(t.Finalizers) > 0 && t.Status.Phase == "" },
-		releaseEvent: fault.Cancelled, rollbackEvent: fault.Cancelled,
+		releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled,
 	},
-	{phase: api.PhasePreparing, at: inPhase(api.PhasePreparing), releaseEvent: fault.Cancelled, rollbackEvent: fault.Cancelled},
-	{phase: api.PhasePrepared, at: inPhase(api.PhasePrepared), releaseEvent: fault.Cancelled, rollbackEvent: fault.Cancelled},
+	{phase: api.PhasePreparing, at: inPhase(api.PhasePreparing), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
+	{phase: api.PhasePrepared, at: inPhase(api.PhasePrepared), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
 	{
 		phase: api.PhaseCommitting, at: func(t *api.Transaction) bool { return t.Status.Phase == api.PhaseCommitting && committedItems(t) == 2 },
 		// The intent of the third change is on record by then, and it is made.
-		release: []string{"patched", "updated", "created"}, releaseEvent: fault.Cancelled, rollbackEvent: string(api.PhaseRolledBack),
+		release: []string{"patched", "updated", "created"}, releaseEvent: errclass.Cancelled, rollbackEvent: string(api.PhaseRolledBack),
 	},
 	{
 		phase: api.PhaseRollingBack, refused: true,
@@ -181,7 +181,7 @@ func TestTheEventOfADeletedTransactionSaysWhatStays(t *testing.T) {
 				done = "3/4 in effect" // of which two are on record
 			}
 			assert.Equal(t, "deleted in phase "+string(d.phase)+": its locks are released, and its changes stay as they are ("+done+")",
-				e.AwaitEvent("txn", fault.Cancelled).Note)
+				e.AwaitEvent("txn", errclass.Cancelled).Note)
 		})
 	}
 }

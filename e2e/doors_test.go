@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -106,7 +106,7 @@ func (o oneWay) run(t *testing.T) {
 		return
 	}
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.Irreversible, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.Irreversible, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, o.why)
 	now, err := client.Get(t.Context(), before.GetName(), metav1.GetOptions{})
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -106,7 +106,7 @@ func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
 			e.Start(justBefore(2, func() { e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}") }))
 			before := e.Object("v1 " + kind + "/thaw")
 			txn := e.Run("first", "changes:\n"+freeze+"}"+strings.TrimPrefix(patchApp, "\nchanges:"))
-			refusedBefore(t, txn, fault.Irreversible, kind, "thaw", "immutable", "acceptLoss")
+			refusedBefore(t, txn, errclass.Irreversible, kind, "thaw", "immutable", "acceptLoss")
 			e.Same(before, "v1 "+kind+"/thaw")
 
 			txn = e.Run("lossy", "changes:\n"+freeze+", acceptLoss: true}"+strings.TrimPrefix(patchApp, "\nchanges:")+createLate)
@@ -168,7 +168,7 @@ func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
 			}
 			txn := e.Run(name, spec+refusedAtCommit)
 			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-			assert.Equal(t, fault.Rejected, txn.Status.Items[len(row.changes)+1].Reason, "every change of the target was made: %s", janustest.Describe(txn))
+			assert.Equal(t, errclass.Rejected, txn.Status.Items[len(row.changes)+1].Reason, "every change of the target was made: %s", janustest.Describe(txn))
 			e.Same(before, "ConfigMap/app")
 		})
 	}

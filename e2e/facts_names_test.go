@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -40,13 +40,13 @@ var (
 
 var sizes = []sized{
 	{"data at the cap", plain, data, 1_048_576, http.StatusCreated, ""},
-	{"data beyond the cap", plain, data, 1_048_577, http.StatusUnprocessableEntity, fault.Invalid},
+	{"data beyond the cap", plain, data, 1_048_577, http.StatusUnprocessableEntity, errclass.Invalid},
 	// The name of the annotation counts too.
 	{"annotations at the cap", plain, annotation, 262_144 - len("a"), http.StatusCreated, ""},
-	{"annotations beyond the cap", plain, annotation, 262_145 - len("a"), http.StatusUnprocessableEntity, fault.Invalid},
-	{"a request of 3 MiB", plain, data, 3 << 20, http.StatusRequestEntityTooLarge, fault.TooLarge},
+	{"annotations beyond the cap", plain, annotation, 262_145 - len("a"), http.StatusUnprocessableEntity, errclass.Invalid},
+	{"a request of 3 MiB", plain, data, 3 << 20, http.StatusRequestEntityTooLarge, errclass.TooLarge},
 	{"a custom resource of 1.4 MiB", custom, blob, 14 << 20 / 10, http.StatusCreated, ""},
-	{"a custom resource of 1.6 MiB", custom, blob, 16 << 20 / 10, http.StatusInternalServerError, fault.TooLarge},
+	{"a custom resource of 1.6 MiB", custom, blob, 16 << 20 / 10, http.StatusInternalServerError, errclass.TooLarge},
 }
 
 func TestW9ObjectsHaveLargestSizes(t *testing.T) {
@@ -97,15 +97,15 @@ type outgrowing struct {
 var outgrown = []outgrowing{
 	{
 		"data", `"apiVersion": "v1", "kind": "ConfigMap", "name": "sized"`, `{"data": {"b": "TEXT"}}`, 600_000,
-		ending{phase: api.PhaseFailed, reason: fault.Invalid, says: []string{"ConfigMap", "sized", "1048576"}},
+		ending{phase: api.PhaseFailed, reason: errclass.Invalid, says: []string{"ConfigMap", "sized", "1048576"}},
 	},
 	{
 		"annotations", `"apiVersion": "v1", "kind": "ConfigMap", "name": "noted"`, `{"metadata": {"annotations": {"a": "TEXT"}}}`, 262_144,
-		ending{phase: api.PhaseFailed, reason: fault.Invalid, says: []string{"ConfigMap", "noted", "metadata.annotations", "262144"}},
+		ending{phase: api.PhaseFailed, reason: errclass.Invalid, says: []string{"ConfigMap", "noted", "metadata.annotations", "262144"}},
 	},
 	{
 		"a custom resource", `"apiVersion": "input.example.com/v1", "kind": "Gadget", "name": "sized"`, `{"spec": {"more": "TEXT"}}`, 800_000,
-		ending{phase: api.PhaseRolledBack, reason: fault.TooLarge, validated: metav1.ConditionTrue, says: []string{"Gadget", "sized", "request is too large"}},
+		ending{phase: api.PhaseRolledBack, reason: errclass.TooLarge, validated: metav1.ConditionTrue, says: []string{"Gadget", "sized", "request is too large"}},
 	},
 }
 
@@ -170,10 +170,10 @@ func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
 		require.NoError(t, accounts.Delete(t.Context(), "ghost", metav1.DeleteOptions{}))
 		e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: ghost}}")
 	}))
-	refusedBefore(t, e.Run("never", "serviceAccountName: ghost\n"+twoPatches), fault.ServiceAccountGone, "ghost")
+	refusedBefore(t, e.Run("never", "serviceAccountName: ghost\n"+twoPatches), errclass.ServiceAccountGone, "ghost")
 	e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: ghost}}")
 	txn := e.Run("another", "serviceAccountName: ghost\n"+twoPatches)
-	rolledBack(t, txn, 1, fault.ServiceAccountGone)
+	rolledBack(t, txn, 1, errclass.ServiceAccountGone)
 	e.Same(first, "ConfigMap/app")
 	e.Same(second, "ConfigMap/app-2")
 }
@@ -194,14 +194,14 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 
 	e.Refuse()
 	e.Start()
-	refusedBefore(t, e.Run("owners", oneChange("Patch", "{metadata: {managedFields: []}, data: {b: c}}")), fault.Invalid, "managedFields")
+	refusedBefore(t, e.Run("owners", oneChange("Patch", "{metadata: {managedFields: []}, data: {b: c}}")), errclass.Invalid, "managedFields")
 	for _, kind := range []string{"Update", "Patch"} {
 		name := strings.ToLower(kind)
 		before := e.Object("ConfigMap/app")
 		change := "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + kind + ", content: {data: {a: x, b: null}}}"
 		txn := e.Run(name, change+refusedAtCommit)
 		if kind == "Patch" {
-			refusedBefore(t, txn, fault.Invalid, ".data.b")
+			refusedBefore(t, txn, errclass.Invalid, ".data.b")
 			continue
 		}
 		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))

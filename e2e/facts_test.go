@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
@@ -215,8 +215,8 @@ func refusedBefore(t *testing.T, txn *api.Transaction, reason string, says ...st
 // terminal asserts what Janus makes of an error of the API server.
 func terminal(t *testing.T, err error, reason string) {
 	t.Helper()
-	class, got := fault.Classify(err)
-	assert.Equal(t, fault.Terminal.String(), class.String(), "class of: %v", err)
+	class, got := errclass.Classify(err)
+	assert.Equal(t, errclass.Terminal.String(), class.String(), "class of: %v", err)
 	assert.Equal(t, reason, got, "reason of: %v", err)
 }
 

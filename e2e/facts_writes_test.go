@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
@@ -56,7 +56,7 @@ func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) 
 			}))
 			defer j.Stop()
 			txn := e.Run(name, patchApp)
-			rolledBack(t, txn, 0, fault.Drifted)
+			rolledBack(t, txn, 0, errclass.Drifted)
 			if recreate {
 				e.Same(target, "ConfigMap/app")
 				assert.Equal(t, target.GetUID(), e.Object("ConfigMap/app").GetUID())
@@ -135,7 +135,7 @@ func TestW3APutWithoutAResourceVersionOverwritesBlindly(t *testing.T) {
 	o.make(webApp)
 	e.Start(justBefore(0, func() { o.scale("7") }))
 	txn := e.Run("txn", updateWeb)
-	rolledBack(t, txn, 0, fault.Drifted)
+	rolledBack(t, txn, 0, errclass.Drifted)
 	assert.Contains(t, txn.Status.Items[0].Message, ".spec.replicas")
 	assert.Equal(t, int64(7), field(t, e.Object(webRef), "spec", "replicas"))
 }
@@ -175,7 +175,7 @@ func TestW4APutCreatesWhatIsMissing(t *testing.T) {
 
 			vanish = func() { o.remove(made) }
 			txn := e.Run("update-"+strings.ToLower(kind), "changes: [{target: {apiVersion: "+version+", kind: "+kind+", name: "+name+"}, type: Update, content: {metadata: {labels: {a: b}}, "+row.object+"}}]")
-			rolledBack(t, txn, 0, fault.Drifted)
+			rolledBack(t, txn, 0, errclass.Drifted)
 			assert.Nil(t, o.now(obj), "Janus has made it")
 		})
 	}
@@ -218,7 +218,7 @@ func TestW6UnknownFieldsAreDroppedInSilence(t *testing.T) {
 	old := e.Object("ConfigMap/app")
 	for kind, name := range map[string]string{"Patch": "app", "Update": "app", "Create": "new"} {
 		txn := e.Run(strings.ToLower(kind), "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: "+name+"}, type: "+kind+", content: {dta: {a: b}}}]")
-		refusedBefore(t, txn, fault.Invalid, "dta")
+		refusedBefore(t, txn, errclass.Invalid, "dta")
 		assert.Nil(t, e.Object("ConfigMap/new"))
 		e.Same(old, "ConfigMap/app")
 	}
@@ -235,7 +235,7 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 	line := faultAt("POST services/a", chaos.LostReply)
 	transport, _ := through(line)
 	e.Start(transport)
-	refusedBefore(t, e.Run("generated", oneChange("Create", "{metadata: {generateName: app-}}")), fault.Invalid, "generateName")
+	refusedBefore(t, e.Run("generated", oneChange("Create", "{metadata: {generateName: app-}}")), errclass.Invalid, "generateName")
 	committedAll(t, e.Run("lost", "changes:"+refusedAtCommit))
 	assert.Empty(t, line.Missed())
 	assert.Len(t, changing(line, e.Namespace, "services", "a"), 1)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -61,7 +61,7 @@ func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
 
 		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 		_, reason, message := janustest.Condition(txn, api.ConditionReady)
-		assert.Equal(t, fault.Invalid, reason)
+		assert.Equal(t, errclass.Invalid, reason)
 		assert.Contains(t, message, "no object can have the name")
 		assert.Less(t, time.Since(began), 10*time.Second)
 	}
@@ -86,7 +86,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 
 	assert.Equal(t, map[string]any{"version": "1", "other": "1"}, e.Object("ConfigMap/a").Object["data"])
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.Drifted, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.Drifted, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "the field manager of this item")
 	e.NothingLeft("txn")
 }
@@ -130,7 +130,7 @@ func TestATransactionThatDeletesItself(t *testing.T) {
 
 		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 		_, reason, message := janustest.Condition(txn, api.ConditionReady)
-		assert.Equal(t, fault.Irreversible, reason)
+		assert.Equal(t, errclass.Irreversible, reason)
 		assert.Contains(t, message, "the Transaction itself")
 		e.NothingLeft(name)
 	}

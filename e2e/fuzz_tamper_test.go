@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -140,7 +140,7 @@ func (x *tampering) check(t *rapid.T, w *fuzzWorld, txn *api.Transaction) {
 		if !x.dirty[i] || x.warm || x.versions == nil || item.State == api.ItemRejected || item.State == api.ItemPending || item.State == api.ItemPrepared {
 			continue
 		}
-		if item.State != api.ItemUnresolved || item.Reason != fault.BeforeImageTampered && item.Reason != fault.BeforeImageLost {
+		if item.State != api.ItemUnresolved || item.Reason != errclass.BeforeImageTampered && item.Reason != errclass.BeforeImageLost {
 			t.Fatalf("item %d is %s %s, although its before-image is not what was saved", i, item.State, item.Reason)
 		}
 		if now := w.versionOf(w.Context(), item.Target); !x.shared(txn, i) && now != x.versions[i] {

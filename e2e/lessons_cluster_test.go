@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
@@ -39,7 +39,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 	})
 
 	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb)
-	assert.Equal(t, fault.ServiceAccountGone, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.ServiceAccountGone, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	assert.LessOrEqual(t, statusWrites(e), 10+4*int(policy.Recoveries))
 	e.NothingLeft("txn")
 }
@@ -145,7 +145,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 	txn := e.Run("txn", patchAB+refusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Contains(t, []string{fault.BeforeImageTampered, fault.BeforeImageLost}, txn.Status.Items[0].Reason)
+	assert.Contains(t, []string{errclass.BeforeImageTampered, errclass.BeforeImageLost}, txn.Status.Items[0].Reason)
 	assert.Equal(t, "2", e.Value("ConfigMap/a", "data", "version"))
 	assert.Equal(t, "2", e.Value("ConfigMap/b", "data", "version"))
 }

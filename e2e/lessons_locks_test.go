@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/lockmgr"
 )
@@ -42,7 +42,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 
 	waiting := two.Await(names[1], "waiting for the lock", func(txn *api.Transaction) bool {
 		_, reason, _ := janustest.Condition(txn, api.ConditionLocked)
-		return reason == fault.LockHeld
+		return reason == errclass.LockHeld
 	})
 	_, _, message := janustest.Condition(waiting, api.ConditionLocked)
 	assert.Contains(t, message, one.Namespace+"/"+names[0]+"/")

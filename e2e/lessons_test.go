@@ -11,7 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -106,7 +106,7 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 	txn := e.Ended("txn")
 	assert.Equal(t, "person's", e.Value("ConfigMap/b", "data", "version"))
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.Drifted, txn.Status.Items[1].Reason)
+	assert.Equal(t, errclass.Drifted, txn.Status.Items[1].Reason)
 	e.Same(a, "ConfigMap/a")
 	e.NothingLeft("txn")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -36,7 +36,7 @@ func TestADeletionThatLosesSomethingIsRefusedBeforeAnythingIsDone(t *testing.T) 
 	txn := e.Run("delete-job", deleteJob)
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	_, reason, message := janustest.Condition(txn, api.ConditionReady)
-	assert.Equal(t, fault.Irreversible, reason)
+	assert.Equal(t, errclass.Irreversible, reason)
 	assert.Contains(t, message, "acceptLoss: true")
 	e.Same(before, "batch/v1 Job/j")
 	e.NothingLeft("delete-job")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -93,7 +93,7 @@ func TestAPatchWithoutForceFailsOnAFieldOfAnotherManager(t *testing.T) {
 
 	txn := e.Run("other-value", patch("other"))
 
-	refusedBefore(t, txn, fault.FieldConflict, "gitops", ".data.theirs", "app-2", "force")
+	refusedBefore(t, txn, errclass.FieldConflict, "gitops", ".data.theirs", "app-2", "force")
 	e.Same(first, "ConfigMap/app")
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("other-value")
@@ -207,7 +207,7 @@ func TestAnUnforcedApplyOfAnotherAfterACommitConflictsWithNobodyNew(t *testing.T
 	assert.NotContains(t, err.Error(), "janus")
 
 	txn := e.Run("unforced", strings.Replace(imageAndReplicas, "type: Patch,", "type: Patch, force: false,", 1))
-	refusedBefore(t, txn, fault.FieldConflict, "gitops", `.spec.template.spec.containers[name="web"].image`)
+	refusedBefore(t, txn, errclass.FieldConflict, "gitops", `.spec.template.spec.containers[name="web"].image`)
 	_, _, message := janustest.Condition(txn, api.ConditionReady)
 	assert.NotContains(t, message, "janus-", "the first Transaction's managers")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -88,7 +88,7 @@ func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 			}
 			require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 			_, reason, message := janustest.Condition(txn, api.ConditionReady)
-			assert.Equal(t, fault.Invalid, reason)
+			assert.Equal(t, errclass.Invalid, reason)
 			for _, field := range row.refused {
 				assert.Contains(t, message, field)
 			}
@@ -117,6 +117,6 @@ func TestANullThatASchemaAllowsIsStored(t *testing.T) {
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	_, reason, message := janustest.Condition(txn, api.ConditionReady)
-	assert.Equal(t, fault.Invalid, reason, message)
+	assert.Equal(t, errclass.Invalid, reason, message)
 	assert.Contains(t, message, "spec.b")
 }

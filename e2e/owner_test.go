@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
 )
@@ -96,7 +96,7 @@ changes:
 	_, reason, message := janustest.Condition(txn, api.ConditionReady)
 	assert.Equal(t, "RollbackIncomplete", reason)
 	assert.Contains(t, message, "its owner ConfigMap owner")
-	assert.Equal(t, fault.OwnerGone, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.OwnerGone, txn.Status.Items[0].Reason)
 	assert.Equal(t, api.ItemUnresolved, txn.Status.Items[0].State)
 	assert.Empty(t, e.Object("ConfigMap/owned").GetOwnerReferences())
 	e.NothingLeft("delete-owned")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -30,7 +30,7 @@ func TestATransactionDoesNotDeleteTheServiceAccountThatItActsAs(t *testing.T) {
 
 	txn := e.Run("refused", patch+own+after)
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.Irreversible, txn.Status.Items[1].Reason)
+	assert.Equal(t, errclass.Irreversible, txn.Status.Items[1].Reason)
 	assert.Contains(t, txn.Status.Items[1].Message, "the Transaction acts as it")
 	e.Same(before, "ConfigMap/settings")
 	e.Same(account, "ServiceAccount/deployer")
@@ -71,7 +71,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}, {apiGroups: [b
 
 	txn := e.Run("editor", "serviceAccountName: editor\n"+narrow+after)
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.Irreversible, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.Irreversible, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "may not grant again")
 	e.Same(before, "rbac.authorization.k8s.io/v1 Role/wide")
 
@@ -121,7 +121,7 @@ func TestAnObjectWithAListOfItemsIsRefusedAtOnce(t *testing.T) {
 	txn := e.Run("made", fill("changes:\n  - {name: kind, type: Create, target: "+crdOf+", content: {spec: {"+definition+"}}}\n"+
 		"  - {name: list, type: Create, target: {apiVersion: $G/v1, kind: Gadget, name: new}, content: {items: [a, b]}}\n"))
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.Invalid, txn.Status.Items[1].Reason)
+	assert.Equal(t, errclass.Invalid, txn.Status.Items[1].Reason)
 	assert.Contains(t, txn.Status.Items[1].Message, "content.items is a list")
 	e.NothingLeft("made")
 
@@ -135,7 +135,7 @@ func TestAnObjectWithAListOfItemsIsRefusedAtOnce(t *testing.T) {
 		name := strings.ToLower(strings.TrimSuffix(strings.Fields(kind)[1], ","))
 		txn = e.Run(name, fill("changes: [{target: {apiVersion: $G/v1, kind: Gadget, name: old}, "+kind+"}]"))
 		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-		assert.Equal(t, fault.Invalid, txn.Status.Items[0].Reason)
+		assert.Equal(t, errclass.Invalid, txn.Status.Items[0].Reason)
 		assert.Contains(t, txn.Status.Items[0].Message, "the API server cannot show it")
 	}
 }
@@ -157,10 +157,10 @@ func TestAnAggregatedAPIThatIsDownIsNoAbsentKind(t *testing.T) {
 	for _, name := range []string{"waits", "absent"} {
 		txn := e.Await(name, "waiting for the API", func(txn *api.Transaction) bool {
 			_, reason, _ := janustest.Condition(txn, api.ConditionReady)
-			return reason == fault.ServerUnavailable || txn.Status.Phase.Terminal()
+			return reason == errclass.ServerUnavailable || txn.Status.Phase.Terminal()
 		})
 		_, reason, message := janustest.Condition(txn, api.ConditionReady)
-		assert.Equal(t, fault.ServerUnavailable, reason, janustest.Describe(txn))
+		assert.Equal(t, errclass.ServerUnavailable, reason, janustest.Describe(txn))
 		assert.Contains(t, message, "kubectl get apiservice v1beta1."+group)
 	}
 	require.NoError(t, services.Delete(t.Context(), "v1beta1."+group, metav1.DeleteOptions{}))
@@ -169,5 +169,5 @@ func TestAnAggregatedAPIThatIsDownIsNoAbsentKind(t *testing.T) {
 	assert.Equal(t, api.ItemSkipped, txn.Status.Items[0].State)
 	txn = e.Ended("absent")
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.KindNotFound, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.KindNotFound, txn.Status.Items[0].Reason)
 }

@@ -15,7 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -58,7 +58,7 @@ func stolen(t *testing.T, n int, policy engine.Policy) (e *janustest.Env, before
 	}}))
 	txn := e.Run("txn", "\nchanges:\n"+c.change+refusedAtCommit)
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.AlreadyAllocated, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason, janustest.Describe(txn))
 	return e, before
 }
 
@@ -97,7 +97,7 @@ func TestWhatIsLeftIsTriedAgainWhenSomebodyAsks(t *testing.T) {
 	ask("first")
 	txn := e.Await("txn", "tried again", func(t *api.Transaction) bool { return t.Status.HandledRecovery == "first" && t.Status.Phase.Terminal() })
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase)
-	assert.Equal(t, fault.AlreadyAllocated, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason)
 	freed(t, e)
 	ask("first")
 	time.Sleep(time.Second)
@@ -126,7 +126,7 @@ func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 	txn := e.Run("txn", namespaceAndObject(made)+refusedAtCommit)
 
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	require.Equal(t, fault.NotEmpty, txn.Status.Items[0].Reason)
+	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	require.NoError(t, e.Kube.CoreV1().ConfigMaps(made).Delete(context.Background(), "theirs", metav1.DeleteOptions{}))
 	rolledBackLater(t, e)
 	assert.Nil(t, e.Object("Namespace/"+made))
@@ -152,7 +152,7 @@ func TestANamespaceIsTakenBackOnceThePodsInItAreGone(t *testing.T) {
 
 			txn := e.Await("txn", "waiting for the Pod", func(t *api.Transaction) bool {
 				_, reason, message := janustest.Condition(t, api.ConditionReconciling)
-				return reason == fault.Terminating && strings.Contains(message, "Pod "+pod)
+				return reason == errclass.Terminating && strings.Contains(message, "Pod "+pod)
 			})
 			assert.Equal(t, api.PhaseRollingBack, txn.Status.Phase)
 			inside.Merge("person", "Pod/"+pod, `{"metadata":{"finalizers":null}}`)

@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -200,7 +200,7 @@ changes:
 `+refusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.NotFound, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.NotFound, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "Role reader, which it refers to, does not exist")
 	assert.Less(t, time.Since(started), 20*time.Second)
 	e.NothingLeft("txn")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
 )
@@ -116,7 +116,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 			item := txn.Status.Items[0]
 			if c.unlike {
 				assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-				assert.Equal(t, fault.ControllerMade, item.Reason)
+				assert.Equal(t, errclass.ControllerMade, item.Reason)
 				assert.Contains(t, item.Message, "kube-controller-manager has created it anew")
 				return
 			}
@@ -168,7 +168,7 @@ func TestAStandInThatSomebodyHasWrittenIsTheirs(t *testing.T) {
 	txn := e.Run("txn", "\nchanges:\n"+deletionOf("v1 Endpoints/db", false)+selected+refusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.AlreadyExists, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.AlreadyExists, txn.Status.Items[0].Reason)
 	assert.Equal(t, "yes", e.Value("Endpoints/db", "metadata", "labels", "theirs"))
 	e.NothingLeft("txn")
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -221,7 +221,7 @@ func TestJanusDoesNotAddAgainWhatSomebodyHasRemoved(t *testing.T) {
 	txn := undoingWith(e, func() { newOutsider(t, e, "person").patch(e.Object(webRef), types.JSONPatchType, removeA) })
 
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.FieldConflict, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason)
 	require.Len(t, txn.Status.Items[0].Conflicts, 1, janustest.Describe(txn))
 	assert.Equal(t, `.spec.template.spec.containers[name="web"].env[name="A"].value`, txn.Status.Items[0].Conflicts[0].Field)
 	now := e.Object(webRef)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -26,7 +26,7 @@ func TestATransactionThatCannotHoldItsOwnStatusIsRefused(t *testing.T) {
 	txn = e.Run("too-large-2", "changes:\n"+manyCreates(14, 100_000))
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	_, reason, message := janustest.Condition(txn, api.ConditionReady)
-	assert.Equal(t, fault.TooLarge, reason)
+	assert.Equal(t, errclass.TooLarge, reason)
 	assert.Contains(t, message, "split it")
 	e.NothingLeft("too-large-2")
 }
@@ -50,7 +50,7 @@ func TestATransactionWhoseBeforeImagesTakeTooMuchIsRefused(t *testing.T) {
 	assert.Regexp(t, `item second: keep the before-image of ConfigMap \S+/larger: the before-images of all changes would take 1\d\dKi, this one the most, and 105Ki are kept`, message)
 	assert.Contains(t, message, "--before-images-limit")
 	assert.Contains(t, message, "item third: ", "all that is wrong is said")
-	assert.Equal(t, fault.TooLarge, txn.Status.Items[1].Reason)
+	assert.Equal(t, errclass.TooLarge, txn.Status.Items[1].Reason)
 	e.NothingLeft("too-heavy")
 
 	one := e.Run("one", strings.Join(strings.SplitAfter(both, "\n")[:2], ""))

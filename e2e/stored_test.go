@@ -16,7 +16,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -126,13 +126,13 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 			assert.Contains(t, item.Message, `.metadata.annotations.stamp, not wanted, stored "policy"`, row.name)
 		case row.kind == "Secret":
 			assert.Equal(t, api.ItemUnresolved, item.State, row.name)
-			assert.Equal(t, fault.Altered, item.Reason, row.name)
+			assert.Equal(t, errclass.Altered, item.Reason, row.name)
 			assert.Contains(t, item.Message, ".data.version", row.name)
 			assert.NotContains(t, fmt.Sprint(item), "b25l", "the value of a Secret is shown")
 			assert.NotContains(t, fmt.Sprint(item), "cG9saWN5", "the value of a Secret is shown")
 		default:
 			assert.Equal(t, api.ItemUnresolved, item.State, row.name)
-			assert.Equal(t, fault.Altered, item.Reason, row.name)
+			assert.Equal(t, errclass.Altered, item.Reason, row.name)
 			assert.Contains(t, item.Message, `.data.version, wanted "b25l", stored "cG9saWN5"`, row.name)
 			assert.Equal(t, []api.FieldConflict{{Field: ".data.version", Now: `"cG9saWN5"`, Before: `"b25l"`}}, item.Conflicts, row.name)
 		}
@@ -370,7 +370,7 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 	item := txn.Status.Items[0]
 	assert.Equal(t, api.ItemUnresolved, item.State)
-	assert.Equal(t, fault.Invalid, item.Reason)
+	assert.Equal(t, errclass.Invalid, item.Reason)
 	assert.Contains(t, item.Message, "spec.b")
 	assert.Nil(t, e.Object(group+"/v1 Cup/two"))
 	e.NothingLeft("txn")

@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -59,7 +59,7 @@ changes:
 - {type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: app}, content: {metadata: {labels: {webhook: asked}}}}
 `)
 	_, reason, _ := janustest.Condition(txn, api.ConditionSucceeded)
-	assert.Equal(t, fault.DeadlineExceeded, reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.DeadlineExceeded, reason, janustest.Describe(txn))
 	assert.LessOrEqual(t, txn.Status.CompletionTime.Sub(txn.Status.StartTime.Time), timeLimit+beyond)
 }
 
@@ -86,6 +86,6 @@ changes:
 	require.NoError(t, err)
 	txn := e.Ended("late")
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, fault.DeadlineExceeded, txn.Status.Items[0].Reason)
+	assert.Equal(t, errclass.DeadlineExceeded, txn.Status.Items[0].Reason)
 	assert.LessOrEqual(t, txn.Status.CompletionTime.Sub(txn.Status.RollbackStartTime.Time), timeLimit+beyond)
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -127,7 +127,7 @@ func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {
 	undo := e.Run("undo", `{undoOf: {name: release}}`)
 	require.Equal(t, api.PhaseFailed, undo.Status.Phase, janustest.Describe(undo))
 	message := janustest.Describe(undo)
-	assert.Contains(t, message, fault.FieldConflict)
+	assert.Contains(t, message, errclass.FieldConflict)
 	for _, part := range []string{"ConfigMap " + e.Namespace + "/a", ".data.version of person", `now "9", was "1"`, "ConfigMap " + e.Namespace + "/b", "nothing was changed"} {
 		assert.Contains(t, message, part)
 	}

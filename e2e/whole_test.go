@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -67,7 +67,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 				} else {
 					require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
 					_, reason, message := janustest.Condition(txn, api.ConditionReady)
-					assert.Equal(t, fault.Irreversible, reason)
+					assert.Equal(t, errclass.Irreversible, reason)
 					assert.Contains(t, message, row.hidden)
 					assert.Contains(t, message, "write the change for the version "+group+"/v1")
 				}

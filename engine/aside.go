@@ -6,7 +6,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // The way back may lead through what an earlier change has made impossible: a schema, a
@@ -40,9 +40,9 @@ func isAside(item *api.Item) bool { return item.State == api.ItemRollingBack && 
 // wait for a webhook that an earlier change has made, and that nobody serves, is to wait in
 // vain.
 func curable(err error) bool {
-	switch fault.ReasonOf(err) {
-	case fault.Invalid, fault.TooLarge, fault.AlreadyAllocated, fault.NotFound, fault.NamespaceNotFound, fault.KindNotFound,
-		fault.AccessDenied, fault.Rejected, fault.WebhookUnavailable, fault.NotEmpty, fault.ControllerMade:
+	switch errclass.ReasonOf(err) {
+	case errclass.Invalid, errclass.TooLarge, errclass.AlreadyAllocated, errclass.NotFound, errclass.NamespaceNotFound, errclass.KindNotFound,
+		errclass.AccessDenied, errclass.Rejected, errclass.WebhookUnavailable, errclass.NotEmpty, errclass.ControllerMade:
 		return true
 	}
 	return false
@@ -74,7 +74,7 @@ func (s *saga) setAside(ctx context.Context, i int, refusal error, undone Undone
 		item := &status.Items[i]
 		beside(item, undone, s.share())
 		s.tell(item, i, refusal)
-		item.Message = fault.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
+		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
 		item.SetAside = true
 		return nil
 	})
@@ -135,8 +135,8 @@ func (s *saga) again(ctx context.Context) error {
 
 // notYet is the wait for what was rolled back to take effect.
 func notYet(why error, after time.Duration) error {
-	return &fault.Error{
-		Op: "try again", Class: fault.Retryable, Reason: fault.ReasonOf(why), RetryAfter: after,
+	return &errclass.Error{
+		Op: "try again", Class: errclass.Retryable, Reason: errclass.ReasonOf(why), RetryAfter: after,
 		Err: why, Hint: "what was rolled back may not be in effect everywhere yet",
 	}
 }

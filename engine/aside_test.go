@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 var (
-	errInvalid   = fault.New(fault.Terminal, fault.Invalid, "restore", "ConfigMap shop/x", "its schema does not allow it")
-	errForbidden = fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/x", "may not patch it")
+	errInvalid   = errclass.New(errclass.Terminal, errclass.Invalid, "restore", "ConfigMap shop/x", "its schema does not allow it")
+	errForbidden = errclass.New(errclass.Terminal, errclass.AccessDenied, "restore", "ConfigMap shop/x", "may not patch it")
 )
 
 // invalidUntil has the compensation of one item refused until that of another is made.
@@ -86,15 +86,15 @@ var asides = []scenario{
 
 func TestWhatSomebodyAsksForIsTriedAgainOnceWhateverTheReason(t *testing.T) {
 	for _, reason := range []string{
-		fault.Invalid, fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.ControllerMade, fault.OwnerGone,
-		fault.Irreversible, fault.TooLarge, fault.BeforeImageLost, fault.AccessDenied,
+		errclass.Invalid, errclass.Drifted, errclass.FieldConflict, errclass.AlreadyExists, errclass.ControllerMade, errclass.OwnerGone,
+		errclass.Irreversible, errclass.TooLarge, errclass.BeforeImageLost, errclass.AccessDenied,
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, "a", "b")
 			w.policy.Recoveries = 0
 			w.restart()
 			refuseB(w)
-			w.refuse["undo a"] = fault.New(fault.Terminal, reason, "restore", "ConfigMap shop/a", "no")
+			w.refuse["undo a"] = errclass.New(errclass.Terminal, reason, "restore", "ConfigMap shop/a", "no")
 			w.run()
 			require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
 
@@ -132,7 +132,7 @@ func TestNobodyWaitsForTheTimeoutForWhatWaitingCannotHeal(t *testing.T) {
 	w.run()
 	require.Equal(t, api.PhaseFailed, phaseOf(w))
 	assert.Less(t, w.clock.Since(start), 10*time.Second, w.transcript())
-	assert.Equal(t, fault.Invalid, w.itemOfName("b").Reason)
+	assert.Equal(t, errclass.Invalid, w.itemOfName("b").Reason)
 	assert.Equal(t, api.ItemRolledBack, w.itemOfName("a").State)
 }
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func busy(n int) []reply {
@@ -96,7 +96,7 @@ func TestTheRetryLimitSaysWhatFailedLast(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase)
 	c := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionSucceeded)
-	assert.Equal(t, fault.RetryLimitExceeded, c.Reason)
+	assert.Equal(t, errclass.RetryLimitExceeded, c.Reason)
 	assert.Equal(t, "2 attempts have failed, and spec.retryLimit is 1: send: too many requests", c.Message)
 }
 
@@ -116,7 +116,7 @@ func TestChangesThatCannotAllBeBegunInTimeAreRefused(t *testing.T) {
 		err := InTime(w.stored)
 		assert.Equal(t, tt.inTime, err == nil, tt)
 		if err != nil {
-			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
 			assert.ErrorContains(t, err, "to begin 3 of them takes 20s at 6 a minute, and spec.timeout is "+string(tt.timeout)+"; raise timeout or changesPerMinute")
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // needs makes a change of a world depend on others.
@@ -88,7 +88,7 @@ var branching = []scenario{
 	{"a change is wanted", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", true) }, api.PhaseCommitted},
 	{"it cannot be told whether a change is wanted", []string{"a", "b", "c"}, func(w *world) {
 		w.onlyWhen("b", true)
-		w.refuse["ask for b"] = fault.New(fault.Terminal, fault.Invalid, "evaluate when of", "ConfigMap shop/b", "no such key: x")
+		w.refuse["ask for b"] = errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", "ConfigMap shop/b", "no such key: x")
 	}, api.PhaseRolledBack},
 	{"what depends on a skipped change is skipped", append(slices.Clone(turned), "e"), func(w *world) {
 		diamond(w)
@@ -134,24 +134,24 @@ func TestWhatIsWrongWithTheOrder(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"an unknown name": {func(w *world) { w.needs("b", "x") }, fault.Invalid, `change b: dependsOn names "x", and no change has that name`},
-		"itself":          {func(w *world) { w.needs("b", "b") }, fault.CyclicDependency, "each waits for the next: b -> b"},
+		"an unknown name": {func(w *world) { w.needs("b", "x") }, errclass.Invalid, `change b: dependsOn names "x", and no change has that name`},
+		"itself":          {func(w *world) { w.needs("b", "b") }, errclass.CyclicDependency, "each waits for the next: b -> b"},
 		"a cycle": {func(w *world) {
 			w.needs("a", "c")
 			w.needs("b", "a")
 			w.needs("c", "b")
-		}, fault.CyclicDependency, "each waits for the next: a -> c -> b -> a"},
+		}, errclass.CyclicDependency, "each waits for the next: a -> c -> b -> a"},
 		"a change of the same object that comes later in the list": {func(w *world) {
 			w.stored.Spec.Changes[2].Target = w.stored.Spec.Changes[0].Target
 			w.needs("a", "c")
-		}, fault.CyclicDependency, "each waits for the next: a -> c -> a; take one of them out of dependsOn; changes of one object also wait"},
+		}, errclass.CyclicDependency, "each waits for the next: a -> c -> a; take one of them out of dependsOn; changes of one object also wait"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := newWorld(t, "a", "b", "c")
 			c.set(w)
 			_, err := Order(w.stored)
-			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
-			assert.Equal(t, c.reason, fault.ReasonOf(err))
+			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
+			assert.Equal(t, c.reason, errclass.ReasonOf(err))
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
@@ -285,7 +285,7 @@ func TestARollbackThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
 	w.after["undo a: fails"] = func() { w.clock.SetTime(start) }
 	w.run()
 	assert.Equal(t, api.PhaseFailed, phaseOf(w))
-	assert.Equal(t, fault.DeadlineExceeded, w.stored.Status.Items[0].Reason, w.transcript())
+	assert.Equal(t, errclass.DeadlineExceeded, w.stored.Status.Items[0].Reason, w.transcript())
 	assert.Less(t, w.stored.Status.CompletionTime.Sub(start), 100*time.Second, w.transcript())
 }
 

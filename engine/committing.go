@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func uid(s string) types.UID { return types.UID(s) }
@@ -186,7 +186,7 @@ func (s *saga) takeOver(ctx context.Context) error {
 // change may have landed. That is then the conflict that this one met, and the
 // change is in effect.
 func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
-	if fault.ClassOf(refusal) == fault.Conflict {
+	if errclass.ClassOf(refusal) == errclass.Conflict {
 		in.warn = s.warner(in.Index())
 		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == Applied {
 			s.isOver(in.Index())
@@ -260,7 +260,7 @@ func indexOf(items []api.Item, name string) int {
 
 func diverged(t *api.Transaction, i int) error {
 	target := t.Status.Items[i].Target
-	return fault.New(fault.Conflict, fault.Drifted, "observe", Describe(target),
+	return errclass.New(errclass.Conflict, errclass.Drifted, "observe", Describe(target),
 		"it is neither as it was nor as the change would leave it: another client has written it").
 		WithHint("their version is kept; compare it with the before-image and correct it by hand")
 }

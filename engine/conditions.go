@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Reasons of conditions that are not causes of failure.
@@ -77,7 +77,7 @@ func setCause(status *api.TransactionStatus, generation int64, now time.Time, ca
 	if cause.Item != "" {
 		message = "item " + cause.Item + ": " + message
 	}
-	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, fault.Printable(message)})
+	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, errclass.Printable(message)})
 }
 
 func causeOnRecord(status *api.TransactionStatus) (reason, message string) {
@@ -92,7 +92,7 @@ func causeOnRecord(status *api.TransactionStatus) (reason, message string) {
 // end. Succeeded stays Unknown until it has.
 func setFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
 	status.FailedItem = cause.Item
-	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, fault.Printable(cause.Message)})
+	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, errclass.Printable(cause.Message)})
 }
 
 // failure gives what setFailure recorded. While nothing is, the reason of the
@@ -170,7 +170,7 @@ func failedConditions(status *api.TransactionStatus, reason, cause string) []con
 	if message, stopped := stoppedWith(status, unresolved); stopped {
 		return ended(reason, message, condition{api.ConditionRolledBack, no, reason, message})
 	}
-	message := fault.Printable(fmt.Sprintf("not rolled back: %s; the rollback began because: %s", strings.Join(unresolved, "; "), cause))
+	message := errclass.Printable(fmt.Sprintf("not rolled back: %s; the rollback began because: %s", strings.Join(unresolved, "; "), cause))
 	return ended(reasonIncomplete, message, condition{api.ConditionRolledBack, no, reasonIncomplete, message})
 }
 
@@ -231,7 +231,7 @@ func skippedOf(status *api.TransactionStatus) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fault.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
+	return errclass.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
 }
 
 func unresolvedItems(status *api.TransactionStatus) []string {

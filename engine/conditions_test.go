@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // statuses are the last checkpoint of a scenario in a phase, as users see it, and
@@ -133,7 +133,7 @@ func TestToolsThatWaitAreNeverMisled(t *testing.T) {
 
 // Causes come from API servers, webhooks and names that people choose.
 func TestMessagesAreBoundedAndPrintable(t *testing.T) {
-	hostile := fault.New(fault.Terminal, fault.Rejected, "patch", "ConfigMap shop/\x1b[31mx",
+	hostile := errclass.New(errclass.Terminal, errclass.Rejected, "patch", "ConfigMap shop/\x1b[31mx",
 		"line one\nline two\x00 %s", strings.Repeat("é…", 5000)).WithHint(strings.Repeat("way out ", 500))
 	for _, call := range []string{"validate", "save", "do b"} {
 		for _, undo := range []bool{false, true} {
@@ -145,7 +145,7 @@ func TestMessagesAreBoundedAndPrintable(t *testing.T) {
 			w.run() // the journal of the world checks every condition and item
 			_, cause := causeOnRecord(&w.stored.Status)
 			assert.Contains(t, cause, "ConfigMap shop/")
-			assert.LessOrEqual(t, len(cause), fault.MaxMessage)
+			assert.LessOrEqual(t, len(cause), errclass.MaxMessage)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestWaitingIsWrittenOnceAndNotWithEachAttempt(t *testing.T) {
 	_, _ = w.once()
 	assert.Equal(t, int64(3), w.stored.Status.Version, "another holder is news")
 	locked := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionLocked)
-	assert.Equal(t, fault.LockHeld, locked.Reason)
+	assert.Equal(t, errclass.LockHeld, locked.Reason)
 	assert.Contains(t, locked.Message, "a third Transaction")
 }
 
@@ -177,7 +177,7 @@ func TestAServerThatIsAwayIsWrittenOnce(t *testing.T) {
 	w := newWorld(t, "a")
 	w.nth = func(n int, who string) reply {
 		if who == "save" && n < 40 {
-			return reply{err: fault.New(fault.Unknown, fault.ServerUnavailable, "read", "", "attempt %d", n)}
+			return reply{err: errclass.New(errclass.Unknown, errclass.ServerUnavailable, "read", "", "attempt %d", n)}
 		}
 		return reply{}
 	}

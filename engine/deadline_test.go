@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // longest is the longest wait of the controller between two attempts.
@@ -38,7 +38,7 @@ func (w *world) patiently(until api.Phase) time.Duration {
 }
 
 func TestNoWaitBetweenAttemptsIsLongerThanTheTimeThatIsLeft(t *testing.T) {
-	silent := fault.New(fault.Unknown, fault.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
+	silent := errclass.New(errclass.Unknown, errclass.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
 	limit, gate := api.Duration("50s"), api.Duration("20s")
 	for _, tt := range []struct {
 		name    string
@@ -53,7 +53,7 @@ func TestNoWaitBetweenAttemptsIsLongerThanTheTimeThatIsLeft(t *testing.T) {
 			w.refuse["look at a"] = silent
 		}, 21 * time.Second},
 		{"while a compensation is tried again", api.PhaseFailed, func(w *world) {
-			w.refuse["do b"] = fault.New(fault.Terminal, fault.Rejected, "patch", "ConfigMap shop/b", "no")
+			w.refuse["do b"] = errclass.New(errclass.Terminal, errclass.Rejected, "patch", "ConfigMap shop/b", "no")
 			w.refuse["undo a"] = silent
 		}, 50 * time.Second},
 	} {
@@ -70,7 +70,7 @@ func TestNoWaitBetweenAttemptsIsLongerThanTheTimeThatIsLeft(t *testing.T) {
 
 func TestWhileItIsSuspendedNoTimeRuns(t *testing.T) {
 	w := newWorld(t, "a", "b")
-	w.refuse["do a"] = fault.New(fault.Unknown, fault.ServerUnavailable, "patch", "ConfigMap shop/a", "no answer")
+	w.refuse["do a"] = errclass.New(errclass.Unknown, errclass.ServerUnavailable, "patch", "ConfigMap shop/a", "no answer")
 	result, _ := w.once()
 	require.Positive(t, result.Within)
 	w.stored.Spec.Suspend = true
@@ -83,7 +83,7 @@ func TestATimeoutThatEndsDuringAnAttemptIsNotSleptThrough(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	limit := api.Duration("50s")
 	w.stored.Spec.Timeout = &limit
-	w.refuse["do b"] = fault.New(fault.Unknown, fault.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
+	w.refuse["do b"] = errclass.New(errclass.Unknown, errclass.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
 	w.after["do b"] = func() { w.clock.Step(51 * time.Second) }
 	result, _ := w.once()
 	require.Error(t, result.Err)
@@ -98,7 +98,7 @@ func TestWhatIsOverForLongIsNotTriedWithoutAPause(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	limit := api.Duration("50s")
 	w.stored.Spec.Timeout = &limit
-	silent := fault.New(fault.Unknown, fault.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
+	silent := errclass.New(errclass.Unknown, errclass.ServerUnavailable, "patch", "ConfigMap shop/b", "no answer")
 	w.refuse["do b"] = silent
 	_, _ = w.once()
 	w.clock.Step(time.Hour)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Verb is what a step does.
@@ -220,7 +220,7 @@ func unclear(items []api.Item, order []int) (int, bool) {
 // means. Before the first intent there is nothing to roll back.
 func decideDeleted(t *api.Transaction) Action {
 	if t.Spec.OnDelete == api.DeleteRollback && t.Status.Phase == api.PhaseCommitting {
-		return Action{Verb: StartRollback, Cause: Cause{Reason: fault.Cancelled, Message: "the Transaction was deleted while it ran, and onDelete is Rollback"}}
+		return Action{Verb: StartRollback, Cause: Cause{Reason: errclass.Cancelled, Message: "the Transaction was deleted while it ran, and onDelete is Rollback"}}
 	}
 	return Action{Verb: Abandon}
 }
@@ -259,23 +259,23 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 		return cause, true
 	}
 	if accepted(t) && t.Generation != t.Status.ObservedGeneration && !Unchanged(t) {
-		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
+		return Cause{Reason: errclass.SpecChanged, Message: fmt.Sprintf(
 			"the spec was changed after it was accepted (generation %d, accepted %d); create another Transaction instead",
 			t.Generation, t.Status.ObservedGeneration)}, true
 	}
 	if items, changes := len(t.Status.Items), len(t.Spec.Changes); accepted(t) && items != changes {
-		return Cause{Reason: fault.SpecChanged, Message: fmt.Sprintf(
+		return Cause{Reason: errclass.SpecChanged, Message: fmt.Sprintf(
 			"status.items does not fit spec.changes (%d and %d): one of them was edited; create another Transaction instead", items, changes)}, true
 	}
 	if t.Spec.Cancel != "" {
-		return Cause{Reason: fault.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
+		return Cause{Reason: errclass.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
 	}
 	if overdue(t, now) {
 		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))
 		if waiting := waitingFor(t); waiting != "" {
 			message += ": " + waiting
 		}
-		return Cause{Reason: fault.DeadlineExceeded, Message: message}, true
+		return Cause{Reason: errclass.DeadlineExceeded, Message: message}, true
 	}
 	return retriesOver(t)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // with is a Transaction in a phase with items in the given states, held by its
@@ -122,7 +122,7 @@ func TestDecide(t *testing.T) {
 		{"one with the finalizer is validated", with(""), none, 0, Validate, 0, ""},
 		{"one that is to be tried only needs no finalizer", tryOnly(bare(with(""))), none, 0, Validate, 0, ""},
 		{"one that is to be tried only stands still", suspendedSpec(tryOnly(bare(with("")))), none, 0, Suspend, 0, ""},
-		{"one that is to be tried only is cancelled", cancelled(tryOnly(bare(with(""))), api.CancelRollback), none, 0, Fail, 0, fault.Cancelled},
+		{"one that is to be tried only is cancelled", cancelled(tryOnly(bare(with(""))), api.CancelRollback), none, 0, Fail, 0, errclass.Cancelled},
 		{"a planned one is done", tryOnly(bare(with(api.PhasePlanned, pending))), none, 0, Nothing, 0, ""},
 		{"a Pending one is validated", with(api.PhasePending), none, 0, Validate, 0, ""},
 		{"a valid one is prepared", with(api.PhasePreparing, pending, pending), none, 0, Prepare, 0, ""},
@@ -154,30 +154,30 @@ func TestDecide(t *testing.T) {
 		{"deleted while Preparing, it is let go", deleted(api.DeleteRollback, with(api.PhasePreparing, pending)), none, 0, Abandon, 0, ""},
 		{"deleted while Prepared, it is let go, for nothing was changed", deleted(api.DeleteRollback, with(api.PhasePrepared, prepared)), none, 0, Abandon, 0, ""},
 		{"deleted while Committing, it leaves its changes", deleted(api.DeleteRelease, with(api.PhaseCommitting, committed, committing)), none, 0, Abandon, 0, ""},
-		{"deleted while Committing, it takes them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, fault.Cancelled},
+		{"deleted while Committing, it takes them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, errclass.Cancelled},
 		{"deleted when every change is in effect, it ends as Committed", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
 		{"deleted while RollingBack, it goes on, whatever it was asked", deleted(api.DeleteRelease, with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
 		{"deleted and RolledBack with its finalizer, it is let go", held(deleted(api.DeleteRelease, with(api.PhaseRolledBack, rolledBack))), none, 0, Abandon, 0, ""},
 		{"deleted and Committed with its finalizer, it is let go", held(deleted(api.DeleteRollback, with(api.PhaseCommitted, committed))), none, 0, Abandon, 0, ""},
-		{"deleted and Failed with its finalizer, it is let go", held(deleted(api.DeleteRollback, failed(fault.AccessDenied, 0))), none, time.Hour, Abandon, 0, ""},
+		{"deleted and Failed with its finalizer, it is let go", held(deleted(api.DeleteRollback, failed(errclass.AccessDenied, 0))), none, time.Hour, Abandon, 0, ""},
 		{"deleted and ended without the finalizer, it is another client's to let go", deleted(api.DeleteRelease, with(api.PhaseCommitted, committed)), none, 0, Nothing, 0, ""},
 
 		// Timeout.
-		{"waiting for too long while Pending, it fails", with(api.PhasePending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
-		{"waiting for too long while Preparing, it fails", with(api.PhasePreparing, pending), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
-		{"waiting for too long when Prepared, it fails", with(api.PhasePrepared, prepared), none, time.Hour, Fail, 0, fault.DeadlineExceeded},
-		{"changing for too long, it turns", with(api.PhaseCommitting, committed, committing), 1, time.Hour, StartRollback, 0, fault.DeadlineExceeded},
+		{"waiting for too long while Pending, it fails", with(api.PhasePending), none, time.Hour, Fail, 0, errclass.DeadlineExceeded},
+		{"waiting for too long while Preparing, it fails", with(api.PhasePreparing, pending), none, time.Hour, Fail, 0, errclass.DeadlineExceeded},
+		{"waiting for too long when Prepared, it fails", with(api.PhasePrepared, prepared), none, time.Hour, Fail, 0, errclass.DeadlineExceeded},
+		{"changing for too long, it turns", with(api.PhaseCommitting, committed, committing), 1, time.Hour, StartRollback, 0, errclass.DeadlineExceeded},
 		{"at the very end of its time it goes on", with(api.PhaseCommitting, committed, committing), 1, 30 * time.Minute, Do, 1, ""},
 		{"when every change is in effect, the time does not matter", with(api.PhaseCommitting, committed), none, time.Hour, Finish, 0, ""},
 		{"the time does not stop a rollback", with(api.PhaseRollingBack, committed), none, time.Hour, OpenUndo, 0, ""},
 
 		// The spec.
 		{"a spec that changes while Pending is validated as it is", changed(with(api.PhasePending)), none, 0, Validate, 0, ""},
-		{"a spec that changes while Preparing is refused", changed(with(api.PhasePreparing, pending)), none, 0, Fail, 0, fault.SpecChanged},
-		{"a spec that changes when Prepared is refused", changed(with(api.PhasePrepared, prepared)), none, 0, Fail, 0, fault.SpecChanged},
-		{"a spec that changes while Committing makes it turn", changed(with(api.PhaseCommitting, committed, committing)), 1, 0, StartRollback, 0, fault.SpecChanged},
-		{"items that are edited away are refused", edited(3, with(api.PhasePreparing, pending, pending)), none, 0, Fail, 0, fault.SpecChanged},
-		{"items that are edited in make it turn", edited(1, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, fault.SpecChanged},
+		{"a spec that changes while Preparing is refused", changed(with(api.PhasePreparing, pending)), none, 0, Fail, 0, errclass.SpecChanged},
+		{"a spec that changes when Prepared is refused", changed(with(api.PhasePrepared, prepared)), none, 0, Fail, 0, errclass.SpecChanged},
+		{"a spec that changes while Committing makes it turn", changed(with(api.PhaseCommitting, committed, committing)), 1, 0, StartRollback, 0, errclass.SpecChanged},
+		{"items that are edited away are refused", edited(3, with(api.PhasePreparing, pending, pending)), none, 0, Fail, 0, errclass.SpecChanged},
+		{"items that are edited in make it turn", edited(1, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, errclass.SpecChanged},
 		{"a spec that changes while RollingBack does not matter", changed(with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
 		{"a spec that changes afterwards is seen", changed(with(api.PhaseCommitted, committed)), none, 0, ObserveGeneration, 0, ""},
 
@@ -197,34 +197,34 @@ func TestDecide(t *testing.T) {
 		{"suspended with an open compensation", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), none, 0, SkipUndo, 1, ""},
 		{"suspended between two compensations", suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack)), none, 0, Suspend, 0, ""},
 		{"suspended and being deleted", deleted(api.DeleteRollback, suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack))), none, 0, OpenUndo, 0, ""},
-		{"suspended before a recovery", suspendedSpec(failed(fault.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
+		{"suspended before a recovery", suspendedSpec(failed(errclass.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
 
 		// Cancellation.
 		{"cancelled before it was seen", cancelled(transaction("a"), api.CancelRollback), none, 0, AddFinalizer, 0, ""},
-		{"cancelled before the first intent", cancelled(with(api.PhasePrepared, prepared), api.CancelStop), none, 0, Fail, 0, fault.Cancelled},
-		{"cancelled between two changes", cancelled(with(api.PhaseCommitting, committed, prepared), api.CancelRollback), none, 0, StartRollback, 0, fault.Cancelled},
-		{"suspended and cancelled", cancelled(suspendedSpec(with(api.PhaseCommitting, committed, prepared)), api.CancelStop), none, 0, StartRollback, 0, fault.Cancelled},
+		{"cancelled before the first intent", cancelled(with(api.PhasePrepared, prepared), api.CancelStop), none, 0, Fail, 0, errclass.Cancelled},
+		{"cancelled between two changes", cancelled(with(api.PhaseCommitting, committed, prepared), api.CancelRollback), none, 0, StartRollback, 0, errclass.Cancelled},
+		{"suspended and cancelled", cancelled(suspendedSpec(with(api.PhaseCommitting, committed, prepared)), api.CancelStop), none, 0, StartRollback, 0, errclass.Cancelled},
 		{"stopped with an open intent", cancelled(with(api.PhaseRollingBack, committed, committing), api.CancelStop), none, 0, ObserveUndo, 1, ""},
 		{"stopped with an open compensation", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), none, 0, SkipUndo, 1, ""},
 		{"stopped", cancelled(with(api.PhaseRollingBack, committed, rolledBack), api.CancelStop), none, 0, AcceptPartial, 0, ""},
-		{"stopped before a recovery", cancelled(failed(fault.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
-		{"stopped when a recovery had begun to hold it", held(cancelled(failed(fault.AccessDenied, 0), api.CancelStop)), none, time.Hour, LetGo, 0, ""},
-		{"what was left is wanted back", cancelled(failed(fault.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
-		{"what was left stays", failed(fault.Cancelled, 0), none, time.Hour, Nothing, 0, ""},
+		{"stopped before a recovery", cancelled(failed(errclass.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
+		{"stopped when a recovery had begun to hold it", held(cancelled(failed(errclass.AccessDenied, 0), api.CancelStop)), none, time.Hour, LetGo, 0, ""},
+		{"what was left is wanted back", cancelled(failed(errclass.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
+		{"what was left stays", failed(errclass.Cancelled, 0), none, time.Hour, Nothing, 0, ""},
 
 		// Recovery.
-		{"a failed rollback waits before it is taken up", failed(fault.AccessDenied, 0), none, 9 * time.Second, Await, 0, ""},
-		{"a failed rollback is taken up", failed(fault.AccessDenied, 0), none, 10 * time.Second, Recover, 0, ""},
-		{"the second time it waits longer", failed(fault.AccessDenied, 1), none, 39 * time.Second, Await, 0, ""},
-		{"a failed rollback is taken up again", failed(fault.AccessDenied, 1), none, 40 * time.Second, Recover, 0, ""},
-		{"a failed rollback is not taken up for ever", failed(fault.AccessDenied, 2), none, 24 * time.Hour, Nothing, 0, ""},
-		{"a rollback without its before-images is not taken up", lostImages(failed(fault.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
-		{"a rollback that met somebody's write is not taken up", failed(fault.Drifted, 0), none, time.Hour, Nothing, 0, ""},
-		{"a rollback that met another owner is not taken up", failed(fault.FieldConflict, 0), none, time.Hour, Nothing, 0, ""},
-		{"a rollback that met another object is not taken up", failed(fault.AlreadyExists, 0), none, time.Hour, Nothing, 0, ""},
-		{"a rollback with a tampered before-image is not taken up", failed(fault.BeforeImageTampered, 0), none, time.Hour, Nothing, 0, ""},
-		{"a rollback with a lost before-image is not taken up", failed(fault.BeforeImageLost, 0), none, time.Hour, Nothing, 0, ""},
-		{"a rollback of what cannot be undone is not taken up", failed(fault.Irreversible, 0), none, time.Hour, Nothing, 0, ""},
+		{"a failed rollback waits before it is taken up", failed(errclass.AccessDenied, 0), none, 9 * time.Second, Await, 0, ""},
+		{"a failed rollback is taken up", failed(errclass.AccessDenied, 0), none, 10 * time.Second, Recover, 0, ""},
+		{"the second time it waits longer", failed(errclass.AccessDenied, 1), none, 39 * time.Second, Await, 0, ""},
+		{"a failed rollback is taken up again", failed(errclass.AccessDenied, 1), none, 40 * time.Second, Recover, 0, ""},
+		{"a failed rollback is not taken up for ever", failed(errclass.AccessDenied, 2), none, 24 * time.Hour, Nothing, 0, ""},
+		{"a rollback without its before-images is not taken up", lostImages(failed(errclass.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
+		{"a rollback that met somebody's write is not taken up", failed(errclass.Drifted, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback that met another owner is not taken up", failed(errclass.FieldConflict, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback that met another object is not taken up", failed(errclass.AlreadyExists, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback with a tampered before-image is not taken up", failed(errclass.BeforeImageTampered, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback with a lost before-image is not taken up", failed(errclass.BeforeImageLost, 0), none, time.Hour, Nothing, 0, ""},
+		{"a rollback of what cannot be undone is not taken up", failed(errclass.Irreversible, 0), none, time.Hour, Nothing, 0, ""},
 	}
 	seen := map[Verb]bool{}
 	for _, tt := range tests {
@@ -279,7 +279,7 @@ func TestARecoveryTakesUpWhatALaterChangeOfTheObjectStoodInTheWayOf(t *testing.T
 		}
 		return out
 	}
-	assert.Equal(t, []int{2, 0}, hopeful(unresolved(fault.FieldConflict, fault.FieldConflict, fault.AccessDenied, fault.Drifted)))
-	assert.Equal(t, []int{2, 0}, hopeful(unresolved(fault.Blocked, fault.FieldConflict, fault.AccessDenied, fault.Drifted)))
-	assert.Equal(t, []int{1}, hopeful(unresolved(fault.FieldConflict, fault.AccessDenied, fault.FieldConflict, fault.Drifted)))
+	assert.Equal(t, []int{2, 0}, hopeful(unresolved(errclass.FieldConflict, errclass.FieldConflict, errclass.AccessDenied, errclass.Drifted)))
+	assert.Equal(t, []int{2, 0}, hopeful(unresolved(errclass.Blocked, errclass.FieldConflict, errclass.AccessDenied, errclass.Drifted)))
+	assert.Equal(t, []int{1}, hopeful(unresolved(errclass.FieldConflict, errclass.AccessDenied, errclass.FieldConflict, errclass.Drifted)))
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Engine carries Transactions out.
@@ -196,7 +196,7 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	s.know(func(m *memory) { next.Status.Failures += m.failures })
 	sent := s.clock.Now()
 	stored, err := s.Journal.Checkpoint(ctx, next)
-	if fault.Is(err, fault.TooLarge) && lighten(&next.Status) {
+	if errclass.Is(err, errclass.TooLarge) && lighten(&next.Status) {
 		stored, err = s.Journal.Checkpoint(ctx, next)
 	}
 	if err != nil {
@@ -289,8 +289,8 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 		return Result{Err: err, Within: s.timeLeft()}
 	}
 	within := s.timeLeft()
-	after := fault.RetryAfter(err)
-	if fault.Is(err, fault.LockHeld) || fault.Is(err, fault.Terminating) || fault.Is(err, settling) {
+	after := errclass.RetryAfter(err)
+	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, settling) {
 		after = s.lookAgain(s.awaited())
 	}
 	switch {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Ending lets go of everything first and writes the final phase last, so that
@@ -30,11 +30,11 @@ func (s *saga) finish(ctx context.Context) error {
 		}
 		last := &status.Items[len(status.Items)-1]
 		if remembered.problem != "" {
-			last.Reason, last.Message = reasonHistory, fault.Printable(remembered.problem)
+			last.Reason, last.Message = reasonHistory, errclass.Printable(remembered.problem)
 		}
 		for i, problem := range problems {
 			item := &status.Items[i]
-			item.Reason, item.Message = reasonManagerStays, fault.Printable(problem)
+			item.Reason, item.Message = reasonManagerStays, errclass.Printable(problem)
 		}
 		return movePhase(status, api.PhaseCommitted)
 	})
@@ -53,7 +53,7 @@ func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
 		return problems, nil
 	}
 	if definite(err) || overdue(s.txn, s.clock.Now()) {
-		return map[int]string{len(s.txn.Status.Items) - 1: fault.Message(err)}, nil
+		return map[int]string{len(s.txn.Status.Items) - 1: errclass.Message(err)}, nil
 	}
 	return nil, err
 }

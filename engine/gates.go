@@ -8,7 +8,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A change may have gates: it is made only if one holds, and is done only once another
@@ -73,7 +73,7 @@ func SkipDependents(t *api.Transaction, items []api.Item) error {
 
 // Skip records that a change is not made.
 func Skip(item *api.Item, reason, message string) error {
-	item.Reason, item.Message = reason, fault.Printable(message)
+	item.Reason, item.Message = reason, errclass.Printable(message)
 	return moveItem(item, api.ItemSkipped)
 }
 
@@ -147,7 +147,7 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 	for _, i := range items {
 		found, err := s.Gates.Ready(ctx, s.txn, i)
 		if err == nil && found.Failed {
-			return nil, s.turn(ctx, s.neverReady(i, fault.ReadyFailed, found.Message))
+			return nil, s.turn(ctx, s.neverReady(i, errclass.ReadyFailed, found.Message))
 		}
 		if err == nil && found.Ready {
 			ready = append(ready, i)
@@ -158,10 +158,10 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 		}
 		message := found.Message
 		if err != nil {
-			unclear, message = err, fault.Message(err)
+			unclear, message = err, errclass.Message(err)
 		}
 		if left, limited := s.readyTimeLeft(i); limited && left <= 0 {
-			return nil, s.turn(ctx, s.neverReady(i, fault.ReadyTimeout,
+			return nil, s.turn(ctx, s.neverReady(i, errclass.ReadyTimeout,
 				fmt.Sprintf("not ready within %s: %s", *readyTimeout(s.txn.Spec.Changes[i]), message)))
 		}
 		missing = append(missing, message)
@@ -177,13 +177,13 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 	if unclear != nil {
 		return unclear, nil
 	}
-	lacks := &fault.Error{Op: "waiting for", Target: strings.Join(missing, "; "), Class: fault.Retryable, Reason: notReady}
+	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(missing, "; "), Class: errclass.Retryable, Reason: notReady}
 	lacks.RetryAfter = s.lookAgain(items)
 	return lacks, nil
 }
 
 func (s *saga) neverReady(i int, reason, message string) Cause {
-	return Cause{Reason: reason, Message: fault.Printable(message), Item: s.txn.Status.Items[i].Name}
+	return Cause{Reason: reason, Message: errclass.Printable(message), Item: s.txn.Status.Items[i].Name}
 }
 
 // lookAgain is how long to wait before what is waited for is looked at again.

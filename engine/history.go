@@ -4,7 +4,7 @@ import (
 	"context"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A committed Transaction can be remembered, so that it can be undone: it is given a
@@ -44,7 +44,7 @@ func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err 
 	}
 	// What was sent for the revision and may land yet names the before-images.
 	r.kept = r.kept || !definite(err) && s.txn.Status.Revision > 0
-	r.problem = "the changes are in effect, but the history is not as it should be: " + fault.Message(err)
+	r.problem = "the changes are in effect, but the history is not as it should be: " + errclass.Message(err)
 	return r, false, nil
 }
 

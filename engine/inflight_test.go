@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // wide has the intents of many items open at once.
@@ -298,7 +298,7 @@ func TestWhatIsInHandOutlivesAWriteOfSomebodyElse(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, phaseOf(w))
 	assert.NotContains(t, w.transcript(), "observe", "nobody else has written the status")
-	assert.Contains(t, w.transcript(), "fails, "+fault.StaleVersion)
+	assert.Contains(t, w.transcript(), "fails, "+errclass.StaleVersion)
 }
 
 // What one process has in flight is void once another has gone on with the Transaction.

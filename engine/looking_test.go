@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // What is waited for is looked at while other changes are made, or wait themselves.
@@ -25,7 +25,7 @@ func besideOthers(t *testing.T) *world {
 
 // terminating has a change wait for a finalizer for longer than anybody waits here.
 func (w *world) terminating(name string) {
-	w.refuse["do "+name] = fault.New(fault.Retryable, fault.Terminating, "delete", "ConfigMap shop/"+name, "it is being deleted")
+	w.refuse["do "+name] = errclass.New(errclass.Retryable, errclass.Terminating, "delete", "ConfigMap shop/"+name, "it is being deleted")
 }
 
 func TestWhatFailsIsSeenWhileOtherChangesAreMade(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhatFailsIsSeenWhileOtherChangesAreMade(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
 	assert.Empty(t, w.dos["d"]+w.dos["e"], "nothing more is begun:\n%s", w.transcript())
-	assert.Equal(t, fault.ReadyFailed, w.stored.Status.Items[0].Reason)
+	assert.Equal(t, errclass.ReadyFailed, w.stored.Status.Items[0].Reason)
 	oracle(t, w)
 }
 
@@ -47,7 +47,7 @@ func TestWhatFailsIsSeenWhileAnotherChangeWaits(t *testing.T) {
 	w.terminating("c")
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
-	assert.Equal(t, fault.ReadyFailed, w.stored.Status.Items[0].Reason)
+	assert.Equal(t, errclass.ReadyFailed, w.stored.Status.Items[0].Reason)
 	assert.Less(t, w.clock.Now().Sub(start), 5*time.Second+testPolicy.SettleTime, w.transcript())
 }
 
@@ -63,7 +63,7 @@ func TestTheTimeToBeReadyIsOverWhileAnotherChangeWaits(t *testing.T) {
 	}
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
-	assert.Equal(t, fault.ReadyTimeout, w.stored.Status.Items[0].Reason)
+	assert.Equal(t, errclass.ReadyTimeout, w.stored.Status.Items[0].Reason)
 	assert.LessOrEqual(t, ended, 12*time.Second, w.transcript())
 }
 

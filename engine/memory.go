@@ -5,7 +5,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A request that its sender has given up on, or did not live to see answered, may
@@ -198,7 +198,7 @@ func (s *saga) settled(i int) { s.know(func(m *memory) { delete(m.asked, i) }) }
 
 // unsettled is the wait for a request to land or not.
 func unsettled(what string) error {
-	return fault.New(fault.Retryable, settling, "settle", what, "waiting until a request sent before cannot take effect any more")
+	return errclass.New(errclass.Retryable, settling, "settle", what, "waiting until a request sent before cannot take effect any more")
 }
 
 // mayCreate is asked before the object of item i is created, or created again.

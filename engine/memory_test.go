@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A process that starts looks once at what ended a short while ago: one that has died
@@ -148,7 +148,7 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 // A Transaction that has changed nothing needs none of them.
 func TestWhatALateRequestMayHaveLeftOfAFailureIsNotKept(t *testing.T) {
 	w := newWorld(t, "a")
-	w.replies["save"] = []reply{{err: errLost}, {err: fault.New(fault.Terminal, fault.AlreadyExists, "save", "ConfigMap txn-rollback", "it is another client's")}}
+	w.replies["save"] = []reply{{err: errLost}, {err: errclass.New(errclass.Terminal, errclass.AlreadyExists, "save", "ConfigMap txn-rollback", "it is another client's")}}
 	w.run()
 	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())

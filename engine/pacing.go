@@ -5,7 +5,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // paced is the reason of the wait for the turn of the next change.
@@ -46,7 +46,7 @@ func InTime(t *api.Transaction) error {
 	if n < 2 || takes < Timeout(t) {
 		return nil
 	}
-	return fault.New(fault.Terminal, fault.Invalid, "validate", "the changes",
+	return errclass.New(errclass.Terminal, errclass.Invalid, "validate", "the changes",
 		"to begin %d of them takes %s at %d a minute, and spec.timeout is %s", n, takes, *t.Spec.ChangesPerMinute, Timeout(t)).
 		WithHint("raise timeout or changesPerMinute, or split the Transaction")
 }
@@ -60,7 +60,7 @@ func (s *saga) await(ctx context.Context, left time.Duration) error {
 	} else if err := s.keep(ctx); err != nil {
 		return s.turnOr(ctx, scheduleOf(s.txn).next(s.txn.Status.Items), err)
 	}
-	wait := fault.New(fault.Retryable, paced, "begin", "the next change", "it waits for its turn, because spec.changesPerMinute is %d", *s.txn.Spec.ChangesPerMinute)
+	wait := errclass.New(errclass.Retryable, paced, "begin", "the next change", "it waits for its turn, because spec.changesPerMinute is %d", *s.txn.Spec.ChangesPerMinute)
 	wait.RetryAfter = again
 	return wait
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // sent is what has come of a change.
@@ -49,7 +49,7 @@ func (s *saga) sort(c *sent) {
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
 		s.flight.made[i], s.flight.said[i] = c.made, c.said
 		s.isOver(i)
-	case !isJournal(c.err) && !definite(c.err) && (fault.ClassOf(c.err) == fault.Unknown || fault.Is(c.err, fault.Terminating)):
+	case !isJournal(c.err) && !definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
 		s.unsure(i)
 	}
 }

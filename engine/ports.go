@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Journal writes the Transaction itself. Every method gives back the object as
@@ -148,9 +148,9 @@ type PreparedItem struct {
 type Undone struct {
 	// Reclaimed are fields that were left alone because whoever owned them before
 	// the change owns them again.
-	Reclaimed []fault.Field
+	Reclaimed []errclass.Field
 	// Overwritten are fields that others had written since.
-	Overwritten []fault.Field
+	Overwritten []errclass.Field
 	// Notes say what else is not just as it was.
 	Notes []string
 	// Recreated is the uid of the object that was made in place of a deleted one.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // The pre-flight tries every change without effect before anything is taken for the
@@ -67,13 +67,13 @@ func complain(items []api.Item, problems []Problem) {
 	said := map[int][]string{}
 	for _, p := range problems {
 		if item := &items[p.Item]; item.Reason == "" {
-			item.Reason = fault.ReasonOf(p.Err)
+			item.Reason = errclass.ReasonOf(p.Err)
 		}
 		said[p.Item] = append(said[p.Item], p.Err.Error())
 	}
 	share := max(ShareOf(len(items)), 200)
 	for i, texts := range said {
-		items[i].Message = fault.Cut(fault.Printable(strings.Join(texts, "; ")), share)
+		items[i].Message = errclass.Cut(errclass.Printable(strings.Join(texts, "; ")), share)
 	}
 }
 
@@ -84,7 +84,7 @@ func sumUp(items []api.Item, problems []Problem) Cause {
 	var texts, names []string
 	seen := map[int]bool{}
 	for _, p := range problems {
-		switch own := fault.ReasonOf(p.Err); {
+		switch own := errclass.ReasonOf(p.Err); {
 		case !definite(p.Err):
 		case reason == "":
 			reason = own
@@ -101,7 +101,7 @@ func sumUp(items []api.Item, problems []Problem) Cause {
 	if len(problems) > 1 {
 		message = fmt.Sprintf("%d problems with %d of %d changes (%s): %s", len(problems), len(names), len(items), enumerate(names), strings.Join(texts, "; "))
 	}
-	return Cause{Reason: reason, Message: fault.Printable(message)}
+	return Cause{Reason: reason, Message: errclass.Printable(message)}
 }
 
 // firstWrong names the first item with a problem that will not heal.
@@ -146,7 +146,7 @@ func tried(found Preflight) string {
 	for _, d := range found.Deferred {
 		texts = append(texts, fmt.Sprintf("item %s (%s)", found.Items[d.Item].Name, d.Why))
 	}
-	return fault.Printable(fmt.Sprintf("%d of %d changes were tried without effect, and accepted; deferred: %s",
+	return errclass.Printable(fmt.Sprintf("%d of %d changes were tried without effect, and accepted; deferred: %s",
 		len(found.Items)-len(texts), len(found.Items), strings.Join(texts, "; ")))
 }
 
@@ -157,7 +157,7 @@ func plannedConditions(status *api.TransactionStatus) []condition {
 	if c := meta.FindStatusCondition(status.Conditions, api.ConditionValidated); c != nil {
 		done += "; " + c.Message
 	}
-	done = fault.Printable(done)
+	done = errclass.Printable(done)
 	return []condition{
 		{api.ConditionLocked, no, reasonNotNeeded, done},
 		{api.ConditionSucceeded, yes, phase, done},

@@ -13,12 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 var (
-	errMissing = fault.New(fault.Terminal, fault.NotFound, "patch", "ConfigMap shop/a", "it does not exist").WithHint("make it with a Create")
-	errDenied  = fault.New(fault.Terminal, fault.AccessDenied, "patch", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
+	errMissing = errclass.New(errclass.Terminal, errclass.NotFound, "patch", "ConfigMap shop/a", "it does not exist").WithHint("make it with a Create")
+	errDenied  = errclass.New(errclass.Terminal, errclass.AccessDenied, "patch", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
 	// twoProblems are of different kinds.
 	twoProblems = []Problem{{0, errMissing}, {2, errDenied}}
 )
@@ -123,12 +123,12 @@ func TestAPlanThatIsMadeStaysAsItIs(t *testing.T) {
 
 func TestAllProblemsAreReportedByItem(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
-	again := fault.New(fault.Terminal, fault.AccessDenied, "get", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
+	again := errclass.New(errclass.Terminal, errclass.AccessDenied, "get", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
 	w.problems = append(twoProblems[:2:2], Problem{2, again})
 	w.run()
 	items, failed := w.stored.Status.Items, w.stored.Status.FailedItem
 	assert.Equal(t, "a", failed)
-	assert.Equal(t, []string{fault.NotFound, "", fault.AccessDenied}, []string{items[0].Reason, items[1].Reason, items[2].Reason})
+	assert.Equal(t, []string{errclass.NotFound, "", errclass.AccessDenied}, []string{items[0].Reason, items[1].Reason, items[2].Reason})
 	assert.Empty(t, items[1].Message)
 	assert.Equal(t, errDenied.Error()+"; "+again.Error(), items[2].Message)
 	validated := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated)
@@ -139,7 +139,7 @@ func TestAllProblemsAreReportedByItem(t *testing.T) {
 	w = newWorld(t, "a", "b", "c")
 	w.problems = []Problem{{0, errDenied}, {2, again}}
 	w.run()
-	assert.Equal(t, fault.AccessDenied, meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated).Reason)
+	assert.Equal(t, errclass.AccessDenied, meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated).Reason)
 }
 
 // The names and messages of a thousand items do not fit into a message.
@@ -157,10 +157,10 @@ func TestManyProblemsAreBounded(t *testing.T) {
 	}
 	assert.LessOrEqual(t, total, reportBytes)
 	cause := sumUp(items, problems)
-	assert.LessOrEqual(t, len(cause.Message), fault.MaxMessage)
+	assert.LessOrEqual(t, len(cause.Message), errclass.MaxMessage)
 	assert.Contains(t, cause.Message, "2000 problems with 1000 of 1000 changes (item-0, item-1, ")
 	assert.Contains(t, cause.Message, "item-19 and 980 more): ")
-	assert.Equal(t, fault.AccessDenied, cause.Reason, "what may heal counts only beside what will not")
+	assert.Equal(t, errclass.AccessDenied, cause.Reason, "what may heal counts only beside what will not")
 }
 
 // Validated is True as soon as everything was tried, before the locks are held.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // hold adds the finalizer before anything is taken that it would have to give
@@ -82,7 +82,7 @@ func (s *saga) failOr(ctx context.Context, err error) error {
 	cause := causeOf(err)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		setFailure(status, s.txn.Generation, s.clock.Now(), cause)
-		setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionValidated, no, cause.Reason, fault.Printable(cause.Message)})
+		setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionValidated, no, cause.Reason, errclass.Printable(cause.Message)})
 		return nil
 	})
 }
@@ -178,10 +178,10 @@ func definite(err error) bool {
 	if err == nil {
 		return false
 	}
-	class := fault.ClassOf(err)
-	return class == fault.Terminal || class == fault.Conflict
+	class := errclass.ClassOf(err)
+	return class == errclass.Terminal || class == errclass.Conflict
 }
 
 func causeOf(err error) Cause {
-	return Cause{Reason: fault.ReasonOf(err), Message: fault.Message(err)}
+	return Cause{Reason: errclass.ReasonOf(err), Message: errclass.Message(err)}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // What a rollback could not roll back is tried again some time later, if it may heal.
@@ -49,10 +49,10 @@ func mayHeal(item *api.Item) bool {
 		return false
 	}
 	switch item.Reason {
-	case fault.Drifted, fault.FieldConflict, fault.AlreadyExists, fault.ControllerMade, fault.Irreversible, fault.OwnerGone,
-		fault.BeforeImageLost, fault.BeforeImageTampered, fault.Cancelled, fault.Altered:
+	case errclass.Drifted, errclass.FieldConflict, errclass.AlreadyExists, errclass.ControllerMade, errclass.Irreversible, errclass.OwnerGone,
+		errclass.BeforeImageLost, errclass.BeforeImageTampered, errclass.Cancelled, errclass.Altered:
 		return false
-	case fault.Invalid, fault.TooLarge:
+	case errclass.Invalid, errclass.TooLarge:
 		return item.SetAside // Others have been rolled back since, which may take its time.
 	}
 	return true
@@ -63,7 +63,7 @@ func mayHeal(item *api.Item) bool {
 func takeUpAside(items []api.Item) error {
 	for i := range items {
 		item := &items[i]
-		if item.State != api.ItemUnresolved || item.Unsettled || item.Reason != fault.Invalid && item.Reason != fault.TooLarge {
+		if item.State != api.ItemUnresolved || item.Unsettled || item.Reason != errclass.Invalid && item.Reason != errclass.TooLarge {
 			continue
 		}
 		if err := moveItem(item, api.ItemRollingBack); err != nil {
@@ -76,7 +76,7 @@ func takeUpAside(items []api.Item) error {
 
 // askedFor is what the annotation asks for, if it is there, as the status keeps it.
 func askedFor(t *api.Transaction) string {
-	return fault.Cut(fault.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
+	return errclass.Cut(errclass.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
 }
 
 // asksAgain reports whether somebody asks for a failed rollback to be taken up again, and
@@ -110,7 +110,7 @@ func recoveryTime(t *api.Transaction, policy Policy) time.Time {
 
 // left reports whether a change is in effect because the Transaction was stopped.
 func left(item *api.Item) bool {
-	return item.State == api.ItemUnresolved && item.Reason == fault.Cancelled
+	return item.State == api.ItemUnresolved && item.Reason == errclass.Cancelled
 }
 
 // wantsBack reports whether what a stopped Transaction has left is to be rolled back after

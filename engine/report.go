@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Reasons of items whose change came to a good end, with something to be said.
@@ -41,12 +41,12 @@ const maxListed = 16
 
 // conflictsOf lists fields as an item does, as far as its share goes; one is always
 // listed.
-func conflictsOf(fields []fault.Field, share int) []api.FieldConflict {
+func conflictsOf(fields []errclass.Field, share int) []api.FieldConflict {
 	var out []api.FieldConflict
 	for i, f := range fields {
-		c := api.FieldConflict{Field: fault.Cut(f.Path, 512), Now: f.Now, Before: f.Before}
+		c := api.FieldConflict{Field: errclass.Cut(f.Path, 512), Now: f.Now, Before: f.Before}
 		for _, manager := range f.Managers[:min(len(f.Managers), maxListed)] {
-			c.Managers = append(c.Managers, fault.Cut(manager, 128))
+			c.Managers = append(c.Managers, errclass.Cut(manager, 128))
 			share -= len(manager)
 		}
 		share -= len(c.Field) + len(c.Now) + len(c.Before) + 60
@@ -59,11 +59,11 @@ func conflictsOf(fields []fault.Field, share int) []api.FieldConflict {
 }
 
 // ownedOf lists fields by who owns them.
-func ownedOf(fields []fault.Field, share int) []api.OwnedFields {
+func ownedOf(fields []errclass.Field, share int) []api.OwnedFields {
 	var out []api.OwnedFields
 	for _, f := range fields {
 		for _, manager := range f.Managers {
-			owner := api.OwnedFields{Manager: fault.Cut(manager, 128), Subresource: f.Subresource}
+			owner := api.OwnedFields{Manager: errclass.Cut(manager, 128), Subresource: f.Subresource}
 			i := slices.IndexFunc(out, func(o api.OwnedFields) bool { return o.Manager == owner.Manager && o.Subresource == owner.Subresource })
 			if i < 0 {
 				if len(out) == maxListed {
@@ -72,7 +72,7 @@ func ownedOf(fields []fault.Field, share int) []api.OwnedFields {
 				i = len(out)
 				out = append(out, owner)
 			}
-			path := fault.Cut(f.Path, 256)
+			path := errclass.Cut(f.Path, 256)
 			if share -= len(path) + 8; share < 0 && len(out[i].Fields) > 0 || len(out[i].Fields) == maxListed {
 				out[i].More++
 				continue
@@ -93,7 +93,7 @@ const (
 // room. One is always given.
 func addWarnings(item *api.Item, warnings []string, share int) {
 	for i, text := range warnings {
-		text = fault.Cut(fault.Printable(text), maxWarning)
+		text = errclass.Cut(errclass.Printable(text), maxWarning)
 		if share -= len(text); len(item.Warnings) >= maxWarnings || i > 0 && share < 0 {
 			return
 		}
@@ -128,7 +128,7 @@ func report(item *api.Item, undone Undone, share int) {
 		say(reasonOverwritten, "restored over what others had written since, because conflictPolicy is Force (see conflicts)")
 	}
 	if len(said) > 0 {
-		item.Message = fault.Cut(fault.Printable("rolled back; "+strings.Join(said, "; ")), max(share, 200))
+		item.Message = errclass.Cut(errclass.Printable("rolled back; "+strings.Join(said, "; ")), max(share, 200))
 	}
 }
 
@@ -138,7 +138,7 @@ func lighten(status *api.TransactionStatus) bool {
 	lighter := false
 	for i := range status.Items {
 		item := &status.Items[i]
-		message := fault.Cut(item.Message, 128)
+		message := errclass.Cut(item.Message, 128)
 		lighter = lighter || message != item.Message || len(item.Taken)+len(item.Reclaimed)+len(item.Conflicts)+len(item.Warnings) > 0
 		item.Message, item.Taken, item.Reclaimed, item.Warnings = message, nil, nil, nil
 		if plan := item.Plan; plan != nil && len(plan.Fields) > 0 {
@@ -146,13 +146,13 @@ func lighten(status *api.TransactionStatus) bool {
 			plan.Fields, lighter = nil, true
 		}
 		if len(item.Conflicts) > 0 {
-			item.Conflicts = []api.FieldConflict{{Field: fault.Cut(item.Conflicts[0].Field, 64)}}
+			item.Conflicts = []api.FieldConflict{{Field: errclass.Cut(item.Conflicts[0].Field, 64)}}
 		}
 	}
 	return lighter
 }
 
-func described(fields []fault.Field) string {
+func described(fields []errclass.Field) string {
 	var out []string
 	for _, f := range fields[:min(len(fields), 5)] {
 		text := f.Path + " of " + strings.Join(f.Managers, ", ")

@@ -10,20 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
-func manyFields(n int) []fault.Field {
-	var out []fault.Field
+func manyFields(n int) []errclass.Field {
+	var out []errclass.Field
 	for i := range n {
-		out = append(out, fault.Field{Path: ".spec.f" + strconv.Itoa(i), Managers: []string{"m" + strconv.Itoa(i%20)}, Now: `"now"`, Before: `"was"`})
+		out = append(out, errclass.Field{Path: ".spec.f" + strconv.Itoa(i), Managers: []string{"m" + strconv.Itoa(i%20)}, Now: `"now"`, Before: `"was"`})
 	}
 	return out
 }
 
 func TestAReportStaysWithinItsShare(t *testing.T) {
 	long := strings.Repeat("é", 3000)
-	fields := append(manyFields(100), fault.Field{Path: long, Managers: []string{long}})
+	fields := append(manyFields(100), errclass.Field{Path: long, Managers: []string{long}})
 	for _, n := range []int{1, 100, 1000} {
 		item := api.Item{State: api.ItemRolledBack}
 		report(&item, Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
@@ -41,7 +41,7 @@ func TestAReportSaysWhatWasLeftAndWhatWasOverwritten(t *testing.T) {
 	item := api.Item{State: api.ItemRolledBack, Reason: "kept", Message: "kept"}
 	report(&item, Undone{}, 2000)
 	assert.Equal(t, "kept", item.Message, "nothing to say")
-	report(&item, Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []fault.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
+	report(&item, Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []errclass.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
 	assert.Equal(t, "rolled back; its owner has another uid; left as they are, because their former owners have taken them again: .spec.replicas of hpa, now 7", item.Message)
 	assert.Equal(t, "Reclaimed", item.Reason)
 	assert.Equal(t, []api.OwnedFields{{Manager: "hpa", Fields: []string{".spec.replicas"}}}, item.Reclaimed)
@@ -66,9 +66,9 @@ func TestWarningsAreAddedAsFarAsThereIsRoom(t *testing.T) {
 }
 
 func TestFieldsThatAreNotListedAreCounted(t *testing.T) {
-	fields := make([]fault.Field, 40)
+	fields := make([]errclass.Field, 40)
 	for i := range fields {
-		fields[i] = fault.Field{Path: ".f" + strconv.Itoa(i), Managers: []string{"hpa"}}
+		fields[i] = errclass.Field{Path: ".f" + strconv.Itoa(i), Managers: []string{"hpa"}}
 	}
 	owned := ownedOf(fields, 2000)
 	require.Len(t, owned, 1)
@@ -80,7 +80,7 @@ func TestFieldsThatAreNotListedAreCounted(t *testing.T) {
 // and nothing that the rollback works from.
 func TestAStatusThatIsTooLargeIsMadeLighter(t *testing.T) {
 	status := api.TransactionStatus{Items: []api.Item{{
-		Name: "a", State: api.ItemUnresolved, Reason: fault.FieldConflict, Message: strings.Repeat("x", 900),
+		Name: "a", State: api.ItemUnresolved, Reason: errclass.FieldConflict, Message: strings.Repeat("x", 900),
 		Before: &api.BeforeImage{Key: "k", Digest: "d"}, Conflicts: conflictsOf(manyFields(20), 2000), Warnings: []string{"w"},
 	}}}
 	require.True(t, lighten(&status))

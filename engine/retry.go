@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // isWait reports whether an error says only that something is not so yet. Any other is a
 // failed attempt.
 func isWait(err error) bool {
-	switch fault.ReasonOf(err) {
-	case fault.LockHeld, fault.Terminating, fault.KindNotFound, fault.NotInEffect, settling, notReady, paced:
+	switch errclass.ReasonOf(err) {
+	case errclass.LockHeld, errclass.Terminating, errclass.KindNotFound, errclass.NotInEffect, settling, notReady, paced:
 		return true
 	}
 	return false
@@ -35,7 +35,7 @@ func (s *saga) note(ctx context.Context, err error) error {
 	if !decides && !ahead && s.noted(err) && len(s.flight.over) == 0 {
 		return nil
 	}
-	reason, message := fault.ReasonOf(err), fault.Message(err)
+	reason, message := errclass.ReasonOf(err), errclass.Message(err)
 	next := s.txn.DeepCopy()
 	if err := s.recordOver(&next.Status); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *saga) note(ctx context.Context, err error) error {
 	summarize(next, now)
 	setCondition(&next.Status, next.Generation, now, condition{api.ConditionReconciling, yes, reason, message})
 	setCondition(&next.Status, next.Generation, now, condition{api.ConditionReady, no, reason, message})
-	if reason == fault.LockHeld {
+	if reason == errclass.LockHeld {
 		setCondition(&next.Status, next.Generation, now, condition{api.ConditionLocked, no, reason, message})
 	}
 	stored, err := s.Journal.Checkpoint(ctx, next)
@@ -65,11 +65,11 @@ func (s *saga) note(ctx context.Context, err error) error {
 // noted reports whether an error is on record, or a wait that is over before anybody reads
 // of it.
 func (s *saga) noted(err error) bool {
-	if fault.Is(err, paced) && fault.RetryAfter(err) < pollInterval {
+	if errclass.Is(err, paced) && errclass.RetryAfter(err) < pollInterval {
 		return true
 	}
 	current := meta.FindStatusCondition(s.txn.Status.Conditions, api.ConditionReconciling)
-	return current != nil && current.Reason == fault.ReasonOf(err) && (current.Message == fault.Message(err) || fault.ClassOf(err) == fault.Unknown)
+	return current != nil && current.Reason == errclass.ReasonOf(err) && (current.Message == errclass.Message(err) || errclass.ClassOf(err) == errclass.Unknown)
 }
 
 // retriesOver is the cause of the end of a Transaction that has failed too often.
@@ -82,7 +82,7 @@ func retriesOver(t *api.Transaction) (Cause, bool) {
 	if waiting := waitingFor(t); waiting != "" {
 		message += ": " + waiting
 	}
-	return Cause{Reason: fault.RetryLimitExceeded, Message: fault.Printable(message)}, true
+	return Cause{Reason: errclass.RetryLimitExceeded, Message: errclass.Printable(message)}, true
 }
 
 // waitingFor is what note recorded last, if the Transaction still waits for it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // settle finds out what became of an intent that was open when the rollback
@@ -77,7 +77,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 	if isJournal(err) {
 		return Undone{}, nil, err
 	}
-	if err != nil && !fault.Is(err, fault.LockLost) && !definite(err) {
+	if err != nil && !errclass.Is(err, errclass.LockLost) && !definite(err) {
 		return Undone{}, nil, s.unresolvedOr(ctx, i, err)
 	}
 	in, err := s.intent(i, api.ItemRollingBack)
@@ -90,7 +90,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 	if isJournal(err) {
 		return undone, nil, err
 	}
-	if err == nil || fault.ClassOf(err) == fault.Unknown || undone.Recreated != "" && !definite(err) {
+	if err == nil || errclass.ClassOf(err) == errclass.Unknown || undone.Recreated != "" && !definite(err) {
 		s.unsure(i)
 	}
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone Undone, err error
 	switch {
 	case s.mayOverwrite(i, err):
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-			status.Items[i].Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
+			status.Items[i].Conflicts = conflictsOf(errclass.FieldsOf(err), s.share())
 			return nil
 		})
 	case !definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
@@ -172,7 +172,7 @@ func inTheWay(items []api.Item, i int) int {
 }
 
 func blocked(status *api.TransactionStatus, i, later int) error {
-	return fault.New(fault.Terminal, fault.Blocked, "roll back", Describe(status.Items[i].Target),
+	return errclass.New(errclass.Terminal, errclass.Blocked, "roll back", Describe(status.Items[i].Target),
 		"item %s, which changed it after this one, is not rolled back", status.Items[later].Name)
 }
 
@@ -184,7 +184,7 @@ func (s *saga) share() int { return ShareOf(len(s.txn.Status.Items)) }
 // afterwards: it is recorded before.
 func (s *saga) mayOverwrite(i int, err error) bool {
 	return s.txn.Spec.ConflictPolicy == api.ConflictForce && Unchanged(s.txn) &&
-		fault.Is(err, fault.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(fault.FieldsOf(err)) > 0
+		errclass.Is(err, errclass.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(errclass.FieldsOf(err)) > 0
 }
 
 // openUndos records the intents of the next compensations: of an object one.
@@ -227,14 +227,14 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	switch {
 	case !definite(err) && !late:
 		return err
-	case !s.flight.sure[i] && fault.ClassOf(err) != fault.Unknown && s.settleTime(i) > 0:
+	case !s.flight.sure[i] && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
 		return unsettled(Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled(i)
 	if definite(err) {
 		return s.unresolved(ctx, i, err, also...)
 	}
-	return s.unresolved(ctx, i, fault.New(fault.Terminal, fault.DeadlineExceeded, "roll back",
+	return s.unresolved(ctx, i, errclass.New(errclass.Terminal, errclass.DeadlineExceeded, "roll back",
 		Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err), also...)
 }
 
@@ -249,7 +249,7 @@ func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*a
 func (s *saga) giveUp(status *api.TransactionStatus, i int, err error, also ...func(*api.Item)) error {
 	item := &status.Items[i]
 	s.tell(item, i, err)
-	item.Conflicts = conflictsOf(fault.FieldsOf(err), s.share())
+	item.Conflicts = conflictsOf(errclass.FieldsOf(err), s.share())
 	for _, record := range also {
 		record(item)
 	}
@@ -280,7 +280,7 @@ func (s *saga) recover(ctx context.Context) error {
 	}
 	wanted, asked := wantsBack(s.txn), asksAgain(s.txn)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		if reason, _ := causeOnRecord(status); wanted && reason == fault.Cancelled {
+		if reason, _ := causeOnRecord(status); wanted && reason == errclass.Cancelled {
 			setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
 		}
 		these := hopeful(status.Items)

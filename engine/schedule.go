@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // schedule is the order in which changes are begun; they are rolled back in the reverse.
@@ -86,7 +86,7 @@ func InBranches(spec *api.TransactionSpec) bool {
 func listOnly(t *api.Transaction) error {
 	for i, change := range t.Spec.Changes {
 		if len(change.DependsOn) > 0 {
-			return fault.New(fault.Terminal, fault.Invalid, "order", "change "+ChangeName(i, change),
+			return errclass.New(errclass.Terminal, errclass.Invalid, "order", "change "+ChangeName(i, change),
 				"it has dependsOn, and spec.order is List").WithHint("leave one of them out, or set spec.order to Graph")
 		}
 	}
@@ -107,7 +107,7 @@ func needsOf(t *api.Transaction) ([][]int, error) {
 		for _, name := range changes[i].DependsOn {
 			j, ok := byName[name]
 			if !ok {
-				return nil, fault.New(fault.Terminal, fault.Invalid, "order", "change "+ChangeName(i, changes[i]),
+				return nil, errclass.New(errclass.Terminal, errclass.Invalid, "order", "change "+ChangeName(i, changes[i]),
 					"dependsOn names %q, and no change has that name", name).WithHint("a change without a name is called by its position in the list, from 0")
 			}
 			needs[i] = append(needs[i], j)
@@ -212,7 +212,7 @@ func cyclic(t *api.Transaction, cycle []int) error {
 	for n, i := range cycle {
 		names[n] = ChangeName(i, t.Spec.Changes[i])
 	}
-	return fault.New(fault.Terminal, fault.CyclicDependency, "order", "the changes",
+	return errclass.New(errclass.Terminal, errclass.CyclicDependency, "order", "the changes",
 		"each waits for the next: %s", strings.Join(names, " -> ")).
 		WithHint("take one of them out of dependsOn; changes of one object also wait for each other in the order of the list, and objects for the Namespace or CustomResourceDefinition that they need")
 }

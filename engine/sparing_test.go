@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A rollback that is suspended or stopped leaves what it has not begun, whoever goes on.
@@ -132,7 +132,7 @@ func TestARollbackThatIsStoppedWhenItsProcessEndsLeavesWhatWasNotBegun(t *testin
 			assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
 			assert.Equal(t, "Unresolved Unresolved Unresolved RolledBack Rejected", w.statesNow(), w.transcript())
 			for _, item := range w.stored.Status.Items[:3] {
-				assert.Equal(t, fault.Cancelled, item.Reason)
+				assert.Equal(t, errclass.Cancelled, item.Reason)
 			}
 			oracle(t, w)
 		})
@@ -234,7 +234,7 @@ func TestAStopLeavesWhatWasNotBegunWhateverBecomesOfTellingOthers(t *testing.T) 
 		"the process ends after":         {err: errLost, lost: true, crash: true},
 		"the answer is lost":             {err: errLost, lost: true},
 		"it never arrives":               {err: errLost},
-		"another client has written too": {err: fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "another client has written it")},
+		"another client has written too": {err: errclass.New(errclass.Retryable, errclass.StaleVersion, "write", "Transaction", "another client has written it")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := rollingBack(t)
@@ -276,7 +276,7 @@ func TestWhatIsBelowAChangeThatIsLeftIsLeftToo(t *testing.T) {
 	assert.Empty(t, w.undos, w.transcript())
 	for _, item := range w.stored.Status.Items[:2] {
 		assert.Equal(t, api.ItemUnresolved, item.State)
-		assert.Equal(t, fault.Cancelled, item.Reason, w.transcript())
+		assert.Equal(t, errclass.Cancelled, item.Reason, w.transcript())
 	}
 }
 

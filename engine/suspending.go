@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A Transaction that is suspended stands still between two changes, or two
@@ -67,7 +67,7 @@ func (s *saga) rest(ctx context.Context) (time.Duration, error) {
 	default:
 		return 0, nil
 	}
-	if err := s.keep(ctx); err != nil && (isJournal(err) || !definite(err) && !fault.Is(err, fault.LockLost)) {
+	if err := s.keep(ctx); err != nil && (isJournal(err) || !definite(err) && !errclass.Is(err, errclass.LockLost)) {
 		return 0, err
 	}
 	return LockTimeout(s.txn) / 4, nil
@@ -193,7 +193,7 @@ func (s *saga) leave(ctx context.Context) error {
 			if item.State != api.ItemCommitted && !unmade {
 				continue
 			}
-			item.Reason, item.SetAside = fault.Cancelled, false
+			item.Reason, item.SetAside = errclass.Cancelled, false
 			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; Rollback takes it back", Describe(item.Target))
 			if err := moveItem(item, api.ItemUnresolved); err != nil {
 				return err
@@ -216,7 +216,7 @@ func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bo
 		return "", false
 	}
 	_, cause := causeOnRecord(status)
-	return fault.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to take them back",
+	return errclass.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to take them back",
 		cause, strings.Join(names, ", "))), true
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // edit changes the spec as a user does who may change it.
@@ -164,7 +164,7 @@ func TestWhatWasLeftByAStopIsTakenBackWhenThatIsAskedFor(t *testing.T) {
 	w.run()
 	require.Equal(t, api.PhaseFailed, w.stored.Status.Phase)
 	_, reason, message := told(w, api.ConditionStalled)
-	assert.Equal(t, fault.Cancelled, reason)
+	assert.Equal(t, errclass.Cancelled, reason)
 	assert.Equal(t, "spec.cancel is Stop; stopped, and left in effect: items a (ConfigMap shop/a), b (ConfigMap shop/b); set spec.cancel to Rollback to take them back", message)
 	assert.Empty(t, w.locks)
 	assert.NotEmpty(t, w.images)
@@ -178,7 +178,7 @@ func TestWhatWasLeftByAStopIsTakenBackWhenThatIsAskedFor(t *testing.T) {
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, int32(1), w.stored.Status.Recoveries)
 	_, reason, message = told(w, api.ConditionSucceeded)
-	assert.Equal(t, fault.Cancelled, reason)
+	assert.Equal(t, errclass.Cancelled, reason)
 	assert.Equal(t, "spec.cancel is Rollback, and was Stop", message)
 	oracle(t, w)
 }
@@ -193,7 +193,7 @@ func TestWhyAChangeWasRefusedIsNotForgottenForAStop(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
 	_, reason, message := told(w, api.ConditionSucceeded)
-	assert.Equal(t, fault.Rejected, reason)
+	assert.Equal(t, errclass.Rejected, reason)
 	assert.Contains(t, message, "denied")
 }
 

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Whatever happens for a while, in the end the Transaction says what is so, and
@@ -155,7 +155,7 @@ func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {
 	w.replies["save"] = []reply{{err: fmt.Errorf("disk full")}}
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
-	assert.Contains(t, w.lines, "save: fails, "+fault.ServerUnavailable)
+	assert.Contains(t, w.lines, "save: fails, "+errclass.ServerUnavailable)
 }
 
 // A process that has taken a Transaction over cannot know which creations the one before

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // A scenario is something that happens to a Transaction. It leaves its transcript in
@@ -137,12 +137,12 @@ var scenarios = []scenario{
 	}, api.PhaseFailed},
 	{"a rollback fails and is recovered", []string{"a", "b", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
-		forbidden := fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
+		forbidden := errclass.New(errclass.Terminal, errclass.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
 		w.replies["undo a"] = []reply{{err: forbidden}, {err: forbidden}}
 	}, api.PhaseRolledBack},
 	{"a rollback fails for good", []string{"a", "b"}, func(w *world) {
 		refuseB(w)
-		w.refuse["undo a"] = fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
+		w.refuse["undo a"] = errclass.New(errclass.Terminal, errclass.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
 	}, api.PhaseFailed},
 	{"a rollback meets a server that is away for longer than the timeout", []string{"a", "b"}, func(w *world) {
 		refuseB(w)
@@ -155,12 +155,12 @@ var scenarios = []scenario{
 	}, api.PhaseRolledBack},
 	{"one object is changed twice and the later change is rolled back in a recovery", []string{"a1", "a2", "b"}, func(w *world) {
 		refuseB(w)
-		forbidden := fault.New(fault.Terminal, fault.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
+		forbidden := errclass.New(errclass.Terminal, errclass.AccessDenied, "restore", "ConfigMap shop/a", "may not patch it")
 		w.replies["undo a2"] = []reply{{err: forbidden}}
 	}, api.PhaseRolledBack},
 	{"it is not known whether a change was made until the recovery", []string{"a", "b"}, func(w *world) {
 		w.replies["do b"] = []reply{{err: errLost}}
-		w.refuse["observe b"] = fault.New(fault.Terminal, fault.AccessDenied, "read", "ConfigMap shop/b", "may not get it")
+		w.refuse["observe b"] = errclass.New(errclass.Terminal, errclass.AccessDenied, "read", "ConfigMap shop/b", "may not get it")
 		w.after["-- looks again in 10s"] = func() { delete(w.refuse, "observe b") }
 	}, api.PhaseRolledBack},
 	{"the second change of an object cannot be prepared", []string{"a1", "a2"}, func(w *world) {

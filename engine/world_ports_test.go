@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // journal is the durable Transaction.
@@ -33,10 +33,10 @@ func (j journal) Checkpoint(_ context.Context, t *api.Transaction) (out *api.Tra
 
 func (j journal) current(t *api.Transaction) error {
 	if j.stored == nil {
-		return fault.New(fault.Terminal, fault.NotFound, "write", "Transaction", "not found")
+		return errclass.New(errclass.Terminal, errclass.NotFound, "write", "Transaction", "not found")
 	}
 	if t.ResourceVersion != j.stored.ResourceVersion {
-		return fault.New(fault.Retryable, fault.StaleVersion, "write", "Transaction", "another client has written it")
+		return errclass.New(errclass.Retryable, errclass.StaleVersion, "write", "Transaction", "another client has written it")
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (l locks) Acquire(_ context.Context, t *api.Transaction, lost func()) (leas
 		for _, item := range t.Status.Items {
 			name := item.Target.Name
 			if holder := l.locks[name]; holder != "" && holder != ours {
-				return "", fault.New(fault.Retryable, fault.LockHeld, "lock", Describe(item.Target),
+				return "", errclass.New(errclass.Retryable, errclass.LockHeld, "lock", Describe(item.Target),
 					"Lease shop/lock-%s is held by %s; waiting until it is released or expires", name, holder)
 			}
 			leases = append(leases, "shop/lock-"+name)
@@ -145,7 +145,7 @@ func (l locks) Acquire(_ context.Context, t *api.Transaction, lost func()) (leas
 
 // tellLost does what a port does when a creation got no answer.
 func tellLost(err error, lost func()) {
-	if err != nil && fault.ClassOf(err) == fault.Unknown {
+	if err != nil && errclass.ClassOf(err) == errclass.Unknown {
 		lost()
 	}
 }
@@ -161,7 +161,7 @@ func (l locks) Keep(_ context.Context, t *api.Transaction, _ func()) error {
 			case "":
 				l.locks[item.Target.Name] = ours
 			default:
-				return "", fault.New(fault.Conflict, fault.LockLost, "keep the lock of", Describe(item.Target), "it has passed to %s", holder)
+				return "", errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", Describe(item.Target), "it has passed to %s", holder)
 			}
 		}
 		return "keep the locks", nil
@@ -248,7 +248,7 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 	}
 	return c.call("do "+name, func() (string, error) {
 		if c.targets[target] != c.images[name] {
-			return "", fault.New(fault.Conflict, fault.Drifted, "patch", Describe(in.Item().Target), "another client has written it")
+			return "", errclass.New(errclass.Conflict, errclass.Drifted, "patch", Describe(in.Item().Target), "another client has written it")
 		}
 		c.mayBeMade(in)
 		c.targets[target] = wrote(name)
@@ -300,7 +300,7 @@ func (c changes) Undo(ctx context.Context, in Intent) (Undone, error) {
 		case c.images[name]:
 			return "undo " + name + " (it is undone)", nil
 		}
-		return "", fault.New(fault.Conflict, fault.Drifted, "restore", Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
+		return "", errclass.New(errclass.Conflict, errclass.Drifted, "restore", Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
 	})
 }
 

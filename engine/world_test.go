@@ -13,7 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // start is when the worlds of these tests begin.
@@ -81,14 +81,14 @@ type reply struct {
 type crashed struct{}
 
 var (
-	errLost    = fault.New(fault.Unknown, fault.ServerUnavailable, "send", "", "the connection was reset")
-	errRefused = fault.New(fault.Terminal, fault.Rejected, "patch", "ConfigMap shop/x", "denied by admission policy").WithHint("change it")
+	errLost    = errclass.New(errclass.Unknown, errclass.ServerUnavailable, "send", "", "the connection was reset")
+	errRefused = errclass.New(errclass.Terminal, errclass.Rejected, "patch", "ConfigMap shop/x", "denied by admission policy").WithHint("change it")
 	errWritten = func() error {
-		err := fault.New(fault.Conflict, fault.FieldConflict, "restore", "ConfigMap shop/x", "another client has written it")
-		err.Fields = []fault.Field{{Path: ".data.version", Managers: []string{"person"}, Now: `"3"`, Before: `"1"`}}
+		err := errclass.New(errclass.Conflict, errclass.FieldConflict, "restore", "ConfigMap shop/x", "another client has written it")
+		err.Fields = []errclass.Field{{Path: ".data.version", Managers: []string{"person"}, Now: `"3"`, Before: `"1"`}}
 		return err
 	}()
-	errBusy = fault.New(fault.Retryable, fault.TooManyRequests, "send", "", "too many requests")
+	errBusy = errclass.New(errclass.Retryable, errclass.TooManyRequests, "send", "", "too many requests")
 )
 
 // newWorld has a Transaction with an item for each name; "a" changes target a, and
@@ -148,7 +148,7 @@ func (w *world) run() {
 			w.restart()
 			w.clock.Step(2 * time.Second)
 		case result.Err != nil:
-			w.say("-- tries again after an error: " + fault.ReasonOf(result.Err))
+			w.say("-- tries again after an error: " + errclass.ReasonOf(result.Err))
 			w.clock.Step(2 * time.Second)
 		case result.After > 0:
 			w.say("-- looks again in " + result.After.String())
@@ -194,7 +194,7 @@ func (w *world) call(who string, effect func() (string, error)) error {
 	w.calls++
 	r := w.reply(who)
 	if r.err != nil && !r.lost {
-		w.say(who + ": fails, " + fault.ReasonOf(r.err))
+		w.say(who + ": fails, " + errclass.ReasonOf(r.err))
 		if r.crash {
 			panic(crashed{})
 		}
@@ -203,7 +203,7 @@ func (w *world) call(who string, effect func() (string, error)) error {
 	line, err := effect()
 	switch {
 	case err != nil:
-		line = who + ": fails, " + fault.ReasonOf(err)
+		line = who + ": fails, " + errclass.ReasonOf(err)
 	case r.lost:
 		line += " (the answer is lost)"
 	}

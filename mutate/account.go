@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // isAccount reports whether the target is the ServiceAccount that the Transaction acts as.
@@ -23,7 +23,7 @@ func (c Change) admitOwnEnd() ([]string, error) {
 	if c.AcceptLoss || known(c.Last) {
 		return c.warn("a rollback cannot take its deletion back: " + why), nil
 	}
-	return nil, c.fail(fault.Terminal, fault.Irreversible, "delete", "%s", why).
+	return nil, c.fail(errclass.Terminal, errclass.Irreversible, "delete", "%s", why).
 		WithHint("make it the last change, delete it outside of the Transaction, or set acceptLoss: true on the change")
 }
 
@@ -73,9 +73,9 @@ func (c Change) rehearseRules(ctx context.Context, before, after *unstructured.U
 	}
 	_, err = c.Resource.Patch(ctx, c.Ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
 	switch {
-	case fault.RefuserOf(err) == fault.ByEscalation:
+	case errclass.RefuserOf(err) == errclass.ByEscalation:
 		return "the ServiceAccount may not grant again the rules that it removes: it needs every right that is in them, or escalate on the role", nil
-	case err != nil && (fault.ClassOf(err) == fault.Retryable || fault.ClassOf(err) == fault.Unknown):
+	case err != nil && (errclass.ClassOf(err) == errclass.Retryable || errclass.ClassOf(err) == errclass.Unknown):
 		return "", c.wrap(err, "rehearse the way back of")
 	}
 	return "", nil // Any other refusal is found out by who asks for the rights.

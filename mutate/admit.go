@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -13,10 +13,10 @@ import (
 func (c Change) admitExisting(before *unstructured.Unstructured, op string) error {
 	if before == nil {
 		if c.Deferred {
-			return c.fail(fault.Terminal, fault.NotFound, op, "it does not exist, and what its kind or namespace is made by comes earlier in this Transaction").
+			return c.fail(errclass.Terminal, errclass.NotFound, op, "it does not exist, and what its kind or namespace is made by comes earlier in this Transaction").
 				WithHint("make it with a Create")
 		}
-		return c.fail(fault.Terminal, fault.NotFound, op, "it does not exist").WithHint("make it with a Create")
+		return c.fail(errclass.Terminal, errclass.NotFound, op, "it does not exist").WithHint("make it with a Create")
 	}
 	return c.admitAlive(before, op)
 }
@@ -25,7 +25,7 @@ func (c Change) admitAlive(before *unstructured.Unstructured, op string) error {
 	if before.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	return c.fail(fault.Terminal, fault.Terminating, op, "it is being deleted%s", waitsFor(before)).
+	return c.fail(errclass.Terminal, errclass.Terminating, op, "it is being deleted%s", waitsFor(before)).
 		WithHint("wait until it is gone, then create the Transaction again")
 }
 
@@ -35,7 +35,7 @@ func waitsFor(obj *unstructured.Unstructured) string {
 		return " and waits until what is in it is gone"
 	}
 	if len(f) > 0 {
-		return fault.Printable(" and waits for its finalizers " + strings.Join(f, ", "))
+		return errclass.Printable(" and waits for its finalizers " + strings.Join(f, ", "))
 	}
 	return ""
 }

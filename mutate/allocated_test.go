@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 const (
@@ -50,7 +50,7 @@ func TestANodePortThatSomebodyChoseSinceIsAConflict(t *testing.T) {
 	e.create(frontend)
 	i := e.prepare(0, api.Patch, frontendOut).done()
 	e.edit(i.object, `[{"op":"replace","path":"/spec/ports/1/nodePort","value":31987}]`)
-	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.ports[port=81,protocol="TCP"] of somebody`)
+	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, `.spec.ports[port=81,protocol="TCP"] of somebody`)
 }
 
 // K19: between prepare and commit the control plane may write what a Patch does
@@ -67,7 +67,7 @@ func TestWhatTheControlPlaneWritesIsNoDriftForAPatch(t *testing.T) {
 		}
 		e.merge("kube-controller-manager", obj, `{"spec":{"replicas":`+string('0'+rune(replicas))+`}}`, "scale")
 		if kind == api.Update {
-			fails(t, patiently(i.do), fault.Conflict, fault.Drifted, ".spec.replicas of kube-controller-manager, now 8")
+			fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".spec.replicas of kube-controller-manager, now 8")
 			continue
 		}
 		i.done()
@@ -83,7 +83,7 @@ func TestWhatTheControlPlaneWritesOverAPatchIsDrift(t *testing.T) {
 	obj := e.create(deployment)
 	i := e.prepare(0, api.Patch, deploymentChanged)
 	e.merge("kube-controller-manager", obj, `{"spec":{"replicas":7}}`, "scale")
-	fails(t, patiently(i.do), fault.Conflict, fault.Drifted, ".spec.replicas of kube-controller-manager, now 7")
+	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".spec.replicas of kube-controller-manager, now 7")
 }
 
 func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
 	i := e.prepare(0, api.Patch, deploymentChanged)
 	e.merge("somebody", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
 	err := patiently(i.do)
-	fails(t, err, fault.Conflict, fault.Drifted, ".metadata.annotations.note of somebody")
+	fails(t, err, errclass.Conflict, errclass.Drifted, ".metadata.annotations.note of somebody")
 }
 
 // Where status is no subresource, a change of it is rolled back like any other, and a
@@ -116,7 +116,7 @@ func TestAStatusThatIsNoSubresourceIsTakenBack(t *testing.T) {
 			assert.Equal(t, "old", value(t, i.now(), "status", "phase"))
 			i = e.prepare(0, api.Patch, head+"status: {phase: new}}")
 			e.merge("controller", i.object, `{"status":{"phase":"theirs"}}`)
-			fails(t, i.do(), fault.Conflict, fault.Drifted, ".status.phase of controller")
+			fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".status.phase of controller")
 			i = e.prepare(0, api.Patch, head+"spec: {size: 3}}")
 			e.merge("controller", i.object, `{"status":{"phase":"again"}}`)
 			i.done()

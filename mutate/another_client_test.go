@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -132,7 +132,7 @@ func TestSomebodyTheAutoscalerMovedOnAndReclaimsItsReplicas(t *testing.T) {
 	i.undone()
 	now := i.now()
 	assert.Equal(t, int64(7), value(t, now, "spec", "replicas"))
-	assert.Equal(t, []fault.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Subresource: "scale", Now: "7", Before: "5"}}, i.report.Reclaimed)
+	assert.Equal(t, []errclass.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Subresource: "scale", Now: "7", Before: "5"}}, i.report.Reclaimed)
 	webAsBefore(t, now)
 }
 
@@ -147,7 +147,7 @@ func TestSomebodyTheAutoscalerReclaimsReplicasThatNobodyOwned(t *testing.T) {
 	i.merge("autoscaler", i.object, `{"spec":{"replicas":7}}`, "scale")
 	i.undone()
 	assert.Equal(t, int64(7), value(t, i.now(), "spec", "replicas"))
-	assert.Equal(t, []fault.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Subresource: "scale", Now: "7", Before: "5"}}, i.report.Reclaimed)
+	assert.Equal(t, []errclass.Field{{Path: ".spec.replicas", Managers: []string{"autoscaler"}, Subresource: "scale", Now: "7", Before: "5"}}, i.report.Reclaimed)
 }
 
 func TestSomebodySetOurImageToAnother(t *testing.T) {
@@ -155,7 +155,7 @@ func TestSomebodySetOurImageToAnother(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
 	err := patiently(i.undo)
-	fails(t, err, fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:3", was "example.com/web:1"`)
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:3", was "example.com/web:1"`)
 	now := i.now()
 	_, all := containers(t, now)
 	assert.Equal(t, "example.com/web:3", all["web"]["image"])
@@ -172,7 +172,7 @@ func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
 	i.change.Overwrite = true
 	i.undone()
 	i.restored()
-	assert.Equal(t, []fault.Field{{
+	assert.Equal(t, []errclass.Field{{
 		Path: `.spec.template.spec.containers[name="web"].image`, Managers: []string{"somebody"}, Now: `"example.com/web:3"`, Before: `"example.com/web:1"`,
 	}}, i.report.Overwritten)
 }
@@ -194,7 +194,7 @@ func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *tes
 	})
 	require.NoError(t, i.undo())
 	i.sent("GET PATCH PATCH GET PATCH")
-	assert.Equal(t, []fault.Field{{Path: ".data.color", Managers: []string{"somebody"}, Now: `"green"`, Before: `"blue"`}}, i.report.Overwritten)
+	assert.Equal(t, []errclass.Field{{Path: ".data.color", Managers: []string{"somebody"}, Now: `"green"`, Before: `"blue"`}}, i.report.Overwritten)
 	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 }
 
@@ -239,7 +239,7 @@ func TestSomebodySetAValueInsideTheContainerThatWeAdded(t *testing.T) {
 	t.Parallel()
 	i := shopItem(t)
 	i.apply("somebody", deploymentPatch("{name: proxy, env: [{name: PORT, value: '8080'}]}"))
-	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="proxy"] of somebody`)
+	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, `.spec.template.spec.containers[name="proxy"] of somebody`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, "PORT=8080", variables(all["proxy"]))
 	webAsBefore(t, i.now())
@@ -249,7 +249,7 @@ func TestSomebodyDeletedTheValueThatWeChanged(t *testing.T) {
 	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"test","path":"/spec/template/spec/containers/0/env/0/name","value":"A"},{"op":"remove","path":"/spec/template/spec/containers/0/env/0"}]`)
-	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].env[name="A"].value, removed, was "a"`)
+	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, `.spec.template.spec.containers[name="web"].env[name="A"].value, removed, was "a"`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, "B=b", variables(all["web"]))
 }
@@ -258,7 +258,7 @@ func TestSomebodyAppendedToAnAtomicListThatWeSet(t *testing.T) {
 	t.Parallel()
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"add","path":"/spec/template/spec/containers/0/command/-","value":"--loud"}]`)
-	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].command of somebody, now ["serve","--loud"], was ["serve","--quiet"]`)
+	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, `.spec.template.spec.containers[name="web"].command of somebody, now ["serve","--loud"], was ["serve","--quiet"]`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, []any{"serve", "--loud"}, all["web"]["command"])
 	assert.Equal(t, "example.com/web:1", all["web"]["image"])
@@ -268,7 +268,7 @@ func TestSomebodyAppliesTheSameImageAsWeSet(t *testing.T) {
 	t.Parallel()
 	i := shopItem(t)
 	i.apply("somebody", deploymentPatch("{name: web, image: 'example.com/web:2'}"))
-	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:2", was "example.com/web:1"`)
+	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, `.spec.template.spec.containers[name="web"].image of somebody, now "example.com/web:2", was "example.com/web:1"`)
 	_, all := containers(t, i.now())
 	assert.Equal(t, "example.com/web:2", all["web"]["image"])
 }
@@ -326,8 +326,8 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: new}}").done()
 	e.merge("somebody", i.object, `{"stringData":{"a":"theirs"}}`)
 	err := patiently(i.undo)
-	fails(t, err, fault.Conflict, fault.FieldConflict, ".data.a of somebody")
-	assert.Equal(t, []fault.Field{{Path: ".data.a", Managers: []string{"somebody"}}}, fault.FieldsOf(err))
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, ".data.a of somebody")
+	assert.Equal(t, []errclass.Field{{Path: ".data.a", Managers: []string{"somebody"}}}, errclass.FieldsOf(err))
 }
 
 // Nothing is tracked of an empty object. One that is made anew is marked until that is on
@@ -341,7 +341,7 @@ func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	theirs := e.create(empty)
 	require.Empty(t, theirs.GetManagedFields())
 	for _, i.change.Fresh = range []bool{true, false} {
-		fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "another client has created it", "kept")
+		fails(t, i.undo(), errclass.Conflict, errclass.AlreadyExists, "another client has created it", "kept")
 		assert.Equal(t, theirs, i.now())
 	}
 }
@@ -354,7 +354,7 @@ func TestAnEmptyObjectIsMarkedUntilItIsOnRecordThatItWasMadeAnew(t *testing.T) {
 	i := e.prepare(0, api.Delete, empty).done()
 	for range 2 { // The record gets lost.
 		i.report.Recreated = ""
-		fails(t, i.undo(), fault.Retryable, fault.StaleVersion, "recorded")
+		fails(t, i.undo(), errclass.Retryable, errclass.StaleVersion, "recorded")
 		assert.Equal(t, map[string]string{mutate.MarkerAnnotation: i.change.Marker}, i.now().GetAnnotations())
 		assert.Equal(t, i.now().GetUID(), i.report.Recreated)
 	}

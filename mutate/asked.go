@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/snapshot"
 )
@@ -42,7 +42,7 @@ func (c Change) admitAnswer(ctx context.Context, s Strategy, before, after *unst
 	}
 	fields := c.answered(others)
 	if before != nil && len(images.Differences()) == 0 {
-		return nil, c.fail(fault.Terminal, fault.Invalid, "prepare", "the change would have no effect, because the API server does not store what the content says: %s", unlike(fields)).
+		return nil, c.fail(errclass.Terminal, errclass.Invalid, "prepare", "the change would have no effect, because the API server does not store what the content says: %s", unlike(fields)).
 			WithHint("find what changes it, such as a mutating webhook or policy, or leave the fields out")
 	}
 	return append(warnings, c.warn(wouldNotStore+unlike(fields))...), nil
@@ -84,7 +84,7 @@ const (
 // Foretold is what a warning about a change that is made would have been before it was made.
 func Foretold(warning string) string { return strings.Replace(warning, notStored, wouldNotStore, 1) }
 
-func (c Change) answered(list []snapshot.Answer) []fault.Field {
+func (c Change) answered(list []snapshot.Answer) []errclass.Field {
 	var found []snapshot.FieldConflict
 	for _, a := range list {
 		found = append(found, a.FieldConflict)
@@ -142,7 +142,7 @@ func (c Change) admitNulls(s Strategy, before *unstructured.Unstructured, nulls 
 		for _, f := range fields {
 			paths = append(paths, f.Path)
 		}
-		err := c.fail(fault.Terminal, fault.Invalid, "prepare", "a Patch cannot remove a field, and null would not: %s", strings.Join(paths, ", ")).
+		err := c.fail(errclass.Terminal, errclass.Invalid, "prepare", "a Patch cannot remove a field, and null would not: %s", strings.Join(paths, ", ")).
 			WithHint("remove it with an Update that leaves it out, or leave it out of the Patch")
 		err.Fields = fields
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -20,7 +20,7 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 		e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
 		i.finds(mutate.Applied)
 		i.wire.refuseNth(2)
-		fails(i.t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+		fails(i.t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 		i.sent("GET PATCH PATCH")
 		i.finds(mutate.Diverged)
 		i.change.Undoing = false
@@ -45,7 +45,7 @@ func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
 			i.change.Undoing = true
 			i.finds(mutate.Applied)
 			i.wire.refuseNth(2)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.finds(mutate.Diverged)
 		})
 	}
@@ -57,7 +57,7 @@ func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
 	i.change.Undoing = true
 	i.finds(mutate.Applied)
-	fails(t, i.undo(), fault.Retryable, fault.Terminating)
+	fails(t, i.undo(), errclass.Retryable, errclass.Terminating)
 	i.finds(mutate.Diverged)
 	e.merge("somebody", i.object, `{"metadata":{"finalizers":null}}`)
 	i.finds(mutate.NotApplied)
@@ -71,6 +71,6 @@ func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
 	i.change.Undoing = true
 	i.finds(mutate.Applied)
 	i.wire.refuseNth(3) // It is made anew, and its fields do not have their owners.
-	fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 	i.finds(mutate.Diverged)
 }

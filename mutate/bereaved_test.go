@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -38,7 +38,7 @@ func TestDeleteOfWhatSomebodyElseDeletedIsAConflictThoughItHadAnOwner(t *testing
 	s := e.saga()
 	child := s.then(api.Delete, settings)
 	e.remove(child.object)
-	fails(t, child.do(), fault.Conflict, fault.Drifted, "deleted it")
+	fails(t, child.do(), errclass.Conflict, errclass.Drifted, "deleted it")
 }
 
 func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
@@ -54,7 +54,7 @@ func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
 	e.within("the garbage collector has asked", func() bool { return child.now().GetDeletionTimestamp() != nil })
 	for _, fresh := range []bool{true, false} { // at the first attempt, and at a later one
 		child.change.Fresh = fresh
-		fails(t, child.do(), fault.Retryable, fault.Terminating, "example.com/held")
+		fails(t, child.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	}
 	e.merge("test", child.object, `{"metadata":{"finalizers":null}}`)
 	child.landed()
@@ -94,6 +94,6 @@ func TestDeleteOfWhatAnEarlierChangeOrphanedAndSomebodyWroteIsAConflict(t *testi
 	child := s.then(api.Delete, settings)
 	s.do(0)
 	e.merge("somebody", child.object, `{"data":{"size":"large"}}`)
-	fails(t, child.do(), fault.Conflict, fault.Drifted, ".data.size")
+	fails(t, child.do(), errclass.Conflict, errclass.Drifted, ".data.size")
 	assert.NotNil(t, child.now())
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -48,8 +48,8 @@ func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructure
 		return nil
 	}
 	volume, err := c.readVolume(ctx, name)
-	if fault.Is(err, fault.AccessDenied) {
-		return c.fail(fault.Terminal, fault.AccessDenied, "delete", "whether its volume %s was there before cannot be told: the ServiceAccount may not get persistentvolumes", name).
+	if errclass.Is(err, errclass.AccessDenied) {
+		return c.fail(errclass.Terminal, errclass.AccessDenied, "delete", "whether its volume %s was there before cannot be told: the ServiceAccount may not get persistentvolumes", name).
 			WithHint("grant the ServiceAccount get, list and patch on persistentvolumes, or delete the claim by hand if the volume may go")
 	}
 	if err != nil || volume == nil || volume.GetDeletionTimestamp() != nil {
@@ -59,7 +59,7 @@ func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructure
 		return nil
 	}
 	if policy := reclaimPolicy(volume); policy != retain {
-		return c.fail(fault.Terminal, fault.Irreversible, "delete", "its volume %s, which was not made for it, would be destroyed with it: its reclaim policy is %s", name, policy).
+		return c.fail(errclass.Terminal, errclass.Irreversible, "delete", "its volume %s, which was not made for it, would be destroyed with it: its reclaim policy is %s", name, policy).
 			WithHint(fmt.Sprintf(`it is kept; to keep the volume, kubectl patch pv %s --type merge -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}', then delete the claim by hand`, name))
 	}
 	body, err := c.freed(volume)
@@ -72,8 +72,8 @@ func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructure
 		// It has to be found when the claim is gone.
 		_, err = cluster.List(ctx, metav1.ListOptions{Limit: 1})
 	}
-	if err = fault.Wrap(err, "free", "PersistentVolume "+name, false); fault.Is(err, fault.AccessDenied) {
-		return c.fail(fault.Terminal, fault.AccessDenied, "delete", "its volume %s could not be bound again once it is gone: the ServiceAccount may not list and patch persistentvolumes", name).
+	if err = errclass.Wrap(err, "free", "PersistentVolume "+name, false); errclass.Is(err, errclass.AccessDenied) {
+		return c.fail(errclass.Terminal, errclass.AccessDenied, "delete", "its volume %s could not be bound again once it is gone: the ServiceAccount may not list and patch persistentvolumes", name).
 			WithHint(fmt.Sprintf(`grant the ServiceAccount get, list and patch on persistentvolumes, or delete the claim by hand and free it: kubectl patch pv %s --type merge -p '{"spec":{"claimRef":null}}'`, name))
 	}
 	return err
@@ -118,7 +118,7 @@ func (c Change) giveVolumeBack(ctx context.Context) error {
 	options := metav1.ListOptions{Limit: 500}
 	for {
 		list, err := c.Cluster.Resource(volumes).List(ctx, options)
-		if err = fault.Wrap(err, "list", "the PersistentVolumes", false); fault.Is(err, fault.AccessDenied) || fault.Is(err, fault.NotFound) {
+		if err = errclass.Wrap(err, "list", "the PersistentVolumes", false); errclass.Is(err, errclass.AccessDenied) || errclass.Is(err, errclass.NotFound) {
 			return nil // It was asked for before the claim was deleted, where it matters.
 		}
 		if err != nil {
@@ -149,11 +149,11 @@ func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured)
 		return err
 	}
 	_, err = c.Cluster.Resource(volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
-	if err = fault.Wrap(err, "free", "PersistentVolume "+volume.GetName(), false); stale(err) {
-		return c.fail(fault.Retryable, fault.StaleVersion, "delete", "its volume %s changes while it is given back", volume.GetName())
+	if err = errclass.Wrap(err, "free", "PersistentVolume "+volume.GetName(), false); stale(err) {
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "its volume %s changes while it is given back", volume.GetName())
 	}
-	if fault.Is(err, fault.AccessDenied) {
-		return c.fail(fault.Terminal, fault.AccessDenied, "delete", "it is gone, and its volume %s cannot be bound again: the ServiceAccount may not patch persistentvolumes", volume.GetName()).
+	if errclass.Is(err, errclass.AccessDenied) {
+		return c.fail(errclass.Terminal, errclass.AccessDenied, "delete", "it is gone, and its volume %s cannot be bound again: the ServiceAccount may not patch persistentvolumes", volume.GetName()).
 			WithHint(fmt.Sprintf(`free it by hand: kubectl patch pv %s --type merge -p '{"spec":{"claimRef":null}}'`, volume.GetName()))
 	}
 	return err
@@ -171,18 +171,18 @@ func (c Change) admitUnclaimed(ctx context.Context, volume *unstructured.Unstruc
 	})
 	name := holder["namespace"] + "/" + holder["name"]
 	switch {
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.NamespaceNotFound):
+	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound):
 		return nil
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		if phase, _, _ := unstructured.NestedString(volume.Object, "status", "phase"); phase != "Bound" {
 			return nil
 		}
 	case err != nil:
-		return fault.Wrap(err, "read", "PersistentVolumeClaim "+name, false)
+		return errclass.Wrap(err, "read", "PersistentVolumeClaim "+name, false)
 	case string(claim.GetUID()) != holder["uid"]:
 		return nil
 	}
-	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "PersistentVolumeClaim %s, which this Transaction did not make, has bound it", name).
+	return c.fail(errclass.Conflict, errclass.NotEmpty, "delete", "PersistentVolumeClaim %s, which this Transaction did not make, has bound it", name).
 		WithHint("it is kept; delete the claim and then the volume by hand if they are not wanted")
 }
 
@@ -219,15 +219,15 @@ func (c Change) admitContent(ctx context.Context, live *unstructured.Unstructure
 			holder, err = target.Confirmed(func() (*unstructured.Unstructured, error) {
 				return c.Cluster.Resource(c.Ref.GVK.GroupVersion().WithResource(known.resource)).Get(ctx, name, metav1.GetOptions{})
 			})
-			if fault.Is(err, fault.NotFound) {
+			if errclass.Is(err, errclass.NotFound) {
 				return nil
 			}
 			if err != nil {
-				return fault.Wrap(err, "read", what, false)
+				return errclass.Wrap(err, "read", what, false)
 			}
 		}
 		if policy, _, _ := unstructured.NestedString(holder.Object, "spec", "deletionPolicy"); policy != retain {
-			return c.fail(fault.Terminal, fault.Irreversible, "delete", "%s, which was there before, would be destroyed with it: the deletion policy is %s", fault.Printable(what), fault.Printable(policy)).
+			return c.fail(errclass.Terminal, errclass.Irreversible, "delete", "%s, which was there before, would be destroyed with it: the deletion policy is %s", errclass.Printable(what), errclass.Printable(policy)).
 				WithHint("it is kept; set the deletionPolicy to Retain and delete it by hand")
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -51,7 +51,7 @@ const attempts = 5
 // was prepared.
 func (c Change) drifted(op string, found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.Drifted, op, "another client has changed it since it was prepared: %s", listed(fields)).
+	err := c.fail(errclass.Conflict, errclass.Drifted, op, "another client has changed it since it was prepared: %s", listed(fields)).
 		WithHint("their version is kept; create the Transaction again to work from it")
 	err.Fields = fields
 	return err
@@ -80,7 +80,7 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 		return Version{}, err
 	}
 	if image == nil {
-		return Version{}, c.fail(fault.Terminal, fault.BeforeImageLost, op, "the record lacks what the target was when it was prepared")
+		return Version{}, c.fail(errclass.Terminal, errclass.BeforeImageLost, op, "the record lacks what the target was when it was prepared")
 	}
 	images, err := c.images(ctx, image, nil, live)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 	}
 	if c.applies && c.owns(live) && !c.owns(image) {
 		// An apply takes away what its manager owns and does not set any more.
-		return Version{}, c.fail(fault.Conflict, fault.Drifted, op, "another client has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
+		return Version{}, c.fail(errclass.Conflict, errclass.Drifted, op, "another client has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
 			WithHint("create the Transaction again: its items have other managers")
 	}
 	if err := c.reowned(images, op); err != nil {
@@ -117,7 +117,7 @@ func (c Change) reowned(images snapshot.Images, op string) error {
 		return nil
 	}
 	fields := c.fields(found)
-	drift := c.fail(fault.Conflict, fault.Drifted, op, "the owners of fields have changed since it was prepared: %s", listed(fields)).
+	drift := c.fail(errclass.Conflict, errclass.Drifted, op, "the owners of fields have changed since it was prepared: %s", listed(fields)).
 		WithHint("create the Transaction again to work from it")
 	drift.Fields = fields
 	return drift
@@ -140,15 +140,15 @@ func (c Change) disturbing(drift []snapshot.FieldConflict) []snapshot.FieldConfl
 }
 
 func (c Change) deleted(op string, live *unstructured.Unstructured) error {
-	return c.fail(fault.Conflict, fault.Drifted, op, "another client has deleted it since it was prepared%s", waitsFor(live))
+	return c.fail(errclass.Conflict, errclass.Drifted, op, "another client has deleted it since it was prepared%s", waitsFor(live))
 }
 
 func (c Change) gone(live *unstructured.Unstructured, op string) error {
 	if live == nil {
-		return c.fail(fault.Conflict, fault.Drifted, op, "another client has deleted it since it was prepared").
+		return c.fail(errclass.Conflict, errclass.Drifted, op, "another client has deleted it since it was prepared").
 			WithHint("create the Transaction again if it is still wanted")
 	}
-	return c.fail(fault.Conflict, fault.Drifted, op, "another client has deleted and re-created it since it was prepared").
+	return c.fail(errclass.Conflict, errclass.Drifted, op, "another client has deleted and re-created it since it was prepared").
 		WithHint("theirs is kept; create the Transaction again to work from it")
 }
 
@@ -157,7 +157,7 @@ func (c Change) gone(live *unstructured.Unstructured, op string) error {
 // one an update or an apply would create or overwrite whatever is there.
 func (c Change) write(ctx context.Context, before Baseline, op string, send func(meets Version) error) error {
 	if before.UID == "" || before.ResourceVersion == "" {
-		return c.fail(fault.Terminal, fault.NotFound, op, "it did not exist when it was prepared").WithHint("make it with a Create")
+		return c.fail(errclass.Terminal, errclass.NotFound, op, "it did not exist when it was prepared").WithHint("make it with a Create")
 	}
 	meets := before.Version
 	for n := range attempts {
@@ -182,7 +182,7 @@ func (c Change) write(ctx context.Context, before Baseline, op string, send func
 		}
 		meets = now
 	}
-	return c.fail(fault.Retryable, fault.StaleVersion, op, "its status changes faster than it can be written")
+	return c.fail(errclass.Retryable, errclass.StaleVersion, op, "its status changes faster than it can be written")
 }
 
 // wrote passes on what the target is after a write.
@@ -233,11 +233,11 @@ func stale(err error) bool {
 	if errors.As(err, &late) || errors.As(err, &lack) {
 		return false
 	}
-	return fault.Is(err, fault.StaleVersion) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) || wrongUID(err)
+	return errclass.Is(err, errclass.StaleVersion) || errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound) || wrongUID(err)
 }
 
 func wrongUID(err error) bool {
-	status, ok := fault.Status(err)
+	status, ok := errclass.Status(err)
 	if !ok || status.Details == nil {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -25,7 +25,7 @@ func (createStrategy) Admit(_ context.Context, c Change, before *unstructured.Un
 }
 
 func (c Change) exists(op string) error {
-	return c.fail(fault.Conflict, fault.AlreadyExists, op, "it exists already").
+	return c.fail(errclass.Conflict, errclass.AlreadyExists, op, "it exists already").
 		WithHint("use Patch or Update to change it; nothing of it was touched")
 }
 
@@ -34,8 +34,8 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 		return nil, nil
 	}
 	after, err := c.post(ctx, true)
-	if fault.Is(err, fault.Terminating) {
-		return nil, c.fail(fault.Terminal, fault.Terminating, "create", "namespace %s is being deleted", c.Ref.Namespace).
+	if errclass.Is(err, errclass.Terminating) {
+		return nil, c.fail(errclass.Terminal, errclass.Terminating, "create", "namespace %s is being deleted", c.Ref.Namespace).
 			WithHint("wait until it is gone and re-created, then create the Transaction again")
 	}
 	return after, c.wrap(err, "dry-run the creation of")
@@ -50,10 +50,10 @@ func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
 	case err == nil:
 		c.tell(made)
 		return c.wrote(ctx, made, nil)
-	case fault.Is(err, fault.AlreadyExists):
+	case errclass.Is(err, errclass.AlreadyExists):
 		return c.whose(ctx)
-	case c.Deferred && (fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound)):
-		return c.fail(fault.Retryable, fault.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
+	case c.Deferred && (errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound)):
+		return c.fail(errclass.Retryable, errclass.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
 	default:
 		return c.wrap(err, "create")
 	}
@@ -66,7 +66,7 @@ func (c Change) whose(ctx context.Context) error {
 	case err != nil:
 		return err
 	case live == nil:
-		return c.fail(fault.Retryable, fault.StaleVersion, "create", "it existed a moment ago and is gone now")
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "create", "it existed a moment ago and is gone now")
 	case c.made(live):
 		c.tell(live)
 		c.WarnOf(ctx, live)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -55,7 +55,7 @@ func TestCreateWhoseReplyIsLostIsFound(t *testing.T) {
 			e := newEnv(t)
 			i := e.prepare(0, api.Create, text)
 			i.wire.loseNth(0)
-			fails(t, i.do(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.do(), errclass.Unknown, errclass.ServerUnavailable)
 			i.finds(mutate.Applied)
 			// It stays ours when others have changed every value.
 			e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}")
@@ -69,8 +69,8 @@ func TestK16CreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	theirs := e.create(settings)
-	fails(t, e.plan(1, api.Create, settings).tryPrepare(), fault.Conflict, fault.AlreadyExists)
-	fails(t, i.do(), fault.Conflict, fault.AlreadyExists, "nothing of it was touched")
+	fails(t, e.plan(1, api.Create, settings).tryPrepare(), errclass.Conflict, errclass.AlreadyExists)
+	fails(t, i.do(), errclass.Conflict, errclass.AlreadyExists, "nothing of it was touched")
 	i.finds(mutate.NotApplied)
 	// Nor does a rollback delete the foreign object.
 	i.undone()
@@ -83,8 +83,8 @@ func TestCreateMeetsATargetOnItsWayOut(t *testing.T) {
 	i := e.prepare(0, api.Create, settings)
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}")
 	e.askToRemove(obj)
-	fails(t, e.plan(1, api.Create, settings).tryPrepare(), fault.Terminal, fault.Terminating, "example.com/held")
-	fails(t, i.do(), fault.Conflict, fault.AlreadyExists)
+	fails(t, e.plan(1, api.Create, settings).tryPrepare(), errclass.Terminal, errclass.Terminating, "example.com/held")
+	fails(t, i.do(), errclass.Conflict, errclass.AlreadyExists)
 	i.finds(mutate.NotApplied)
 	e.merge("test", obj, `{"metadata":{"finalizers":null}}`)
 	i.done()
@@ -106,16 +106,16 @@ func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
 			i := e.prepare(0, api.Create, deployment).done()
 			write(e, i)
 			err := i.undo()
-			fails(t, err, fault.Conflict, fault.FieldConflict, "somebody", "kept")
-			require.Len(t, fault.FieldsOf(err), 1)
-			assert.Equal(t, []string{"somebody"}, fault.FieldsOf(err)[0].Managers)
-			assert.Contains(t, []string{".metadata.labels.a", ".spec.replicas"}, fault.FieldsOf(err)[0].Path)
+			fails(t, err, errclass.Conflict, errclass.FieldConflict, "somebody", "kept")
+			require.Len(t, errclass.FieldsOf(err), 1)
+			assert.Equal(t, []string{"somebody"}, errclass.FieldsOf(err)[0].Managers)
+			assert.Contains(t, []string{".metadata.labels.a", ".spec.replicas"}, errclass.FieldsOf(err)[0].Path)
 			assert.NotNil(t, i.now())
 			// By force it goes all the same, and what was overwritten is listed.
 			i.change.Overwrite = true
 			i.undone()
 			i.restored()
-			assert.Equal(t, fault.FieldsOf(err), i.report.Overwritten)
+			assert.Equal(t, errclass.FieldsOf(err), i.report.Overwritten)
 		})
 	}
 }
@@ -154,7 +154,7 @@ func TestUndoOfACreateMeetsAWriter(t *testing.T) {
 			e.merge("somebody", i.object, `{"spec":{"size":5}}`)
 		}
 	})
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, "somebody")
+	fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, "somebody")
 	assert.Equal(t, int64(5), value(t, i.now(), "spec", "size"))
 }
 
@@ -185,7 +185,7 @@ func TestK17UndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {
 	}
 	_, err := e.resource(backup).Create(t.Context(), backup, metav1.CreateOptions{FieldManager: "somebody"})
 	require.NoError(t, err)
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, "somebody")
+	fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, "somebody")
 	assert.NotNil(t, i.now())
 }
 
@@ -194,9 +194,9 @@ func TestUndoOfACreateWaitsForFinalizers(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
 	i.wire.requests()
-	fails(t, i.undo(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET DELETE GET")
-	fails(t, i.undo(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET")
 	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
 	i.undone()
@@ -211,7 +211,7 @@ func TestUndoOfACreateGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 		for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
 			i.done()
 			interrupt(n)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			i.restored()
@@ -229,7 +229,7 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		i.change.Overwrite = force
 		i.wire.requests()
-		fails(t, i.undo(), fault.Conflict, fault.NotEmpty, "ConfigMap theirs")
+		fails(t, i.undo(), errclass.Conflict, errclass.NotEmpty, "ConfigMap theirs")
 		i.sent("GET")
 		assert.NotNil(t, i.now())
 	}
@@ -240,7 +240,7 @@ func TestUndoOfACreatedNamespaceWaitsForWhatIsOnItsWayOut(t *testing.T) {
 	i := e.prepare(0, api.Create, settings).done()
 	found := mutate.Contents{Leave: []string{"Pod going"}}
 	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) { return found, nil }
-	fails(t, i.undo(), fault.Retryable, fault.Terminating, "Pod going")
+	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "Pod going")
 	assert.NotNil(t, i.now())
 	found = mutate.Contents{}
 	i.undone()
@@ -250,16 +250,16 @@ func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.namespace = "nowhere"
-	fails(t, e.plan(0, api.Create, settings).tryPrepare(), fault.Terminal, fault.NamespaceNotFound, "nowhere")
+	fails(t, e.plan(0, api.Create, settings).tryPrepare(), errclass.Terminal, errclass.NamespaceNotFound, "nowhere")
 	// Unless an earlier change of the Transaction makes it.
 	i := e.plan(0, api.Create, settings)
 	i.change.Deferred = true
 	require.NoError(t, i.tryPrepare())
-	fails(t, i.do(), fault.Retryable, fault.KindNotFound)
+	fails(t, i.do(), errclass.Retryable, errclass.KindNotFound)
 	i.undone()
 	later := e.plan(0, api.Patch, settings)
 	later.change.Deferred = true
-	fails(t, later.tryPrepare(), fault.Terminal, fault.NotFound, "earlier in this Transaction")
+	fails(t, later.tryPrepare(), errclass.Terminal, errclass.NotFound, "earlier in this Transaction")
 }
 
 func TestK13CreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
@@ -267,17 +267,17 @@ func TestK13CreateIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
 	e.quota()
-	fails(t, i.do(), fault.Terminal, fault.AccessDenied, "exceeded quota")
+	fails(t, i.do(), errclass.Terminal, errclass.AccessDenied, "exceeded quota")
 	i.undone()
 	e.terminate()
-	fails(t, i.do(), fault.Terminal, fault.Terminating)
+	fails(t, i.do(), errclass.Terminal, errclass.Terminating)
 }
 
 // As long as an earlier creation may still land, none is sent: neither that of a
 // created target nor that of a deleted one in its rollback.
 func TestNothingIsCreatedBeforeItMayBe(t *testing.T) {
 	t.Parallel()
-	wait := fault.New(fault.Retryable, "Settling", "settle", "ConfigMap settings", "waiting")
+	wait := errclass.New(errclass.Retryable, "Settling", "settle", "ConfigMap settings", "waiting")
 	for kind, sent := range map[api.ChangeType]string{api.Create: "", api.Delete: "GET GET"} {
 		t.Run(string(kind), func(t *testing.T) {
 			e := newEnv(t)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -71,7 +71,7 @@ func TestNullIsRestoredBesideAWriterAndNotOverHim(t *testing.T) {
 			e.merge("somebody", i.object, `{"spec":{"size":5,"options":null}}`)
 		}
 	})
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".spec.size", ".spec.options.none", "somebody")
+	fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".spec.size", ".spec.options.none", "somebody")
 	i.sent("GET PATCH GET PATCH PATCH")
 	assert.Equal(t, int64(5), value(t, i.now(), "spec", "size"))
 	assert.Nil(t, value(t, i.now(), "spec", "nickname"))
@@ -92,7 +92,7 @@ func TestAtomicObjectThatSomebodyAppliedTooIsAConflict(t *testing.T) {
 			i.restored()
 			i = e.prepare(0, kind, selecting).done()
 			e.apply("gitops", selecting)
-			fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".spec.selector", "gitops")
+			fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".spec.selector", "gitops")
 			assert.Equal(t, map[string]any{"a": "c"}, value(t, i.now(), "spec", "selector"))
 		})
 	}

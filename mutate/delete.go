@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -63,7 +63,7 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	case before.Absent() && live == nil:
 		return nil
 	case before.Absent():
-		return c.fail(fault.Conflict, fault.Drifted, "delete", "another client has created it since it was prepared").
+		return c.fail(errclass.Conflict, errclass.Drifted, "delete", "another client has created it since it was prepared").
 			WithHint("theirs is kept; create the Transaction again to delete it")
 	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil:
 		if c.Fresh {
@@ -83,7 +83,7 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 	err = c.write(ctx, before, "delete", func(meets Version) error {
 		return c.remove(ctx, meets, c.propagation(), false)
 	})
-	if fault.Is(err, fault.Drifted) {
+	if errclass.Is(err, errclass.Drifted) {
 		err = c.unlessBereaved(ctx, before, err)
 	}
 	if err != nil {
@@ -95,10 +95,10 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 // accepted is an error met after the API server has accepted the deletion. Whatever it
 // says, it does not say that the target is as it was.
 func (c Change) accepted(err error) error {
-	if class := fault.ClassOf(err); err == nil || class != fault.Terminal && class != fault.Conflict {
+	if class := errclass.ClassOf(err); err == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return err
 	}
-	return c.fail(fault.Unknown, fault.ReasonOf(err), "delete", "its deletion was accepted, but what became of it is not known: %w", err)
+	return c.fail(errclass.Unknown, errclass.ReasonOf(err), "delete", "its deletion was accepted, but what became of it is not known: %w", err)
 }
 
 // unlessBereaved tells a target that went, or lost a reference, because an earlier change

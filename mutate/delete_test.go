@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -60,7 +60,7 @@ func TestUndoOfADeleteRestoresOwnersOfWhatIsNotTracked(t *testing.T) {
 				interrupt = i.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, patiently(i.undo), fault.Unknown, fault.ServerUnavailable)
+			fails(t, patiently(i.undo), errclass.Unknown, errclass.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			i.restored()
@@ -74,7 +74,7 @@ func TestDeleteDoneTwiceReportsThatItIsGone(t *testing.T) {
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
 	// The engine observes before it repeats.
-	fails(t, i.do(), fault.Conflict, fault.Drifted, "deleted it")
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "deleted it")
 	i.finds(mutate.Applied)
 }
 
@@ -89,7 +89,7 @@ func TestDeleteOfWhatDoesNotExistIsDone(t *testing.T) {
 	i.undone()
 	theirs := e.create(settings)
 	i.finds(mutate.NotApplied)
-	fails(t, i.do(), fault.Conflict, fault.Drifted, "created it")
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "created it")
 	i.undone()
 	assert.Equal(t, theirs, i.now())
 }
@@ -114,7 +114,7 @@ func TestDeleteStopsAtADrift(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings)
 	e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 	drifted := i.now()
-	fails(t, i.do(), fault.Conflict, fault.Drifted, ".metadata.annotations.note", "somebody")
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".metadata.annotations.note", "somebody")
 	i.finds(mutate.NotApplied)
 	i.undone()
 	assert.Equal(t, drifted, i.now())
@@ -127,7 +127,7 @@ func TestDeleteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings)
 	e.remove(i.object)
 	theirs := e.create(settings)
-	fails(t, i.do(), fault.Conflict, fault.Drifted, "re-created")
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "re-created")
 	assert.Equal(t, theirs, i.now())
 	i.finds(mutate.Applied)
 }
@@ -137,21 +137,21 @@ func TestK1DeleteWaitsForFinalizersAndItsUndoWaitsThenCreatesAgain(t *testing.T)
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {a: b}}")
 	i := e.prepare(0, api.Delete, settings)
-	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET DELETE GET")
 	i.finds(mutate.Applying)
 	i.wire.requests()
-	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET")
-	fails(t, i.undo(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET")
 	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
 	i.undone()
 	i.restored()
 	// The finalizer is there again, and keeps the new one too.
-	fails(t, e.prepare(1, api.Delete, settings).do(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, e.prepare(1, api.Delete, settings).do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	refused := e.plan(2, api.Delete, settings)
-	fails(t, refused.tryPrepare(), fault.Terminal, fault.Terminating, "example.com/held")
+	fails(t, refused.tryPrepare(), errclass.Terminal, errclass.Terminating, "example.com/held")
 	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
 }
 
@@ -165,7 +165,7 @@ func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
 			theirs := e.apply("somebody", text)
 			for _, force := range []bool{false, true} {
 				i.change.Overwrite = force
-				fails(t, i.undo(), fault.Conflict, fault.AlreadyExists, "theirs is kept")
+				fails(t, i.undo(), errclass.Conflict, errclass.AlreadyExists, "theirs is kept")
 				assert.Equal(t, theirs, i.now())
 			}
 		})
@@ -198,7 +198,7 @@ func TestK18UndoOfADeleteMeetsSomebodyWhoCreatesIt(t *testing.T) {
 			e.apply("somebody", settingsChanged)
 		}
 	})
-	fails(t, i.undo(), fault.Conflict, fault.AlreadyExists)
+	fails(t, i.undo(), errclass.Conflict, errclass.AlreadyExists)
 	i.sent("GET GET POST GET")
 	assert.Equal(t, "red", value(t, i.now(), "data", "color"))
 }
@@ -215,7 +215,7 @@ func TestUndoOfADeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 				interrupt = i.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			i.restored()
@@ -285,7 +285,7 @@ func TestDeleteOfWhatCannotComeBackIsRefused(t *testing.T) {
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}",
 		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: c.d}}",
 	} {
-		fails(t, e.plan(0, api.Delete, text).tryPrepare(), fault.Terminal, fault.Irreversible)
+		fails(t, e.plan(0, api.Delete, text).tryPrepare(), errclass.Terminal, errclass.Irreversible)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestK9ServiceKeepsItsAddressAndSaysWhenItWasTaken(t *testing.T) {
 	address := value(t, i.now(), "spec", "clusterIP").(string)
 	i = e.prepare(0, api.Delete, service).done()
 	e.create("{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {clusterIP: " + address + ", ports: [{port: 80, protocol: TCP}]}}")
-	fails(t, i.undo(), fault.Terminal, fault.AlreadyAllocated, address)
+	fails(t, i.undo(), errclass.Terminal, errclass.AlreadyAllocated, address)
 	assert.Nil(t, i.now())
 }
 
@@ -324,9 +324,9 @@ func TestK13RecreationIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) 
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
 	e.quota()
-	fails(t, i.undo(), fault.Terminal, fault.AccessDenied, "exceeded quota")
+	fails(t, i.undo(), errclass.Terminal, errclass.AccessDenied, "exceeded quota")
 	e.terminate()
-	fails(t, i.undo(), fault.Terminal, fault.Terminating)
+	fails(t, i.undo(), errclass.Terminal, errclass.Terminating)
 }
 
 // Updates still work in a terminating namespace, so that a rollback of writes goes
@@ -339,7 +339,7 @@ func TestK13WritesAreTakenBackInATerminatingNamespace(t *testing.T) {
 	i := e.prepare(0, api.Patch, settingsChanged).done()
 	e.terminate()
 	e.within("its content is being deleted", func() bool { return i.now().GetDeletionTimestamp() != nil })
-	fails(t, i.undo(), fault.Conflict, fault.Drifted, "example.com/held")
+	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "example.com/held")
 	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
 }
 
@@ -371,7 +371,7 @@ func TestARefusalAfterTheDeletionWasAcceptedProvesNothing(t *testing.T) {
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)
 	i.wire.forbidFrom(2)
-	fails(t, i.do(), fault.Unknown, fault.AccessDenied, "its deletion was accepted", "the right was taken away")
+	fails(t, i.do(), errclass.Unknown, errclass.AccessDenied, "its deletion was accepted", "the right was taken away")
 	i.sent("GET DELETE GET")
 	assert.Nil(t, i.now())
 	i.finds(mutate.Applied)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // What controllers delete because of a new value comes back with no old one.
@@ -44,7 +44,7 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 			i := e.plan(0, api.Patch, row.patch)
 			err := i.tryPrepare()
 			if row.refused {
-				fails(t, err, fault.Terminal, fault.Irreversible, row.says, "acceptLoss: true")
+				fails(t, err, errclass.Terminal, errclass.Irreversible, row.says, "acceptLoss: true")
 				i.change.AcceptLoss = true
 				err = i.tryPrepare()
 			}
@@ -66,11 +66,11 @@ func TestAChangeThatHasTheTargetItselfDeletedIsRefused(t *testing.T) {
 	e.remove(parse(t, claim))
 	e.within("it is released", func() bool { return value(t, e.live(volume), "status", "phase") == "Released" })
 	i := e.plan(0, api.Patch, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: "+volume.GetName()+"}, spec: {persistentVolumeReclaimPolicy: Delete}}")
-	fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "Released", "Delete")
+	fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "Released", "Delete")
 
 	job := e.create(`{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}`)
 	now := `"2026-01-01T00:00:00Z"`
 	e.merge("kube-controller-manager", job, `{"status":{"startTime":`+now+`,"conditions":[{"type":"FailureTarget","status":"True","lastTransitionTime":`+now+`},{"type":"Failed","status":"True","lastTransitionTime":`+now+`}]}}`, "status")
 	i = e.plan(0, api.Patch, "{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {ttlSecondsAfterFinished: 100}}")
-	fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "100 seconds after it has finished")
+	fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "100 seconds after it has finished")
 }

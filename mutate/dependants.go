@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -26,7 +26,7 @@ func (d Dependant) String() string {
 	if d.Namespace != "" {
 		name = d.Namespace + "/" + name
 	}
-	return fault.Printable(d.Kind + " " + name)
+	return errclass.Printable(d.Kind + " " + name)
 }
 
 // Dependants are objects that have owners, among them all of those wanted that the target

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -24,7 +24,7 @@ var identity = []string{".apiVersion", ".kind", ".metadata.name", ".metadata.nam
 // Differences lists, fit to be shown, the fields that the change gives another value:
 // Before is the one that they have, Now the one that they get. Either of the objects may
 // be nil. What a creation adds to say whose it is is not listed.
-func (c Change) Differences(ctx context.Context, before, after *unstructured.Unstructured) ([]fault.Field, error) {
+func (c Change) Differences(ctx context.Context, before, after *unstructured.Unstructured) ([]errclass.Field, error) {
 	if before == nil {
 		after = unmarked(after)
 	}
@@ -32,12 +32,12 @@ func (c Change) Differences(ctx context.Context, before, after *unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	var out []fault.Field
+	var out []errclass.Field
 	for _, d := range images.Differences() {
 		if slices.Contains(identity, d.Path) || d.Made && !d.SetBy(c.Content) {
 			continue
 		}
-		field := fault.Field{Path: c.path(d.Path), Before: c.disclosed(d.Before, maskBefore), Now: c.disclosed(d.After, maskAfter)}
+		field := errclass.Field{Path: c.path(d.Path), Before: c.disclosed(d.Before, maskBefore), Now: c.disclosed(d.After, maskAfter)}
 		if c.Sensitive && len(out) > 0 && out[len(out)-1].Path == field.Path {
 			continue // fields of one list, whose items are not told apart
 		}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -25,10 +25,10 @@ func (c Change) endpointsByHand(ctx context.Context, service *unstructured.Unstr
 		return c.Cluster.Resource(endpointsResource).Namespace(service.GetNamespace()).Get(ctx, service.GetName(), metav1.GetOptions{})
 	})
 	switch {
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.NamespaceNotFound), fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound), errclass.Is(err, errclass.AccessDenied):
 		return nil, nil
 	case err != nil:
-		return nil, fault.Wrap(err, "read", "Endpoints "+service.GetNamespace()+"/"+service.GetName(), false)
+		return nil, errclass.Wrap(err, "read", "Endpoints "+service.GetNamespace()+"/"+service.GetName(), false)
 	case found.GetDeletionTimestamp() != nil:
 		return nil, nil
 	}
@@ -42,7 +42,7 @@ func (c Change) admitEndpoints(ctx context.Context, service *unstructured.Unstru
 	if err != nil || found == nil || !olderThan(found, service) {
 		return err
 	}
-	return c.fail(fault.Conflict, fault.NotEmpty, "delete", "Endpoints %s/%s were there before it, and the control plane would delete them with it", found.GetNamespace(), found.GetName()).
+	return c.fail(errclass.Conflict, errclass.NotEmpty, "delete", "Endpoints %s/%s were there before it, and the control plane would delete them with it", found.GetNamespace(), found.GetName()).
 		WithHint("it is kept; delete it by hand if they are not wanted, or save them before")
 }
 

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -88,7 +88,7 @@ func (c Change) removes(taken []snapshot.OwnedFields) []string {
 		if len(t.Removed) == 0 {
 			continue
 		}
-		text := "it removes what " + fault.Printable(t.Manager) + " has written: " + c.path(t.Removed[0])
+		text := "it removes what " + errclass.Printable(t.Manager) + " has written: " + c.path(t.Removed[0])
 		if more := len(t.Removed) - 1; more > 0 {
 			text += fmt.Sprintf(", and %d more", more)
 		}
@@ -100,9 +100,9 @@ func (c Change) removes(taken []snapshot.OwnedFields) []string {
 // path is a path as it may be shown.
 func (c Change) path(path string) string {
 	if c.Sensitive {
-		path = fault.FieldOnly(path)
+		path = errclass.FieldOnly(path)
 	}
-	return fault.Printable(path)
+	return errclass.Printable(path)
 }
 
 // takes lists what the step from before to after takes from others. What is taken
@@ -111,7 +111,7 @@ func (c Change) path(path string) string {
 func (c Change) takes(before, after *unstructured.Unstructured) ([]snapshot.OwnedFields, error) {
 	taken, err := snapshot.Images{Before: before, After: after, Ours: family}.Taken()
 	if err != nil {
-		return nil, c.fail(fault.Terminal, fault.Invalid, "prepare", "its field owners cannot be read: %w", err)
+		return nil, c.fail(errclass.Terminal, errclass.Invalid, "prepare", "its field owners cannot be read: %w", err)
 	}
 	return taken, nil
 }

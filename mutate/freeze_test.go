@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func yes() bool { return true }
@@ -22,13 +22,13 @@ func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 			e := newEnv(t)
 			e.create(settings)
 			i := e.plan(0, kind, frozen)
-			fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "what is immutable stays so", "acceptLoss: true")
+			fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "what is immutable stays so", "acceptLoss: true")
 			i.change.Last = yes
 			require.NoError(t, i.tryPrepare())
 			require.NotEmpty(t, i.warnings)
 			assert.Contains(t, i.warnings[0], "a rollback cannot take it back")
 			i.done()
-			fails(t, i.undo(), fault.Terminal, fault.Invalid, "immutable")
+			fails(t, i.undo(), errclass.Terminal, errclass.Invalid, "immutable")
 			assert.Equal(t, "red", value(t, i.now(), "data", "color"))
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -56,7 +56,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 			return c.wrap(err, "hand over the fields of")
 		}
 	}
-	return c.fail(fault.Retryable, fault.StaleVersion, "hand over the fields of", "it changes faster than it can be written")
+	return c.fail(errclass.Retryable, errclass.StaleVersion, "hand over the fields of", "it changes faster than it can be written")
 }
 
 // handedOver gives who is to own the fields after the commit.
@@ -81,7 +81,7 @@ func (c Change) handedOver(ctx context.Context, before, live *unstructured.Unstr
 	}
 	entries, changed, err = images.HandOver(to)
 	if err != nil {
-		return nil, false, c.fail(fault.Terminal, fault.Invalid, "hand over the fields of", "their owners cannot be read: %w", err)
+		return nil, false, c.fail(errclass.Terminal, errclass.Invalid, "hand over the fields of", "their owners cannot be read: %w", err)
 	}
 	return entries, changed, nil
 }

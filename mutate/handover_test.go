@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -244,8 +244,8 @@ func TestAnUnforcedPatchTakesNothingFromOthers(t *testing.T) {
 	i := e.plan(0, api.Patch, settingsChanged)
 	i.change.Unforced = true
 	err := i.tryPrepare()
-	fails(t, err, fault.Conflict, fault.FieldConflict, ".data.color of kubectl", "force is false")
-	assert.Equal(t, []fault.Field{{Path: ".data.color", Managers: []string{"kubectl"}}}, fault.FieldsOf(err))
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, ".data.color of kubectl", "force is false")
+	assert.Equal(t, []errclass.Field{{Path: ".data.color", Managers: []string{"kubectl"}}}, errclass.FieldsOf(err))
 	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 }
 
@@ -273,7 +273,7 @@ func TestAnUnforcedPatchGoesOverWhatJanusLeft(t *testing.T) {
 	e.merge("somebody", i.object, `{"data":{"shape":"theirs"}}`)
 	i = e.plan(2, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: x}}")
 	i.change.Unforced = true
-	fails(t, i.tryPrepare(), fault.Conflict, fault.FieldConflict, ".data.shape of somebody")
+	fails(t, i.tryPrepare(), errclass.Conflict, errclass.FieldConflict, ".data.shape of somebody")
 }
 
 // Content that was made without looking at the target drops what others added.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -36,10 +36,10 @@ const maxValue = 200
 
 // fields makes fields fit to be shown: values as JSON, cut, and none of a
 // sensitive object.
-func (c Change) fields(found []snapshot.FieldConflict) []fault.Field {
-	var out []fault.Field
+func (c Change) fields(found []snapshot.FieldConflict) []errclass.Field {
+	var out []errclass.Field
 	for _, f := range found {
-		field := fault.Field{Path: c.path(f.Path), Managers: printable(f.Managers), Subresource: f.Subresource}
+		field := errclass.Field{Path: c.path(f.Path), Managers: printable(f.Managers), Subresource: f.Subresource}
 		if !c.Sensitive {
 			field.Now, field.Before = shown(f.Now), shown(f.Before)
 		}
@@ -51,7 +51,7 @@ func (c Change) fields(found []snapshot.FieldConflict) []fault.Field {
 func printable(names []string) []string {
 	var out []string
 	for _, name := range names {
-		out = append(out, fault.Printable(name))
+		out = append(out, errclass.Printable(name))
 	}
 	return out
 }
@@ -65,12 +65,12 @@ func shown(v any) string {
 	if err != nil {
 		return ""
 	}
-	return fault.Cut(fault.Printable(string(text)), maxValue)
+	return errclass.Cut(errclass.Printable(string(text)), maxValue)
 }
 
 // listed names fields in a message: each with its managers, its value and the one
 // that it had.
-func listed(fields []fault.Field) string {
+func listed(fields []errclass.Field) string {
 	var out []string
 	for i, f := range fields {
 		if i == 5 {

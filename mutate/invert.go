@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -76,7 +76,7 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 		return nil, nil
 	}
 	if live.GetAnnotations()[MarkerAnnotation] != of.Marker {
-		return nil, c.fail(fault.Conflict, fault.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
+		return nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
 			WithHint("it is kept; delete it by hand if it is not wanted")
 	}
 	found, err := snapshot.Foreign(live, func(manager string) bool { return family(manager) || snapshot.ControlPlane(manager) })
@@ -139,7 +139,7 @@ func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, er
 // that is to be undone.
 func (c Change) changedSince(op string, found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.FieldConflict, op, "another client has changed it since: %s", listed(fields)).
+	err := c.fail(errclass.Conflict, errclass.FieldConflict, op, "another client has changed it since: %s", listed(fields)).
 		WithHint("undo what has come after it first, or set conflictPolicy to Force")
 	err.Fields = fields
 	return err
@@ -192,13 +192,13 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 	record := of.Record
 	switch {
 	case record.Before == nil || record.After == nil:
-		return nil, nil, c.fail(fault.Terminal, fault.Irreversible, op, "what the change made of it was not known when it was prepared").
+		return nil, nil, c.fail(errclass.Terminal, errclass.Irreversible, op, "what the change made of it was not known when it was prepared").
 			WithHint("compare it with its before-image and correct it by hand")
 	case live == nil:
-		return nil, nil, c.fail(fault.Conflict, fault.NotFound, op, "another client has deleted it since").
+		return nil, nil, c.fail(errclass.Conflict, errclass.NotFound, op, "another client has deleted it since").
 			WithHint("create it again if it is still wanted")
 	case !of.Recreated && !sameObject(live, record.Before.GetUID()):
-		return nil, nil, c.fail(fault.Conflict, fault.AlreadyExists, op, "another client has deleted and re-created it since").WithHint("theirs is kept")
+		return nil, nil, c.fail(errclass.Conflict, errclass.AlreadyExists, op, "another client has deleted and re-created it since").WithHint("theirs is kept")
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -56,7 +56,7 @@ func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured
 }
 
 func (c Change) irreversible(op, why string) error {
-	return c.fail(fault.Terminal, fault.Irreversible, op, "%s", why).
+	return c.fail(errclass.Terminal, errclass.Irreversible, op, "%s", why).
 		WithHint("set acceptLoss: true on the change to make it all the same")
 }
 
@@ -105,11 +105,11 @@ func (c Change) tokenLoss(ctx context.Context, account *unstructured.Unstructure
 	}
 	list, err := c.Cluster.Resource(secrets).Namespace(account.GetNamespace()).List(ctx,
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
-	if fault.Is(err, fault.AccessDenied) {
+	if errclass.Is(err, errclass.AccessDenied) {
 		return "", invalid + "; whether it has token Secrets, which would be lost, cannot be told: the ServiceAccount may not list secrets", nil
 	}
 	if err != nil {
-		return "", "", fault.Wrap(err, "list", "the token Secrets of "+c.Ref.String(), true)
+		return "", "", errclass.Wrap(err, "list", "the token Secrets of "+c.Ref.String(), true)
 	}
 	for _, secret := range list.Items {
 		if secret.GetAnnotations()[corev1.ServiceAccountNameKey] == account.GetName() {

@@ -17,14 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // accepted plans a Delete that is refused, and allows it.
 func (e *env) accepted(text, lost string) *item {
 	e.t.Helper()
 	i := e.plan(0, api.Delete, text)
-	fails(e.t, i.tryPrepare(), fault.Terminal, fault.Irreversible, lost, "acceptLoss: true")
+	fails(e.t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, lost, "acceptLoss: true")
 	i.change.AcceptLoss = true
 	require.NoError(e.t, i.tryPrepare())
 	i.warned("cannot take its deletion back", lost)
@@ -60,7 +60,7 @@ func TestK6NamespaceIsRecreatedEmptyWhereTheLossIsAccepted(t *testing.T) {
 	i.restored()
 	assert.Equal(t, []string{"re-created empty: what was in it is lost"}, i.report.Notes)
 	_, err = e.Kube.CoreV1().ConfigMaps(name).Get(t.Context(), "inside", metav1.GetOptions{})
-	assert.True(t, fault.Is(err, fault.NotFound), "%v", err)
+	assert.True(t, errclass.Is(err, errclass.NotFound), "%v", err)
 	i.undone()
 	assert.Equal(t, []string{"re-created empty: what was in it is lost"}, i.report.Notes)
 }
@@ -190,9 +190,9 @@ func TestK8TokenSecretIsWarnedAboutAndNotMadeForAnotherServiceAccount(t *testing
 	i.restored()
 	i = e.prepare(0, api.Delete, robotsOwn).done()
 	e.remove(parse(t, robot))
-	fails(t, i.undo(), fault.Terminal, fault.OwnerGone, "robot", "would delete the Secret at once")
+	fails(t, i.undo(), errclass.Terminal, errclass.OwnerGone, "robot", "would delete the Secret at once")
 	e.create(robot)
-	fails(t, i.undo(), fault.Terminal, fault.OwnerGone, "robot", "would delete the Secret at once")
+	fails(t, i.undo(), errclass.Terminal, errclass.OwnerGone, "robot", "would delete the Secret at once")
 	assert.Nil(t, i.now())
 }
 

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -92,7 +92,7 @@ func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
 	i := e.plan(n, kind, content)
 	var err error
 	for range 10 {
-		if err = i.tryPrepare(); fault.ClassOf(err) != fault.Retryable {
+		if err = i.tryPrepare(); errclass.ClassOf(err) != errclass.Retryable {
 			break
 		}
 	}
@@ -131,7 +131,7 @@ func (i *item) undone() {
 func patiently(try func() error) error {
 	for n := 0; ; n++ {
 		err := try()
-		if !fault.Is(err, fault.StaleVersion) || n == 20 {
+		if !errclass.Is(err, errclass.StaleVersion) || n == 20 {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)

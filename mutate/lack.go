@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // lackError says that a creation was refused because something else does not exist. It
@@ -18,15 +18,15 @@ func (e *lackError) Unwrap() error { return e.error }
 // lacks explains a NotFound that a creation has met: the object need not exist, so what it
 // refers to does not, or its namespace.
 func (c Change) lacks(err error, wanted *unstructured.Unstructured) error {
-	if fault.Is(err, fault.NamespaceNotFound) {
-		return &lackError{c.fail(fault.Terminal, fault.NamespaceNotFound, "re-create", "namespace %s does not exist", c.Ref.Namespace).
+	if errclass.Is(err, errclass.NamespaceNotFound) {
+		return &lackError{c.fail(errclass.Terminal, errclass.NamespaceNotFound, "re-create", "namespace %s does not exist", c.Ref.Namespace).
 			WithHint("create the namespace")}
 	}
 	named := "something that it refers to"
 	if role := roleOf(c.Ref.GVK.GroupKind(), wanted); role != "" {
 		named = role + ", which it refers to,"
 	}
-	return &lackError{c.fail(fault.Terminal, fault.NotFound, "re-create", "%s does not exist: %w", named, c.wrap(err, "create")).
+	return &lackError{c.fail(errclass.Terminal, errclass.NotFound, "re-create", "%s does not exist: %w", named, c.wrap(err, "create")).
 		WithHint("create what is missing")}
 }
 
@@ -41,5 +41,5 @@ func roleOf(kind schema.GroupKind, binding *unstructured.Unstructured) string {
 	if of == "" || name == "" {
 		return ""
 	}
-	return fault.Printable(fmt.Sprintf("%s %s", of, name))
+	return errclass.Printable(fmt.Sprintf("%s %s", of, name))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -30,14 +30,14 @@ func TestWhatACreationLacksIsNamedAndNotTakenForAChangeOfTheTarget(t *testing.T)
 		reason string
 		says   string
 	}{
-		{"the role of a binding", of(rolesGroup, "RoleBinding"), notFound(rolesGroup, "roles"), fault.NotFound, "Role reader, which it refers to, does not exist"},
-		{"anything else", of("", "ConfigMap"), notFound("example.com", "things"), fault.NotFound, `something that it refers to does not exist: create ConfigMap shop/x: things.example.com "reader" not found`},
-		{"the namespace", of("", "ConfigMap"), notFound("", "namespaces"), fault.NamespaceNotFound, "namespace shop does not exist"},
+		{"the role of a binding", of(rolesGroup, "RoleBinding"), notFound(rolesGroup, "roles"), errclass.NotFound, "Role reader, which it refers to, does not exist"},
+		{"anything else", of("", "ConfigMap"), notFound("example.com", "things"), errclass.NotFound, `something that it refers to does not exist: create ConfigMap shop/x: things.example.com "reader" not found`},
+		{"the namespace", of("", "ConfigMap"), notFound("", "namespaces"), errclass.NamespaceNotFound, "namespace shop does not exist"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			err := c.change.lacks(c.err, binding)
-			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
-			assert.Equal(t, c.reason, fault.ReasonOf(err))
+			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
+			assert.Equal(t, c.reason, errclass.ReasonOf(err))
 			assert.Contains(t, err.Error(), c.says)
 			assert.False(t, stale(err))
 			assert.True(t, stale(c.err), "of a write to an object that was there it says that it is gone")

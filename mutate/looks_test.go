@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -95,12 +95,12 @@ func value(t *testing.T, obj *unstructured.Unstructured, path ...string) any {
 }
 
 // fails asserts class and reason of an error, and words in its text.
-func fails(t *testing.T, err error, class fault.Class, reason string, words ...string) {
+func fails(t *testing.T, err error, class errclass.Class, reason string, words ...string) {
 	t.Helper()
 	require.Error(t, err)
-	assert.Equal(t, class.String(), fault.ClassOf(err).String(), "class of: %v", err)
-	assert.Equal(t, reason, fault.ReasonOf(err), "reason of: %v", err)
-	var own *fault.Error
+	assert.Equal(t, class.String(), errclass.ClassOf(err).String(), "class of: %v", err)
+	assert.Equal(t, reason, errclass.ReasonOf(err), "reason of: %v", err)
+	var own *errclass.Error
 	require.ErrorAs(t, err, &own)
 	for _, word := range words {
 		assert.Contains(t, err.Error(), word)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
 )
@@ -93,7 +93,7 @@ func TestCreateLeavesLabelsThatAreNone(t *testing.T) {
 	for _, labels := range []string{"[]", "text", "7", "{a: 7}", "{a: {}}", "{a: not/a/value}"} {
 		e := newEnv(t)
 		err := e.plan(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: "+labels+"}}").tryPrepare()
-		fails(t, err, fault.Terminal, fault.Invalid)
+		fails(t, err, errclass.Terminal, errclass.Invalid)
 		assert.Contains(t, err.Error(), "abels", labels)
 	}
 }

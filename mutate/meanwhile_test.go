@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -42,7 +42,7 @@ func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
 			e.remove(i.object)
 		}
 	})
-	fails(t, i.undo(), fault.Conflict, fault.Drifted, "another client has deleted it since it was made anew")
+	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was made anew")
 	assert.Nil(t, i.now())
 }
 
@@ -56,7 +56,7 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 	require.NoError(t, err)
 	i.change.Created = undone.Recreated
 	e.remove(i.object)
-	fails(t, i.undo(), fault.Conflict, fault.Drifted, "another client has deleted it since it was made anew")
+	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was made anew")
 	assert.Nil(t, i.now())
 }
 
@@ -69,9 +69,9 @@ func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings)
 	e.askToRemove(obj)
 	i.change.Fresh = true
-	fails(t, i.do(), fault.Conflict, fault.Drifted, "another client has deleted it since it was prepared", "example.com/held")
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was prepared", "example.com/held")
 	i.change.Fresh = false
-	fails(t, i.do(), fault.Retryable, fault.Terminating, "example.com/held")
+	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	e.edit(obj, `[{"op":"remove","path":"/metadata/finalizers"}]`)
 }
 
@@ -106,7 +106,7 @@ func TestAnUndoThatIsLateAfterItsLookWritesNothing(t *testing.T) {
 			}
 			i := e.prepare(0, c.change, c.content).done()
 			i.wire.requests()
-			overtaken := fault.New(fault.Retryable, fault.StaleVersion, "write the status of", "Transaction shop/txn", "another client has written it")
+			overtaken := errclass.New(errclass.Retryable, errclass.StaleVersion, "write the status of", "Transaction shop/txn", "another client has written it")
 			i.change.Confirm = func(context.Context, bool) error { return overtaken }
 			require.ErrorIs(t, i.undo(), overtaken)
 			i.sent(c.sent)

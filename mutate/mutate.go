@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/snapshot"
 )
@@ -189,9 +189,9 @@ type Strategy interface {
 type Undone struct {
 	// Reclaimed are fields that were left alone because whoever owned them before
 	// the change owns them again.
-	Reclaimed []fault.Field
+	Reclaimed []errclass.Field
 	// Overwritten are fields that others had written since.
-	Overwritten []fault.Field
+	Overwritten []errclass.Field
 	// Notes say what else is not just as it was, and need not be.
 	Notes []string
 	// Recreated is the uid of the object that was made in place of a deleted one.
@@ -216,15 +216,15 @@ func For(t api.ChangeType) (Strategy, bool) {
 
 // wrap classifies an error of the API server; one of our own says it all already.
 func (c Change) wrap(err error, op string) error {
-	var own *fault.Error
+	var own *errclass.Error
 	if errors.As(err, &own) {
 		return err
 	}
-	return fault.Wrap(err, op, c.Ref.String(), c.Sensitive)
+	return errclass.Wrap(err, op, c.Ref.String(), c.Sensitive)
 }
 
-func (c Change) fail(class fault.Class, reason, op, format string, args ...any) *fault.Error {
-	return fault.New(class, reason, op, c.Ref.String(), format, args...)
+func (c Change) fail(class errclass.Class, reason, op, format string, args ...any) *errclass.Error {
+	return errclass.New(class, reason, op, c.Ref.String(), format, args...)
 }
 
 func (c Change) ours(manager string) bool { return manager == c.Manager }

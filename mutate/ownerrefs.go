@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -83,7 +83,7 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 }
 
 func (c Change) unreadableOwners(err error) error {
-	return c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
+	return c.fail(errclass.Terminal, errclass.Invalid, "restore the field owners of", "they cannot be read: %w", err)
 }
 
 // orphaned is the error of an object that was re-created without some of its owners.
@@ -92,7 +92,7 @@ func (c Change) orphaned(gone []metav1.OwnerReference) error {
 	for _, owner := range gone {
 		names = append(names, fmt.Sprintf("%s %s (uid %s)", owner.Kind, owner.Name, owner.UID))
 	}
-	return c.fail(fault.Terminal, fault.OwnerGone, "re-create",
+	return c.fail(errclass.Terminal, errclass.OwnerGone, "re-create",
 		"it was re-created without the reference to its owner %s, which is gone: with it the garbage collector would delete the object at once", strings.Join(names, ", ")).
 		WithHint("re-create the owner and add the reference by hand, or delete the object")
 }
@@ -132,5 +132,5 @@ func (d Dependent) rejoin(ctx context.Context) error {
 			return d.wrap(err, "put the owner reference back into")
 		}
 	}
-	return d.fail(fault.Retryable, fault.StaleVersion, "put the owner reference back into", "it changes faster than it can be written")
+	return d.fail(errclass.Retryable, errclass.StaleVersion, "put the owner reference back into", "it changes faster than it can be written")
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -133,7 +133,7 @@ func TestK4OwnerGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 				interrupt = child.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, s.items[0].undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, s.items[0].undo(), errclass.Unknown, errclass.ServerUnavailable)
 			s.wire.requests()
 			s.undo(0)
 			s.items[0].restored()
@@ -164,7 +164,7 @@ func TestK4ChildWhoseOwnerSomebodyRecreatedBelongsToThatOne(t *testing.T) {
 	s.do(1)
 	s.undo(1)
 	theirs := e.apply("somebody", ownerMap)
-	fails(t, s.items[0].undo(), fault.Conflict, fault.AlreadyExists, "theirs is kept")
+	fails(t, s.items[0].undo(), errclass.Conflict, errclass.AlreadyExists, "theirs is kept")
 	assert.Equal(t, theirs, e.live(owner))
 	child.descends(owner)
 	child.survives()
@@ -179,13 +179,13 @@ func TestK4ChildWhoseOwnerIsGoneIsRecreatedWithoutItAndSaysSo(t *testing.T) {
 	child := s.then(api.Delete, settings)
 	s.do(0)
 	e.remove(owner)
-	fails(t, child.undo(), fault.Terminal, fault.OwnerGone, "re-created without the reference to its owner ConfigMap owner", string(owner.GetUID()))
+	fails(t, child.undo(), errclass.Terminal, errclass.OwnerGone, "re-created without the reference to its owner ConfigMap owner", string(owner.GetUID()))
 	child.descends()
 	assert.Empty(t, child.now().GetOwnerReferences())
 	child.survives()
 	made := child.now()
 	// Again: the same answer, and nothing is written.
-	fails(t, child.undo(), fault.Terminal, fault.OwnerGone, "ConfigMap owner")
+	fails(t, child.undo(), errclass.Terminal, errclass.OwnerGone, "ConfigMap owner")
 	assert.Equal(t, made, child.now())
 	// Once the owner is back, it is whole.
 	e.create(ownerMap)
@@ -208,7 +208,7 @@ func TestK4UndoOfAnOwnedDeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 				interrupt = child.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, child.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, child.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			child.wire.requests()
 			s.undo(0)
 			child.descends(owner)

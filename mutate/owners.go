@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -19,7 +19,7 @@ func (c Change) patchOwners(ctx context.Context, images snapshot.Images, strayed
 		entries, err = images.Withhold(entries, strayed)
 	}
 	if err != nil {
-		return nil, c.fail(fault.Terminal, fault.Invalid, "restore the field owners of", "they cannot be read: %w", err)
+		return nil, c.fail(errclass.Terminal, errclass.Invalid, "restore the field owners of", "they cannot be read: %w", err)
 	}
 	if !changed {
 		return nil, nil

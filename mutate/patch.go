@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -60,7 +60,7 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 		return send(true)
 	}
 	after, err := send(false)
-	if err == nil || !fault.Is(err, fault.FieldConflict) {
+	if err == nil || !errclass.Is(err, errclass.FieldConflict) {
 		return after, err
 	}
 	if others := c.contenders(err); len(others) > 0 {
@@ -71,18 +71,18 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 
 // contenders are the managers, and their fields, that an unforced apply met, but for
 // those that belong to this Transaction or that earlier ones have left.
-func (c Change) contenders(err error) []fault.Field {
-	status, _ := fault.Status(err)
+func (c Change) contenders(err error) []errclass.Field {
+	status, _ := errclass.Status(err)
 	if status.Details == nil {
 		return nil
 	}
-	var out []fault.Field
+	var out []errclass.Field
 	for _, cause := range status.Details.Causes {
 		manager := managerIn(cause.Message)
 		if cause.Type != metav1.CauseTypeFieldManagerConflict || family(manager) {
 			continue
 		}
-		out = append(out, fault.Field{Path: c.path(cause.Field), Managers: []string{fault.Printable(manager)}})
+		out = append(out, errclass.Field{Path: c.path(cause.Field), Managers: []string{errclass.Printable(manager)}})
 	}
 	return out
 }
@@ -102,8 +102,8 @@ func managerIn(message string) string {
 	return manager
 }
 
-func (c Change) contended(fields []fault.Field) error {
-	err := c.fail(fault.Conflict, fault.FieldConflict, "patch", "others own fields that it sets, and force is false: %s", listed(fields)).
+func (c Change) contended(fields []errclass.Field) error {
+	err := c.fail(errclass.Conflict, errclass.FieldConflict, "patch", "others own fields that it sets, and force is false: %s", listed(fields)).
 		WithHint("leave force out to take the fields, or agree with who writes them")
 	err.Fields = fields
 	return err

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // admitPivot refuses an Update or a Patch that the API server does not let anybody
@@ -33,7 +33,7 @@ func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unst
 	case c.AcceptLoss || known(c.Last):
 		return append(c.warn("a rollback cannot take it back: "+why), warnings...), nil
 	default:
-		return nil, c.fail(fault.Terminal, fault.Irreversible, "prepare", "it could not be rolled back: %s", why).
+		return nil, c.fail(errclass.Terminal, errclass.Irreversible, "prepare", "it could not be rolled back: %s", why).
 			WithHint("make it the last change, or set acceptLoss: true on it")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -40,8 +40,8 @@ func TestK5WhatNobodyCanTakeBackIsRefusedUnlessItIsLastOrAccepted(t *testing.T) 
 				assert.Empty(t, warnings)
 				return
 			}
-			assert.Equal(t, fault.Irreversible, fault.ReasonOf(err))
-			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+			assert.Equal(t, errclass.Irreversible, errclass.ReasonOf(err))
+			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
 			require.ErrorContains(t, err, c.why)
 			require.ErrorContains(t, err, c.kind+" shop/x")
 			require.ErrorContains(t, err, "acceptLoss: true")

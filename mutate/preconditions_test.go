@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // refusesStaleWrites sends what the strategies send, with a stale resourceVersion
@@ -28,7 +28,7 @@ func refusesStaleWrites(e *env, obj *unstructured.Unstructured) {
 			e.t.Helper()
 			require.Error(e.t, err, "%s with another %s", what, name)
 			if name == "resourceVersion" {
-				assert.Equal(e.t, fault.StaleVersion, fault.ReasonOf(err), "%s: %v", what, err)
+				assert.Equal(e.t, errclass.StaleVersion, errclass.ReasonOf(err), "%s: %v", what, err)
 			}
 		}
 		meta["annotations"] = map[string]any{"ours": "x"}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // grownDeployment makes a Deployment at its second revision, with its Pods.
@@ -111,7 +111,7 @@ func TestK10ChildrenGoInTheBackgroundAndInTheForeground(t *testing.T) {
 			i.change.Propagation = policy
 			require.NoError(t, i.tryPrepare())
 			if policy == metav1.DeletePropagationForeground {
-				fails(t, patiently(i.do), fault.Retryable, fault.Terminating, "foregroundDeletion")
+				fails(t, patiently(i.do), errclass.Retryable, errclass.Terminating, "foregroundDeletion")
 				i.takesEffect()
 				assert.Empty(t, e.uids("replicasets"), "they go first")
 			} else {

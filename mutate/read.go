@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -17,13 +17,13 @@ func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
 	if err != nil || live == nil || found.Ref.GVK == c.Ref.GVK {
 		return live, err
 	}
-	return nil, c.fail(fault.Terminal, fault.KindNotFound, "read", "the cluster serves it in %s and not in %s",
+	return nil, c.fail(errclass.Terminal, errclass.KindNotFound, "read", "the cluster serves it in %s and not in %s",
 		found.Ref.GVK.GroupVersion(), c.Ref.GVK.GroupVersion()).WithHint("serve that version again, or compare it with the before-image and correct it by hand")
 }
 
 // unreadable is the error of a target that the API server takes for a list.
 func (c Change) unreadable() error {
-	return c.fail(fault.Terminal, fault.Invalid, "read", "the API server cannot show it: an object with a list named items at its top looks like a list of objects").
+	return c.fail(errclass.Terminal, errclass.Invalid, "read", "the API server cannot show it: an object with a list named items at its top looks like a list of objects").
 		WithHint("change it outside of a Transaction")
 }
 
@@ -39,11 +39,11 @@ func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured,
 		switch {
 		case err == nil:
 			return c, live, nil
-		case fault.Unshowable(err):
+		case errclass.Unshowable(err):
 			return c, nil, c.unreadable()
-		case !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.NamespaceNotFound):
+		case !errclass.Is(err, errclass.NotFound) && !errclass.Is(err, errclass.NamespaceNotFound):
 			return c, nil, c.wrap(err, "read")
-		case !fault.Unserved(err) || c.Elsewhere == nil:
+		case !errclass.Unserved(err) || c.Elsewhere == nil:
 			return c, nil, nil
 		}
 		ref, resource, served, err := c.Elsewhere()
@@ -55,5 +55,5 @@ func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured,
 		}
 		c.Ref, c.Resource = ref, resource
 	}
-	return c, nil, c.fail(fault.Unknown, fault.ServerUnavailable, "read", "the API server says that it serves %s, and answers as if it did not", c.Ref.GVK.GroupVersion())
+	return c, nil, c.fail(errclass.Unknown, errclass.ServerUnavailable, "read", "the API server says that it serves %s, and answers as if it did not", c.Ref.GVK.GroupVersion())
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -42,8 +42,8 @@ func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstr
 	}
 	unfit := refusesAField(err)
 	err = c.wrap(err, "rehearse the re-creation of")
-	switch class := fault.ClassOf(err); {
-	case class == fault.Retryable, class == fault.Unknown:
+	switch class := errclass.ClassOf(err); {
+	case class == errclass.Retryable, class == errclass.Unknown:
 		return nil, err
 	case unfit && !c.AcceptLoss:
 		return nil, c.irreversible("delete", fmt.Sprintf("the deletion could not be rolled back: it could not be created again as it is: %s", err))
@@ -55,7 +55,7 @@ func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstr
 // refusesAField reports an answer that complains about a field other than the name. What
 // complains about the object as a whole may mean its name.
 func refusesAField(err error) bool {
-	status, ok := fault.Status(err)
+	status, ok := errclass.Status(err)
 	if !ok || status.Details == nil || status.Code != http.StatusUnprocessableEntity {
 		return false
 	}
@@ -111,14 +111,14 @@ func (c Change) rehearseRole(ctx context.Context, before *unstructured.Unstructu
 		return nil
 	}
 	again, err := c.createAgain(ctx, before)
-	if !fault.Is(err, fault.AccessDenied) {
+	if !errclass.Is(err, errclass.AccessDenied) {
 		return c.wrap(err, "rehearse the re-creation of")
 	}
 	verb := "escalate"
 	if again.GetKind() == "RoleBinding" || again.GetKind() == "ClusterRoleBinding" {
 		verb = "bind"
 	}
-	return c.fail(fault.Terminal, fault.AccessDenied, "prepare the deletion of",
+	return c.fail(errclass.Terminal, errclass.AccessDenied, "prepare the deletion of",
 		"the deletion could not be rolled back: the ServiceAccount may not create it: %w", c.wrap(err, "rehearse the re-creation of")).
 		WithHint(fmt.Sprintf("grant the ServiceAccount every right that is in it, or %s on the role", verb))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // deletion plans one that comes last.
@@ -33,7 +33,7 @@ func TestADeletionIsRefusedOfWhatIsNotValidAnyMore(t *testing.T) {
 		"spec": {"type": "object", "properties": {"size": {"type": "integer", "maximum": 5}}}}}}]`)
 	i = e.deletion(album)
 	e.within("the kind is stricter", func() bool { return i.tryPrepare() != nil })
-	fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "it could not be created again as it is", "spec.size", "acceptLoss: true")
+	fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "it could not be created again as it is", "spec.size", "acceptLoss: true")
 	i.change.AcceptLoss = true
 	require.NoError(t, i.tryPrepare())
 	i.warned("it is not sure that a rollback could create it again", "spec.size")

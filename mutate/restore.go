@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -72,7 +72,7 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 	if record.Before == nil || record.After == nil {
 		return Undone{}, c.incomplete(record)
 	}
-	var overwritten []fault.Field
+	var overwritten []errclass.Field
 	var so restoring
 	looked, seen := false, c.Seen
 	for range attempts {
@@ -82,7 +82,7 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 		undone.Overwritten = overwritten
 		switch {
 		case stale(err):
-		case !wrote && !looked && (err == nil || fault.Is(err, fault.FieldConflict)):
+		case !wrote && !looked && (err == nil || errclass.Is(err, errclass.FieldConflict)):
 			// Nothing was written that would have failed if what was read is not so any
 			// more. One answer may be of before the change.
 			looked = true
@@ -90,14 +90,14 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 			return undone, c.wrap(err, "restore")
 		}
 	}
-	return Undone{Overwritten: overwritten}, c.fail(fault.Retryable, fault.StaleVersion, "restore", "it changes faster than it can be written")
+	return Undone{Overwritten: overwritten}, c.fail(errclass.Retryable, errclass.StaleVersion, "restore", "it changes faster than it can be written")
 }
 
 // joined adds to a list the fields that it does not name yet. What was overwritten
 // cannot be seen again by the attempt that follows.
-func joined(list, more []fault.Field) []fault.Field {
+func joined(list, more []errclass.Field) []errclass.Field {
 	for _, f := range more {
-		if !slices.ContainsFunc(list, func(known fault.Field) bool { return known.Path == f.Path }) {
+		if !slices.ContainsFunc(list, func(known errclass.Field) bool { return known.Path == f.Path }) {
 			list = append(list, f)
 		}
 	}
@@ -118,7 +118,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 		return Undone{}, false, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Undone{}, false, c.fail(fault.Conflict, fault.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
+		return Undone{}, false, c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 // incomplete refuses a record that lacks an image. None is made of an Update or a
 // Patch, but records are read from where others could have written them.
 func (c Change) incomplete(record snapshot.Record) error {
-	return c.fail(fault.Terminal, fault.BeforeImageLost, "restore", "the record of item %d lacks what the target was before, or after, the change", record.Item).
+	return c.fail(errclass.Terminal, errclass.BeforeImageLost, "restore", "the record of item %d lacks what the target was before, or after, the change", record.Item).
 		WithHint("compare the target with the before-image and correct it by hand")
 }
 
@@ -184,16 +184,16 @@ func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot
 
 func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {
 	if live == nil {
-		return c.fail(fault.Conflict, fault.Drifted, "restore", "another client has deleted it since it was changed").
+		return c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted it since it was changed").
 			WithHint(fmt.Sprintf("if it is still wanted, re-create it from its before-image (item %d)", record.Item))
 	}
-	return c.fail(fault.Conflict, fault.Drifted, "restore", "another client has deleted and re-created it since it was changed").
+	return c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted and re-created it since it was changed").
 		WithHint("theirs is kept")
 }
 
 func (c Change) conflicting(found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.FieldConflict, "restore", "another client has written fields since they were changed: %s", listed(fields)).
+	err := c.fail(errclass.Conflict, errclass.FieldConflict, "restore", "another client has written fields since they were changed: %s", listed(fields)).
 		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
 	err.Fields = fields
 	return err

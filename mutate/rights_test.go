@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 )
@@ -110,7 +110,7 @@ func TestDeleteOfARoleThatMayNotBeCreatedAgainIsRefused(t *testing.T) {
 			own := rule(group, "*", "get", "delete", "create", "patch")
 			client := e.deployer(own)
 			i := e.plan(0, api.Delete, c.text).by(client)
-			fails(t, i.tryPrepare(), fault.Terminal, fault.AccessDenied, "could not be rolled back", c.hint)
+			fails(t, i.tryPrepare(), errclass.Terminal, errclass.AccessDenied, "could not be rolled back", c.hint)
 			e.grant(own, c.more)
 			require.NoError(t, i.tryPrepare())
 			i.done()
@@ -138,7 +138,7 @@ func TestK11DeleteIsRefusedWhereTheStatusCouldNotBePutBack(t *testing.T) {
 	i := e.plan(0, api.Delete, widget).by(e.deployer(own))
 	require.NoError(t, i.tryPrepare(), "it has no status yet")
 	e.merge("controller", obj, widgetStatus, "status")
-	fails(t, i.tryPrepare(), fault.Terminal, fault.AccessDenied, "could not be wholly rolled back", "patch on widgets.example.com/status")
+	fails(t, i.tryPrepare(), errclass.Terminal, errclass.AccessDenied, "could not be wholly rolled back", "patch on widgets.example.com/status")
 	e.grant(own, rule("example.com", "widgets/status", "patch"))
 	require.NoError(t, i.tryPrepare())
 	i.done()
@@ -146,7 +146,7 @@ func TestK11DeleteIsRefusedWhereTheStatusCouldNotBePutBack(t *testing.T) {
 	// and again.
 	e.grant(own)
 	for range 2 {
-		fails(t, i.undo(), fault.Terminal, fault.AccessDenied, "re-created without its status", "patch on widgets.example.com/status")
+		fails(t, i.undo(), errclass.Terminal, errclass.AccessDenied, "re-created without its status", "patch on widgets.example.com/status")
 	}
 	assert.Equal(t, "<absent>", value(t, i.now(), "status"))
 	assert.True(t, owns(i.now(), "kubectl", ".spec.size"), "%v", entries(i.now()))

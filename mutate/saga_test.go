@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -43,7 +43,7 @@ func (s *saga) do(n int) {
 func (i *item) landed() {
 	i.t.Helper()
 	err := patiently(i.do)
-	if !fault.Is(err, fault.Terminating) {
+	if !errclass.Is(err, errclass.Terminating) {
 		require.NoError(i.t, err)
 		return
 	}
@@ -65,7 +65,7 @@ func (i *item) takenBack() {
 	var err error
 	i.within("it is rolled back", func() bool {
 		err = patiently(i.undo)
-		return !fault.Is(err, fault.Terminating)
+		return !errclass.Is(err, errclass.Terminating)
 	})
 	require.NoError(i.t, err)
 }
@@ -99,11 +99,11 @@ func (m member) Owner(ctx context.Context, reference metav1.OwnerReference) (typ
 		return "", false, err
 	}
 	live, err := m.dynamic.Resource(ref.GVR).Namespace(ref.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return "", true, nil
 	}
 	if err != nil {
-		return "", false, fault.Wrap(err, "read the owner", ref.String(), false)
+		return "", false, errclass.Wrap(err, "read the owner", ref.String(), false)
 	}
 	return live.GetUID(), true, nil
 }

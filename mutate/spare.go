@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // HoldFinalizer keeps an object that is being deleted until what it has adopted is free
@@ -31,7 +31,7 @@ func (c Change) adoption(ctx context.Context, live *unstructured.Unstructured) (
 		return tree{}, err
 	}
 	if _, anything := Adopts(c.Ref.GVK.GroupKind()); len(found.Unseen) > 0 && !anything {
-		return tree{}, c.fail(fault.Terminal, fault.AccessDenied, "delete", "whether it has adopted what was there before cannot be told: the ServiceAccount may not list %s", strings.Join(found.Unseen, ", ")).
+		return tree{}, c.fail(errclass.Terminal, errclass.AccessDenied, "delete", "whether it has adopted what was there before cannot be told: the ServiceAccount may not list %s", strings.Join(found.Unseen, ", ")).
 			WithHint("grant it list on them, or delete the object by hand; kubectl delete --cascade=orphan keeps what it owns")
 	}
 	return treeOf(live, found.All), nil
@@ -69,19 +69,19 @@ func (c Change) deleteSparing(ctx context.Context, live *unstructured.Unstructur
 // sparingDenied is the refusal to delete what has adopted others that the ServiceAccount
 // cannot free; d is nil if it is the object itself.
 func (c Change) sparingDenied(cause error, d fmt.Stringer) error {
-	if !fault.Is(cause, fault.AccessDenied) && !fault.Is(cause, fault.Rejected) && !fault.Is(cause, fault.Invalid) {
+	if !errclass.Is(cause, errclass.AccessDenied) && !errclass.Is(cause, errclass.Rejected) && !errclass.Is(cause, errclass.Invalid) {
 		return cause
 	}
 	what := "it has adopted objects that were there before, and cannot be held until they are free"
 	if d != nil {
 		what = "it owns " + d.String() + ", which goes with it or was there before, and cannot be freed of it"
 	}
-	return c.fail(fault.Terminal, fault.ReasonOf(cause), "delete", "%s: %w", what, cause).
+	return c.fail(errclass.Terminal, errclass.ReasonOf(cause), "delete", "%s: %w", what, cause).
 		WithHint("grant the ServiceAccount patch on them, or delete the object by hand with kubectl delete --cascade=orphan")
 }
 
 func (c Change) awaitFree(adopted []Dependant) error {
-	return c.fail(fault.Retryable, fault.Terminating, "delete", "it is being deleted, and held until %s is free of it", some(adopted))
+	return c.fail(errclass.Retryable, errclass.Terminating, "delete", "it is being deleted, and held until %s is free of it", some(adopted))
 }
 
 // some names a few of many.
@@ -136,7 +136,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	for _, d := range t.goes {
 		if held(d) {
 			if _, err := c.setHold(ctx, c.clientOf(d), d, false, false); err != nil && !stale(err) {
-				return c.sparingDenied(fault.Wrap(err, "let go of", d.String(), false), d)
+				return c.sparingDenied(errclass.Wrap(err, "let go of", d.String(), false), d)
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func (c Change) letGo(ctx context.Context, live *unstructured.Unstructured) erro
 	}
 	_, err := c.setHold(ctx, c.Resource, live, false, false)
 	if stale(err) {
-		return c.fail(fault.Retryable, fault.StaleVersion, "let go of", "it changes while its finalizer is taken off")
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "let go of", "it changes while its finalizer is taken off")
 	}
 	return c.wrap(err, "let go of")
 }
@@ -210,9 +210,9 @@ func (c Change) free(ctx context.Context, d Dependant, t tree, dry bool) error {
 // is looked at again.
 func (c Change) passing(err error, op string, d Dependant) error {
 	if stale(err) {
-		return c.fail(fault.Retryable, fault.StaleVersion, "delete", "%s, which it owns, changes meanwhile", d)
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "%s, which it owns, changes meanwhile", d)
 	}
-	return fault.Wrap(err, op, d.String(), false)
+	return errclass.Wrap(err, op, d.String(), false)
 }
 
 func (c Change) clientOf(d Dependant) dynamic.ResourceInterface {

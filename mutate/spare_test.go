@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -28,7 +28,7 @@ func (e *env) withOwners(ctx context.Context, _ *unstructured.Unstructured, _ mu
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	list, err := e.dynamic.Resource(gvr).Namespace(e.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return mutate.Dependants{}, fault.Wrap(err, "list", "pods", false)
+		return mutate.Dependants{}, errclass.Wrap(err, "list", "pods", false)
 	}
 	var out mutate.Dependants
 	for _, item := range list.Items {
@@ -121,7 +121,7 @@ func TestWhatWasAdoptedIsSparedWhicheverRightIsTakenAway(t *testing.T) {
 			i, pod := e.adopting()
 			i.wire.forbidFrom(n)
 			for range 3 {
-				if err := i.undo(); fault.Is(err, fault.AccessDenied) {
+				if err := i.undo(); errclass.Is(err, errclass.AccessDenied) {
 					break
 				}
 			}
@@ -145,7 +145,7 @@ func TestAnObjectThatIsKeptAfterAllHasNoFinalizer(t *testing.T) {
 	require.Contains(t, i.now().GetFinalizers(), mutate.HoldFinalizer)
 	e.merge("somebody", i.object, `{"metadata":{"annotations":{"theirs":"1"}}}`)
 	err := i.undo()
-	fails(t, err, fault.Conflict, fault.FieldConflict, "theirs")
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, "theirs")
 	assert.Empty(t, i.now().GetFinalizers())
 	assert.Nil(t, e.live(pod).GetDeletionTimestamp())
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -39,15 +39,15 @@ func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstruct
 		return nil, c.awaitGone(live)
 	}
 	if !c.Settled {
-		return nil, c.fail(fault.Terminal, fault.ControllerMade, "re-create", "%s has created it anew since it was deleted", makers(live)).
+		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has created it anew since it was deleted", makers(live)).
 			WithHint("it is replaced when the other changes are rolled back")
 	}
 	if err := c.confirm(ctx, false); err != nil {
 		return nil, err
 	}
 	after, err := c.patchValues(ctx, live, inPlaceOf(live, wanted))
-	if fault.Is(err, fault.Invalid) && !wrongUID(err) {
-		return nil, c.fail(fault.Terminal, fault.ControllerMade, "re-create", "%s has created it anew since it was deleted, and it cannot be replaced: %w",
+	if errclass.Is(err, errclass.Invalid) && !wrongUID(err) {
+		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has created it anew since it was deleted, and it cannot be replaced: %w",
 			makers(live), c.wrap(err, "patch")).
 			WithHint("the controller's is kept; compare it with the before-image")
 	}

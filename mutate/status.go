@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -42,9 +42,9 @@ func (c Change) restoreStatus(ctx context.Context, live, before *unstructured.Un
 	}
 	stored, err := c.putStatus(ctx, live, was, false)
 	switch {
-	case fault.Is(err, fault.NotFound):
+	case errclass.Is(err, errclass.NotFound):
 		return c.withoutStatus(ctx, live, err)
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		return live, statusKept, c.statusDenied("re-create", "it was re-created without its status", err)
 	case err != nil:
 		return nil, statusKept, err
@@ -91,7 +91,7 @@ func (c Change) putStatus(ctx context.Context, meets *unstructured.Unstructured,
 }
 
 func (c Change) statusDenied(op, what string, cause error) error {
-	return c.fail(fault.Terminal, fault.AccessDenied, op, "%s: %w", what, c.wrap(cause, "write the status of")).
+	return c.fail(errclass.Terminal, errclass.AccessDenied, op, "%s: %w", what, c.wrap(cause, "write the status of")).
 		WithHint(fmt.Sprintf("grant the ServiceAccount patch on %s/status", c.Ref.GVR.GroupResource()))
 }
 
@@ -107,7 +107,7 @@ func (c Change) rehearseStatus(ctx context.Context, before *unstructured.Unstruc
 	case err == nil, stale(err):
 		// Changed or gone meanwhile, or without a status subresource: the right was there.
 		return nil
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		return c.statusDenied("prepare the deletion of", "the deletion could not be wholly rolled back", err)
 	default:
 		return c.wrap(err, "dry-run the status of")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -103,7 +103,7 @@ func TestK11UndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 				interrupt = i.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			i.restored()

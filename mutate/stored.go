@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -50,7 +50,7 @@ func (r *restoring) recall(images snapshot.Images, wanted *unstructured.Unstruct
 // it. It names the conflicts with others beside.
 func (c Change) altered(op string, values, conflicts []snapshot.FieldConflict) error {
 	fields := c.fields(values)
-	err := c.fail(fault.Terminal, fault.Altered, op, "the API server did not store what was wanted: %s", unlike(fields)).
+	err := c.fail(errclass.Terminal, errclass.Altered, op, "the API server did not store what was wanted: %s", unlike(fields)).
 		WithHint("find what changes it, such as a mutating webhook or policy or the schema of its kind, and correct these fields by hand")
 	err.Fields = append(fields, c.fields(conflicts)...)
 	return err
@@ -65,7 +65,7 @@ func (c Change) stamped(marks []snapshot.FieldConflict) []string {
 }
 
 // unlike names fields in a message: each with the value that was wanted, and the stored one.
-func unlike(fields []fault.Field) string {
+func unlike(fields []errclass.Field) string {
 	var out string
 	for i, f := range fields {
 		if i > 0 {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -39,10 +39,10 @@ func (c Change) admitBelow(ctx context.Context, t tree) error {
 
 // takesAlong says of which object an obstacle is that would go with the target.
 func (c Change) takesAlong(cause error, d Dependant) error {
-	if class := fault.ClassOf(cause); class != fault.Conflict && class != fault.Terminal {
+	if class := errclass.ClassOf(cause); class != errclass.Conflict && class != errclass.Terminal {
 		return cause
 	}
-	return c.fail(fault.ClassOf(cause), fault.ReasonOf(cause), "delete", "it owns %s, which would go with it: %w", d, cause)
+	return c.fail(errclass.ClassOf(cause), errclass.ReasonOf(cause), "delete", "it owns %s, which would go with it: %w", d, cause)
 }
 
 // below is the deletion of something that goes with the target, if it is of a kind that
@@ -58,11 +58,11 @@ func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.U
 		return c, nil, nil
 	}
 	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) { return c.clientOf(d).Get(ctx, d.Name, metav1.GetOptions{}) })
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) {
+	if errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound) {
 		return c, nil, nil
 	}
 	if err != nil {
-		return c, nil, fault.Wrap(err, "read", d.String(), false)
+		return c, nil, errclass.Wrap(err, "read", d.String(), false)
 	}
 	below := c
 	below.Ref = target.Ref{GVK: obj.GroupVersionKind(), GVR: d.GVR, Namespace: d.Namespace, Name: d.Name}
@@ -155,7 +155,7 @@ func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
 			if err == nil {
 				return fmt.Sprintf("%s: every object of its kind would be lost, such as %s", d, some.Stay[0]), nil
 			}
-			if !fault.Is(err, fault.AccessDenied) {
+			if !errclass.Is(err, errclass.AccessDenied) {
 				return "", err
 			}
 		}
@@ -184,6 +184,6 @@ func (c Change) admitAdopted(ctx context.Context, live *unstructured.Unstructure
 	if c.AcceptLoss {
 		return c.warn("what it has adopted and was there before goes with it: " + some(t.adopted)), nil
 	}
-	return nil, c.fail(fault.Conflict, fault.NotEmpty, "undo the creation of", "it has adopted %s, which was there before and would go with it", some(t.adopted)).
+	return nil, c.fail(errclass.Conflict, errclass.NotEmpty, "undo the creation of", "it has adopted %s, which was there before and would go with it", some(t.adopted)).
 		WithHint("delete it by hand with kubectl delete --cascade=orphan, or set acceptLoss: true")
 }

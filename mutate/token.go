@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -26,14 +26,14 @@ func (c Change) admitToken(ctx context.Context, secret *unstructured.Unstructure
 		return c.Cluster.Resource(accounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	})
 	switch {
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		return nil
-	case err != nil && !fault.Is(err, fault.NotFound):
-		return fault.Wrap(err, "read", "ServiceAccount "+secret.GetNamespace()+"/"+name, false)
+	case err != nil && !errclass.Is(err, errclass.NotFound):
+		return errclass.Wrap(err, "read", "ServiceAccount "+secret.GetNamespace()+"/"+name, false)
 	case err == nil && (uid == "" || string(account.GetUID()) == uid):
 		return nil
 	}
-	return c.fail(fault.Terminal, fault.OwnerGone, "re-create",
+	return c.fail(errclass.Terminal, errclass.OwnerGone, "re-create",
 		"its ServiceAccount %s was deleted or re-created: the control plane would delete the Secret at once, and its token is invalid", name).
 		WithHint("create a new token Secret by hand")
 }

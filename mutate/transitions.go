@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -29,9 +29,9 @@ func (c Change) transitions(ctx context.Context, before, after *unstructured.Uns
 		return nil, nil
 	}
 	definition, err := c.Cluster.Resource(definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
-	switch class := fault.ClassOf(err); {
-	case err != nil && (class == fault.Retryable || class == fault.Unknown):
-		return nil, fault.Wrap(err, "read the definition of", c.Ref.String(), false)
+	switch class := errclass.ClassOf(err); {
+	case err != nil && (class == errclass.Retryable || class == errclass.Unknown):
+		return nil, errclass.Wrap(err, "read the definition of", c.Ref.String(), false)
 	case err != nil:
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func (c Change) transitions(ctx context.Context, before, after *unstructured.Uns
 		if len(out) == maxRules {
 			break
 		}
-		out = append(out, c.warn("a rollback may be refused by a transition rule of its definition: "+c.path(rule.path)+": "+fault.Printable(rule.text))...)
+		out = append(out, c.warn("a rollback may be refused by a transition rule of its definition: "+c.path(rule.path)+": "+errclass.Printable(rule.text))...)
 	}
 	return out, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -40,7 +40,7 @@ func TestUndoKeepsTheirValueOfOurFieldAndRestoresTheOthers(t *testing.T) {
 			i := e.prepare(0, kind, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}").done()
 			e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
 			err := i.undo()
-			fails(t, err, fault.Conflict, fault.FieldConflict, ".data.color", "somebody")
+			fails(t, err, errclass.Conflict, errclass.FieldConflict, ".data.color", "somebody")
 			assert.NotContains(t, err.Error(), ".data.size")
 			now := i.now()
 			assert.Equal(t, map[string]any{"color": "green", "size": "small"}, value(t, now, "data"))
@@ -49,7 +49,7 @@ func TestUndoKeepsTheirValueOfOurFieldAndRestoresTheOthers(t *testing.T) {
 			assert.True(t, owns(now, "kubectl", ".data.size"))
 			// And again: the answer stays the same, and nothing more is written.
 			i.wire.requests()
-			fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".data.color", "somebody")
+			fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".data.color", "somebody")
 			i.sent("GET GET")
 			assert.Equal(t, now, i.now())
 		})
@@ -61,7 +61,7 @@ func TestUndoIsAConflictWhereSomebodyAppliedTheSameValue(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}")
-		fails(i.t, i.undo(), fault.Conflict, fault.FieldConflict, ".data.color", "gitops")
+		fails(i.t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".data.color", "gitops")
 		assert.Equal(i.t, "red", value(i.t, i.now(), "data", "color"))
 		assert.True(i.t, owns(i.now(), "gitops", ".data.color"))
 	})
@@ -75,7 +75,7 @@ func TestUndoLeavesWhatTheFormerOwnerHasTakenAgain(t *testing.T) {
 		i.done()
 		e.apply("kubectl", settingsChanged)
 		i.undone()
-		assert.Equal(i.t, []fault.Field{{Path: ".data.color", Managers: []string{"kubectl"}, Now: `"red"`, Before: `"blue"`}}, i.report.Reclaimed)
+		assert.Equal(i.t, []errclass.Field{{Path: ".data.color", Managers: []string{"kubectl"}, Now: `"red"`, Before: `"blue"`}}, i.report.Reclaimed)
 		assert.Equal(i.t, "red", value(i.t, i.now(), "data", "color"))
 		assert.True(i.t, owns(i.now(), "kubectl", ".data.color"))
 	})
@@ -122,7 +122,7 @@ func TestUndoGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 			for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
 				i.done()
 				interrupt(n)
-				fails(i.t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+				fails(i.t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 				i.wire.requests()
 				i.undone()
 				i.restored()
@@ -136,14 +136,14 @@ func TestDoWhoseReplyIsLostIsObservedAndUndone(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.wire.loseNth(0)
-		fails(i.t, i.do(), fault.Unknown, fault.ServerUnavailable)
+		fails(i.t, i.do(), errclass.Unknown, errclass.ServerUnavailable)
 		i.finds(mutate.Applied)
 		i.undone()
 		i.restored()
 		i.baseline = mutate.BaselineOf(i.now())
 		i.record.Before = i.now()
 		i.wire.refuseNth(0)
-		fails(i.t, i.do(), fault.Unknown, fault.ServerUnavailable)
+		fails(i.t, i.do(), errclass.Unknown, errclass.ServerUnavailable)
 		i.finds(mutate.NotApplied)
 	})
 }
@@ -184,7 +184,7 @@ func TestUndoOfWhatSomebodyDeletedIsAConflict(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		e.remove(i.object)
-		fails(i.t, i.undo(), fault.Conflict, fault.Drifted, "deleted it")
+		fails(i.t, i.undo(), errclass.Conflict, errclass.Drifted, "deleted it")
 		assert.Nil(i.t, i.now())
 	})
 }
@@ -199,7 +199,7 @@ func TestUndoGivesUpOnATargetThatNeverHoldsStill(t *testing.T) {
 				e.merge("somebody", i.object, `{"metadata":{"annotations":{"n":"`+strconv.Itoa(n)+`"}}}`)
 			}
 		})
-		fails(i.t, i.undo(), fault.Retryable, fault.StaleVersion, "changes faster")
+		fails(i.t, i.undo(), errclass.Retryable, errclass.StaleVersion, "changes faster")
 		i.wire.requests()
 		i.undone()
 		assert.Equal(i.t, "blue", value(i.t, i.now(), "data", "color"))
@@ -212,12 +212,12 @@ func TestUndoWithoutBothImagesIsATerminalError(t *testing.T) {
 		i.done()
 		whole := i.record
 		i.record.After = nil
-		fails(i.t, i.undo(), fault.Terminal, fault.BeforeImageLost, "item 0")
+		fails(i.t, i.undo(), errclass.Terminal, errclass.BeforeImageLost, "item 0")
 		i.record = whole
 		i.record.Before = nil
-		fails(i.t, i.undo(), fault.Terminal, fault.BeforeImageLost, "item 0")
+		fails(i.t, i.undo(), errclass.Terminal, errclass.BeforeImageLost, "item 0")
 		_, err := i.strategy.Observe(i.t.Context(), i.change, i.record)
-		fails(i.t, err, fault.Terminal, fault.BeforeImageLost)
+		fails(i.t, err, errclass.Terminal, errclass.BeforeImageLost)
 		i.record = whole
 		i.undone()
 		i.restored()
@@ -404,13 +404,13 @@ func TestNoSecretIsInAnError(t *testing.T) {
 		i := e.prepare(0, kind, "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: "+canary+"Yg==, b: "+canary+"}}").done()
 		e.merge("somebody", i.object, `{"data":{"a":"`+canary+`"},"stringData":{"b":"`+canary+`"}}`)
 		err := i.undo()
-		fails(t, err, fault.Conflict, fault.FieldConflict, ".data.b")
+		fails(t, err, errclass.Conflict, errclass.FieldConflict, ".data.b")
 		assert.NotContains(t, err.Error(), canary)
 		e.remove(i.object)
 		e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: " + canary + "}}")
 		for _, bad := range []string{"data: {a: '" + canary + "!'}", "date: {a: " + canary + "}", "type: " + canary + ", data: {a: " + canary + "}"} {
 			err := e.plan(0, kind, "{apiVersion: v1, kind: Secret, metadata: {name: s}, "+bad+"}").tryPrepare()
-			fails(t, err, fault.Terminal, fault.Invalid)
+			fails(t, err, errclass.Terminal, errclass.Invalid)
 			assert.NotContains(t, err.Error(), canary)
 		}
 	}

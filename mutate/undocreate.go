@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -37,7 +37,7 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 			return Undone{}, c.wrap(c.kept(ctx, err), "delete")
 		}
 	}
-	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "delete", "it changes faster than it can be deleted")
+	return Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "it changes faster than it can be deleted")
 }
 
 // unmake deletes the object, unless it is not for this change alone to delete. It gives
@@ -74,14 +74,14 @@ func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstru
 // kept is the error because of which an object is not deleted. An earlier attempt may have
 // put a finalizer on it, which would be in the way of whoever deletes it.
 func (c Change) kept(ctx context.Context, cause error) error {
-	if class := fault.ClassOf(cause); c.Dependants == nil || class != fault.Terminal && class != fault.Conflict {
+	if class := errclass.ClassOf(cause); c.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return cause
 	}
 	_, live, err := c.locate(ctx)
 	if err == nil && live != nil && c.made(live) && live.GetDeletionTimestamp() == nil {
 		err = c.letGo(ctx, live)
 	}
-	if err != nil && !fault.Is(err, fault.AccessDenied) {
+	if err != nil && !errclass.Is(err, errclass.AccessDenied) {
 		return err
 	}
 	return cause
@@ -132,7 +132,7 @@ func together(list, more []snapshot.FieldConflict) []snapshot.FieldConflict {
 
 func (c Change) shared(found []snapshot.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(fault.Conflict, fault.FieldConflict, "delete", "others have written it since it was created: %s", listed(fields)).
+	err := c.fail(errclass.Conflict, errclass.FieldConflict, "delete", "others have written it since it was created: %s", listed(fields)).
 		WithHint("it is kept; delete it by hand if it is not wanted")
 	err.Fields = fields
 	return err
@@ -151,10 +151,10 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 	}
 	switch {
 	case len(found.Stay) > 0:
-		return c.fail(fault.Conflict, fault.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", strings.Join(found.Stay, ", ")).
+		return c.fail(errclass.Conflict, errclass.NotEmpty, "delete", "it holds objects that this Transaction did not make: %s", strings.Join(found.Stay, ", ")).
 			WithHint("it is kept; delete it by hand if they are not wanted")
 	case len(found.Leave) > 0:
-		return c.fail(fault.Retryable, fault.Terminating, "delete", "waiting until objects in it that are being deleted are gone: %s", strings.Join(found.Leave, ", "))
+		return c.fail(errclass.Retryable, errclass.Terminating, "delete", "waiting until objects in it that are being deleted are gone: %s", strings.Join(found.Leave, ", "))
 	}
 	return nil
 }
@@ -167,13 +167,13 @@ func (c Change) remove(ctx context.Context, seen Version, propagation metav1.Del
 		Preconditions:     &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion},
 		PropagationPolicy: &propagation, DryRun: dryRun(dry),
 	})
-	if fault.Is(err, fault.NamespaceNotFound) {
-		return c.fail(fault.Terminal, fault.NotFound, "delete", "it does not exist")
+	if errclass.Is(err, errclass.NamespaceNotFound) {
+		return c.fail(errclass.Terminal, errclass.NotFound, "delete", "it does not exist")
 	}
 	return err
 }
 
 // awaitGone is the wait for the finalizers of an object that is being deleted.
 func (c Change) awaitGone(live *unstructured.Unstructured) error {
-	return c.fail(fault.Retryable, fault.Terminating, "delete", "it is being deleted%s", waitsFor(live))
+	return c.fail(errclass.Retryable, errclass.Terminating, "delete", "it is being deleted%s", waitsFor(live))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Whoever is owned goes with its owner, and is not only ours any more: also when the
@@ -23,14 +23,14 @@ func TestUndoOfACreateThatGotAnOwnerIsAConflict(t *testing.T) {
 			i := e.prepare(0, api.Create, settings).done()
 			e.merge(manager, i.object, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"`+string(owner.GetUID())+`"}]}}`)
 			err := i.undo()
-			fails(t, err, fault.Conflict, fault.FieldConflict, ".metadata.ownerReferences", manager, "kept")
-			require.Len(t, fault.FieldsOf(err), 1)
-			assert.Equal(t, `.metadata.ownerReferences[uid="`+string(owner.GetUID())+`"]`, fault.FieldsOf(err)[0].Path)
+			fails(t, err, errclass.Conflict, errclass.FieldConflict, ".metadata.ownerReferences", manager, "kept")
+			require.Len(t, errclass.FieldsOf(err), 1)
+			assert.Equal(t, `.metadata.ownerReferences[uid="`+string(owner.GetUID())+`"]`, errclass.FieldsOf(err)[0].Path)
 			assert.NotNil(t, i.now())
 			i.change.Overwrite = true
 			i.undone()
 			i.restored()
-			assert.Equal(t, fault.FieldsOf(err), i.report.Overwritten)
+			assert.Equal(t, errclass.FieldsOf(err), i.report.Overwritten)
 			assert.NotNil(t, e.live(owner))
 		})
 	}
@@ -71,7 +71,7 @@ func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"somebody Update"}, managers(i.now()))
 	err = i.undo()
-	fails(t, err, fault.Conflict, fault.FieldConflict, ".binaryData", "somebody", "kept")
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, ".binaryData", "somebody", "kept")
 	assert.NotNil(t, i.now())
 	i.change.Overwrite = true
 	i.undone()
@@ -92,13 +92,13 @@ func TestUndoOfACreateWhoseFieldOwnersWereReset(t *testing.T) {
 	e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
 	e.setManagedFields(i.object, []metav1.ManagedFieldsEntry{{}})
 	err := i.undo()
-	fails(t, err, fault.Conflict, fault.FieldConflict, `.data.size, now "large", was "small"`)
-	assert.Equal(t, []fault.Field{{Path: ".data.size", Now: `"large"`, Before: `"small"`}}, fault.FieldsOf(err))
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, `.data.size, now "large", was "small"`)
+	assert.Equal(t, []errclass.Field{{Path: ".data.size", Now: `"large"`, Before: `"small"`}}, errclass.FieldsOf(err))
 	assert.NotNil(t, i.now())
 
 	// What it was is not known: whether others have written it cannot be told.
 	i.record.After = nil
-	fails(t, i.undo(), fault.Conflict, fault.FieldConflict, ".metadata.managedFields")
+	fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".metadata.managedFields")
 	i.change.Overwrite = true
 	i.undone()
 	i.restored()
@@ -124,8 +124,8 @@ func TestUndoOfACreateQuotesNothingOfASecret(t *testing.T) {
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: geheim}}").done()
 	e.merge("somebody", i.object, `{"stringData":{"password":"anders"}}`)
 	err := i.undo()
-	fails(t, err, fault.Conflict, fault.FieldConflict, ".data.password", "somebody")
-	for _, f := range fault.FieldsOf(err) {
+	fails(t, err, errclass.Conflict, errclass.FieldConflict, ".data.password", "somebody")
+	for _, f := range errclass.FieldsOf(err) {
 		assert.Empty(t, f.Now+f.Before)
 	}
 	assert.NotContains(t, err.Error(), "anders")
@@ -142,7 +142,7 @@ func TestUndoOfACreateByForceGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 			i.done()
 			e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
 			interrupt(n)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			i.restored()
@@ -226,7 +226,7 @@ func TestK17RollbackDoesNotTouchWhatSomebodyRecreated(t *testing.T) {
 		theirs := e.create(settingsChanged)
 		for _, force := range []bool{false, true} {
 			i.change.Overwrite = force
-			fails(i.t, i.undo(), fault.Conflict, fault.Drifted, "re-created")
+			fails(i.t, i.undo(), errclass.Conflict, errclass.Drifted, "re-created")
 			assert.Equal(i.t, theirs, i.now())
 		}
 	})

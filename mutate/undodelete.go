@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -25,7 +25,7 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 			return undone, c.wrap(err, "re-create")
 		}
 	}
-	return Undone{}, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it changes faster than it can be written")
+	return Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it changes faster than it can be written")
 }
 
 // remake makes the object anew, or goes on where an earlier attempt got to: until
@@ -69,7 +69,7 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	}
 	undone := Undone{Recreated: live.GetUID()}
 	if c.Created != live.GetUID() && hollow(l.wanted) && c.marked(live) {
-		return undone, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "%w", errUnrecorded)
+		return undone, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "%w", errUnrecorded)
 	}
 	notes, err := c.complete(ctx, live, l)
 	if err != nil {
@@ -93,7 +93,7 @@ var errUnrecorded = errors.New("its uid has to be recorded before it is complete
 // deletedAgain is the conflict with a deletion of what was made anew. It is not made once
 // more.
 func (c Change) deletedAgain(waits string) error {
-	return c.fail(fault.Conflict, fault.Drifted, "re-create", "another client has deleted it since it was made anew%s", waits).
+	return c.fail(errclass.Conflict, errclass.Drifted, "re-create", "another client has deleted it since it was made anew%s", waits).
 		WithHint("if it is still wanted, re-create it from its before-image")
 }
 
@@ -103,7 +103,7 @@ func (c Change) occupied(ctx context.Context, before *unstructured.Unstructured)
 	if err := c.reunite(ctx, before.GetUID()); err != nil {
 		return err
 	}
-	return c.fail(fault.Conflict, fault.AlreadyExists, "re-create", "another client has created it since it was deleted").
+	return c.fail(errclass.Conflict, errclass.AlreadyExists, "re-create", "another client has created it since it was deleted").
 		WithHint("theirs is kept; compare it with the before-image")
 }
 
@@ -123,12 +123,12 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	}
 	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
-	case fault.Is(err, fault.AlreadyExists):
-		return nil, c.fail(fault.Retryable, fault.StaleVersion, "re-create", "it did not exist a moment ago and does now")
-	case fault.Unserved(err):
-		return nil, c.fail(fault.Retryable, fault.KindNotFound, "re-create", "the API server does not serve %s in %s", c.Ref.GVK.Kind, c.Ref.GVK.GroupVersion()).
+	case errclass.Is(err, errclass.AlreadyExists):
+		return nil, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it did not exist a moment ago and does now")
+	case errclass.Unserved(err):
+		return nil, c.fail(errclass.Retryable, errclass.KindNotFound, "re-create", "the API server does not serve %s in %s", c.Ref.GVK.Kind, c.Ref.GVK.GroupVersion()).
 			WithHint("its CRD is needed, with that version served")
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.NamespaceNotFound):
+	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound):
 		return nil, c.lacks(err, wanted)
 	}
 	return live, c.wrap(err, "re-create")
@@ -154,7 +154,7 @@ func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l
 	var denied error
 	if ours {
 		live, status, err = c.restoreStatus(ctx, live, l.wanted)
-		if denied = err; err != nil && !fault.Is(err, fault.AccessDenied) {
+		if denied = err; err != nil && !errclass.Is(err, errclass.AccessDenied) {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -52,7 +52,7 @@ func TestADeletionIsNotTakenForDoneBecauseItsVersionIsServedNoMore(t *testing.T)
 	i := e.prepare(0, api.Delete, lever)
 	now := e.withdraw(crd, i.object)
 	i.finds(mutate.NotApplied)
-	fails(t, i.do(), fault.Terminal, fault.KindNotFound, "serves it in example.com/v2 and not in example.com/v1")
+	fails(t, i.do(), errclass.Terminal, errclass.KindNotFound, "serves it in example.com/v2 and not in example.com/v1")
 	assert.NotNil(t, e.live(now))
 }
 
@@ -66,7 +66,7 @@ func TestAWriteIsNotTakenBackByAVersionThatItWasNotMadeBy(t *testing.T) {
 			i := e.prepare(0, kind, "{apiVersion: example.com/v1, kind: Knob, metadata: {name: d}, spec: {size: 3}}").done()
 			now := e.withdraw(crd, i.object)
 			before := e.live(now)
-			fails(t, i.undo(), fault.Terminal, fault.KindNotFound, "example.com/v2", "serve that version again")
+			fails(t, i.undo(), errclass.Terminal, errclass.KindNotFound, "example.com/v2", "serve that version again")
 			assert.Equal(t, before, e.live(now))
 			e.edit(crd, `[{"op":"replace","path":"/spec/versions/0/served","value":true}]`)
 			e.within("v1 is served again", func() bool { return e.live(i.object) != nil })
@@ -106,7 +106,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 	j := e.plan(1, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
 	j.change.Ref, j.change.Resource, j.change.Elsewhere = i.change.Ref, i.change.Resource, i.change.Elsewhere
 	j.record.Before = i.record.After
-	fails(t, j.undo(), fault.Retryable, fault.KindNotFound, "does not serve Cog in example.com/v1", "its CRD is needed")
+	fails(t, j.undo(), errclass.Retryable, errclass.KindNotFound, "does not serve Cog in example.com/v1", "its CRD is needed")
 }
 
 func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
@@ -119,8 +119,8 @@ func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
 		return i.change.Ref, i.change.Resource, true, nil
 	}
 	_, err := i.strategy.Observe(t.Context(), i.change, i.record)
-	fails(t, err, fault.Unknown, fault.ServerUnavailable, "answers as if it did not")
-	fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable, "example.com/v1")
+	fails(t, err, errclass.Unknown, errclass.ServerUnavailable, "answers as if it did not")
+	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable, "example.com/v1")
 	assert.NotNil(t, e.live(now))
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -33,16 +33,16 @@ func (c Change) volumeName(claim *unstructured.Unstructured) string {
 // readVolume gets a volume, nil if it does not exist.
 func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	if c.Cluster == nil {
-		return nil, c.fail(fault.Terminal, fault.AccessDenied, "read", "its volume %s cannot be read", name)
+		return nil, c.fail(errclass.Terminal, errclass.AccessDenied, "read", "its volume %s cannot be read", name)
 	}
 	volume, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
 		return c.Cluster.Resource(volumes).Get(ctx, name, metav1.GetOptions{})
 	})
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, "read", "PersistentVolume "+name, false)
+		return nil, errclass.Wrap(err, "read", "PersistentVolume "+name, false)
 	}
 	return volume, nil
 }
@@ -67,7 +67,7 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 	case holder["name"] == "", holder["namespace"] == claim.GetNamespace() && holder["name"] == claim.GetName() && holder["uid"] == "":
 		return nil
 	case holder["uid"] != string(claim.GetUID()):
-		return c.fail(fault.Conflict, fault.Drifted, "re-create", "its volume %s belongs to claim %s/%s (uid %s) now", name, holder["namespace"], holder["name"], holder["uid"]).
+		return c.fail(errclass.Conflict, errclass.Drifted, "re-create", "its volume %s belongs to claim %s/%s (uid %s) now", name, holder["namespace"], holder["name"], holder["uid"]).
 			WithHint("it stays there; re-create the claim by hand with another volume")
 	}
 	body, err := conditional(map[string]any{"spec": map[string]any{"claimRef": map[string]any{"uid": nil, "resourceVersion": nil}}}, volume)
@@ -76,7 +76,7 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 	}
 	_, err = c.Cluster.Resource(volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
 	if err != nil {
-		return c.volumeDenied(name, fault.Wrap(err, "free", "PersistentVolume "+name, false))
+		return c.volumeDenied(name, errclass.Wrap(err, "free", "PersistentVolume "+name, false))
 	}
 	return nil
 }
@@ -94,10 +94,10 @@ func claimRef(volume *unstructured.Unstructured) map[string]string {
 }
 
 func (c Change) volumeDenied(name string, cause error) error {
-	if !fault.Is(cause, fault.AccessDenied) {
+	if !errclass.Is(cause, errclass.AccessDenied) {
 		return cause
 	}
-	return c.fail(fault.Terminal, fault.AccessDenied, "re-create", "its volume %s cannot be given back to it: %w", name, cause).
+	return c.fail(errclass.Terminal, errclass.AccessDenied, "re-create", "its volume %s cannot be given back to it: %w", name, cause).
 		WithHint(fmt.Sprintf(`grant the ServiceAccount get and patch on persistentvolumes, or free it by hand: kubectl patch pv %s --type merge -p '{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}', then re-create the claim from its before-image`, name))
 }
 
@@ -109,7 +109,7 @@ func (c Change) volumeLoss(ctx context.Context, claim *unstructured.Unstructured
 	}
 	volume, err := c.readVolume(ctx, name)
 	switch {
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		return fmt.Sprintf("whether its volume %s outlives it cannot be told, because the ServiceAccount may not get persistentvolumes", name), "", nil
 	case err != nil:
 		return "", "", err
@@ -130,7 +130,7 @@ func (c Change) lostVolume(ctx context.Context, claim *unstructured.Unstructured
 	}
 	volume, err := c.readVolume(ctx, name)
 	switch {
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		return nil, nil
 	case err != nil:
 		return nil, err

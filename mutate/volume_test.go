@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 const claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}}"
@@ -87,7 +87,7 @@ func TestClaimOfARetainedVolumeGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 				interrupt = i.wire.loseNth
 			}
 			interrupt(n)
-			fails(t, i.undo(), fault.Unknown, fault.ServerUnavailable)
+			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.wire.requests()
 			i.undone()
 			e.awaitBound(volume)
@@ -122,7 +122,7 @@ func TestClaimWhoseVolumeSomebodyElseHasIsAConflict(t *testing.T) {
 	e.merge("somebody", volume, `{"spec":{"claimRef":{"name":"other","uid":null,"resourceVersion":null}}}`)
 	for _, force := range []bool{false, true} {
 		i.change.Overwrite = force
-		fails(t, i.undo(), fault.Conflict, fault.Drifted, volume.GetName(), "/other")
+		fails(t, i.undo(), errclass.Conflict, errclass.Drifted, volume.GetName(), "/other")
 	}
 	assert.Nil(t, i.now())
 }
@@ -159,11 +159,11 @@ func TestClaimWhoseVolumeMayNotBeReadOrFreed(t *testing.T) {
 	volume := e.bound("Retain")
 	own, read := rule("", "persistentvolumeclaims", "get", "delete", "create", "patch"), rule("", "persistentvolumes", "get")
 	i := e.plan(0, api.Delete, claim).by(e.deployer(own))
-	fails(t, i.tryPrepare(), fault.Terminal, fault.Irreversible, "cannot be told", "may not get persistentvolumes", "acceptLoss: true")
+	fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "cannot be told", "may not get persistentvolumes", "acceptLoss: true")
 	e.grant(own, read)
 	require.NoError(t, i.tryPrepare())
 	i.landed()
-	fails(t, i.undo(), fault.Terminal, fault.AccessDenied, "get and patch on persistentvolumes", "kubectl patch pv "+volume.GetName())
+	fails(t, i.undo(), errclass.Terminal, errclass.AccessDenied, "get and patch on persistentvolumes", "kubectl patch pv "+volume.GetName())
 	assert.Nil(t, i.now())
 	// The way out that the error names.
 	e.merge("admin", volume, `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`)

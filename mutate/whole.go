@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/snapshot"
 )
@@ -57,7 +57,7 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 	case c.AcceptLoss:
 		return c.warn(fmt.Sprintf("%s does not show %s, which %s does: it is lost, and a rollback cannot restore it", own, fields, found.by)), nil
 	}
-	return nil, c.fail(fault.Terminal, fault.Irreversible, op, "it could not be rolled back: %s does not show %s, which %s does", own, fields, found.by).
+	return nil, c.fail(errclass.Terminal, errclass.Irreversible, op, "it could not be rolled back: %s does not show %s, which %s does", own, fields, found.by).
 		WithHint("write the change for the version " + found.by + ", or set acceptLoss: true on it")
 }
 
@@ -132,7 +132,7 @@ func (c Change) hiddenFrom(ctx context.Context, seen *unstructured.Unstructured,
 	for range attempts {
 		whole, err := other.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
 		switch {
-		case fault.Is(err, fault.NotFound):
+		case errclass.Is(err, errclass.NotFound):
 			return unseen{}, nil // It is gone, or the version has gone: what follows finds out.
 		case cannotConvert(err):
 			return unseen{by: other.Ref.GVK.GroupVersion().String(), failed: true}, nil
@@ -145,13 +145,13 @@ func (c Change) hiddenFrom(ctx context.Context, seen *unstructured.Unstructured,
 			return unseen{}, err
 		}
 	}
-	return unseen{}, c.fail(fault.Retryable, fault.StaleVersion, "read", "it changes faster than it can be read by two versions")
+	return unseen{}, c.fail(errclass.Retryable, errclass.StaleVersion, "read", "it changes faster than it can be read by two versions")
 }
 
 // cannotConvert reports an answer by which the API server says that it has the object and
 // cannot show it by a version, as where the webhook that converts it is down.
 func cannotConvert(err error) bool {
-	status, ok := fault.Status(err)
+	status, ok := errclass.Status(err)
 	return ok && status.Code == http.StatusInternalServerError
 }
 

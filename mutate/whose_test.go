@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -64,7 +64,7 @@ func TestAThirdValueOfAnotherWriterIsKept(t *testing.T) {
 				assert.NotEmpty(t, i.report.Reclaimed)
 				return
 			}
-			fails(t, err, fault.Conflict, fault.FieldConflict, "."+c.path[0])
+			fails(t, err, errclass.Conflict, errclass.FieldConflict, "."+c.path[0])
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestTheSameValueByAFieldThatIsNotShownIsAClaim(t *testing.T) {
 	e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {password: YQ==}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: b}}").done()
 	e.apply("somebody", "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: b}}")
-	fails(t, patiently(i.undo), fault.Conflict, fault.FieldConflict, ".data")
+	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, ".data")
 	assert.Equal(t, "Yg==", value(t, i.now(), "data", "password"))
 }
 
@@ -307,7 +307,7 @@ func TestAChangeThatChangesNothingWritesNothing(t *testing.T) {
 	require.True(t, i.idle)
 	i.change.Idle = true
 	e.edit(i.object, `[{"op":"replace","path":"/spec/ingress/0/ports/0/port","value":82}]`)
-	fails(t, patiently(i.do), fault.Conflict, fault.Drifted, ".spec.ingress of somebody")
+	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".spec.ingress of somebody")
 }
 
 // What a Create's content sets is nobody's after the commit, but for the marks of Janus: an
@@ -365,5 +365,5 @@ func TestAnUpdateThatChangesNothingLeavesToTheControlPlaneWhatItWrites(t *testin
 	require.True(t, i.idle)
 	i.change.Idle = true
 	e.edit(i.object, `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`)
-	fails(t, patiently(i.do), fault.Conflict, fault.Drifted, ".metadata.labels")
+	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".metadata.labels")
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -90,7 +90,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFieldsIsDrift(t *testing.T) {
 	entries[0].Manager, entries[0].Operation = i.change.Manager, metav1.ManagedFieldsOperationApply
 	e.setManagedFields(obj, entries)
 
-	fails(t, i.do(), fault.Conflict, fault.Drifted, "the field manager of this item", i.change.Manager)
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "the field manager of this item", i.change.Manager)
 	assert.Equal(t, map[string]any{"color": "red", "size": "huge"}, value(t, i.now(), "data"))
 }
 
@@ -108,7 +108,7 @@ func TestContentWhoseMetadataIsNull(t *testing.T) {
 			require.NoError(t, i.tryPrepare())
 			if kind != api.Create {
 				e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
-				fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color")
+				fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".data.color")
 				return
 			}
 			i.done()
@@ -126,7 +126,7 @@ func TestWriteDoneTwiceMeetsItself(t *testing.T) {
 		i.wire.requests()
 		// The engine observes before it repeats. One that did not would learn that
 		// the target is not what it was.
-		fails(i.t, i.do(), fault.Conflict, fault.Drifted, ".data.color", i.change.Manager)
+		fails(i.t, i.do(), errclass.Conflict, errclass.Drifted, ".data.color", i.change.Manager)
 		i.undone()
 		i.restored()
 	})
@@ -158,7 +158,7 @@ func TestWriteStopsAtADriftAndNamesFieldAndManager(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 		drifted := i.now()
-		fails(i.t, i.do(), fault.Conflict, fault.Drifted, ".metadata.annotations", "somebody")
+		fails(i.t, i.do(), errclass.Conflict, errclass.Drifted, ".metadata.annotations", "somebody")
 		assert.Equal(i.t, drifted, i.now(), "the target")
 	})
 }
@@ -167,7 +167,7 @@ func TestWriteStopsWhenTheTargetIsGoneAndDoesNotCreateIt(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.remove(i.object)
-		fails(i.t, i.do(), fault.Conflict, fault.Drifted, "deleted it")
+		fails(i.t, i.do(), errclass.Conflict, errclass.Drifted, "deleted it")
 		assert.Nil(i.t, i.now(), "W1, W4: it was created")
 	})
 }
@@ -192,7 +192,7 @@ func TestWriteNeverCreates(t *testing.T) {
 				e.create(fmt.Sprintf(text, "a"))
 				i := e.prepare(0, kind, fmt.Sprintf(text, "b"))
 				e.remove(i.object)
-				fails(t, i.do(), fault.Conflict, fault.Drifted)
+				fails(t, i.do(), errclass.Conflict, errclass.Drifted)
 				assert.Nil(t, i.now(), "%s created it", kind)
 			}
 		})
@@ -203,7 +203,7 @@ func TestWriteWithoutABaselineIsRefused(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(_ *env, i *item) {
 		i.baseline = mutate.BaselineOf(nil)
-		fails(i.t, i.do(), fault.Terminal, fault.NotFound)
+		fails(i.t, i.do(), errclass.Terminal, errclass.NotFound)
 		i.sent("")
 		assert.Equal(i.t, i.record.Before, i.now())
 	})
@@ -214,10 +214,10 @@ func TestWriteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		e.remove(i.object)
 		theirs := e.create(settings)
-		fails(i.t, i.do(), fault.Conflict, fault.Drifted, "re-created")
+		fails(i.t, i.do(), errclass.Conflict, errclass.Drifted, "re-created")
 		assert.Equal(i.t, theirs, i.now())
 		// K17: nor does a rollback touch it.
-		fails(i.t, i.undo(), fault.Conflict, fault.Drifted, "re-created")
+		fails(i.t, i.undo(), errclass.Conflict, errclass.Drifted, "re-created")
 		assert.Equal(i.t, theirs, i.now())
 	})
 }
@@ -236,11 +236,11 @@ data: {color: red, size: small}
 		late := e.prepare(2, api.ChangeType(i.record.Type), held)
 		i.done()
 		e.askToRemove(i.object)
-		fails(i.t, late.do(), fault.Conflict, fault.Drifted, "example.com/held")
-		fails(i.t, i.undo(), fault.Conflict, fault.Drifted, "example.com/held")
+		fails(i.t, late.do(), errclass.Conflict, errclass.Drifted, "example.com/held")
+		fails(i.t, i.undo(), errclass.Conflict, errclass.Drifted, "example.com/held")
 		i.finds(mutate.Applied)
 		refused := e.plan(3, api.ChangeType(i.record.Type), settingsChanged)
-		fails(i.t, refused.tryPrepare(), fault.Terminal, fault.Terminating, "example.com/held")
+		fails(i.t, refused.tryPrepare(), errclass.Terminal, errclass.Terminating, "example.com/held")
 		e.merge("somebody", i.object, `{"metadata":{"finalizers":null}}`)
 	})
 }
@@ -249,7 +249,7 @@ func TestWriteOfWhatDoesNotExistIsRefused(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	for _, kind := range writes {
-		fails(t, e.plan(0, kind, settings).tryPrepare(), fault.Terminal, fault.NotFound, "make it with a Create")
+		fails(t, e.plan(0, kind, settings).tryPrepare(), errclass.Terminal, errclass.NotFound, "make it with a Create")
 	}
 }
 
@@ -260,7 +260,7 @@ func TestNoWriteIsLostToAnUpdate(t *testing.T) {
 	e.create(deployment)
 	i := e.prepare(0, api.Update, deploymentChanged)
 	e.merge("autoscaler", i.object, `{"spec":{"replicas":7}}`, "scale")
-	fails(t, i.do(), fault.Conflict, fault.Drifted, ".spec.replicas", "autoscaler")
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".spec.replicas", "autoscaler")
 	assert.Equal(t, int64(7), value(t, i.now(), "spec", "replicas"))
 }
 
@@ -271,10 +271,10 @@ func TestUnknownFieldIsRefused(t *testing.T) {
 	e.create(settings)
 	for _, kind := range writes {
 		err := e.plan(0, kind, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, date: {a: b}}").tryPrepare()
-		fails(t, err, fault.Terminal, fault.Invalid, "date")
+		fails(t, err, errclass.Terminal, errclass.Invalid, "date")
 	}
 	err := e.plan(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, date: {a: b}}").tryPrepare()
-	fails(t, err, fault.Terminal, fault.Invalid, "date")
+	fails(t, err, errclass.Terminal, errclass.Invalid, "date")
 }
 
 // W8: a write that changes nothing leaves no trace of itself, and counts as done.
@@ -358,12 +358,12 @@ func TestContentThatDoesNotFitTheKindIsInvalid(t *testing.T) {
 		"{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {parts: [{name: a}, {name: a}]}}",
 	} {
 		for _, kind := range writes {
-			fails(t, e.plan(0, kind, content).tryPrepare(), fault.Terminal, fault.Invalid)
+			fails(t, e.plan(0, kind, content).tryPrepare(), errclass.Terminal, errclass.Invalid)
 		}
 		fresh := e.plan(0, api.Create, content)
 		fresh.change.Ref.Name = "fresh"
 		_, err := fresh.strategy.Try(t.Context(), fresh.change, fresh.baseline)
-		fails(t, err, fault.Terminal, fault.Invalid)
+		fails(t, err, errclass.Terminal, errclass.Invalid)
 	}
 }
 
@@ -373,7 +373,7 @@ func TestFieldsThatSomebodyHasComeToOwnAreDrift(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
-		fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color of gitops, kubectl", "the owners of fields have changed")
+		fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".data.color of gitops, kubectl", "the owners of fields have changed")
 		assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 	})
 }
@@ -384,7 +384,7 @@ func TestFieldsThatSomebodyHasGivenUpAreDrift(t *testing.T) {
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 		i = e.prepare(1, api.ChangeType(i.record.Type), settingsChanged)
 		e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
-		fails(t, i.do(), fault.Conflict, fault.Drifted, ".data.color of kubectl", "the owners of fields have changed")
+		fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".data.color of kubectl", "the owners of fields have changed")
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -55,7 +55,7 @@ func (s *Store) List(ctx context.Context, namespace string) ([]Entry, error) {
 	for {
 		page, err := s.page(ctx, namespace, options)
 		if err != nil {
-			return nil, fault.Wrap(err, "list the revisions of", "namespace "+namespace, false)
+			return nil, errclass.Wrap(err, "list the revisions of", "namespace "+namespace, false)
 		}
 		for _, item := range page.Items {
 			owner, ok := ownerOf(item.ObjectMeta)
@@ -104,12 +104,12 @@ func (s *Store) Create(ctx context.Context, namespace string, number int64, labe
 		return false, err
 	}
 	err = s.client.Post().Namespace(namespace).Resource(resource).SetHeader("Accept", metadataOnly).Body(body).Do(ctx).Error()
-	if !fault.Is(err, fault.AlreadyExists) {
-		return false, fault.Wrap(err, "create", Describe(namespace, number), false)
+	if !errclass.Is(err, errclass.AlreadyExists) {
+		return false, errclass.Wrap(err, "create", Describe(namespace, number), false)
 	}
 	owner, err := s.Owner(ctx, namespace, number)
-	if fault.Is(err, fault.NotFound) {
-		return false, fault.New(fault.Retryable, fault.AlreadyExists, "create", Describe(namespace, number), "it was there a moment ago, and is gone")
+	if errclass.Is(err, errclass.NotFound) {
+		return false, errclass.New(errclass.Retryable, errclass.AlreadyExists, "create", Describe(namespace, number), "it was there a moment ago, and is gone")
 	}
 	return owner != r.Transaction, err
 }
@@ -119,7 +119,7 @@ func (s *Store) Create(ctx context.Context, namespace string, number int64, labe
 func (s *Store) Owner(ctx context.Context, namespace string, number int64) (Owner, error) {
 	meta, err := target.Confirmed(func() (metav1.ObjectMeta, error) { return s.metadata(ctx, namespace, number) })
 	if err != nil {
-		return Owner{}, fault.Wrap(err, "get", Describe(namespace, number), false)
+		return Owner{}, errclass.Wrap(err, "get", Describe(namespace, number), false)
 	}
 	owner, _ := ownerOf(meta)
 	return owner, nil
@@ -146,7 +146,7 @@ func (s *Store) Get(ctx context.Context, namespace string, number int64) (Revisi
 		return &found, err
 	})
 	if err != nil {
-		return Revision{}, fault.Wrap(err, "read", Describe(namespace, number), false)
+		return Revision{}, errclass.Wrap(err, "read", Describe(namespace, number), false)
 	}
 	r, err := Decode(found.Data.Raw)
 	owner, ours := ownerOf(found.ObjectMeta)
@@ -154,7 +154,7 @@ func (s *Store) Get(ctx context.Context, namespace string, number int64) (Revisi
 		err = errNotARevision
 	}
 	if err != nil {
-		return Revision{}, fault.New(fault.Terminal, fault.Invalid, "read", Describe(namespace, number), "%w", err)
+		return Revision{}, errclass.New(errclass.Terminal, errclass.Invalid, "read", Describe(namespace, number), "%w", err)
 	}
 	return r, nil
 }
@@ -163,10 +163,10 @@ func (s *Store) Get(ctx context.Context, namespace string, number int64) (Revisi
 func (s *Store) Delete(ctx context.Context, e Entry) error {
 	err := s.client.Delete().Namespace(e.meta.Namespace).Resource(resource).Name(e.meta.Name).SetHeader("Accept", metadataOnly).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.meta.UID}}).Do(ctx).Error()
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return nil
 	}
-	return fault.Wrap(err, "delete", Describe(e.meta.Namespace, e.Number), false)
+	return errclass.Wrap(err, "delete", Describe(e.meta.Namespace, e.Number), false)
 }
 
 func object(namespace string, number int64, labels map[string]string, r Revision) (*appsv1.ControllerRevision, error) {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -297,13 +297,13 @@ func (f *fixture) wantLoad(ref v1alpha1.RollbackRef, images []v1alpha1.BeforeIma
 }
 
 // wantFault wants a class and a reason, words of the message and no canary.
-func wantFault(t *testing.T, err error, class fault.Class, reason string, words ...string) {
+func wantFault(t *testing.T, err error, class errclass.Class, reason string, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("no error, want %s %s", class, reason)
 	}
-	if fault.ClassOf(err) != class || fault.ReasonOf(err) != reason {
-		t.Errorf("%s %s: %v; want %s %s", fault.ClassOf(err), fault.ReasonOf(err), err, class, reason)
+	if errclass.ClassOf(err) != class || errclass.ReasonOf(err) != reason {
+		t.Errorf("%s %s: %v; want %s %s", errclass.ClassOf(err), errclass.ReasonOf(err), err, class, reason)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {

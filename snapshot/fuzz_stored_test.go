@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // FuzzStored: whatever becomes of the objects with before-images, a record is loaded
@@ -95,8 +95,8 @@ func (s *storage) check(t *testing.T, r *Reader, n int, image v1alpha1.BeforeIma
 	t.Helper()
 	got, err := r.Load(t.Context(), image)
 	if err != nil {
-		if reason := fault.ReasonOf(err); fault.ClassOf(err) != fault.Terminal || reason != fault.BeforeImageLost && reason != fault.BeforeImageTampered {
-			t.Fatalf("%s %s: %v", fault.ClassOf(err), reason, err)
+		if reason := errclass.ReasonOf(err); errclass.ClassOf(err) != errclass.Terminal || reason != errclass.BeforeImageLost && reason != errclass.BeforeImageTampered {
+			t.Fatalf("%s %s: %v", errclass.ClassOf(err), reason, err)
 		}
 		if message := err.Error(); strings.Contains(message, canary) || !strings.Contains(message, "shop/release-rollback") {
 			t.Fatalf("the error says %q", message)

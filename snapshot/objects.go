@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // objects reaches the objects that hold before-images. It works on the REST
@@ -123,7 +123,7 @@ func ownedBy(meta metav1.ObjectMeta, o Owner) bool {
 // wrap says what failed on which object. No answer to a request that carried a
 // record is quoted, since it may quote the record.
 func wrap(err error, op, namespace string, k kind, name string, carried bool) error {
-	return fault.Wrap(err, op, describe(namespace, k, name), carried || k == secrets)
+	return errclass.Wrap(err, op, describe(namespace, k, name), carried || k == secrets)
 }
 
 func describe(namespace string, k kind, name string) string {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -28,11 +28,11 @@ func (s *Store) put(ctx context.Context, o Owner, b batch, c *chunk) (occupied i
 		if err == nil {
 			return 0, nil
 		}
-		exists := fault.Is(err, fault.AlreadyExists)
+		exists := errclass.Is(err, errclass.AlreadyExists)
 		err = wrap(err, "create", o.Namespace, c.place.kind, name, true)
 		switch {
 		case exists:
-		case fault.ClassOf(err) == fault.Unknown:
+		case errclass.ClassOf(err) == errclass.Unknown:
 			b.lost.Store(true)
 		default:
 			return 0, err
@@ -53,7 +53,7 @@ func (s *Store) put(ctx context.Context, o Owner, b batch, c *chunk) (occupied i
 			return occupied, err
 		}
 	}
-	return 0, fault.New(fault.Retryable, fault.AlreadyExists, "create", describe(o.Namespace, c.place.kind, name),
+	return 0, errclass.New(errclass.Retryable, errclass.AlreadyExists, "create", describe(o.Namespace, c.place.kind, name),
 		"an object of that name appears again and again")
 }
 
@@ -70,7 +70,7 @@ func (s *Store) settle(ctx context.Context, o Owner, b batch, c *chunk, there ob
 	case owned && ref.Name == o.Name:
 		return false, 0, s.evict(ctx, o, Owner{o.Namespace, o.Name, ref.UID})
 	default:
-		return false, 0, fault.New(fault.Terminal, fault.AlreadyExists, "create",
+		return false, 0, errclass.New(errclass.Terminal, errclass.AlreadyExists, "create",
 			describe(o.Namespace, c.place.kind, there.meta.Name), "an object of that name exists and does not belong to this Transaction").
 			WithHint("it was not touched; delete or rename it, or give the Transaction another name")
 	}
@@ -85,10 +85,10 @@ func (s *Store) evict(ctx context.Context, o, predecessor Owner) error {
 	op, name := "find the owner of what has the name of a before-image of", "Transaction "+o.Namespace+"/"+o.Name
 	meta, err := s.objects.transaction(ctx, o.Namespace, o.Name)
 	if err != nil {
-		return fault.Wrap(err, op, name, false)
+		return errclass.Wrap(err, op, name, false)
 	}
 	if meta.UID != o.UID {
-		return fault.New(fault.Retryable, fault.StaleVersion, op, name, "it was deleted and created again")
+		return errclass.New(errclass.Retryable, errclass.StaleVersion, op, name, "it was deleted and created again")
 	}
 	return s.Sweep(ctx, predecessor, 1)
 }
@@ -107,7 +107,7 @@ func (s *Store) read(ctx context.Context, o Owner, p place) (object, bool, error
 	name := objectName(o.Name, p.number)
 	there, err := target.Confirmed(func() (object, error) { return s.objects.get(ctx, o.Namespace, p.kind, name) })
 	switch {
-	case fault.Is(err, fault.NotFound):
+	case errclass.Is(err, errclass.NotFound):
 		return object{}, false, nil
 	case err != nil:
 		return object{}, false, wrap(err, "get", o.Namespace, p.kind, name, false)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func isPost(r *http.Request) bool { return r.Method == http.MethodPost }
@@ -48,7 +48,7 @@ func TestForeignObjectIsNotTouched(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 1)})
-			wantFault(t, err, fault.Terminal, fault.AlreadyExists, "ConfigMap "+f.owner.Namespace+"/release-rollback", "delete or rename it")
+			wantFault(t, err, errclass.Terminal, errclass.AlreadyExists, "ConfigMap "+f.owner.Namespace+"/release-rollback", "delete or rename it")
 			ref := refWith("ConfigMap/release-rollback")
 			for name, end := range map[string]func() error{
 				"Drop":  func() error { return f.store.Drop(t.Context(), f.owner, ref) },
@@ -150,7 +150,7 @@ func TestControllerOfAReplacedTransactionTouchesNothing(t *testing.T) {
 	f.owner.UID = f.createTransaction()
 	saved := f.save(nil, record(0, 10))
 	_, err := f.store.Save(t.Context(), asleep, nil, []Record{record(0, 20)})
-	wantFault(t, err, fault.Retryable, fault.StaleVersion, "deleted and created again")
+	wantFault(t, err, errclass.Retryable, errclass.StaleVersion, "deleted and created again")
 	if err := f.store.Drop(t.Context(), asleep, saved.Ref); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestCreateThatDidNotArriveIsOfUnknownOutcome(t *testing.T) {
 		return nil
 	}, nil)
 	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 10)})
-	wantFault(t, err, fault.Unknown, fault.ServerUnavailable, "ConfigMap "+f.owner.Namespace+"/release-rollback")
+	wantFault(t, err, errclass.Unknown, errclass.ServerUnavailable, "ConfigMap "+f.owner.Namespace+"/release-rollback")
 	f.wire.set(nil, nil)
 	f.save(nil, record(0, 10))
 }
@@ -194,7 +194,7 @@ func TestCreateWithoutAnyAnswerIsOfUnknownOutcome(t *testing.T) {
 	f := setUp(t)
 	f.wire.set(nil, func(*http.Request) bool { return true })
 	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 10)})
-	wantFault(t, err, fault.Unknown, fault.ServerUnavailable)
+	wantFault(t, err, errclass.Unknown, errclass.ServerUnavailable)
 	f.wire.set(nil, nil)
 	f.save(nil, record(0, 10))
 	f.wantStored("ConfigMap/release-rollback")
@@ -213,7 +213,7 @@ func TestServerThatQuotesTheRecordIsNotQuoted(t *testing.T) {
 		}, nil)
 		for _, r := range []Record{record(0, 1), secretRecord(0, 1)} {
 			_, err := f.store.Save(t.Context(), f.owner, nil, []Record{r})
-			want, reason := fault.Classify(err)
+			want, reason := errclass.Classify(err)
 			wantFault(t, err, want, reason, "release-rollback")
 		}
 	}
@@ -249,7 +249,7 @@ func TestCrashAtAnyRequestLeavesNothingThatASweepMisses(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if fault.ClassOf(err) != fault.Unknown {
+			if errclass.ClassOf(err) != errclass.Unknown {
 				t.Errorf("request %d: %v", i, err)
 			}
 			if i%2 == 0 { // either another attempt first, or none
@@ -269,6 +269,6 @@ func TestRefOfAnotherTransactionNamesNothing(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	_, err := f.store.Load(t.Context(), f.owner, refWith("Secret/passwords"), v1alpha1.BeforeImage{Key: "a", Digest: "b"})
-	wantFault(t, err, fault.Terminal, fault.BeforeImageLost)
+	wantFault(t, err, errclass.Terminal, errclass.BeforeImageLost)
 	f.wantRequests()
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Reader loads records of one Transaction. It reads an object only when a record
@@ -173,16 +173,16 @@ func (r *Reader) decode(p place, key, text string) (Record, error) {
 }
 
 func (r *Reader) lost(p place, key, why string) error {
-	return r.failure(fault.BeforeImageLost, p, key, why).
+	return r.failure(errclass.BeforeImageLost, p, key, why).
 		WithHint("nothing was restored from it; put the object back as it was, for example from a backup of the cluster, or correct the target by hand")
 }
 
 func (r *Reader) tampered(p place, key, why string) error {
-	return r.failure(fault.BeforeImageTampered, p, key, why).
+	return r.failure(errclass.BeforeImageTampered, p, key, why).
 		WithHint("nothing was restored from it; find out who changed it, then put the object back as it was, for example from a backup of the cluster, or correct the target by hand")
 }
 
-func (r *Reader) failure(reason string, p place, key, why string) *fault.Error {
-	return fault.New(fault.Terminal, reason, "load the before-image from",
+func (r *Reader) failure(reason string, p place, key, why string) *errclass.Error {
+	return errclass.New(errclass.Terminal, reason, "load the before-image from",
 		describe(r.owner.Namespace, p.kind, objectName(r.owner.Name, p.number)), "key %s: %s", key, why)
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // replace puts another object with other data in the place of a ConfigMap, as
@@ -55,29 +55,29 @@ func TestImageThatIsNotWhatWasSavedIsNotLoaded(t *testing.T) {
 	}{
 		{"a changed byte", 0, func(f *fixture) {
 			f.replace("release-rollback", func(d map[string]string) { d[key] = d[key][:20] + "!" + d[key][21:] })
-		}, fault.BeforeImageTampered, []string{"ConfigMap", "/release-rollback", key, "by hand"}},
+		}, errclass.BeforeImageTampered, []string{"ConfigMap", "/release-rollback", key, "by hand"}},
 		{"another record of ours", 0, func(f *fixture) {
 			f.replace("release-rollback", func(d map[string]string) { d[key] = string(encode(f.t, record(0, 999))) })
-		}, fault.BeforeImageTampered, []string{key}},
+		}, errclass.BeforeImageTampered, []string{key}},
 		{"nonsense", 0, func(f *fixture) {
 			f.replace("release-rollback", func(d map[string]string) { d[key] = canary })
-		}, fault.BeforeImageTampered, []string{key}},
+		}, errclass.BeforeImageTampered, []string{key}},
 		{"a trailing part", 0, func(f *fixture) {
 			f.replace("release-rollback", func(d map[string]string) { d[key] += canary })
-		}, fault.BeforeImageTampered, []string{key}},
+		}, errclass.BeforeImageTampered, []string{key}},
 		{"a missing key", 0, func(f *fixture) {
 			f.replace("release-rollback", func(d map[string]string) { delete(d, key) })
-		}, fault.BeforeImageLost, []string{key, "ConfigMap", "/release-rollback", "by hand"}},
+		}, errclass.BeforeImageLost, []string{key, "ConfigMap", "/release-rollback", "by hand"}},
 		{"a missing object", 0, func(f *fixture) { f.remove("release-rollback") },
-			fault.BeforeImageLost, []string{"/release-rollback", key, "does not exist"}},
+			errclass.BeforeImageLost, []string{"/release-rollback", key, "does not exist"}},
 		{"a missing second object", 1, func(f *fixture) { f.remove("release-rollback-3") },
-			fault.BeforeImageLost, []string{"/release-rollback-3", large}},
+			errclass.BeforeImageLost, []string{"/release-rollback-3", large}},
 		{"a missing second part", 1, func(f *fixture) {
 			f.replace("release-rollback-3", func(d map[string]string) { delete(d, large+".2") })
-		}, fault.BeforeImageTampered, []string{large}},
+		}, errclass.BeforeImageTampered, []string{large}},
 		{"a changed second part", 1, func(f *fixture) {
 			f.replace("release-rollback-3", func(d map[string]string) { d[large+".2"] = "x" + d[large+".2"] })
-		}, fault.BeforeImageTampered, []string{large}},
+		}, errclass.BeforeImageTampered, []string{large}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestImageThatIsNotWhatWasSavedIsNotLoaded(t *testing.T) {
 			}
 			c.do(f)
 			_, err := f.store.Load(t.Context(), f.owner, saved.Ref, saved.Images[c.item])
-			wantFault(t, err, fault.Terminal, c.reason, c.words...)
+			wantFault(t, err, errclass.Terminal, c.reason, c.words...)
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestRecordOfAnUnknownFormatIsNotQuoted(t *testing.T) {
 	f.replace("release-rollback", func(d map[string]string) { d[saved.Images[0].Key] = text })
 	saved.Images[0].Digest = Digest([]byte(text))
 	_, err := f.store.Load(t.Context(), f.owner, saved.Ref, saved.Images[0])
-	wantFault(t, err, fault.Terminal, fault.BeforeImageTampered, saved.Images[0].Key)
+	wantFault(t, err, errclass.Terminal, errclass.BeforeImageTampered, saved.Images[0].Key)
 }
 
 func TestTamperedSecretIsNotQuoted(t *testing.T) {
@@ -130,7 +130,7 @@ func TestTamperedSecretIsNotQuoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := f.store.Load(ctx, f.owner, saved.Ref, saved.Images[0])
-	wantFault(t, err, fault.Terminal, fault.BeforeImageTampered, "Secret "+f.owner.Namespace+"/release-rollback")
+	wantFault(t, err, errclass.Terminal, errclass.BeforeImageTampered, "Secret "+f.owner.Namespace+"/release-rollback")
 }
 
 func TestUnreachableServerIsNotALostImage(t *testing.T) {
@@ -140,7 +140,7 @@ func TestUnreachableServerIsNotALostImage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := f.store.Load(ctx, f.owner, saved.Ref, saved.Images[0])
-	wantFault(t, err, fault.Unknown, fault.ServerUnavailable)
+	wantFault(t, err, errclass.Unknown, errclass.ServerUnavailable)
 }
 
 func TestEmptyDigestMatchesNothing(t *testing.T) {
@@ -149,5 +149,5 @@ func TestEmptyDigestMatchesNothing(t *testing.T) {
 	saved := f.save(nil, record(0, 10))
 	saved.Images[0].Digest = ""
 	_, err := f.store.Load(t.Context(), f.owner, saved.Ref, saved.Images[0])
-	wantFault(t, err, fault.Terminal, fault.BeforeImageTampered)
+	wantFault(t, err, errclass.Terminal, errclass.BeforeImageTampered)
 }

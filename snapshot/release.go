@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -63,7 +63,7 @@ func (s *Store) drop(ctx context.Context, o Owner, p place, letGo func(context.C
 		return err
 	}
 	err = s.objects.delete(ctx, p.kind, meta)
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return nil
 	}
 	return wrap(err, "delete", o.Namespace, p.kind, meta.Name, false)
@@ -85,7 +85,7 @@ func (s *Store) letGo(ctx context.Context, o Owner, p place) (meta metav1.Object
 		{Op: "test", Path: "/metadata/finalizers", Value: []string{Finalizer}},
 		{Op: "remove", Path: "/metadata/finalizers"},
 	})
-	if fault.Is(err, fault.Invalid) {
+	if errclass.Is(err, errclass.Invalid) {
 		// A test of the patch has failed: the object is not as we made it.
 		return s.letGoChanged(ctx, o, p)
 	}
@@ -98,7 +98,7 @@ func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1
 	name := objectName(o.Name, p.number)
 	meta, err = target.Confirmed(func() (metav1.ObjectMeta, error) { return s.objects.metadata(ctx, o.Namespace, p.kind, name) })
 	switch {
-	case fault.Is(err, fault.NotFound):
+	case errclass.Is(err, errclass.NotFound):
 		return meta, false, nil
 	case err != nil:
 		return meta, false, wrap(err, "get", o.Namespace, p.kind, name, false)
@@ -129,7 +129,7 @@ func orphaned(meta metav1.ObjectMeta, o Owner) bool {
 // released judges the answer to the patch that took the finalizer off.
 func (s *Store) released(o Owner, p place, meta metav1.ObjectMeta, err error) (metav1.ObjectMeta, bool, error) {
 	switch {
-	case fault.Is(err, fault.NotFound):
+	case errclass.Is(err, errclass.NotFound):
 		return meta, false, nil
 	case err != nil:
 		return meta, false, wrap(err, "remove the finalizer of", o.Namespace, p.kind, objectName(o.Name, p.number), false)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -74,12 +74,12 @@ func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRe
 	items := map[int]bool{}
 	for i, r := range records {
 		if items[r.Item] {
-			return Saved{}, fault.New(fault.Terminal, fault.Invalid, "save", r.Target.String(), "two before-images of item %d", r.Item)
+			return Saved{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.Target.String(), "two before-images of item %d", r.Item)
 		}
 		items[r.Item] = true
 		data, err := Encode(r)
 		if err != nil {
-			return Saved{}, fault.New(fault.Terminal, fault.Invalid, "save", r.Target.String(), "the before-image cannot be encoded: %w", err)
+			return Saved{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.Target.String(), "the before-image cannot be encoded: %w", err)
 		}
 		k := s.kindFor(r)
 		encoded[k] = append(encoded[k], stored{Key(r.Item, r.Target), string(data)})
@@ -148,7 +148,7 @@ func refOf(o Owner, existing *v1alpha1.RollbackRef, batches []batch) (v1alpha1.R
 }
 
 func tooLarge(o Owner) error {
-	return fault.New(fault.Terminal, fault.TooLarge, "save the before-images of", "Transaction "+o.Namespace+"/"+o.Name,
+	return errclass.New(errclass.Terminal, errclass.TooLarge, "save the before-images of", "Transaction "+o.Namespace+"/"+o.Name,
 		"they take more than %d objects", maxObjects).WithHint("split the Transaction")
 }
 
@@ -170,7 +170,7 @@ func (s *Store) saveKind(ctx context.Context, o Owner, k kind, first int, record
 		}
 		first = occupied + 1
 	}
-	return batch{}, fault.New(fault.Terminal, fault.AlreadyExists, "create", describe(o.Namespace, k, objectName(o.Name, first)),
+	return batch{}, errclass.New(errclass.Terminal, errclass.AlreadyExists, "create", describe(o.Namespace, k, objectName(o.Name, first)),
 		"%d earlier attempts have left before-images", maxBatches).
 		WithHint("delete the Transaction and create it again")
 }

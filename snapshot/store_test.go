@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func TestSmallTransactionTakesOneCreate(t *testing.T) {
@@ -229,7 +229,7 @@ func TestOneItemTwiceIsRefused(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 1), record(0, 2)})
-	wantFault(t, err, fault.Terminal, fault.Invalid, "ConfigMap shop/target-0")
+	wantFault(t, err, errclass.Terminal, errclass.Invalid, "ConfigMap shop/target-0")
 	f.wantRequests()
 }
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Sweep deletes every before-image of a Transaction whose status names none: a
@@ -77,13 +77,13 @@ func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place, as
 		name := objectName(o.Name, n)
 		look := func() (metav1.ObjectMeta, error) { return s.objects.metadata(ctx, o.Namespace, k, name) }
 		meta, err := look()
-		if fault.Is(err, fault.NotFound) && as.last {
+		if errclass.Is(err, errclass.NotFound) && as.last {
 			meta, err = look()
 		}
 		switch {
-		case fault.Is(err, fault.NotFound) && n < as.saves:
+		case errclass.Is(err, errclass.NotFound) && n < as.saves:
 			continue
-		case fault.Is(err, fault.NotFound):
+		case errclass.Is(err, errclass.NotFound):
 			return found, nil
 		case err != nil:
 			return nil, wrap(err, "get", o.Namespace, k, name, false)

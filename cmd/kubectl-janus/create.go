@@ -16,7 +16,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // manager is the field manager of what the plugin writes.
@@ -50,7 +50,7 @@ func (s *session) create(ctx context.Context, u *unstructured.Unstructured) (*ap
 		return typed(made)
 	}
 	err = explain("create Transaction "+u.GetNamespace()+"/"+u.GetName(), err)
-	if sent.Load() && fault.ClassOf(err) == fault.Unknown || madeUp && apierrors.IsAlreadyExists(err) {
+	if sent.Load() && errclass.ClassOf(err) == errclass.Unknown || madeUp && apierrors.IsAlreadyExists(err) {
 		return nil, &doubtError{namespace: u.GetNamespace(), name: u.GetName(), err: err}
 	}
 	return nil, err

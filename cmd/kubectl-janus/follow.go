@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // view shows a Transaction while it runs.
@@ -137,7 +137,7 @@ func ended(t *api.Transaction) bool {
 		return false
 	}
 	return t.Spec.Cancel != api.CancelRollback || !slices.ContainsFunc(t.Status.Items, func(i api.Item) bool {
-		return i.State == api.ItemUnresolved && i.Reason == fault.Cancelled
+		return i.State == api.ItemUnresolved && i.Reason == errclass.Cancelled
 	})
 }
 
@@ -145,7 +145,7 @@ func ended(t *api.Transaction) bool {
 // user has asked for that.
 func triedAgain(t *api.Transaction) bool {
 	what := t.Annotations[api.RecoverAnnotation]
-	return what != "" && fault.Cut(fault.OneLine(what), 128) != t.Status.HandledRecovery && t.Status.RollbackRef != nil && unresolved(t) &&
+	return what != "" && errclass.Cut(errclass.OneLine(what), 128) != t.Status.HandledRecovery && t.Status.RollbackRef != nil && unresolved(t) &&
 		!t.Spec.Suspend && t.Spec.Cancel != api.CancelStop
 }
 

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/revision"
 )
 
@@ -82,7 +82,7 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 // unread says why revisions cannot be read. What was being done is said once. Who may see
 // Transactions may not see revisions for that.
 func unread(doing string, err error) error {
-	var own *fault.Error
+	var own *errclass.Error
 	if errors.As(err, &own) && own.Err != nil {
 		err = own.Err
 	}
@@ -99,7 +99,7 @@ func (s *session) remembered(cmd *cobra.Command, namespace string, number int64)
 		return err
 	}
 	r, err := revision.NewStore(client).Get(cmd.Context(), namespace, number)
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return fmt.Errorf("namespace %s has no revision %d: kubectl janus history lists those that it has", namespace, number)
 	}
 	if err != nil {

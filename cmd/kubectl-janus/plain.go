@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // write prints text for people. What it says of objects may have been written by strangers,
@@ -28,11 +28,11 @@ func plain(args []any) []any {
 			out[i] = plainLines(string(arg))
 			continue
 		case error, fmt.Stringer:
-			out[i] = fault.OneLine(fmt.Sprint(arg))
+			out[i] = errclass.OneLine(fmt.Sprint(arg))
 			continue
 		}
 		if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
-			out[i] = fault.OneLine(v.String())
+			out[i] = errclass.OneLine(v.String())
 		} else {
 			out[i] = arg
 		}
@@ -44,7 +44,7 @@ func plain(args []any) []any {
 func plainLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = fault.OneLine(strings.TrimRight(line, "\r"))
+		lines[i] = errclass.OneLine(strings.TrimRight(line, "\r"))
 	}
 	return strings.Join(lines, "\n")
 }

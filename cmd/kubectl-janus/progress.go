@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // progress is the view of a Transaction that runs: on a terminal a table that is drawn
@@ -112,7 +112,7 @@ func (l *live) update(t *api.Transaction) {
 	if room := l.room(); len(text) > room {
 		text = append(around(t, text, room), fmt.Sprintf("  … %d items in all", len(t.Status.Items)))
 	}
-	text = append(text, fault.OneLine(sentence(t)))
+	text = append(text, errclass.OneLine(sentence(t)))
 	var b strings.Builder
 	if l.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
@@ -137,7 +137,7 @@ func (l *live) item(t *api.Transaction, i int) string {
 	if item.WaitStartTime != nil && item.State == api.ItemCommitting {
 		line += ", waiting since " + item.WaitStartTime.Format(time.TimeOnly)
 	}
-	line = fault.OneLine(line)
+	line = errclass.OneLine(line)
 	if l.colour {
 		line = colour + line
 	}

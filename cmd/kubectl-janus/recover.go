@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -120,33 +120,33 @@ const triesAgain = "janusd tries again by itself half a minute, two and eight mi
 // advice says what to do about an item that could not be rolled back.
 func advice(item *api.Item) string {
 	switch item.Reason {
-	case fault.FieldConflict:
+	case errclass.FieldConflict:
 		return "another client has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
-	case fault.Altered:
+	case errclass.Altered:
 		return "the API server stored other values of the fields above than the restored ones. See which webhook, policy or schema changes them, and then set those fields to what they were."
-	case fault.Drifted, fault.AlreadyExists:
+	case errclass.Drifted, errclass.AlreadyExists:
 		return "another client has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
-	case fault.ControllerMade:
+	case errclass.ControllerMade:
 		return "a controller has made another object in its place. Compare it with the before-image; if the old one is wanted, keep the controller from making its own, delete that, and then: kubectl janus recover NAME --now"
-	case fault.AccessDenied, fault.ServiceAccountGone:
+	case errclass.AccessDenied, errclass.ServiceAccountGone:
 		return "give the ServiceAccount the right that the message names. " + triesAgain + "."
-	case fault.AlreadyAllocated:
+	case errclass.AlreadyAllocated:
 		return "another object has the port or the address. Free it. " + triesAgain + "."
-	case fault.NotFound, fault.NamespaceNotFound:
+	case errclass.NotFound, errclass.NamespaceNotFound:
 		return "make what the message names. " + triesAgain + "."
-	case fault.NotEmpty:
+	case errclass.NotEmpty:
 		return "others keep objects in it. Move or delete those. " + triesAgain + "."
-	case fault.OwnerGone:
+	case errclass.OwnerGone:
 		return "re-create its owner and add the reference by hand, or delete the object."
-	case fault.BeforeImageLost, fault.BeforeImageTampered:
+	case errclass.BeforeImageLost, errclass.BeforeImageTampered:
 		return "the before-image is gone or was edited, so nothing was restored from it. Restore the object from where it is described, such as a Git repository or a backup."
-	case fault.Blocked:
+	case errclass.Blocked:
 		return "a later change of the same object could not be rolled back; do what is said of that one: both are tried again together."
-	case fault.Cancelled:
+	case errclass.Cancelled:
 		return "it was left because the Transaction was stopped. To have it rolled back after all: kubectl janus cancel NAME"
-	case fault.Irreversible:
+	case errclass.Irreversible:
 		return "it cannot be rolled back. If it is needed, make it anew by hand."
-	case fault.Invalid, fault.TooLarge:
+	case errclass.Invalid, errclass.TooLarge:
 		if !item.SetAside {
 			return "the API server refuses the object as it was, and it is not tried again by itself. Remove what the message names, and then: kubectl janus recover NAME --now; or make it by hand."
 		}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // latest stands for the Transaction that was created last.
@@ -204,7 +204,7 @@ func explain(doing string, err error) error {
 
 // unserved reports whether it is the resource that was not found, and not an object.
 func unserved(err error) bool {
-	status, ok := fault.Status(err)
+	status, ok := errclass.Status(err)
 	return ok && (status.Details == nil || status.Details.Name == "")
 }
 

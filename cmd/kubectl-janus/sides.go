@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // sides are what a program that compares files is given of one item: what is there, and
@@ -83,7 +83,7 @@ func valueOf(text string, path []element, in any) (any, bool) {
 		return text, false
 	}
 	whole, err := json.Marshal(v)
-	if err != nil || !strings.HasPrefix(fault.Printable(string(whole)), start) {
+	if err != nil || !strings.HasPrefix(errclass.Printable(string(whole)), start) {
 		return text, false
 	}
 	return v, true

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -57,13 +57,13 @@ var situations = []situation{
 	{
 		name:   "a Job that fails is a failure at once",
 		change: `{type: Create, target: {apiVersion: batch/v1, kind: Job, name: fails}, content: {spec: {backoffLimit: 0, activeDeadlineSeconds: 2, template: {spec: {restartPolicy: Never, nodeSelector: {none: "true"}, containers: [{name: a, image: "example.com/a:1"}]}}}}}`,
-		reason: fault.ReadyFailed, says: "Job NS/fails: it has failed: DeadlineExceeded",
+		reason: errclass.ReadyFailed, says: "Job NS/fails: it has failed: DeadlineExceeded",
 	},
 	{
 		name:    "a Job that does not end is given up in time",
 		timeout: "3s",
 		change:  `{type: Create, target: {apiVersion: batch/v1, kind: Job, name: hangs}, content: {spec: {template: {spec: {restartPolicy: Never, nodeSelector: {none: "true"}, containers: [{name: a, image: "example.com/a:1"}]}}}}}`,
-		reason:  fault.ReadyTimeout, says: "not ready within 3s: Job NS/hangs: 0/1 Pods succeeded",
+		reason:  errclass.ReadyTimeout, says: "not ready within 3s: Job NS/hangs: 0/1 Pods succeeded",
 	},
 	{
 		name:    "a DaemonSet with OnDelete leaves its Pods as they are",
@@ -94,7 +94,7 @@ var situations = []situation{
 		before:  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: still}, spec: {paused: true, selector: {matchLabels: {app: a}}, template: ` + podTemplate + `}}`,
 		timeout: "3s",
 		change:  `{type: Patch, target: {apiVersion: apps/v1, kind: Deployment, name: still}, content: {spec: {template: {spec: {containers: [{name: a, image: "example.com/a:2"}]}}}}}`,
-		reason:  fault.ReadyTimeout, says: "Deployment NS/still: 0/1 Pods updated, and it is paused (spec.paused)",
+		reason:  errclass.ReadyTimeout, says: "Deployment NS/still: 0/1 Pods updated, and it is paused (spec.paused)",
 	},
 	{
 		name:   "a Pod that has failed is not ready",
@@ -103,7 +103,7 @@ var situations = []situation{
 		then: func(e *janustest.Env) {
 			e.Merge("somebody", "Pod/task", `{"status":{"phase":"Failed","reason":"Evicted"}}`, "status")
 		},
-		reason: fault.ReadyFailed, says: "Pod NS/task: it has failed: Evicted",
+		reason: errclass.ReadyFailed, says: "Pod NS/task: it has failed: Evicted",
 	},
 	{
 		name:   "a load balancer is waited for until it has an address",
@@ -117,7 +117,7 @@ var situations = []situation{
 		name:    "a claim that nothing uses says what it waits for",
 		timeout: "2s",
 		change:  `{type: Create, target: {apiVersion: v1, kind: PersistentVolumeClaim, name: data}, content: {spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}`,
-		reason:  fault.ReadyTimeout, says: "PersistentVolumeClaim NS/data: it is not bound (phase Pending); where the StorageClass has volumeBindingMode WaitForFirstConsumer",
+		reason:  errclass.ReadyTimeout, says: "PersistentVolumeClaim NS/data: it is not bound (phase Pending); where the StorageClass has volumeBindingMode WaitForFirstConsumer",
 	},
 	{
 		name:   "a quota is waited for until it is in force",
@@ -147,7 +147,7 @@ var situations = []situation{
 		name:    "an autoscaler that no controller has seen is not ready",
 		timeout: "2s",
 		change:  `{type: Create, target: {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, name: more}, content: {spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}}`,
-		reason:  fault.ReadyTimeout, says: "HorizontalPodAutoscaler NS/more: its controller has not looked at its target yet",
+		reason:  errclass.ReadyTimeout, says: "HorizontalPodAutoscaler NS/more: its controller has not looked at its target yet",
 	},
 	{
 		name:   "a budget is waited for until its controller has seen it",
@@ -241,7 +241,7 @@ changes:
 	require.NoError(t, e.Kube.BatchV1().Jobs(e.Namespace).Delete(t.Context(), "short", metav1.DeleteOptions{}))
 	txn := e.Ended("gone")
 	_, reason, message := janustest.Condition(txn, api.ConditionSucceeded)
-	assert.Equal(t, fault.ReadyFailed, reason)
+	assert.Equal(t, errclass.ReadyFailed, reason)
 	assert.Contains(t, message, "after its ttlSecondsAfterFinished (0)")
 }
 
@@ -304,7 +304,7 @@ spec: {group: GROUP, scope: Namespaced, names: {kind: Widget, plural: widgets}, 
 			name: "a definition whose names are taken",
 			change: `{type: Create, target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: others.` + group + `}, content: {spec: {group: ` + group +
 				`, scope: Namespaced, names: {kind: Gadget, plural: others}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}}`,
-			reason: fault.ReadyFailed, says: "CustomResourceDefinition others." + group + ": its names are not accepted: ListKindConflict",
+			reason: errclass.ReadyFailed, says: "CustomResourceDefinition others." + group + ": its names are not accepted: ListKindConflict",
 		},
 	} {
 		t.Run(s.name, func(t *testing.T) {

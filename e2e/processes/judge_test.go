@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 )
 
@@ -27,7 +27,7 @@ func (w *world) judge() {
 		w.counts.add("Transactions "+string(last.Phase), 1)
 		if c := meta.FindStatusCondition(last.Conditions, api.ConditionReady); c != nil && last.Phase != api.PhaseCommitted {
 			w.counts.add(fmt.Sprintf("Transactions %s: %s", last.Phase, c.Reason), 1)
-			assert.NotEqual(w.t, fault.AccessDenied, c.Reason, "%s: its ServiceAccount has every right that it needs: %s", s.name, c.Message)
+			assert.NotEqual(w.t, errclass.AccessDenied, c.Reason, "%s: its ServiceAccount has every right that it needs: %s", s.name, c.Message)
 		}
 		if s.refused {
 			assert.NotEqual(w.t, api.PhaseCommitted, last.Phase, "%s was refused", s.name)

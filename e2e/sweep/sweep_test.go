@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -180,7 +180,7 @@ func (r *run) try(s step) outcome {
 	txn = r.Run(name, s.spec(r.t, r.obj(), before, false))
 	if txn.Status.Phase != api.PhaseCommitted {
 		out.undo = r.judge(s, "change", before, txn, false)
-		assert.Equal(r.t, refused+fault.Irreversible, out.undo, "%s %s: %s", r.title(), s.name, janustest.Describe(txn))
+		assert.Equal(r.t, refused+errclass.Irreversible, out.undo, "%s %s: %s", r.title(), s.name, janustest.Describe(txn))
 		return out
 	}
 	txn = r.Run(name+"-undo", "{undoOf: {name: "+name+"}}")

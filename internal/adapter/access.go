@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -105,7 +105,7 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 					return nil, err
 				}
 				if !ok {
-					denied := fault.New(fault.Terminal, fault.AccessDenied, verb, ref.String(),
+					denied := errclass.New(errclass.Terminal, errclass.AccessDenied, verb, ref.String(),
 						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
 						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
 					denied.Verb = verb
@@ -143,7 +143,7 @@ func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fault.Wrap(err, "ask what may be done by", "ServiceAccount "+id.Account.String(), false)
+		return false, errclass.Wrap(err, "ask what may be done by", "ServiceAccount "+id.Account.String(), false)
 	}
 	return review.Status.Allowed, nil
 }
@@ -153,8 +153,8 @@ func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
 // refused the object. Only the first is cured by a role. An error that has a hint
 // knows better.
 func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verbs []string, err error) error {
-	var found *fault.Error
-	if !errors.As(err, &found) || found.Reason != fault.AccessDenied || found.Target != c.Ref.String() || found.Hint != "" {
+	var found *errclass.Error
+	if !errors.As(err, &found) || found.Reason != errclass.AccessDenied || found.Target != c.Ref.String() || found.Hint != "" {
 		return err
 	}
 	own := *found
@@ -169,7 +169,7 @@ func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, ve
 			return &own
 		}
 	}
-	own.Reason = fault.Rejected
+	own.Reason = errclass.Rejected
 	own.Hint = own.Refuser.WayOut()
 	return &own
 }

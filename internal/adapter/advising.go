@@ -10,7 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -79,9 +79,9 @@ func (d *deferring) makes(i, j int, refusal error) bool {
 		return false
 	}
 	switch kind := gv.WithKind(other.Target.Kind).GroupKind(); {
-	case fault.Is(refusal, fault.NamespaceNotFound):
+	case errclass.Is(refusal, errclass.NamespaceNotFound):
 		return kind == target.NamespaceKind && other.Type == api.Create && other.Target.Name == own.Namespace
-	case fault.Is(refusal, fault.KindNotFound) && kind == target.CRDKind:
+	case errclass.Is(refusal, errclass.KindNotFound) && kind == target.CRDKind:
 		content, err := contentOf(other)
 		wanted := schema.FromAPIVersionAndKind(own.APIVersion, own.Kind)
 		return err == nil && slices.ContainsFunc(target.PlannedKinds(content), func(p target.PlannedKind) bool { return p.GVK == wanted })
@@ -90,8 +90,8 @@ func (d *deferring) makes(i, j int, refusal error) bool {
 }
 
 // asFault gives the fault in an error; nil if there is none.
-func asFault(err error) *fault.Error {
-	var found *fault.Error
+func asFault(err error) *errclass.Error {
+	var found *errclass.Error
 	errors.As(err, &found)
 	return found
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func contentOfText(t *testing.T, text string) map[string]any {
@@ -43,8 +43,8 @@ func TestContentMayNotContradictTheTarget(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, tt.says)
-			assert.Equal(t, fault.Invalid, fault.ReasonOf(err))
-			assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+			assert.Equal(t, errclass.Invalid, errclass.ReasonOf(err))
+			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -49,7 +49,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	content, err := c.contentFor(ctx, t, i)
 	if errors.Is(err, errNotAnObject) {
-		return fault.New(fault.Terminal, fault.Invalid, "decode", engine.Describe(in.Item().Target), "%w", err)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", engine.Describe(in.Item().Target), "%w", err)
 	}
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 	if record.Target.Key() == change.Ref.Key() {
 		return nil
 	}
-	return fault.New(fault.Terminal, fault.BeforeImageTampered, "restore", change.Ref.String(),
+	return errclass.New(errclass.Terminal, errclass.BeforeImageTampered, "restore", change.Ref.String(),
 		"the before-image is of another object, %s", record.Target)
 }
 
@@ -219,7 +219,7 @@ func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) {
 	strategy, ok := mutate.For(kind)
 	if !ok {
-		return nil, fault.New(fault.Terminal, fault.Invalid, "find the strategy for", c.Ref.String(), "unknown type of change %q", kind)
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "find the strategy for", c.Ref.String(), "unknown type of change %q", kind)
 	}
 	return strategy, nil
 }
@@ -233,7 +233,7 @@ func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapsh
 }
 
 func imageLost(t *api.Transaction, i int) error {
-	return fault.New(fault.Terminal, fault.BeforeImageLost, "read the before-image of", engine.Describe(t.Status.Items[i].Target), "the status names none")
+	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", engine.Describe(t.Status.Items[i].Target), "the status names none")
 }
 
 // images keeps a reader of before-images for each Transaction that needs them, so

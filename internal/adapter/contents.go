@@ -10,7 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -71,11 +71,11 @@ const most = 3
 // container by themselves: what every Namespace is given, events, and locks.
 func (c *holding) listSome(ctx context.Context, client dynamic.ResourceInterface, gvr schema.GroupVersionResource, found *mutate.Contents) error {
 	list, err := client.List(ctx, metav1.ListOptions{Limit: 10})
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+	if errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.Invalid) {
 		return nil
 	}
 	if err != nil {
-		return fault.Wrap(err, "look for contents, list", gvr.GroupResource().String(), false)
+		return errclass.Wrap(err, "look for contents, list", gvr.GroupResource().String(), false)
 	}
 	stay, leave := 0, 0
 	for n := range list.Items {
@@ -89,9 +89,9 @@ func (c *holding) listSome(ctx context.Context, client dynamic.ResourceInterface
 		case err != nil:
 			return err
 		case leaves && leave < most:
-			leave, found.Leave = leave+1, append(found.Leave, fault.Printable(name))
+			leave, found.Leave = leave+1, append(found.Leave, errclass.Printable(name))
 		case !leaves && stay < most:
-			stay, found.Stay = stay+1, append(found.Stay, fault.Printable(name))
+			stay, found.Stay = stay+1, append(found.Stay, errclass.Printable(name))
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (c *holding) leaves(ctx context.Context, obj *unstructured.Unstructured, de
 // not read, or whose kind is not served, that cannot be told: it counts as there.
 func (c *holding) goes(ctx context.Context, owner metav1.OwnerReference, namespace string, depth int) (bool, error) {
 	ref, err := c.resolver.ResolveOwner(owner, namespace)
-	if fault.Is(err, fault.KindNotFound) {
+	if errclass.Is(err, errclass.KindNotFound) {
 		return false, nil
 	}
 	if err != nil {
@@ -159,12 +159,12 @@ func (c *holding) owner(ctx context.Context, ref target.Ref) (*unstructured.Unst
 		return c.id.Resource(ref).Get(ctx, ref.Name, metav1.GetOptions{})
 	})
 	switch {
-	case fault.Unserved(err), fault.Is(err, fault.AccessDenied):
+	case errclass.Unserved(err), errclass.Is(err, errclass.AccessDenied):
 		return nil, true, nil
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.NamespaceNotFound):
+	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, fault.Wrap(err, "read the owner", ref.String(), false)
+		return nil, false, errclass.Wrap(err, "read the owner", ref.String(), false)
 	default:
 		return live, true, nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -75,7 +75,7 @@ func (d *deferring) step(ctx context.Context, i int) (step, error) {
 // why says by which earlier item a change is deferred, and what refuses it until then.
 func (d *deferring) why(j int, refusal error) string {
 	return fmt.Sprintf("item %s changes %s first, and may be the reason why it is refused now (%s)",
-		d.txn.Status.Items[j].Name, engine.Describe(d.txn.Status.Items[j].Target), fault.ReasonOf(refusal))
+		d.txn.Status.Items[j].Name, engine.Describe(d.txn.Status.Items[j].Target), errclass.ReasonOf(refusal))
 }
 
 // put defers the items of problems that an earlier change may be the reason of, and gives
@@ -148,7 +148,7 @@ func (f *preflight) outcomeOf(i int) outcome {
 	o := outcome{later: r.why}
 	if f.txn.Spec.DryRun {
 		room := min(512, max(engine.PlanShareOf(len(f.txn.Status.Items)), 100))
-		o.plan = &api.Plan{Effect: api.EffectDeferred, Deferred: fault.Cut(fault.Printable(r.why+": "+r.err.Error()), room)}
+		o.plan = &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(r.why+": "+r.err.Error()), room)}
 	}
 	return o
 }

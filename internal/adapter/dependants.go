@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -90,7 +90,7 @@ func (s *search) run(ctx context.Context, resources []schema.GroupVersionResourc
 	})
 	for n, err := range errs {
 		switch {
-		case fault.Is(err, fault.AccessDenied):
+		case errclass.Is(err, errclass.AccessDenied):
 			s.unseen[resources[n].GroupResource().String()] = true
 		case err != nil:
 			return mutate.Dependants{}, err
@@ -123,11 +123,11 @@ func (s *search) list(ctx context.Context, gvr schema.GroupVersionResource, opti
 	var out []mutate.Dependant
 	for {
 		list, err := client.Namespace(s.ref.Namespace).List(ctx, options) // None means all of them, or those of the cluster.
-		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+		if errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.Invalid) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, fault.Wrap(err, "look for what it owns, list", gvr.GroupResource().String(), false)
+			return nil, errclass.Wrap(err, "look for what it owns, list", gvr.GroupResource().String(), false)
 		}
 		for i := range list.Items {
 			if obj := &list.Items[i]; len(obj.OwnerReferences) > 0 {
@@ -162,7 +162,7 @@ func (s *search) walkUp(ctx context.Context, listed []schema.GroupVersionResourc
 
 func (s *search) owner(ctx context.Context, owner metav1.OwnerReference, namespace string, listed []schema.GroupVersionResource) error {
 	ref, err := s.resolver.ResolveOwner(owner, namespace)
-	if fault.Is(err, fault.KindNotFound) || fault.Is(err, fault.Invalid) {
+	if errclass.Is(err, errclass.KindNotFound) || errclass.Is(err, errclass.Invalid) {
 		return nil // The garbage collector knows no such owner either.
 	}
 	if err != nil {
@@ -173,13 +173,13 @@ func (s *search) owner(ctx context.Context, owner metav1.OwnerReference, namespa
 	}
 	live, err := s.id.Metadata.Resource(ref.GVR).Namespace(ref.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 	switch {
-	case fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound):
+	case errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound):
 		return nil
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		s.unseen[ref.GVR.GroupResource().String()] = true
 		return nil
 	case err != nil:
-		return fault.Wrap(err, "read the owner", ref.String(), false)
+		return errclass.Wrap(err, "read the owner", ref.String(), false)
 	case live.UID == owner.UID:
 		live.Kind = ref.GVK.Kind
 		s.add(mutate.Dependant{GVR: ref.GVR, PartialObjectMetadata: live})

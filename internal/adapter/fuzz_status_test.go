@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -64,7 +64,7 @@ func checkBaseline(t *testing.T, c *Changes, txn *api.Transaction, i int) {
 		return // It would be read.
 	}
 	before := c.baseline(txn, i)
-	if _, err := before.Image(t.Context()); fault.ReasonOf(err) != fault.BeforeImageLost {
+	if _, err := before.Image(t.Context()); errclass.ReasonOf(err) != errclass.BeforeImageLost {
 		t.Fatalf("the image of item %d, which is not named: %v", i, err)
 	}
 	if txn.Status.Items[i].Before == nil && (!before.Absent() || before.Version != mutate.Version{}) {

@@ -11,7 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 )
@@ -71,7 +71,7 @@ func FuzzSpec(f *testing.F) {
 		}
 		txn, err := FromUnstructured(obj)
 		if err != nil {
-			if fault.ClassOf(err) != fault.Terminal || fault.ReasonOf(err) != fault.Invalid {
+			if errclass.ClassOf(err) != errclass.Terminal || errclass.ReasonOf(err) != errclass.Invalid {
 				t.Fatal(err)
 			}
 			return
@@ -103,7 +103,7 @@ func validateAlone(t *testing.T, txn *api.Transaction) {
 		checkSaid(t, first(problems))
 		return
 	}
-	if err := fits(txn); err != nil && fault.ReasonOf(err) != fault.TooLarge {
+	if err := fits(txn); err != nil && errclass.ReasonOf(err) != errclass.TooLarge {
 		t.Fatal(err)
 	}
 	if _, _, err := keysOf(txn); err != nil {
@@ -143,15 +143,15 @@ func checkItem(t *testing.T, txn *api.Transaction, item api.Item, change api.Cha
 
 func checkProblem(t *testing.T, err error, of api.Target) {
 	t.Helper()
-	if fault.ClassOf(err) != fault.Terminal {
-		t.Fatalf("%s: %v", fault.ClassOf(err), err)
+	if errclass.ClassOf(err) != errclass.Terminal {
+		t.Fatalf("%s: %v", errclass.ClassOf(err), err)
 	}
-	switch fault.ReasonOf(err) {
-	case fault.Invalid, fault.KindNotFound, fault.Irreversible:
+	switch errclass.ReasonOf(err) {
+	case errclass.Invalid, errclass.KindNotFound, errclass.Irreversible:
 	default:
-		t.Fatalf("%s: %v", fault.ReasonOf(err), err)
+		t.Fatalf("%s: %v", errclass.ReasonOf(err), err)
 	}
-	if len(of.Kind+of.Name) < 300 && !strings.Contains(fault.Message(err), fault.Printable(of.Name)) {
+	if len(of.Kind+of.Name) < 300 && !strings.Contains(errclass.Message(err), errclass.Printable(of.Name)) {
 		t.Fatalf("%v does not name %s", err, of.Name)
 	}
 	checkSaid(t, err)
@@ -160,7 +160,7 @@ func checkProblem(t *testing.T, err error, of api.Target) {
 // checkSaid: a message is for people.
 func checkSaid(t *testing.T, err error) {
 	t.Helper()
-	message := fault.Message(err)
+	message := errclass.Message(err)
 	for _, word := range []string{"%!", "<nil>", "runtime error", "panic", "map[string]interface", "map[string]any", "Go value", "Go struct"} {
 		if strings.Contains(message, word) {
 			t.Fatalf("%q has %q in it", message, word)
@@ -182,7 +182,7 @@ func FuzzLockErrors(f *testing.F) {
 			&lockmgr.NamespaceTerminatingError{Key: key, Namespace: "shop"},
 		} {
 			got := explainLock(err)
-			message := fault.Message(got)
+			message := errclass.Message(got)
 			unnamed := holder == "" && (strings.Contains(message, "held by ;") || strings.Contains(message, "passed to ;"))
 			if !strings.Contains(got.Error(), name) || unnamed {
 				t.Fatalf("%q of %s", message, name)

@@ -10,8 +10,8 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/expression"
-	"janus.io/janus/internal/fault"
 	"janus.io/janus/internal/readiness"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -37,7 +37,7 @@ func (g *Gates) Admits(ctx context.Context, t *api.Transaction, i int) (bool, er
 	if err == nil || seen == nil {
 		return wanted, err
 	}
-	return false, fault.New(fault.Terminal, fault.Invalid, "evaluate when of", engine.Describe(t.Status.Items[i].Target),
+	return false, errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", engine.Describe(t.Status.Items[i].Target),
 		"%s: %w", text, seen.without(err)).WithHint("test with has() what may not be there, and with == null who may not")
 }
 
@@ -75,7 +75,7 @@ func (g *Gates) holds(ctx context.Context, t *api.Transaction, i int, text strin
 func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text string) (bool, *sight, error) {
 	e, err := compiled(t, text)
 	if err != nil {
-		return false, nil, fault.New(fault.Terminal, fault.Invalid, "compile", engine.Describe(t.Status.Items[i].Target), "%w", err)
+		return false, nil, errclass.New(errclass.Terminal, errclass.Invalid, "compile", engine.Describe(t.Status.Items[i].Target), "%w", err)
 	}
 	id, err := g.clients.As(ctx, accountOf(t))
 	if err != nil {
@@ -207,7 +207,7 @@ func checkGates(t *api.Transaction, change api.Change) error {
 			continue
 		}
 		if _, err := compiled(t, gates[field]); err != nil {
-			return fault.New(fault.Terminal, fault.Invalid, "compile "+field+" of", target.Spec(change.Target).String(), "%w", err).
+			return errclass.New(errclass.Terminal, errclass.Invalid, "compile "+field+" of", target.Spec(change.Target).String(), "%w", err).
 				WithHint("see the Common Expression Language in the documentation of Kubernetes; object is the target, objects.NAME that of another change")
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -33,11 +33,11 @@ func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]str
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if class := fault.ClassOf(err); class != fault.Terminal && class != fault.Conflict {
+		if class := errclass.ClassOf(err); class != errclass.Terminal && class != errclass.Conflict {
 			pending = err
 			return
 		}
-		problems[chains[n].last] = "the change is in effect, but its field manager stays on the target: " + fault.Message(err)
+		problems[chains[n].last] = "the change is in effect, but its field manager stays on the target: " + errclass.Message(err)
 	})
 	return problems, pending
 }
@@ -103,7 +103,7 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		}
 	}
 	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
-	if of.made && fault.Is(err, fault.AccessDenied) {
+	if of.made && errclass.Is(err, errclass.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
 		// and it is created once: the manager of its item may stay.
 		return nil

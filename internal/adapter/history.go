@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
@@ -131,7 +131,7 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 		item := t.Status.Items[i]
 		set, err := h.setBy(t, t.Spec.Changes[i])
 		if err != nil {
-			return out, fault.New(fault.Terminal, fault.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
+			return out, errclass.New(errclass.Terminal, errclass.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
 		}
 		out.Items = append(out.Items, revision.Item{
 			Index: i, Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
@@ -157,7 +157,7 @@ func (h *History) setBy(t *api.Transaction, change api.Change) (string, error) {
 // Remembered looks for the revision of t.
 func (h *History) Remembered(ctx context.Context, t *api.Transaction) (bool, error) {
 	owner, err := h.revisions.Owner(ctx, t.Namespace, t.Status.Revision)
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return false, nil
 	}
 	return owner.UID == t.UID, err
@@ -173,9 +173,9 @@ func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, er
 		case err != nil:
 			return api.Undoing{}, err
 		case named == nil:
-			return api.Undoing{}, fault.New(fault.Terminal, fault.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
+			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
 		case named.Status.Revision == 0:
-			return api.Undoing{}, fault.New(fault.Terminal, fault.NotRemembered, "undo", describe(named),
+			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", describe(named),
 				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
 		}
 		number = named.Status.Revision
@@ -197,8 +197,8 @@ func (h *History) undone(ctx context.Context, t *api.Transaction) (revision.Revi
 // can make revisions, but not write the status of a Transaction.
 func (h *History) read(ctx context.Context, namespace string, number int64) (revision.Revision, string, error) {
 	found, err := h.revisions.Get(ctx, namespace, number)
-	if fault.Is(err, fault.NotFound) {
-		return found, "", fault.New(fault.Terminal, fault.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
+	if errclass.Is(err, errclass.NotFound) {
+		return found, "", errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
 			WithHint("kubectl get controllerrevisions -l app.kubernetes.io/managed-by=janus lists those that can be undone")
 	}
 	if err != nil {
@@ -220,7 +220,7 @@ func (h *History) read(ctx context.Context, namespace string, number int64) (rev
 }
 
 func (h *History) forged(namespace string, number int64) error {
-	return fault.New(fault.Terminal, fault.NotRemembered, "undo", revision.Describe(namespace, number),
+	return errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number),
 		"it is not what its Transaction says of it: that has not committed, is gone, or another client has made the revision").
 		WithHint("nothing was done; find out who made it")
 }

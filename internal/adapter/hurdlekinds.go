@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -51,7 +51,7 @@ func mutates(e, _ step, _ error) bool { return mutating[e.group()] }
 
 // backs: something in the Namespace of the Service that a webhook is behind.
 func backs(e, _ step, err error) bool {
-	return backends[e.group()] && e.ref.Namespace != "" && e.ref.Namespace == fault.BackendOf(err)
+	return backends[e.group()] && e.ref.Namespace != "" && e.ref.Namespace == errclass.BackendOf(err)
 }
 
 // roleBefore: whoever binds a role, or acts on behalf of a signer or a policy, needs rights

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
@@ -17,7 +17,7 @@ func grants(e, later step, err error) bool {
 	}
 	switch e.ref.GVK.Kind {
 	case "Role", "ClusterRole":
-		return slices.ContainsFunc(listAt(e.content, "rules"), func(rule any) bool { return covers(rule, later, fault.VerbOf(err)) })
+		return slices.ContainsFunc(listAt(e.content, "rules"), func(rule any) bool { return covers(rule, later, errclass.VerbOf(err)) })
 	case "RoleBinding", "ClusterRoleBinding":
 		return slices.ContainsFunc(listAt(e.content, "subjects"), func(subject any) bool { return mutate.Includes(subject, e.ref.Namespace, later.account) })
 	}

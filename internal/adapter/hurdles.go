@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -31,29 +31,29 @@ const (
 	admission  hurdle = "another admission plug-in has said no"
 )
 
-var byRefuser = map[fault.Refuser]hurdle{
-	fault.ByWebhook: webhook, fault.ByPolicy: webhook, fault.ByDeadWebhook: dead, fault.ByConversion: conversion,
-	fault.ByPodSecurity: security, fault.ByQuota: quota, fault.ByServiceAccount: account,
-	fault.ByEscalation: escalation, fault.ByAllocation: allocation,
+var byRefuser = map[errclass.Refuser]hurdle{
+	errclass.ByWebhook: webhook, errclass.ByPolicy: webhook, errclass.ByDeadWebhook: dead, errclass.ByConversion: conversion,
+	errclass.ByPodSecurity: security, errclass.ByQuota: quota, errclass.ByServiceAccount: account,
+	errclass.ByEscalation: escalation, errclass.ByAllocation: allocation,
 }
 
 // hurdleOf tells what kind of refusal an error is; empty for one that no other change can
 // be the reason of.
 func hurdleOf(err error) hurdle {
-	if h, ok := byRefuser[fault.RefuserOf(err)]; ok {
+	if h, ok := byRefuser[errclass.RefuserOf(err)]; ok {
 		return h
 	}
-	_, answered := fault.Status(err)
-	switch fault.ReasonOf(err) {
-	case fault.KindNotFound:
+	_, answered := errclass.Status(err)
+	switch errclass.ReasonOf(err) {
+	case errclass.KindNotFound:
 		return unserved
-	case fault.Invalid:
+	case errclass.Invalid:
 		return unfit
-	case fault.AccessDenied:
+	case errclass.AccessDenied:
 		return denied
-	case fault.Rejected:
+	case errclass.Rejected:
 		return admission
-	case fault.NotFound:
+	case errclass.NotFound:
 		if answered {
 			return dangling
 		}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -22,28 +22,28 @@ import (
 // meets it.
 func refusedBy(reason string, code int32, text string) error {
 	answer := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: text}}
-	found := asFault(fault.Wrap(answer, "dry-run the creation of", "it", false))
+	found := asFault(errclass.Wrap(answer, "dry-run the creation of", "it", false))
 	found.Reason = reason
 	return found
 }
 
 var (
-	fieldMissing = refusedBy(fault.Invalid, 500, "failed to create typed patch object: .spec.owner: field not declared in schema")
-	tooSmall     = refusedBy(fault.Invalid, 422, "Deployment is invalid: spec.replicas: must be greater than or equal to 0")
-	notServed    = fault.New(fault.Terminal, fault.KindNotFound, "read", "it", "the cluster serves it in v1 and not in v2")
-	noRole       = refusedBy(fault.NotFound, 404, `rolebindings.rbac.authorization.k8s.io "reader" not found`)
-	notThere     = fault.New(fault.Terminal, fault.NotFound, "patch", "it", "it does not exist")
-	grantsMore   = refusedBy(fault.Rejected, 403, `user "x" is attempting to grant RBAC permissions not currently held`)
-	noAccount    = refusedBy(fault.Rejected, 403, `pods "a" is forbidden: error looking up service account shop/worker: serviceaccount "worker" not found`)
-	noClass      = refusedBy(fault.Rejected, 403, `pods "a" is forbidden: no PriorityClass with name high was found`)
-	privileged   = refusedBy(fault.Rejected, 403, `pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged`)
-	noQuota      = refusedBy(fault.Rejected, 403, `configmaps "a" is forbidden: exceeded quota: one, requested: count/configmaps=1`)
-	webhookNo    = refusedBy(fault.Rejected, 403, `admission webhook "a.example.com" denied the request: no`)
-	policyNo     = refusedBy(fault.Invalid, 422, `configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`)
-	webhookDead  = refusedBy(fault.ServerUnavailable, 500, `Internal error occurred: failed calling webhook "a": failed to call webhook: Post "https://hook.other.svc:443/?timeout=10s": service "hook" not found`)
-	portTaken    = refusedBy(fault.Invalid, 422, `Service "a" is invalid: spec.clusterIPs: Invalid value: failed to allocate IP 10.0.0.7: provided IP is already allocated`)
-	exists       = fault.New(fault.Conflict, fault.AlreadyExists, "create", "it", "it exists already")
-	lacking      = &fault.Error{Op: "create", Class: fault.Terminal, Reason: fault.AccessDenied, Verb: "create", Err: errors.New("may not")}
+	fieldMissing = refusedBy(errclass.Invalid, 500, "failed to create typed patch object: .spec.owner: field not declared in schema")
+	tooSmall     = refusedBy(errclass.Invalid, 422, "Deployment is invalid: spec.replicas: must be greater than or equal to 0")
+	notServed    = errclass.New(errclass.Terminal, errclass.KindNotFound, "read", "it", "the cluster serves it in v1 and not in v2")
+	noRole       = refusedBy(errclass.NotFound, 404, `rolebindings.rbac.authorization.k8s.io "reader" not found`)
+	notThere     = errclass.New(errclass.Terminal, errclass.NotFound, "patch", "it", "it does not exist")
+	grantsMore   = refusedBy(errclass.Rejected, 403, `user "x" is attempting to grant RBAC permissions not currently held`)
+	noAccount    = refusedBy(errclass.Rejected, 403, `pods "a" is forbidden: error looking up service account shop/worker: serviceaccount "worker" not found`)
+	noClass      = refusedBy(errclass.Rejected, 403, `pods "a" is forbidden: no PriorityClass with name high was found`)
+	privileged   = refusedBy(errclass.Rejected, 403, `pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged`)
+	noQuota      = refusedBy(errclass.Rejected, 403, `configmaps "a" is forbidden: exceeded quota: one, requested: count/configmaps=1`)
+	webhookNo    = refusedBy(errclass.Rejected, 403, `admission webhook "a.example.com" denied the request: no`)
+	policyNo     = refusedBy(errclass.Invalid, 422, `configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`)
+	webhookDead  = refusedBy(errclass.ServerUnavailable, 500, `Internal error occurred: failed calling webhook "a": failed to call webhook: Post "https://hook.other.svc:443/?timeout=10s": service "hook" not found`)
+	portTaken    = refusedBy(errclass.Invalid, 422, `Service "a" is invalid: spec.clusterIPs: Invalid value: failed to allocate IP 10.0.0.7: provided IP is already allocated`)
+	exists       = errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", "it", "it exists already")
+	lacking      = &errclass.Error{Op: "create", Class: errclass.Terminal, Reason: errclass.AccessDenied, Verb: "create", Err: errors.New("may not")}
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -23,7 +23,7 @@ func (f *preflight) explainOrder() {
 	}
 	items := f.txn.Status.Items
 	for n, p := range f.problems {
-		var found *fault.Error
+		var found *errclass.Error
 		if !errors.As(p.Err, &found) {
 			continue
 		}
@@ -60,17 +60,17 @@ func decides(item, other *api.Item, reason string) bool {
 		near && (kind == schema.GroupKind{Kind: "ResourceQuota"} || kind == schema.GroupKind{Kind: "LimitRange"}) ||
 		kind == target.NamespaceKind && ref.Name == written.Namespace
 	switch reason {
-	case fault.Invalid, fault.TooLarge:
+	case errclass.Invalid, errclass.TooLarge:
 		return defines || kind.Group == admissionGroup
-	case fault.AccessDenied:
+	case errclass.AccessDenied:
 		return rules || kind.Group == "rbac.authorization.k8s.io"
-	case fault.Rejected:
+	case errclass.Rejected:
 		return rules
-	case fault.NotFound:
+	case errclass.NotFound:
 		return kind.Group == "rbac.authorization.k8s.io" && written.GVK.Group == kind.Group
-	case fault.KindNotFound:
+	case errclass.KindNotFound:
 		return defines
-	case fault.AlreadyAllocated:
+	case errclass.AlreadyAllocated:
 		return kind == schema.GroupKind{Kind: "Service"}
 	}
 	return false

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 func TestWhatDecidesWhetherAnotherObjectMayBeWritten(t *testing.T) {
@@ -17,18 +17,18 @@ func TestWhatDecidesWhetherAnotherObjectMayBeWritten(t *testing.T) {
 		reason      string
 		want        bool
 	}{
-		{"the definition of its kind, where a value is refused", crdOf("limits.example.com"), "example.com/v1 Limit limits shop big", fault.Invalid, true},
-		{"the definition of another kind", crdOf("others.example.com"), "example.com/v1 Limit limits shop big", fault.Invalid, false},
-		{"the definition of its kind, where a right is missing", crdOf("limits.example.com"), "example.com/v1 Limit limits shop big", fault.AccessDenied, false},
-		{"a policy", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - small", "v1 ConfigMap configmaps shop a", fault.Invalid, true},
-		{"a webhook", "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - small", "v1 ConfigMap configmaps shop a", fault.Rejected, true},
-		{"a quota of its namespace", "v1 ResourceQuota resourcequotas shop q", "v1 Service services shop a", fault.Rejected, true},
-		{"a quota of another namespace", "v1 ResourceQuota resourcequotas other q", "v1 Service services shop a", fault.Rejected, false},
-		{"its namespace, whose labels set a level", "v1 Namespace namespaces - shop", "v1 Pod pods shop a", fault.Rejected, true},
-		{"a role, where a binding lacks one", "rbac.authorization.k8s.io/v1 Role roles shop r", "rbac.authorization.k8s.io/v1 RoleBinding rolebindings shop r", fault.NotFound, true},
-		{"a role, where something else is missing", "rbac.authorization.k8s.io/v1 Role roles shop r", "v1 ConfigMap configmaps shop a", fault.NotFound, false},
-		{"a Service, where a port is taken", "v1 Service services shop b", "v1 Service services shop a", fault.AlreadyAllocated, true},
-		{"any object, where another client has written a field", "v1 ConfigMap configmaps shop b", "v1 ConfigMap configmaps shop a", fault.FieldConflict, false},
+		{"the definition of its kind, where a value is refused", crdOf("limits.example.com"), "example.com/v1 Limit limits shop big", errclass.Invalid, true},
+		{"the definition of another kind", crdOf("others.example.com"), "example.com/v1 Limit limits shop big", errclass.Invalid, false},
+		{"the definition of its kind, where a right is missing", crdOf("limits.example.com"), "example.com/v1 Limit limits shop big", errclass.AccessDenied, false},
+		{"a policy", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - small", "v1 ConfigMap configmaps shop a", errclass.Invalid, true},
+		{"a webhook", "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - small", "v1 ConfigMap configmaps shop a", errclass.Rejected, true},
+		{"a quota of its namespace", "v1 ResourceQuota resourcequotas shop q", "v1 Service services shop a", errclass.Rejected, true},
+		{"a quota of another namespace", "v1 ResourceQuota resourcequotas other q", "v1 Service services shop a", errclass.Rejected, false},
+		{"its namespace, whose labels set a level", "v1 Namespace namespaces - shop", "v1 Pod pods shop a", errclass.Rejected, true},
+		{"a role, where a binding lacks one", "rbac.authorization.k8s.io/v1 Role roles shop r", "rbac.authorization.k8s.io/v1 RoleBinding rolebindings shop r", errclass.NotFound, true},
+		{"a role, where something else is missing", "rbac.authorization.k8s.io/v1 Role roles shop r", "v1 ConfigMap configmaps shop a", errclass.NotFound, false},
+		{"a Service, where a port is taken", "v1 Service services shop b", "v1 Service services shop a", errclass.AlreadyAllocated, true},
+		{"any object, where another client has written a field", "v1 ConfigMap configmaps shop b", "v1 ConfigMap configmaps shop a", errclass.FieldConflict, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			assert.Equal(t, c.want, decides(itemOf(c.item), itemOf(c.other), c.reason))

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Journal keeps the state of a Transaction in the Transaction.
@@ -35,7 +35,7 @@ func (j *Journal) Read(ctx context.Context, name types.NamespacedName) (*api.Tra
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, "read", "Transaction "+name.String(), false)
+		return nil, errclass.Wrap(err, "read", "Transaction "+name.String(), false)
 	}
 	return FromUnstructured(obj)
 }
@@ -54,7 +54,7 @@ func (j *Journal) Checkpoint(ctx context.Context, t *api.Transaction) (*api.Tran
 	obj.SetManagedFields(nil)
 	obj, err = j.client.Namespace(t.Namespace).UpdateStatus(ctx, obj, metav1.UpdateOptions{FieldManager: Manager})
 	if err != nil {
-		return nil, fault.Wrap(err, "write the status of", describe(t), false)
+		return nil, errclass.Wrap(err, "write the status of", describe(t), false)
 	}
 	return FromUnstructured(obj)
 }
@@ -94,7 +94,7 @@ func (j *Journal) AddFinalizer(ctx context.Context, t *api.Transaction) (*api.Tr
 func (j *Journal) RemoveFinalizer(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
 	rest := slices.DeleteFunc(slices.Clone(t.Finalizers), func(f string) bool { return f == api.Finalizer })
 	stored, err := j.setFinalizers(ctx, t, rest)
-	if fault.Is(err, fault.NotFound) {
+	if errclass.Is(err, errclass.NotFound) {
 		return t, nil
 	}
 	return stored, err
@@ -110,7 +110,7 @@ func (j *Journal) Delete(ctx context.Context, t *api.Transaction) error {
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fault.Wrap(err, "delete", describe(t), false)
+	return errclass.Wrap(err, "delete", describe(t), false)
 }
 
 func (j *Journal) setFinalizers(ctx context.Context, t *api.Transaction, finalizers []string) (*api.Transaction, error) {
@@ -122,7 +122,7 @@ func (j *Journal) setFinalizers(ctx context.Context, t *api.Transaction, finaliz
 	}
 	stored, err := j.client.Namespace(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager})
 	if err != nil {
-		return nil, fault.Wrap(err, "write the finalizers of", describe(t), false)
+		return nil, errclass.Wrap(err, "write the finalizers of", describe(t), false)
 	}
 	return FromUnstructured(stored)
 }
@@ -132,7 +132,7 @@ func (j *Journal) setFinalizers(ctx context.Context, t *api.Transaction, finaliz
 func FromUnstructured(obj *unstructured.Unstructured) (*api.Transaction, error) {
 	t := &api.Transaction{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, t); err != nil {
-		return nil, fault.New(fault.Terminal, fault.Invalid, "decode", "Transaction "+obj.GetNamespace()+"/"+obj.GetName(), "%w", err)
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "decode", "Transaction "+obj.GetNamespace()+"/"+obj.GetName(), "%w", err)
 	}
 	t.Derive()
 	return t, nil

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // latecomers asks on behalf of calls that take long.
@@ -55,6 +55,6 @@ func (l latecomers) unlessOvertaken(t *api.Transaction) func(ctx context.Context
 }
 
 func overtaken(t *api.Transaction) error {
-	return fault.New(fault.Retryable, fault.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
+	return errclass.New(errclass.Retryable, errclass.StaleVersion, "go on with", "Transaction "+t.Namespace+"/"+t.Name,
 		"it has been written since this process read it")
 }

@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 const lateness = time.Second
@@ -43,7 +43,7 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 			err := confirm(t.Context(), row.anyway)
 			if row.late {
 				require.Error(t, err)
-				assert.Equal(t, fault.Retryable, fault.ClassOf(err), "the Transaction is not to fail of it: %v", err)
+				assert.Equal(t, errclass.Retryable, errclass.ClassOf(err), "the Transaction is not to fail of it: %v", err)
 				return
 			}
 			require.NoError(t, err)
@@ -68,8 +68,8 @@ func TestWhatAnotherProcessReliesOnIsNotRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := latecomers{journal: NewJournal(serving(row.live))}.unlessOvertaken(known)(t.Context(), true)
 			if row.overtaken {
-				assert.True(t, fault.Is(err, fault.StaleVersion), "%v", err)
-				assert.Equal(t, fault.Retryable, fault.ClassOf(err))
+				assert.True(t, errclass.Is(err, errclass.StaleVersion), "%v", err)
+				assert.Equal(t, errclass.Retryable, errclass.ClassOf(err))
 				return
 			}
 			assert.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/snapshot"
@@ -214,16 +214,16 @@ func explainLock(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &held):
-		return fault.New(fault.Retryable, fault.LockHeld, "lock", held.Key.String(),
+		return errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(),
 			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
 	case errors.As(err, &lost):
-		return fault.New(fault.Conflict, fault.LockLost, "keep the lock of", lost.Key.String(),
+		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
 			"Lease %s has passed to %s", lost.Lock, nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
 	case errors.As(err, &terminating):
-		return fault.New(fault.Terminal, fault.Terminating, "lock", terminating.Key.String(),
+		return errclass.New(errclass.Terminal, errclass.Terminating, "lock", terminating.Key.String(),
 			"namespace %s is being deleted", terminating.Namespace).WithHint("wait until it is gone and re-created, then create the Transaction again")
 	default:
-		return fault.Wrap(err, "lock", "", false)
+		return errclass.Wrap(err, "lock", "", false)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
 )
 
@@ -92,7 +92,7 @@ func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
 		})
 	}
 	_, err := l.Acquire(t.Context(), txn, func() {})
-	require.True(t, fault.Is(err, fault.AccessDenied), "%v", err)
+	require.True(t, errclass.Is(err, errclass.AccessDenied), "%v", err)
 	leases := func() int {
 		list, err := client.CoordinationV1().Leases("shop").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
 
 	txn.Status.Items[0].LockLease = "elsewhere/janus-lock-of-it"
 	err = l.Release(t.Context(), txn)
-	require.True(t, fault.Is(err, fault.AccessDenied), "%v", err)
+	require.True(t, errclass.Is(err, errclass.AccessDenied), "%v", err)
 	require.ErrorContains(t, err, "this process may not look at Lease elsewhere/")
 
 	// Any other error is one, also beside those.

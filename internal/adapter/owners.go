@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -30,7 +30,7 @@ func (c *Changes) ownerRefsOf(t *api.Transaction, i int, id *target.Identity) mu
 // whose kind is not served, is there cannot be told.
 func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (types.UID, bool, error) {
 	ref, err := k.resolver.ResolveOwner(reference, k.txn.Status.Items[k.item].Target.Namespace)
-	if fault.Is(err, fault.KindNotFound) {
+	if errclass.Is(err, errclass.KindNotFound) {
 		return "", false, nil
 	}
 	if err != nil {
@@ -40,14 +40,14 @@ func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (
 		return k.id.Resource(ref).Get(ctx, reference.Name, metav1.GetOptions{})
 	})
 	switch {
-	case fault.Unserved(err):
+	case errclass.Unserved(err):
 		return "", false, nil
-	case fault.Is(err, fault.NotFound):
+	case errclass.Is(err, errclass.NotFound):
 		return "", true, nil
-	case fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.AccessDenied):
 		return "", false, nil
 	case err != nil:
-		return "", false, fault.Wrap(err, "read the owner", ref.String(), false)
+		return "", false, errclass.Wrap(err, "read the owner", ref.String(), false)
 	default:
 		return live.GetUID(), true, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -62,8 +62,8 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 	if refusal == nil || mayHeal(refusal) || t.Status.Phase != api.PhaseCommitting {
 		return refusal
 	}
-	if item.Deferred && fault.Is(refusal, fault.KindNotFound) {
-		return fault.New(fault.Retryable, fault.KindNotFound, "wait for", engine.Describe(item.Target), "the API server does not serve that version of its kind yet")
+	if item.Deferred && errclass.Is(refusal, errclass.KindNotFound) {
+		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", engine.Describe(item.Target), "the API server does not serve that version of its kind yet")
 	}
 	d, err := newDeferring(t, u)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 	if err != nil || j < 0 || p.over(t.UID, i) {
 		return refusal
 	}
-	later := fault.New(fault.Retryable, fault.NotInEffect, "wait for", engine.Describe(t.Status.Items[j].Target),
+	later := errclass.New(errclass.Retryable, errclass.NotInEffect, "wait for", engine.Describe(t.Status.Items[j].Target),
 		"what item %s has changed may not be in effect everywhere yet; until then item %s is refused: %w", t.Status.Items[j].Name, item.Name, refusal)
 	later.RetryAfter = patiencePause
 	return later

@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // accountFirst makes a ServiceAccount and then a Pod that runs as it.
@@ -42,12 +42,12 @@ func TestARefusalIsBorneForAWhileWhenTheTurnHasCome(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
 	p, txn := newPatience(clock), withPod(t)
 	borne := p.bear(t.Context(), txn, 1, nil, noAccount)
-	assert.Equal(t, fault.Retryable, fault.ClassOf(borne))
-	assert.Equal(t, fault.NotInEffect, fault.ReasonOf(borne))
-	assert.Positive(t, fault.RetryAfter(borne))
+	assert.Equal(t, errclass.Retryable, errclass.ClassOf(borne))
+	assert.Equal(t, errclass.NotInEffect, errclass.ReasonOf(borne))
+	assert.Positive(t, errclass.RetryAfter(borne))
 	require.ErrorContains(t, borne, "what item account has changed may not be in effect everywhere yet")
 	clock.Step(patienceTime - time.Millisecond)
-	assert.True(t, fault.Is(p.bear(t.Context(), txn, 1, nil, noAccount), fault.NotInEffect))
+	assert.True(t, errclass.Is(p.bear(t.Context(), txn, 1, nil, noAccount), errclass.NotInEffect))
 	clock.Step(time.Millisecond)
 	assert.Equal(t, noAccount, p.bear(t.Context(), txn, 1, nil, noAccount), "it counts from then on")
 }
@@ -65,8 +65,8 @@ func TestAVersionThatIsToBeServedIsWaitedFor(t *testing.T) {
 	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0))), withPod(t)
 	txn.Status.Items[1].Deferred = true
 	waits := p.bear(t.Context(), txn, 1, nil, notServed)
-	assert.Equal(t, fault.Retryable, fault.ClassOf(waits))
-	assert.Equal(t, fault.KindNotFound, fault.ReasonOf(waits))
+	assert.Equal(t, errclass.Retryable, errclass.ClassOf(waits))
+	assert.Equal(t, errclass.KindNotFound, errclass.ReasonOf(waits))
 }
 
 // What is refused under the lock, though the pre-flight could not try it or it was accepted

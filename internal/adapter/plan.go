@@ -5,7 +5,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // maxFields is how many fields the plan of one change lists at most.
@@ -37,9 +37,9 @@ func planOf(ctx context.Context, t *api.Transaction, i int, s seen) (*api.Plan, 
 
 // enter puts fields into a plan, as far as its share goes, and counts the others. One is
 // always listed.
-func enter(plan *api.Plan, fields []fault.Field, share int) {
+func enter(plan *api.Plan, fields []errclass.Field, share int) {
 	for n, f := range fields {
-		change := api.FieldChange{Field: fault.Cut(f.Path, 512), Before: f.Before, After: f.Now}
+		change := api.FieldChange{Field: errclass.Cut(f.Path, 512), Before: f.Before, After: f.Now}
 		share -= len(change.Field) + len(change.Before) + len(change.After) + 40
 		if n == maxFields || n > 0 && share < 0 {
 			plan.More = int64(len(fields) - n)

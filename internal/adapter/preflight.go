@@ -8,7 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -111,10 +111,10 @@ func (f *preflight) resolve(ctx context.Context) ([]engine.Problem, error) {
 func (f *preflight) definition(ctx context.Context, ref target.Ref) (map[string]any, error) {
 	live, err := f.id.Resource(ref).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.AccessDenied):
+	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.AccessDenied):
 		return nil, nil // That is found out by whoever asks for the rights, and tries the change.
 	case err != nil:
-		return nil, fault.Wrap(err, "read", ref.String(), false)
+		return nil, errclass.Wrap(err, "read", ref.String(), false)
 	}
 	return live.Object, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -95,7 +95,7 @@ func samePerson(t *api.Transaction, id *target.Identity) error {
 	if pinned == "" || pinned == id.UID {
 		return nil
 	}
-	return fault.New(fault.Terminal, fault.ServiceAccountGone, "act as", "ServiceAccount "+id.Account.String(),
+	return errclass.New(errclass.Terminal, errclass.ServiceAccountGone, "act as", "ServiceAccount "+id.Account.String(),
 		"it was deleted and re-created while the Transaction ran").WithHint("create the Transaction again")
 }
 
@@ -148,8 +148,8 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 		return seen{}, err
 	}
 	before, err := mutate.Read(ctx, change)
-	if spec.Type == api.Create && change.Deferred && fault.Is(err, fault.KindNotFound) {
-		return seen{}, fault.New(fault.Conflict, fault.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
+	if spec.Type == api.Create && change.Deferred && errclass.Is(err, errclass.KindNotFound) {
+		return seen{}, errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
 			WithHint("use Patch or Update to change it; nothing of it was touched")
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 		if kind == api.Create || kind == api.Delete || before == nil || now != nil && now.GetUID() == before.UID {
 			return nil
 		}
-		return fault.New(fault.Conflict, fault.Drifted, "read", ref.String(),
+		return errclass.New(errclass.Conflict, errclass.Drifted, "read", ref.String(),
 			"another client has deleted it, or deleted and re-created it, since item %s changed it", t.Status.Items[j].Name).
 			WithHint("create the Transaction again if it is still wanted")
 	}

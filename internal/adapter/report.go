@@ -2,7 +2,7 @@ package adapter
 
 import (
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
 )
@@ -15,13 +15,13 @@ func takenBy(c mutate.Change, fields []snapshot.OwnedFields, share int) []api.Ow
 		if len(out) == 16 {
 			break
 		}
-		owned := api.OwnedFields{Manager: fault.Cut(fault.Printable(f.Manager), 128), Subresource: f.Subresource, Fields: []string{}}
+		owned := api.OwnedFields{Manager: errclass.Cut(errclass.Printable(f.Manager), 128), Subresource: f.Subresource, Fields: []string{}}
 		share -= len(owned.Manager) + 60
 		for i, path := range f.Paths {
 			if c.Sensitive {
-				path = fault.FieldOnly(path)
+				path = errclass.FieldOnly(path)
 			}
-			path = fault.Cut(fault.Printable(path), 256)
+			path = errclass.Cut(errclass.Printable(path), 256)
 			if share -= len(path) + 8; share < 0 && i > 0 || i == 32 {
 				owned.More = int64(len(f.Paths) - i)
 				break
@@ -37,7 +37,7 @@ func takenBy(c mutate.Change, fields []snapshot.OwnedFields, share int) []api.Ow
 func warningsFor(warnings []string, share int) []string {
 	var out []string
 	for _, w := range warnings {
-		w = fault.Cut(fault.Printable(w), 400)
+		w = errclass.Cut(errclass.Printable(w), 400)
 		if share -= len(w); len(out) == 8 || len(out) > 0 && share < 0 {
 			break
 		}

@@ -7,7 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -122,12 +122,12 @@ func (f *preflight) tryItem(ctx context.Context, i int) outcome {
 			return outcome{err: lockErr}
 		case holder != "":
 			return outcome{later: engine.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
-		case free && !fault.Is(err, fault.Drifted):
+		case free && !errclass.Is(err, errclass.Drifted):
 			return outcome{err: err}
 		}
 		free = true
 	}
-	return outcome{err: fault.New(fault.Retryable, fault.StaleVersion, "try the change of", engine.Describe(f.txn.Status.Items[i].Target),
+	return outcome{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", engine.Describe(f.txn.Status.Items[i].Target),
 		"it changes faster than it can be looked at")}
 }
 
@@ -145,7 +145,7 @@ func (f *preflight) holder(ctx context.Context, i int) (string, error) {
 // nothing that another looks at.
 func (f *preflight) plan(ctx context.Context, i int, o outcome) (*api.Plan, error) {
 	if o.later != "" {
-		return &api.Plan{Effect: api.EffectDeferred, Deferred: fault.Cut(fault.Printable(o.later), 512)}, nil
+		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(o.later), 512)}, nil
 	}
 	return planOf(ctx, f.txn, i, o.seen)
 }
@@ -164,6 +164,6 @@ func (f *preflight) notePlan(i int, o outcome) {
 
 // mayHeal reports an error that the same attempt may not meet later.
 func mayHeal(err error) bool {
-	class := fault.ClassOf(err)
-	return class == fault.Retryable || class == fault.Unknown
+	class := errclass.ClassOf(err)
+	return class == errclass.Retryable || class == errclass.Unknown
 }

@@ -8,7 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/revision"
@@ -60,7 +60,7 @@ func (u *undo) derive(t *api.Transaction) error {
 	}
 	t.Spec.Changes = inverse(u.of, t.Spec.UndoOf.AcceptLoss)
 	if len(t.Spec.Changes) == 0 {
-		return fault.New(fault.Terminal, fault.Invalid, "undo", revision.Describe(t.Namespace, t.Status.Undoing.Revision), "it has changed nothing")
+		return errclass.New(errclass.Terminal, errclass.Invalid, "undo", revision.Describe(t.Namespace, t.Status.Undoing.Revision), "it has changed nothing")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, er
 		first, err := u.first(ctx, i)
 		return mutate.Original{Record: record, First: first, Marker: markerOf(u.owner.UID, of.Index)}, err
 	}
-	return mutate.Original{}, fault.New(fault.Terminal, fault.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
+	return mutate.Original{}, errclass.New(errclass.Terminal, errclass.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
 }
 
 // image gives the target of an item as it was before the change that it rolls back; nil if

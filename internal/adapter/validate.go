@@ -9,7 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -20,7 +20,7 @@ func fits(t *api.Transaction) error {
 	if err != nil || size <= engine.MaxBytes {
 		return err
 	}
-	return fault.New(fault.Terminal, fault.TooLarge, "validate", describe(t),
+	return errclass.New(errclass.Terminal, errclass.TooLarge, "validate", describe(t),
 		"with its status it would take %d bytes, and %d can be stored", size, engine.MaxBytes).
 		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
 }
@@ -33,8 +33,8 @@ func first(problems []error) error {
 	}
 	all := list(problems)
 	for _, err := range problems {
-		if class := fault.ClassOf(err); class == fault.Terminal || class == fault.Conflict {
-			return &fault.Error{Op: "prepare", Target: "the changes", Class: class, Reason: fault.ReasonOf(err), Err: all}
+		if class := errclass.ClassOf(err); class == errclass.Terminal || class == errclass.Conflict {
+			return &errclass.Error{Op: "prepare", Target: "the changes", Class: class, Reason: errclass.ReasonOf(err), Err: all}
 		}
 	}
 	return all
@@ -85,12 +85,12 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		item.Type = change.Type
 	}
 	if v.names[item.Name] {
-		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
+		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(change.Target).String(),
 			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
 	}
 	v.names[item.Name] = true
 	if wrong := legal.IsPathSegmentName(change.Target.Name); change.Target.Name == "" || len(wrong) > 0 {
-		return item, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(change.Target).String(),
+		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(change.Target).String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
 	}
 	if change.Activation != nil || len(v.planned) > 0 {
@@ -143,7 +143,7 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 // take it back?
 func (v *validation) outlived(ref target.Ref) error {
 	refuse := func(why, hint string) error {
-		return fault.New(fault.Terminal, fault.Irreversible, "validate", ref.String(), "%s", why).WithHint(hint)
+		return errclass.New(errclass.Terminal, errclass.Irreversible, "validate", ref.String(), "%s", why).WithHint(hint)
 	}
 	const holds = "it holds the Transaction itself, which would be deleted with it"
 	switch {
@@ -195,20 +195,20 @@ func (v *validation) definition(change api.ChangeType, ref target.Ref, content m
 
 func checkContent(change api.Change, t api.Target) (map[string]any, error) {
 	if _, ok := mutate.For(change.Type); !ok {
-		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
 			WithHint("use Create, Update, Patch or Delete")
 	}
 	content, err := contentOf(change)
 	switch {
 	case err != nil:
-		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "%w", err)
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "%w", err)
 	case change.Type == api.Delete && content != nil:
-		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
 	case change.Type != api.Delete && content == nil:
-		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
 	}
 	if _, list := content["items"].([]any); list {
-		return nil, fault.New(fault.Terminal, fault.Invalid, "validate", target.Spec(t).String(),
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(),
 			"content.items is a list: an object with one looks like a list of objects, and the API server cannot show it").
 			WithHint("change it outside of a Transaction")
 	}

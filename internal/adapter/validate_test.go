@@ -19,7 +19,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/lockmgr"
@@ -88,22 +88,22 @@ func TestValidate(t *testing.T) {
 		{name: "a patch", spec: "changes: [" + patchMap + "]", deferred: []bool{false}},
 		{name: "a kind that an earlier change makes", spec: "changes: [" + makeCRD + ", " + makeThing + "]", deferred: []bool{false, true}},
 		{name: "a kind that an earlier change adds to a CRD", spec: "changes: [" + patchCRD + ", " + makeThing + "]", deferred: []bool{false, true}},
-		{name: "a kind that a later change makes", spec: "changes: [" + makeThing + ", " + makeCRD + "]", reason: fault.KindNotFound, says: "no kind Widget in example.com/v1"},
+		{name: "a kind that a later change makes", spec: "changes: [" + makeThing + ", " + makeCRD + "]", reason: errclass.KindNotFound, says: "no kind Widget in example.com/v1"},
 		{name: "a namespace that an earlier change makes", spec: "changes: [" + makeSpace + ", " + inSpace + "]", deferred: []bool{false, true}},
-		{name: "a kind that is not served", spec: "changes: [{target: {apiVersion: v1, kind: NoSuchKind, name: a}, type: Delete}]", reason: fault.KindNotFound, says: "NoSuchKind a"},
-		{name: "a namespace for a cluster-scoped kind", spec: "changes: [{target: {apiVersion: v1, kind: Namespace, name: a, namespace: b}, type: Delete}]", reason: fault.Invalid, says: "cluster-scoped"},
-		{name: "two changes of one name", spec: "changes: [{name: x, target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}, {name: x, target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}]", reason: fault.Invalid, says: `the name "x" is used by two changes`},
-		{name: "a name that is another change's position", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}, {name: '0', target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}]", reason: fault.Invalid, says: `the name "0" is used by two changes`},
-		{name: "an unknown type", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Frobnicate, content: {}}]", reason: fault.Invalid, says: `unknown type of change "Frobnicate"; use Create, Update, Patch or Delete`},
-		{name: "a Delete with content", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete, content: {}}]", reason: fault.Invalid, says: "a Delete has no content"},
-		{name: "a Create without content", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create}]", reason: fault.Invalid, says: "a Create needs content"},
-		{name: "content of another object", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {kind: Secret}}]", reason: fault.Invalid, says: `content.kind is "Secret"`},
-		{name: "content in another namespace", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {metadata: {namespace: kube-system}}}]", reason: fault.Invalid, says: `content.metadata.namespace is "kube-system"`},
-		{name: "the namespace of the Transaction itself", spec: "changes: [{target: {apiVersion: v1, kind: Namespace, name: " + namespace + "}, type: Delete, acceptLoss: true}]", reason: fault.Irreversible, says: "it holds the Transaction itself"},
-		{name: "the kind of Transactions", spec: "changes: [{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: transactions.backup.janus.io}, type: Delete, acceptLoss: true}]", reason: fault.Irreversible, says: "it holds the Transaction itself"},
-		{name: "a name that is part of a path", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: ..}, type: Delete}]", reason: fault.Invalid, says: `no object can have the name "..": may not be '..'`},
-		{name: "a ServiceAccount that does not exist", spec: "{serviceAccountName: nobody, changes: [" + patchMap + "]}", reason: fault.ServiceAccountGone, says: "it does not exist"},
-		{name: "a ServiceAccount that may not", spec: "{serviceAccountName: reader, changes: [" + patchMap + "]}", reason: fault.AccessDenied, says: "ServiceAccount " + namespace + "/reader may not"},
+		{name: "a kind that is not served", spec: "changes: [{target: {apiVersion: v1, kind: NoSuchKind, name: a}, type: Delete}]", reason: errclass.KindNotFound, says: "NoSuchKind a"},
+		{name: "a namespace for a cluster-scoped kind", spec: "changes: [{target: {apiVersion: v1, kind: Namespace, name: a, namespace: b}, type: Delete}]", reason: errclass.Invalid, says: "cluster-scoped"},
+		{name: "two changes of one name", spec: "changes: [{name: x, target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}, {name: x, target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}]", reason: errclass.Invalid, says: `the name "x" is used by two changes`},
+		{name: "a name that is another change's position", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}, {name: '0', target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Delete}]", reason: errclass.Invalid, says: `the name "0" is used by two changes`},
+		{name: "an unknown type", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Frobnicate, content: {}}]", reason: errclass.Invalid, says: `unknown type of change "Frobnicate"; use Create, Update, Patch or Delete`},
+		{name: "a Delete with content", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete, content: {}}]", reason: errclass.Invalid, says: "a Delete has no content"},
+		{name: "a Create without content", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create}]", reason: errclass.Invalid, says: "a Create needs content"},
+		{name: "content of another object", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {kind: Secret}}]", reason: errclass.Invalid, says: `content.kind is "Secret"`},
+		{name: "content in another namespace", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {metadata: {namespace: kube-system}}}]", reason: errclass.Invalid, says: `content.metadata.namespace is "kube-system"`},
+		{name: "the namespace of the Transaction itself", spec: "changes: [{target: {apiVersion: v1, kind: Namespace, name: " + namespace + "}, type: Delete, acceptLoss: true}]", reason: errclass.Irreversible, says: "it holds the Transaction itself"},
+		{name: "the kind of Transactions", spec: "changes: [{target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: transactions.backup.janus.io}, type: Delete, acceptLoss: true}]", reason: errclass.Irreversible, says: "it holds the Transaction itself"},
+		{name: "a name that is part of a path", spec: "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: ..}, type: Delete}]", reason: errclass.Invalid, says: `no object can have the name "..": may not be '..'`},
+		{name: "a ServiceAccount that does not exist", spec: "{serviceAccountName: nobody, changes: [" + patchMap + "]}", reason: errclass.ServiceAccountGone, says: "it does not exist"},
+		{name: "a ServiceAccount that may not", spec: "{serviceAccountName: reader, changes: [" + patchMap + "]}", reason: errclass.AccessDenied, says: "ServiceAccount " + namespace + "/reader may not"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			found, err := p.Validate(t.Context(), specOf(t, namespace, tt.spec))
@@ -113,8 +113,8 @@ func TestValidate(t *testing.T) {
 					err = found.Problems[0].Err
 				}
 				require.ErrorContains(t, err, tt.says)
-				assert.Equal(t, tt.reason, fault.ReasonOf(err))
-				assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+				assert.Equal(t, tt.reason, errclass.ReasonOf(err))
+				assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
 				return
 			}
 			require.NoError(t, err)
@@ -159,7 +159,7 @@ changes:
 // problemsOf writes down of which item there is a problem, and its reason.
 func problemsOf(found engine.Preflight) (out []string) {
 	for _, p := range found.Problems {
-		out = append(out, fmt.Sprint(p.Item, " ", fault.ReasonOf(p.Err)))
+		out = append(out, fmt.Sprint(p.Item, " ", errclass.ReasonOf(p.Err)))
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -50,7 +50,7 @@ func (f *preflight) overweight(sound []int, outcomes []outcome) (found []engine.
 		return nil
 	}
 	i := sound[most]
-	return []engine.Problem{{Item: i, Err: fault.New(fault.Terminal, fault.TooLarge, "keep the before-image of", engine.Describe(f.txn.Status.Items[i].Target),
+	return []engine.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", engine.Describe(f.txn.Status.Items[i].Target),
 		"the before-images of all changes would take %s, this one the most, and %s are kept for one Transaction",
 		quantity(all), quantity(f.planner.imagesLimit)).
 		WithHint("split the Transaction, or raise janusd's --before-images-limit")}}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -110,7 +110,7 @@ func TestAServerThatIsAwayIsNoKindWithoutASchema(t *testing.T) {
 				for _, gvk := range kinds {
 					_, err := f.Of(t.Context(), gvk)
 					require.ErrorContains(t, err, "read the schema of "+gvk.String())
-					assert.Contains(t, []fault.Class{fault.Unknown, fault.Retryable}, fault.ClassOf(err))
+					assert.Contains(t, []errclass.Class{errclass.Unknown, errclass.Retryable}, errclass.ClassOf(err))
 				}
 			}
 			f.wire.answer(instead)
@@ -149,7 +149,7 @@ func TestWhoeverGivesUpDoesNotStopTheOthers(t *testing.T) {
 	giveUp()
 	err := <-first
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+	assert.Equal(t, errclass.Unknown, errclass.ClassOf(err))
 
 	var all sync.WaitGroup
 	all.Go(func() { f.must(t, deployment) })
@@ -199,7 +199,7 @@ func TestADocumentThatHasMovedIsFoundByAFreshIndex(t *testing.T) {
 			f.pass(indexLife + 1)
 			_, err := f.Of(t.Context(), xKind)
 			require.ErrorContains(t, err, "the schema is not where the index says")
-			assert.Equal(t, fault.Unknown, fault.ClassOf(err), "that it is not found must not end anything")
+			assert.Equal(t, errclass.Unknown, errclass.ClassOf(err), "that it is not found must not end anything")
 			assert.Equal(t, "2 of the index, 3 of schemas", f.wire.requests())
 
 			f.pass(time.Millisecond)

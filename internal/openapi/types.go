@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // indexLife is how long the index of all schemas is taken to hold. It bounds how
@@ -79,7 +79,7 @@ func (t *Types) Of(ctx context.Context, gvk schema.GroupVersionKind) (typed.Pars
 		t.say(gvk, err)
 		return typed.DeducedParseableType, nil
 	}
-	return found, fault.Wrap(err, "read the schema of", gvk.String(), false)
+	return found, errclass.Wrap(err, "read the schema of", gvk.String(), false)
 }
 
 // look looks a kind up by an index that was asked for at the time given or later.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Clients hands out clients that act as a ServiceAccount. One is made for each
@@ -103,7 +103,7 @@ func (c *Clients) Marking() *Clients {
 // still names it.
 func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identity, error) {
 	if username(account) == c.own {
-		return nil, fault.New(fault.Terminal, fault.AccessDenied, "act as", "ServiceAccount "+account.String(),
+		return nil, errclass.New(errclass.Terminal, errclass.AccessDenied, "act as", "ServiceAccount "+account.String(),
 			"it is the identity of Janus itself").WithHint("name a ServiceAccount that may do just what the Transaction needs")
 	}
 	if id := c.justSeen(account); id != nil {
@@ -116,14 +116,14 @@ func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identi
 	switch {
 	case apierrors.IsNotFound(err):
 		c.evict(account)
-		return nil, fault.New(fault.Terminal, fault.ServiceAccountGone, "act as", "ServiceAccount "+account.String(),
+		return nil, errclass.New(errclass.Terminal, errclass.ServiceAccountGone, "act as", "ServiceAccount "+account.String(),
 			"it does not exist").WithHint("create it, with the rights that the changes and their compensations need")
 	case apierrors.IsForbidden(err):
 		// That is about the rights of Janus, and no fault of the Transaction: it may heal.
-		return nil, fault.New(fault.Retryable, fault.AccessDenied, "read", "ServiceAccount "+account.String(), "%w", err).
+		return nil, errclass.New(errclass.Retryable, errclass.AccessDenied, "read", "ServiceAccount "+account.String(), "%w", err).
 			WithHint("Janus itself needs the right to get it: install its RBAC as shipped")
 	case err != nil:
-		return nil, fault.Wrap(err, "read", "ServiceAccount "+account.String(), false)
+		return nil, errclass.Wrap(err, "read", "ServiceAccount "+account.String(), false)
 	}
 	return c.cached(account, found.UID, asked)
 }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/testcluster"
 )
 
@@ -55,7 +55,7 @@ func TestAnIdentityActsAsItsServiceAccountAndNoMore(t *testing.T) {
 
 	ref := Ref{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespace: account.Namespace, Name: "a"}
 	_, err = id.Resource(ref).Get(t.Context(), "a", metav1.GetOptions{})
-	assert.Equal(t, fault.AccessDenied, fault.ReasonOf(err), "it was granted nothing")
+	assert.Equal(t, errclass.AccessDenied, errclass.ReasonOf(err), "it was granted nothing")
 	require.ErrorContains(t, err, "system:serviceaccount:"+account.Namespace+":deployer")
 
 	review, err := id.Access.Create(t.Context(), &authzv1.SelfSubjectAccessReview{Spec: authzv1.SelfSubjectAccessReviewSpec{
@@ -104,8 +104,8 @@ func TestClientsOfAServiceAccountThatIsGoneAreDropped(t *testing.T) {
 
 	deleteAccount(t, kube, account)
 	_, err = clients.As(t.Context(), account)
-	assert.Equal(t, fault.ServiceAccountGone, fault.ReasonOf(err))
-	assert.Equal(t, fault.Terminal, fault.ClassOf(err))
+	assert.Equal(t, errclass.ServiceAccountGone, errclass.ReasonOf(err))
+	assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
 	assert.Zero(t, clients.cache.Len())
 
 	fresh := makeAccount(t, kube, account)
@@ -152,7 +152,7 @@ func TestNobodyActsAsJanusItself(t *testing.T) {
 	makeAccount(t, kube, account)
 	clients.own = "system:serviceaccount:" + account.Namespace + ":" + account.Name
 	_, err := clients.As(t.Context(), account)
-	assert.Equal(t, fault.AccessDenied, fault.ReasonOf(err))
+	assert.Equal(t, errclass.AccessDenied, errclass.ReasonOf(err))
 	require.ErrorContains(t, err, "it is the identity of Janus itself")
 	assert.Zero(t, clients.cache.Len())
 }
@@ -174,7 +174,7 @@ func TestAServiceAccountIsTrustedForAMoment(t *testing.T) {
 
 	now.SetTime(now.Now().Add(time.Millisecond))
 	_, err = clients.As(t.Context(), account)
-	assert.Equal(t, fault.ServiceAccountGone, fault.ReasonOf(err))
+	assert.Equal(t, errclass.ServiceAccountGone, errclass.ReasonOf(err))
 
 	require.NotEqual(t, uid, makeAccount(t, kube, account))
 	other, err := clients.As(t.Context(), account)
@@ -184,7 +184,7 @@ func TestAServiceAccountIsTrustedForAMoment(t *testing.T) {
 	now.SetTime(now.Now().Add(-time.Hour))
 	deleteAccount(t, kube, account)
 	_, err = clients.As(t.Context(), account)
-	assert.Equal(t, fault.ServiceAccountGone, fault.ReasonOf(err), "nor is one that was read by a clock which has been turned back")
+	assert.Equal(t, errclass.ServiceAccountGone, errclass.ReasonOf(err), "nor is one that was read by a clock which has been turned back")
 }
 
 func TestAServerThatIsAwayIsNoServiceAccountThatIsGone(t *testing.T) {
@@ -195,7 +195,7 @@ func TestAServerThatIsAwayIsNoServiceAccountThatIsGone(t *testing.T) {
 	kube, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	_, err = NewClients(config, kube.CoreV1(), "").As(t.Context(), types.NamespacedName{Namespace: "default", Name: "x"})
-	assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+	assert.Equal(t, errclass.Unknown, errclass.ClassOf(err))
 }
 
 func selfReview() *unstructured.Unstructured {
@@ -217,8 +217,8 @@ func TestThatJanusMayNotReadServiceAccountsIsWaitedFor(t *testing.T) {
 	denied, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	_, err = NewClients(config, denied.CoreV1(), "janusd").As(t.Context(), account)
-	assert.Equal(t, fault.Retryable, fault.ClassOf(err))
-	assert.Equal(t, fault.AccessDenied, fault.ReasonOf(err))
+	assert.Equal(t, errclass.Retryable, errclass.ClassOf(err))
+	assert.Equal(t, errclass.AccessDenied, errclass.ReasonOf(err))
 	require.ErrorContains(t, err, "Janus itself needs the right to get it")
 	_, err = clients.As(t.Context(), account)
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
 package target
 
-import "janus.io/janus/internal/fault"
+import "janus.io/janus/internal/errclass"
 
 // Confirmed reads an object, and if that does not exist, reads it once more. Much
 // follows from the absence of an object: that its deletion took effect, that there is
@@ -9,7 +9,7 @@ import "janus.io/janus/internal/fault"
 // a moment what is there. An object that exists costs one request as ever.
 func Confirmed[T any](read func() (T, error)) (T, error) {
 	found, err := read()
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.NamespaceNotFound) {
+	if errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound) {
 		return read()
 	}
 	return found, err

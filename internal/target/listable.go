@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Listable gives every resource that can be listed, cluster-scoped or in namespaces, events
@@ -14,7 +14,7 @@ import (
 func (r *Resolver) Listable(namespaced bool) ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fault.Wrap(err, "discover", "the resources", false)
+		return nil, errclass.Wrap(err, "discover", "the resources", false)
 	}
 	var out []schema.GroupVersionResource
 	for _, list := range lists {

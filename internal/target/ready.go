@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // readyPath is where an API server tells whether it is ready. Everybody who is
@@ -132,6 +132,6 @@ func (i *Identity) Ready(ctx context.Context) error {
 	if code != 0 && code < http.StatusInternalServerError {
 		return nil
 	}
-	return fault.New(fault.Retryable, fault.ServerUnavailable, "ask for the rights of", "ServiceAccount "+i.Account.String(),
+	return errclass.New(errclass.Retryable, errclass.ServerUnavailable, "ask for the rights of", "ServiceAccount "+i.Account.String(),
 		"the API server is not ready, and denies what it may allow later: %v", result.Error())
 }

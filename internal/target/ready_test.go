@@ -19,22 +19,22 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // What an API server refuses counts if it is ready, and if nobody can tell.
 func TestARefusalIsBelievedOfAServerThatIsReady(t *testing.T) {
 	for name, tt := range map[string]struct {
 		readyz []int // each time that it is asked
-		class  fault.Class
+		class  errclass.Class
 		reason string
 	}{
-		"ready":                     {[]int{http.StatusOK, http.StatusOK}, fault.Terminal, fault.AccessDenied},
-		"not ready":                 {[]int{http.StatusInternalServerError}, fault.Retryable, fault.TooManyRequests},
-		"overloaded":                {[]int{http.StatusServiceUnavailable}, fault.Retryable, fault.TooManyRequests},
-		"ready, then restarted":     {[]int{http.StatusOK, http.StatusInternalServerError}, fault.Retryable, fault.TooManyRequests},
-		"a proxy keeps the path":    {[]int{http.StatusNotFound, http.StatusNotFound}, fault.Terminal, fault.AccessDenied},
-		"the question is forbidden": {[]int{http.StatusForbidden, http.StatusForbidden}, fault.Terminal, fault.AccessDenied},
+		"ready":                     {[]int{http.StatusOK, http.StatusOK}, errclass.Terminal, errclass.AccessDenied},
+		"not ready":                 {[]int{http.StatusInternalServerError}, errclass.Retryable, errclass.TooManyRequests},
+		"overloaded":                {[]int{http.StatusServiceUnavailable}, errclass.Retryable, errclass.TooManyRequests},
+		"ready, then restarted":     {[]int{http.StatusOK, http.StatusInternalServerError}, errclass.Retryable, errclass.TooManyRequests},
+		"a proxy keeps the path":    {[]int{http.StatusNotFound, http.StatusNotFound}, errclass.Terminal, errclass.AccessDenied},
+		"the question is forbidden": {[]int{http.StatusForbidden, http.StatusForbidden}, errclass.Terminal, errclass.AccessDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []*http.Request
@@ -59,7 +59,7 @@ func TestARefusalIsBelievedOfAServerThatIsReady(t *testing.T) {
 			err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
 				Namespace("shop").Delete(t.Context(), "a", metav1.DeleteOptions{})
 			require.ErrorContains(t, err, "carla may not")
-			class, reason := fault.Classify(err)
+			class, reason := errclass.Classify(err)
 			assert.Equal(t, tt.class, class)
 			assert.Equal(t, tt.reason, reason)
 			require.Len(t, asked, len(tt.readyz))
@@ -175,9 +175,9 @@ func TestADenialIsBelievedOfAServerThatIsReady(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			class, reason := fault.Classify(err)
-			assert.Equal(t, fault.Retryable, class)
-			assert.Equal(t, fault.ServerUnavailable, reason)
+			class, reason := errclass.Classify(err)
+			assert.Equal(t, errclass.Retryable, class)
+			assert.Equal(t, errclass.ServerUnavailable, reason)
 		})
 	}
 }

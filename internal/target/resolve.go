@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Resolver finds the resource that serves a kind.
@@ -44,7 +44,7 @@ func (s Spec) String() string {
 func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKind) (Ref, error) {
 	gv, err := schema.ParseGroupVersion(s.APIVersion)
 	if err != nil {
-		return Ref{}, fault.New(fault.Terminal, fault.Invalid, "resolve", s.String(), "apiVersion %q is malformed", s.APIVersion).
+		return Ref{}, errclass.New(errclass.Terminal, errclass.Invalid, "resolve", s.String(), "apiVersion %q is malformed", s.APIVersion).
 			WithHint("write it as group/version, or version alone for the core group")
 	}
 	ref := Ref{GVK: gv.WithKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
@@ -61,7 +61,7 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 	case namespaced && ref.Namespace == "":
 		ref.Namespace = defaultNamespace
 	case !namespaced && ref.Namespace != "":
-		return Ref{}, fault.New(fault.Terminal, fault.Invalid, "resolve", s.String(), "%s is cluster-scoped", s.Kind).
+		return Ref{}, errclass.New(errclass.Terminal, errclass.Invalid, "resolve", s.String(), "%s is cluster-scoped", s.Kind).
 			WithHint("leave out target.namespace")
 	}
 	return ref, nil
@@ -74,7 +74,7 @@ func (r *Resolver) Refresh() { r.mapper.Reset() }
 // Serves reports whether the cluster serves a kind.
 func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
 	_, err := r.Resolve(Spec{APIVersion: apiVersion, Kind: kind}, "", nil)
-	if fault.Is(err, fault.KindNotFound) {
+	if errclass.Is(err, errclass.KindNotFound) {
 		return false, nil
 	}
 	return err == nil, err
@@ -100,7 +100,7 @@ func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
 		}
 	}
 	if err != nil {
-		return Ref{}, false, fault.New(fault.Unknown, fault.ServerUnavailable, "resolve", ref.String(), "%w", err)
+		return Ref{}, false, errclass.New(errclass.Unknown, errclass.ServerUnavailable, "resolve", ref.String(), "%w", err)
 	}
 	ref.GVK, ref.GVR = mapping.GroupVersionKind, mapping.Resource
 	return ref, true, nil
@@ -117,7 +117,7 @@ func (r *Resolver) Versions(ref Ref, anew bool) ([]Ref, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, "discover the versions of", ref.String(), false)
+		return nil, errclass.Wrap(err, "discover the versions of", ref.String(), false)
 	}
 	var out []Ref
 	for _, m := range mappings {
@@ -142,13 +142,13 @@ func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (
 func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredNamespacedResources()
 	if err != nil {
-		return nil, fault.Wrap(err, "discover", "the namespaced resources", false)
+		return nil, errclass.Wrap(err, "discover", "the namespaced resources", false)
 	}
 	var out []schema.GroupVersionResource
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fault.New(fault.Terminal, fault.Invalid, "discover", list.GroupVersion, "%w", err)
+			return nil, errclass.New(errclass.Terminal, errclass.Invalid, "discover", list.GroupVersion, "%w", err)
 		}
 		for _, resource := range list.APIResources {
 			if resource.Name != "events" && slices.Contains(resource.Verbs, "list") && slices.Contains(resource.Verbs, "delete") {
@@ -168,7 +168,7 @@ func (r *Resolver) HasStatus(gv schema.GroupVersion, resource string) (bool, err
 		return true, nil
 	}
 	if err != nil {
-		return false, fault.Wrap(err, "discover", gv.String(), false)
+		return false, errclass.Wrap(err, "discover", gv.String(), false)
 	}
 	return slices.ContainsFunc(list.APIResources, func(found metav1.APIResource) bool {
 		return found.Name == resource+"/status"
@@ -199,19 +199,19 @@ func (r *Resolver) unavailable(gv schema.GroupVersion) error {
 		return nil
 	}
 	_, err := r.discovery.ServerResourcesForGroupVersion(gv.String())
-	if err == nil || apierrors.IsNotFound(err) || fault.Is(err, fault.NotFound) {
+	if err == nil || apierrors.IsNotFound(err) || errclass.Is(err, errclass.NotFound) {
 		return nil
 	}
-	return fault.New(fault.Unknown, fault.ServerUnavailable, "discover", gv.String(), "its API does not answer: %w", err).
+	return errclass.New(errclass.Unknown, errclass.ServerUnavailable, "discover", gv.String(), "its API does not answer: %w", err).
 		WithHint("see `kubectl get apiservice " + gv.Version + "." + gv.Group + "`")
 }
 
 func explainNoMatch(err error, s Spec) error {
 	if !meta.IsNoMatchError(err) {
-		return fault.Wrap(err, "resolve", s.String(), false)
+		return errclass.Wrap(err, "resolve", s.String(), false)
 	}
-	return (&fault.Error{
-		Op: "resolve", Target: s.String(), Class: fault.Terminal, Reason: fault.KindNotFound,
+	return (&errclass.Error{
+		Op: "resolve", Target: s.String(), Class: errclass.Terminal, Reason: errclass.KindNotFound,
 		Err: fmt.Errorf("the cluster serves no kind %s in %s", s.Kind, s.APIVersion),
 	}).WithHint("see `kubectl api-resources`, or make its CRD in an earlier change of the Transaction")
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // countingMapper knows some kinds, learns others when it is reset, and counts.
@@ -65,21 +65,21 @@ func TestResolve(t *testing.T) {
 		{name: "a namespace that is named is kept", spec: Spec{"v1", "ConfigMap", "a", "other"}, want: "configmaps ConfigMap other/a"},
 		{name: "a group has its own kinds", spec: Spec{"apps/v1", "Deployment", "a", ""}, want: "deployments Deployment shop/a"},
 		{name: "a cluster-scoped kind has no namespace", spec: Spec{"v1", "Namespace", "a", ""}, want: "namespaces Namespace a"},
-		{name: "a namespace for a cluster-scoped kind is an error", spec: Spec{"v1", "Namespace", "a", "shop"}, reason: fault.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace"},
-		{name: "a malformed apiVersion is an error", spec: Spec{"a/b/c", "ConfigMap", "a", ""}, reason: fault.Invalid, says: `apiVersion "a/b/c" is malformed`},
+		{name: "a namespace for a cluster-scoped kind is an error", spec: Spec{"v1", "Namespace", "a", "shop"}, reason: errclass.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace"},
+		{name: "a malformed apiVersion is an error", spec: Spec{"a/b/c", "ConfigMap", "a", ""}, reason: errclass.Invalid, says: `apiVersion "a/b/c" is malformed`},
 		{name: "a kind installed a moment ago is found by reading discovery once more", spec: Spec{"example.com/v1", "Widget", "a", ""},
 			mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},
 		{name: "a kind that is not served is an error after one more look", spec: Spec{"example.com/v1", "Widget", "a", ""},
-			reason: fault.KindNotFound, says: "the cluster serves no kind Widget in example.com/v1; see `kubectl api-resources`", resets: 1},
-		{name: "a version that is not served is an error", spec: Spec{"apps/v9", "Deployment", "a", ""}, reason: fault.KindNotFound, says: "Deployment in apps/v9", resets: 1},
+			reason: errclass.KindNotFound, says: "the cluster serves no kind Widget in example.com/v1; see `kubectl api-resources`", resets: 1},
+		{name: "a version that is not served is an error", spec: Spec{"apps/v9", "Deployment", "a", ""}, reason: errclass.KindNotFound, says: "Deployment in apps/v9", resets: 1},
 		{name: "a kind that an earlier change makes is waited for", spec: Spec{"example.com/v1", "Widget", "a", ""},
 			planned: []PlannedKind{widget}, want: "widgets Widget shop/a", wait: true, resets: 1},
 		{name: "another version of it is not", spec: Spec{"example.com/v2", "Widget", "a", ""},
-			planned: []PlannedKind{widget}, reason: fault.KindNotFound, says: "no kind Widget in example.com/v2", resets: 1},
+			planned: []PlannedKind{widget}, reason: errclass.KindNotFound, says: "no kind Widget in example.com/v2", resets: 1},
 		{name: "a kind that is served already is not waited for", spec: Spec{"example.com/v1", "Widget", "a", ""},
 			planned: []PlannedKind{widget}, mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},
 		{name: "a server that is away proves nothing about a kind", spec: Spec{"v1", "ConfigMap", "a", ""},
-			mapper: func(m *countingMapper) { m.err = away }, reason: fault.ServerUnavailable, says: "the server is away"},
+			mapper: func(m *countingMapper) { m.err = away }, reason: errclass.ServerUnavailable, says: "the server is away"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 			assert.Equal(t, tt.resets, m.resets, "resets")
 			if tt.reason != "" {
 				require.ErrorContains(t, err, tt.says)
-				assert.Equal(t, tt.reason, fault.ReasonOf(err))
+				assert.Equal(t, tt.reason, errclass.ReasonOf(err))
 				return
 			}
 			require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestAPlannedKindDoesNotHideAServerThatIsAway(t *testing.T) {
 	m.err = errors.New("the server is away")
 	_, err := NewResolver(m, nil).Resolve(Spec{"example.com/v1", "Widget", "a", ""}, "shop", []PlannedKind{widget})
 	require.Error(t, err)
-	assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+	assert.Equal(t, errclass.Unknown, errclass.ClassOf(err))
 }
 
 func TestATargetIsFoundByAnotherVersionOfItsKind(t *testing.T) {
@@ -140,7 +140,7 @@ func TestATargetIsFoundByAnotherVersionOfItsKind(t *testing.T) {
 			got, served, err := NewResolver(tt.mapper, nil).Elsewhere(at("v1"))
 			if tt.fails {
 				require.Error(t, err)
-				assert.Equal(t, fault.Unknown, fault.ClassOf(err))
+				assert.Equal(t, errclass.Unknown, errclass.ClassOf(err))
 				return
 			}
 			require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // Lock is the lock of a target of a Transaction that has not ended.
@@ -124,7 +124,7 @@ func wanting(of object, others []*api.Transaction) []string {
 	out := []string{}
 	for _, o := range others {
 		ready := meta.FindStatusCondition(o.Status.Conditions, api.ConditionReady)
-		if ready == nil || ready.Reason != fault.LockHeld {
+		if ready == nil || ready.Reason != errclass.LockHeld {
 			continue
 		}
 		if slices.ContainsFunc(o.Status.Items, func(i api.Item) bool { return i.LockLease == "" && objectOf(i.Target) == of }) {

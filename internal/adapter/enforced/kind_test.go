@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
@@ -51,7 +51,7 @@ func TestTheKindMayGoAndComeBack(t *testing.T) {
 	require.Eventually(t, func() bool { return w.tryWrite("a") == nil }, settle, poll)
 	require.Eventually(t, func() bool {
 		_, err := locks.Acquire(t.Context(), txn, never)
-		return fault.Is(err, fault.KindNotFound) && fault.ClassOf(err) == fault.Retryable
+		return errclass.Is(err, errclass.KindNotFound) && errclass.ClassOf(err) == errclass.Retryable
 	}, settle, poll, "a Transaction waits for the kind")
 	require.NoError(t, locks.Release(t.Context(), txn), "without the kind there is nothing to remove")
 

@@ -23,7 +23,7 @@ import (
 	"janus.io/janus/internal/adapter"
 	"janus.io/janus/internal/adapter/enforced"
 	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/testcluster"
 )
@@ -111,7 +111,7 @@ func TestManyTransactionsWriteOneTable(t *testing.T) {
 		again := func(what func() error) {
 			for {
 				err := what()
-				if !fault.Is(err, fault.StaleVersion) {
+				if !errclass.Is(err, errclass.StaleVersion) {
 					assert.NoError(t, err)
 					return
 				}
@@ -190,7 +190,7 @@ func TestAProcessThatIsLateEntersNothingAndRemovesNothing(t *testing.T) {
 		w.Merge("another janusd", "backup.janus.io/v1alpha1 Transaction/txn", `{"metadata":{"labels":{"a":"b"}}}`)
 	}
 	_, err = locks.Acquire(t.Context(), txn, never)
-	require.True(t, fault.Is(err, fault.StaleVersion), "%v", err)
+	require.True(t, errclass.Is(err, errclass.StaleVersion), "%v", err)
 	require.Empty(t, w.locks())
 
 	now := w.Transaction("txn")
@@ -199,7 +199,7 @@ func TestAProcessThatIsLateEntersNothingAndRemovesNothing(t *testing.T) {
 	_, err = locks.Acquire(t.Context(), now, never)
 	require.NoError(t, err, "late, and nobody else has gone on")
 	err = locks.Release(t.Context(), txn)
-	require.True(t, fault.Is(err, fault.StaleVersion), "%v", err)
+	require.True(t, errclass.Is(err, errclass.StaleVersion), "%v", err)
 	require.Equal(t, map[string]string{"configmaps/a": holder(txn)}, w.locks())
 
 	w.Delete("txn", metav1.DeletePropagationBackground)
@@ -222,8 +222,8 @@ func TestATransactionWaitsForRoom(t *testing.T) {
 			w.enter(map[string]string{})
 			w.fill(others)
 			_, err := locks.Acquire(t.Context(), txn, never)
-			require.Equal(t, fault.Retryable, fault.ClassOf(err), "%v", err)
-			require.True(t, fault.Is(err, fault.TooLarge), "%v", err)
+			require.Equal(t, errclass.Retryable, errclass.ClassOf(err), "%v", err)
+			require.True(t, errclass.Is(err, errclass.TooLarge), "%v", err)
 			require.ErrorContains(t, err, "write LockTable "+w.Namespace+"/janus-locks: it is full: waiting until other Transactions have ended")
 			w.enter(map[string]string{})
 			_, err = locks.Acquire(t.Context(), txn, never)

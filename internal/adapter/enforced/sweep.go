@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
@@ -117,7 +117,7 @@ func (s *Sweeper) isOver(ctx context.Context, holder string) (bool, error) {
 	if err == nil && t == nil { // Much follows from that: it is asked twice, as target.Confirmed does.
 		t, err = s.transactions.Read(ctx, types.NamespacedName{Namespace: parts[0], Name: parts[1]})
 	}
-	if fault.Is(err, fault.AccessDenied) {
+	if errclass.Is(err, errclass.AccessDenied) {
 		return false, nil // It is another janusd's.
 	}
 	if err != nil {

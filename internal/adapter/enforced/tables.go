@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // attempts is how often a table is read and written before the Transaction waits: others
@@ -65,12 +65,12 @@ func (t *Tables) edit(ctx context.Context, namespace string, change edit, lost f
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && table.GetUID() != "":
 			continue // Another client has written, made or deleted it.
 		}
-		if fault.ClassOf(err) == fault.Unknown {
+		if errclass.ClassOf(err) == errclass.Unknown {
 			lost()
 		}
 		return explain(err, "write", namespace)
 	}
-	return fault.New(fault.Retryable, fault.StaleVersion, "write", describe(namespace), "others have written it %d times in between", attempts)
+	return errclass.New(errclass.Retryable, errclass.StaleVersion, "write", describe(namespace), "others have written it %d times in between", attempts)
 }
 
 // read gets the table of a namespace. One without a uid is not there yet.
@@ -107,7 +107,7 @@ func (t *Tables) write(ctx context.Context, table *unstructured.Unstructured, lo
 func locksOf(table *unstructured.Unstructured) (map[string]string, error) {
 	locks, _, err := unstructured.NestedStringMap(table.Object, "locks")
 	if err != nil {
-		return nil, fault.New(fault.Terminal, fault.Invalid, "decode", describe(table.GetNamespace()), "%w", err)
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "decode", describe(table.GetNamespace()), "%w", err)
 	}
 	if locks = maps.Clone(locks); locks == nil {
 		locks = map[string]string{}
@@ -151,22 +151,22 @@ func describe(namespace string) string {
 }
 
 func full(namespace string) error {
-	return fault.New(fault.Retryable, fault.TooLarge, "write", describe(namespace), "it is full: waiting until other Transactions have ended")
+	return errclass.New(errclass.Retryable, errclass.TooLarge, "write", describe(namespace), "it is full: waiting until other Transactions have ended")
 }
 
 // explain says what can be done about an error. None of what janusd lacks is the fault of a
 // Transaction, and all of it may heal.
 func explain(err error, op, namespace string) error {
 	const hint = "install deploy/enforced, or run janusd without --enforce-locks"
-	switch wrapped := fault.Wrap(err, op, describe(namespace), false); {
+	switch wrapped := errclass.Wrap(err, op, describe(namespace), false); {
 	case err == nil:
 		return nil
-	case fault.Is(wrapped, fault.TooLarge):
+	case errclass.Is(wrapped, errclass.TooLarge):
 		return full(namespace)
-	case apierrors.IsForbidden(err) && !fault.Is(wrapped, fault.Terminating):
-		return fault.New(fault.Retryable, fault.AccessDenied, op, describe(namespace), "%w", err).WithHint(hint)
+	case apierrors.IsForbidden(err) && !errclass.Is(wrapped, errclass.Terminating):
+		return errclass.New(errclass.Retryable, errclass.AccessDenied, op, describe(namespace), "%w", err).WithHint(hint)
 	case apierrors.IsNotFound(err):
-		return fault.New(fault.Retryable, fault.KindNotFound, op, describe(namespace), "%w", err).WithHint(hint)
+		return errclass.New(errclass.Retryable, errclass.KindNotFound, op, describe(namespace), "%w", err).WithHint(hint)
 	default:
 		return wrapped
 	}
@@ -174,5 +174,5 @@ func explain(err error, op, namespace string) error {
 
 // isNamespaceMissing tells a missing namespace from a missing kind.
 func isNamespaceMissing(err error) bool {
-	return fault.Is(err, fault.NamespaceNotFound)
+	return errclass.Is(err, errclass.NamespaceNotFound)
 }

@@ -1,4 +1,4 @@
-package fault_test
+package errclass_test
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 // reasons are the words that conditions and items may have.
 var reasons = map[string]bool{
-	fault.AccessDenied: true, fault.AlreadyExists: true, fault.FieldConflict: true, fault.Invalid: true, fault.KindNotFound: true,
-	fault.NamespaceNotFound: true, fault.NotFound: true, fault.ServerUnavailable: true, fault.StaleVersion: true,
-	fault.Terminating: true, fault.TooLarge: true, fault.TooManyRequests: true,
+	errclass.AccessDenied: true, errclass.AlreadyExists: true, errclass.FieldConflict: true, errclass.Invalid: true, errclass.KindNotFound: true,
+	errclass.NamespaceNotFound: true, errclass.NotFound: true, errclass.ServerUnavailable: true, errclass.StaleVersion: true,
+	errclass.Terminating: true, errclass.TooLarge: true, errclass.TooManyRequests: true,
 }
 
 const quoted = "c4n4ry-v4lue"
@@ -47,20 +47,20 @@ func FuzzClassify(f *testing.F) {
 			return
 		}
 		err := error(&apierrors.StatusError{ErrStatus: status})
-		class, reason := fault.Classify(err)
+		class, reason := errclass.Classify(err)
 		if !reasons[reason] {
 			t.Fatalf("reason %q", reason)
 		}
 		status.Message += " " + quoted
 		for _, sensitive := range []bool{false, true} {
-			wrapped := fault.Wrap(&apierrors.StatusError{ErrStatus: status}, op, target, sensitive)
-			if c, r := fault.Classify(wrapped); !sensitive && !strings.Contains(status.Message, "o") && (c != class || r != reason) {
+			wrapped := errclass.Wrap(&apierrors.StatusError{ErrStatus: status}, op, target, sensitive)
+			if c, r := errclass.Classify(wrapped); !sensitive && !strings.Contains(status.Message, "o") && (c != class || r != reason) {
 				t.Fatalf("%v %s became %v %s", class, reason, c, r)
 			}
-			if fault.RetryAfter(wrapped) < 0 {
-				t.Fatalf("a wait of %s", fault.RetryAfter(wrapped))
+			if errclass.RetryAfter(wrapped) < 0 {
+				t.Fatalf("a wait of %s", errclass.RetryAfter(wrapped))
 			}
-			checkShown(t, fault.Message(wrapped))
+			checkShown(t, errclass.Message(wrapped))
 			if sensitive && strings.Contains(strings.TrimPrefix(wrapped.Error(), op+" "+target), quoted) && !names(status, quoted) {
 				t.Fatalf("it quotes the object: %v", wrapped)
 			}
@@ -78,7 +78,7 @@ func names(s metav1.Status, text string) bool {
 		return false
 	}
 	for _, c := range s.Details.Causes {
-		if strings.Contains(string(c.Type), text) || strings.Contains(fault.FieldOnly(c.Field), text) {
+		if strings.Contains(string(c.Type), text) || strings.Contains(errclass.FieldOnly(c.Field), text) {
 			return true
 		}
 	}
@@ -87,7 +87,7 @@ func names(s metav1.Status, text string) bool {
 
 func checkShown(t *testing.T, message string) {
 	t.Helper()
-	if len(message) > fault.MaxMessage || !utf8.ValidString(message) {
+	if len(message) > errclass.MaxMessage || !utf8.ValidString(message) {
 		t.Fatalf("%d bytes: %q", len(message), message)
 	}
 	for _, r := range message {
@@ -133,17 +133,17 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		err = client.Post().MaxRetries(0).Resource("configmaps").Body([]byte("{}")).Do(context.Background()).Error()
-		class, reason := fault.Classify(err)
+		class, reason := errclass.Classify(err)
 		if err == nil {
 			return
 		}
 		if !reasons[reason] {
 			t.Fatalf("reason %q of %v", reason, err)
 		}
-		if code >= 500 && code != http.StatusInternalServerError && class != fault.Unknown && !declares(body) {
+		if code >= 500 && code != http.StatusInternalServerError && class != errclass.Unknown && !declares(body) {
 			t.Fatalf("%d is %v: %v", code, class, err)
 		}
-		checkShown(t, fault.Message(fault.Wrap(err, "create", "ConfigMap shop/a", true)))
+		checkShown(t, errclass.Message(errclass.Wrap(err, "create", "ConfigMap shop/a", true)))
 	})
 }
 

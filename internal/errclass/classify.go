@@ -1,4 +1,4 @@
-package fault
+package errclass
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package fault_test
+package errclass_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"janus.io/janus/internal/fault"
+	"janus.io/janus/internal/errclass"
 )
 
 const canary = "c4n4ry-v4lue"
@@ -36,10 +36,10 @@ var quoting = map[string]error{
 func TestSensitiveAnswersAreNotQuoted(t *testing.T) {
 	for name, err := range quoting {
 		t.Run(name, func(t *testing.T) {
-			wrapped := fault.Wrap(err, "patch", "Secret shop/a", true)
+			wrapped := errclass.Wrap(err, "patch", "Secret shop/a", true)
 			for _, text := range []string{
-				wrapped.Error(), fault.Message(wrapped), fmt.Sprintf("%+v", wrapped), fmt.Sprintf("%#v", wrapped),
-				fmt.Errorf("outer: %w", wrapped).Error(), fault.Wrap(wrapped, "undo", "item 3", true).Error(),
+				wrapped.Error(), errclass.Message(wrapped), fmt.Sprintf("%+v", wrapped), fmt.Sprintf("%#v", wrapped),
+				fmt.Errorf("outer: %w", wrapped).Error(), errclass.Wrap(wrapped, "undo", "item 3", true).Error(),
 			} {
 				if strings.Contains(text, canary) {
 					t.Errorf("quoted: %s", text)
@@ -50,7 +50,7 @@ func TestSensitiveAnswersAreNotQuoted(t *testing.T) {
 					t.Errorf("quoted in the chain: %s", cause)
 				}
 			}
-			if _, ok := fault.Status(wrapped); ok {
+			if _, ok := errclass.Status(wrapped); ok {
 				t.Error("the answer itself is in the chain")
 			}
 			if !strings.Contains(wrapped.Error(), "withheld") {
@@ -61,7 +61,7 @@ func TestSensitiveAnswersAreNotQuoted(t *testing.T) {
 }
 
 func TestSensitiveAnswersNameTheFields(t *testing.T) {
-	err := fault.Wrap(quoting["in the message of a cause"], "patch", "Secret shop/a", true)
+	err := errclass.Wrap(quoting["in the message of a cause"], "patch", "Secret shop/a", true)
 	for _, word := range []string{"patch Secret shop/a", "422", "Invalid", "data.password", "FieldValueInvalid"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%s does not say %s", err, word)
@@ -70,7 +70,7 @@ func TestSensitiveAnswersNameTheFields(t *testing.T) {
 }
 
 func TestOrdinaryAnswersAreQuoted(t *testing.T) {
-	err := fault.Wrap(quoting["in the message"], "patch", "ConfigMap shop/a", false)
+	err := errclass.Wrap(quoting["in the message"], "patch", "ConfigMap shop/a", false)
 	if want := "patch ConfigMap shop/a: denied because of " + canary; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
@@ -78,13 +78,13 @@ func TestOrdinaryAnswersAreQuoted(t *testing.T) {
 
 func TestErrorSaysWhatOnWhatWhyAndTheWayOut(t *testing.T) {
 	cases := []struct {
-		err  *fault.Error
+		err  *errclass.Error
 		want string
 	}{
-		{&fault.Error{Op: "patch"}, "patch"},
-		{&fault.Error{Op: "patch", Target: "ConfigMap shop/a"}, "patch ConfigMap shop/a"},
-		{&fault.Error{Op: "patch", Err: io.EOF}, "patch: EOF"},
-		{fault.New(fault.Terminal, fault.Invalid, "patch", "ConfigMap shop/a", "%d fields", 2).WithHint("name them"),
+		{&errclass.Error{Op: "patch"}, "patch"},
+		{&errclass.Error{Op: "patch", Target: "ConfigMap shop/a"}, "patch ConfigMap shop/a"},
+		{&errclass.Error{Op: "patch", Err: io.EOF}, "patch: EOF"},
+		{errclass.New(errclass.Terminal, errclass.Invalid, "patch", "ConfigMap shop/a", "%d fields", 2).WithHint("name them"),
 			"patch ConfigMap shop/a: 2 fields; name them"},
 	}
 	for _, c := range cases {
@@ -95,10 +95,10 @@ func TestErrorSaysWhatOnWhatWhyAndTheWayOut(t *testing.T) {
 }
 
 func TestCausesCanBeFound(t *testing.T) {
-	if err := fault.New(fault.Terminal, fault.Invalid, "patch", "a", "read: %w", io.EOF); !errors.Is(err, io.EOF) {
+	if err := errclass.New(errclass.Terminal, errclass.Invalid, "patch", "a", "read: %w", io.EOF); !errors.Is(err, io.EOF) {
 		t.Error("New hides its cause")
 	}
-	if err := fault.Wrap(io.EOF, "get", "a", false); !errors.Is(err, io.EOF) {
+	if err := errclass.Wrap(io.EOF, "get", "a", false); !errors.Is(err, io.EOF) {
 		t.Error("Wrap hides its cause")
 	}
 }
@@ -118,10 +118,10 @@ func TestMessageIsPrintable(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := fault.Printable(c.text); got != c.want {
+			if got := errclass.Printable(c.text); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			if got := fault.Message(errors.New(c.text)); got != c.want {
+			if got := errclass.Message(errors.New(c.text)); got != c.want {
 				t.Errorf("the message of an error is %q, want %q", got, c.want)
 			}
 		})
@@ -129,14 +129,14 @@ func TestMessageIsPrintable(t *testing.T) {
 }
 
 func TestMessageIsCutBetweenCharacters(t *testing.T) {
-	exact := strings.Repeat("x", fault.MaxMessage)
-	if got := fault.Printable(exact); got != exact {
+	exact := strings.Repeat("x", errclass.MaxMessage)
+	if got := errclass.Printable(exact); got != exact {
 		t.Error("a message of the greatest length is cut")
 	}
 	for _, character := range []string{"x", "é", "日", "😀", "\x1b"} {
 		for offset := range 4 {
-			got := fault.Printable(strings.Repeat("x", offset) + strings.Repeat(character, fault.MaxMessage+1))
-			if len(got) > fault.MaxMessage || len(got) < fault.MaxMessage-6 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+			got := errclass.Printable(strings.Repeat("x", offset) + strings.Repeat(character, errclass.MaxMessage+1))
+			if len(got) > errclass.MaxMessage || len(got) < errclass.MaxMessage-6 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 				t.Errorf("%q after %d: %d bytes, ends in %q", character, offset, len(got), got[len(got)-8:])
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // otherForms are objects whose fields the API server writes in another way than they are
@@ -95,7 +95,7 @@ const otherForms = `
 // What the API server writes in another way is what was asked for, and is not warned of.
 func TestWhatTheAPIServerWritesInAnotherWayIsNoDifference(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	tried := answersAreAsAsked(t, e, "", otherForms)
 	examples := os.DirFS("../examples")
 	err := fs.WalkDir(examples, ".", func(path string, _ fs.DirEntry, err error) error {
@@ -113,9 +113,9 @@ func TestWhatTheAPIServerWritesInAnotherWayIsNoDifference(t *testing.T) {
 
 // answersAreAsAsked makes dry runs of the creation of objects, and compares their answers
 // with what was asked for, with and without the schema of the kind. It counts them.
-func answersAreAsAsked(t *testing.T, e *janustest.Env, file, stream string) (tried int) {
+func answersAreAsAsked(t *testing.T, e *harness.Env, file, stream string) (tried int) {
 	t.Helper()
-	objects, err := janustest.Decode(stream)
+	objects, err := harness.Decode(stream)
 	if err != nil {
 		return 0 // It is no manifest, such as the values of a chart.
 	}

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // everywhere binds the ServiceAccount of a test to all rights, until the test ends.
-func everywhere(t *testing.T, e *janustest.Env) {
+func everywhere(t *testing.T, e *harness.Env) {
 	t.Helper()
 	admin := newOutsider(t, e, "kubectl")
 	admin.dropWhenDone(admin.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: " + e.Namespace + "}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: deployer, namespace: " + e.Namespace + "}]}"))
@@ -24,7 +24,7 @@ func everywhere(t *testing.T, e *janustest.Env) {
 // one. They are rolled back with it: nobody keeps rights that came with the change.
 func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	everywhere(t, e)
 	someone := newOutsider(t, e, "kubectl")
@@ -34,7 +34,7 @@ func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing
 	someone.dropWhenDone(someone.make(named("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: $NS-part, labels: {into: $NS}}, rules: [{apiGroups: [''], resources: [services], verbs: [get]}]}")))
 	ref := named("rbac.authorization.k8s.io/v1 ClusterRole/$NS-ops")
 	before := e.Object(ref)
-	e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+	e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
 			e.Until("the controller has collected the rules", func() bool {
 				rules, _ := field(t, e.Object(ref), "rules").([]any)
@@ -45,7 +45,7 @@ func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing
 
 	txn := e.Run("aggregate", named("changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: $NS-ops}, type: Update, content: {aggregationRule: {clusterRoleSelectors: [{matchLabels: {into: $NS}}]}, rules: []}}")+refusedAtCommit)
 
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Conflicts)
 	e.Same(before, ref)
 }
@@ -53,7 +53,7 @@ func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing
 // What injects certificate authorities makes a created configuration nobody else's.
 func TestACreatedWebhookIsUndoneThoughItsAuthorityWasInjected(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	everywhere(t, e)
 	create := strings.NewReplacer("$NS", e.Namespace).Replace(`
@@ -66,14 +66,14 @@ changes:
 			metav1.PatchOptions{FieldManager: "cert-manager-cainjector"})
 		assert.NoError(t, err)
 	}
-	e.Start(janustest.Acting(janustest.Around{Do: func(txn string, item int) {
+	e.Start(harness.Acting(harness.Around{Do: func(txn string, item int) {
 		if item == 1 && strings.Contains(txn, "webhooks") {
 			inject()
 		}
 	}}))
 
 	txn := e.Run("webhooks", create+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Conflicts)
 	assert.Nil(t, e.Object(ref))
 
@@ -87,7 +87,7 @@ changes:
 // owns the count.
 func TestADaemonSetIsUndoneThoughItWasRestarted(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	kubectlApply(t, e, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'example.com/a:1'}]}}}}")
 	e.Start()
@@ -100,8 +100,8 @@ changes:
 	}
 
 	txn := e.Run("two", change+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-	assert.Empty(t, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.Empty(t, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Reclaimed)
 	assert.Equal(t, "example.com/a:1", image())
 

@@ -13,12 +13,12 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // operatorKinds installs the kinds of an operator: a Provider and its Revision in the
 // cluster, a Database in a namespace. It gives their group.
-func operatorKinds(t *testing.T, e *janustest.Env) (group string) {
+func operatorKinds(t *testing.T, e *harness.Env) (group string) {
 	t.Helper()
 	group = strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	for _, kind := range []string{"Provider Cluster", "Revision Cluster", "Database Namespaced"} {
@@ -45,7 +45,7 @@ spec:
 `)
 }
 
-func dropDefinition(e *janustest.Env, group, kind string) {
+func dropDefinition(e *harness.Env, group, kind string) {
 	client, err := e.For(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "")
 	if err == nil {
 		_ = client.Delete(context.Background(), strings.ToLower(kind)+"s."+group, metav1.DeleteOptions{})
@@ -53,14 +53,14 @@ func dropDefinition(e *janustest.Env, group, kind string) {
 }
 
 // ownerOf is the metadata of an object that another owns.
-func ownerOf(e *janustest.Env, ref string) string {
+func ownerOf(e *harness.Env, ref string) string {
 	owner := e.Object(ref)
 	return fmt.Sprintf(", ownerReferences: [{apiVersion: %s, kind: %s, name: %s, uid: %s, controller: true}]", owner.GetAPIVersion(), owner.GetKind(), owner.GetName(), owner.GetUID())
 }
 
 // provider plays the operator of a Provider: that owns a revision, and that a definition,
 // of which others have made an object.
-func provider(t *testing.T, e *janustest.Env, group string) {
+func provider(t *testing.T, e *harness.Env, group string) {
 	t.Helper()
 	e.Apply("{apiVersion: " + group + "/v1, kind: Revision, metadata: {name: r" + ownerOf(e, group+"/v1 Provider/p") + "}}")
 	e.Apply(definition(group, "Bucket", "Namespaced", ownerOf(e, group+"/v1 Revision/r")))
@@ -76,7 +76,7 @@ func deleteOf(group, kind, name, more string) string {
 // The plan shows one deletion; it would destroy all objects of a kind.
 func TestADeletionIsRefusedForWhatTheGarbageCollectorWouldTakeAlong(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := operatorKinds(t, e)
 	e.Apply("{apiVersion: " + group + "/v1, kind: Provider, metadata: {name: p}}")
@@ -93,17 +93,17 @@ func TestADeletionIsRefusedForWhatTheGarbageCollectorWouldTakeAlong(t *testing.T
 	} {
 		name := strings.ToLower(row.kind)
 		refused := e.Run("refused-"+name, deleteOf(group, row.kind, row.name, ""))
-		require.Equal(t, api.PhaseFailed, refused.Status.Phase, janustest.Describe(refused))
-		_, reason, message := janustest.Condition(refused, api.ConditionReady)
+		require.Equal(t, api.PhaseFailed, refused.Status.Phase, harness.Describe(refused))
+		_, reason, message := harness.Condition(refused, api.ConditionReady)
 		assert.Equal(t, errclass.Irreversible, reason)
 		assert.Contains(t, message, row.says)
 		assert.Contains(t, message, "acceptLoss: true")
 		planned := e.Run("planned-"+name, "dryRun: true\n"+deleteOf(group, row.kind, row.name, ", acceptLoss: true"))
-		require.Equal(t, api.PhasePlanned, planned.Status.Phase, janustest.Describe(planned))
+		require.Equal(t, api.PhasePlanned, planned.Status.Phase, harness.Describe(planned))
 		require.NotEmpty(t, planned.Status.Items[0].Warnings)
 		assert.Contains(t, planned.Status.Items[0].Warnings[0], row.says)
 		orphaned := e.Run("orphaned-"+name, "dryRun: true\n"+deleteOf(group, row.kind, row.name, ", propagationPolicy: Orphan"))
-		assert.Equal(t, api.PhasePlanned, orphaned.Status.Phase, "nothing goes along: %s", janustest.Describe(orphaned))
+		assert.Equal(t, api.PhasePlanned, orphaned.Status.Phase, "nothing goes along: %s", harness.Describe(orphaned))
 	}
 	assert.NotNil(t, e.Object(group+"/v1 Bucket/theirs"))
 }
@@ -111,7 +111,7 @@ func TestADeletionIsRefusedForWhatTheGarbageCollectorWouldTakeAlong(t *testing.T
 // A rollback keeps an object that has come to own what others have filled, and an undo too.
 func TestARollbackKeepsWhatOwnsADefinitionWithObjects(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := operatorKinds(t, e)
 	e.Start()
@@ -120,7 +120,7 @@ func TestARollbackKeepsWhatOwnsADefinitionWithObjects(t *testing.T) {
 	provider(t, e, group)
 	txn := cancelAtGate(e, "install")
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	for _, part := range []string{"CustomResourceDefinition buckets." + group, "Bucket theirs"} {
 		assert.Contains(t, txn.Status.Items[0].Message, part)
@@ -136,7 +136,7 @@ func TestARollbackKeepsWhatOwnsADefinitionWithObjects(t *testing.T) {
 // An operator makes an object that it was told of the owner of what was there before.
 func TestARollbackKeepsWhatAnOperatorHasGivenAnOwner(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := operatorKinds(t, e)
 	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: credentials}, stringData: {password: a}}")
@@ -155,7 +155,7 @@ func TestARollbackKeepsWhatAnOperatorHasGivenAnOwner(t *testing.T) {
 	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
 	adopt()
 	txn := cancelAtGate(e, "install")
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Until("what it made is gone", func() bool { return e.Object("ConfigMap/made") == nil })
 	e.Same(before, "Secret/credentials")
 	assert.Empty(t, e.Object("ConfigMap/deep").GetOwnerReferences())
@@ -163,12 +163,12 @@ func TestARollbackKeepsWhatAnOperatorHasGivenAnOwner(t *testing.T) {
 	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10\n"+create).Status.Phase)
 	adopt()
 	undo := e.Run("undo", "{undoOf: {name: release}}")
-	assert.Equal(t, api.PhaseFailed, undo.Status.Phase, janustest.Describe(undo))
-	assert.Contains(t, janustest.Describe(undo), "Secret "+e.Namespace+"/credentials")
+	assert.Equal(t, api.PhaseFailed, undo.Status.Phase, harness.Describe(undo))
+	assert.Contains(t, harness.Describe(undo), "Secret "+e.Namespace+"/credentials")
 	assert.NotNil(t, e.Object("Secret/credentials"))
 }
 
-func reference(e *janustest.Env, ref string) string {
+func reference(e *harness.Env, ref string) string {
 	owner := e.Object(ref)
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, owner.GetAPIVersion(), owner.GetKind(), owner.GetName(), owner.GetUID())
 }

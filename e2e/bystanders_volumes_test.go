@@ -16,12 +16,12 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // volumeOf makes a volume of a directory with a file in it, in a storage class that has
 // the name of the volume.
-func volumeOf(t *testing.T, e *janustest.Env, name, policy, more string) (file string) {
+func volumeOf(t *testing.T, e *harness.Env, name, policy, more string) (file string) {
 	t.Helper()
 	// The control plane deletes below /tmp alone.
 	dir, err := os.MkdirTemp("/tmp", "janus-volume-")
@@ -64,12 +64,12 @@ const gate = `
 `
 
 // cancelAtGate has a Transaction rolled back once its last change waits.
-func cancelAtGate(e *janustest.Env, name string) *api.Transaction {
+func cancelAtGate(e *harness.Env, name string) *api.Transaction {
 	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
 	e.Merge("person", transaction+name, `{"spec":{"cancel":"Rollback"}}`)
 	return e.Await(name, "it ends, and is not taken up again", func(t *api.Transaction) bool {
 		retried := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Reason == errclass.AccessDenied || i.Reason == errclass.NotEmpty })
-		return t.Status.CompletionTime != nil && (!retried || t.Status.Recoveries >= janustest.FastPolicy.Recoveries)
+		return t.Status.CompletionTime != nil && (!retried || t.Status.Recoveries >= harness.FastPolicy.Recoveries)
 	})
 }
 
@@ -98,7 +98,7 @@ func TestARollbackOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			if row.volumes {
 				e.ClusterWide()
 			}
@@ -110,10 +110,10 @@ func TestARollbackOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 			e.Submit("claim", spec)
 			txn := cancelAtGate(e, "claim")
 
-			assert.Equal(t, row.phase, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, row.phase, txn.Status.Phase, harness.Describe(txn))
 			item := txn.Status.Items[0]
 			if row.reason != "" {
-				assert.Equal(t, row.reason, item.Reason, janustest.Describe(txn))
+				assert.Equal(t, row.reason, item.Reason, harness.Describe(txn))
 				assert.Contains(t, item.Message, name, "it names the volume")
 				assert.NotNil(t, e.Object("PersistentVolumeClaim/data"))
 			}
@@ -142,21 +142,21 @@ func TestARollbackOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 // An undo of what has committed looks at the same.
 func TestAnUndoOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	file := volumeOf(t, e, e.Namespace, "Delete", "")
 	e.Start()
 	spec := strings.TrimSuffix(strings.ReplaceAll(claimAndGate, "CLASS", e.Namespace), gate)
 	txn := e.Run("release", "revisionHistoryLimit: 10"+spec)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	undo := e.Run("undo", "{undoOf: {name: release}}")
 	assert.Equal(t, api.PhaseFailed, undo.Status.Phase)
-	assert.Contains(t, janustest.Describe(undo), e.Namespace+" is Delete")
+	assert.Contains(t, harness.Describe(undo), e.Namespace+" is Delete")
 	assert.FileExists(t, file)
 
 	e.Merge("person", "PersistentVolume/"+e.Namespace, `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
 	undo = e.Run("again", "{undoOf: {name: release}}")
-	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Contains(t, undo.Status.Items[0].Warnings[0], "kubectl patch pv "+e.Namespace)
 	assert.FileExists(t, file)
 }
@@ -164,7 +164,7 @@ func TestAnUndoOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 // A volume that a change has made and the claim of another client has bound is in use.
 func TestAVolumeThatOthersHaveClaimedIsKeptInRollback(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	name := e.Namespace
 	e.Start()
@@ -182,7 +182,7 @@ changes:
 	e.Apply("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: theirs}, spec: {accessModes: [ReadWriteOnce], storageClassName: " + name + ", resources: {requests: {storage: 1Gi}}}}")
 	e.Until("it is bound", func() bool { return e.Value("PersistentVolumeClaim/theirs", "status", "phase") == "Bound" })
 	txn := cancelAtGate(e, "volume")
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "PersistentVolumeClaim "+e.Namespace+"/theirs")
 	assert.Nil(t, e.Object("PersistentVolume/"+name).GetDeletionTimestamp())

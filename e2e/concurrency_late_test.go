@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // A Janus hangs before it prepares and wakes up while another makes the changes. It
@@ -15,14 +15,14 @@ import (
 // let go of the locks and before-images that the other relies on.
 func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(fourObjects)
 	e.Refuse()
 	patched, deleted := e.Object("ConfigMap/patched"), e.Object("Secret/deleted")
 	asleep, awake, woken, made := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	goOn := make(chan struct{})
 	done := sync.OnceFunc(func() { close(woken) })
-	e.Start(janustest.Recording(janustest.Journaling{After: once(inPhase(api.PhasePreparing), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhasePreparing), func() {
 		close(asleep)
 		<-awake
 	}), Refused: func(*api.Transaction) {
@@ -34,7 +34,7 @@ func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 	}}))
 	e.Submit("txn", fourChanges+refusedAtCommit)
 	<-asleep
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(4), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(4), func() {
 		close(made)
 		<-goOn
 	})}))
@@ -45,7 +45,7 @@ func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 
 	txn := e.Ended("txn")
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(patched, "ConfigMap/patched")
 	e.Same(deleted, "Secret/deleted")
 	e.NothingLeft("txn")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestRequestsOfATransactionOfNPatches pins what a Transaction costs the API
@@ -19,20 +19,20 @@ import (
 func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 	for _, n := range []int{1, 10, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			var changes strings.Builder
 			changes.WriteString("changes:\n")
 			for i := range n {
 				e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
 				fmt.Fprintf(&changes, "  - {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
 			}
-			policy := janustest.FastPolicy
+			policy := harness.FastPolicy
 			policy.Lateness = time.Hour // a slow machine makes no difference
-			e.Start(janustest.WithPolicy(policy), janustest.WithTrust(time.Hour))
+			e.Start(harness.WithPolicy(policy), harness.WithTrust(time.Hour))
 			begin := time.Now()
 			e.Submit("txn", changes.String())
 			txn := e.Ended("txn")
-			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 			e.AwaitEvent("txn", string(api.PhaseCommitted))
 
 			counts := requestsOf(e, begin)
@@ -90,12 +90,12 @@ func (r requests) writes() (total int) {
 
 // requestsOf counts the requests that Janus has made for the Transactions of a
 // namespace since a time. Discovery and the watch are those of the process.
-func requestsOf(e *janustest.Env, since time.Time) requests {
+func requestsOf(e *harness.Env, since time.Time) requests {
 	counts := requests{}
 	account := "system:serviceaccount:" + e.Namespace + ":"
 	for _, r := range e.Audit() {
 		impersonated := strings.HasPrefix(r.ImpersonatedUser, account)
-		inSystem := r.Namespace == janustest.SystemNamespace && r.Received.After(since)
+		inSystem := r.Namespace == harness.SystemNamespace && r.Received.After(since)
 		if r.Resource == "" || r.Namespace != e.Namespace && !impersonated && !inSystem {
 			continue
 		}

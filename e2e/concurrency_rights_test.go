@@ -13,8 +13,8 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 const limited = `
@@ -47,7 +47,7 @@ changes:
 
 // grant gives ServiceAccount limited its rights, or takes them, and waits until the
 // API server knows.
-func grant(t *testing.T, e *janustest.Env, give bool) {
+func grant(t *testing.T, e *harness.Env, give bool) {
 	t.Helper()
 	if give {
 		e.Apply(limitedBinding)
@@ -67,15 +67,15 @@ func grant(t *testing.T, e *janustest.Env, give bool) {
 
 // runUntilDenied runs a Transaction whose rights are taken away when its rollback
 // begins.
-func runUntilDenied(t *testing.T, policy engine.Policy) *janustest.Env {
+func runUntilDenied(t *testing.T, policy engine.Policy) *harness.Env {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(fourObjects)
 	e.Apply(limited)
 	grant(t, e, true)
 	e.Refuse()
 	taken := false
-	e.Start(janustest.WithPolicy(policy), janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
+	e.Start(harness.WithPolicy(policy), harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
 		if !taken && txn.Status.Phase == api.PhaseRollingBack {
 			taken = true
 			grant(t, e, false)
@@ -87,7 +87,7 @@ func runUntilDenied(t *testing.T, policy engine.Policy) *janustest.Env {
 
 func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABoundedNumberOfWrites(t *testing.T) {
 	t.Parallel()
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	e := runUntilDenied(t, policy)
 
 	txn := e.Await("txn", "Failed for good", func(txn *api.Transaction) bool {
@@ -117,7 +117,7 @@ func TestRightsTakenAwayDuringTheRollbackAndGivenBackEndRolledBack(t *testing.T)
 	grant(t, e, true)
 
 	txn := e.Await("txn", "RolledBack", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRolledBack })
-	assert.Equal(t, before, e.Value("ConfigMap/patched", "data", "version"), janustest.Describe(txn))
+	assert.Equal(t, before, e.Value("ConfigMap/patched", "data", "version"), harness.Describe(txn))
 	assert.Nil(t, e.Object("Service/a"))
 	e.NothingLeft("txn")
 }

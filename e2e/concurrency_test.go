@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/mutate"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // crossing is a Transaction that patches a key of its own in every one of so many
@@ -36,7 +36,7 @@ const (
 	maps      = 3
 )
 
-func applyMaps(e *janustest.Env) {
+func applyMaps(e *harness.Env) {
 	for i := range maps {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: map-%d}, data: {kept: kept}}", i))
 	}
@@ -46,7 +46,7 @@ func applyMaps(e *janustest.Env) {
 // same targets in opposite orders. The preconditions are the fence.
 func TestTwoJanusAtOnceKeepTheGuarantees(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	applyMaps(e)
 	e.Start()
 	e.Start()
@@ -61,7 +61,7 @@ func TestTwoJanusAtOnceKeepTheGuarantees(t *testing.T) {
 
 	writes := 0
 	for n, txn := range ended {
-		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, "%s: %s", txn.Name, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, "%s: %s", txn.Name, harness.Describe(txn))
 		for i := range maps {
 			want := "<absent>"
 			if txn.Status.Phase == api.PhaseCommitted {
@@ -94,7 +94,7 @@ func TestAJanusThatWakesUpLateDoesNotWriteOffWhatAnotherHasMade(t *testing.T) {
 	t.Parallel()
 	for name, change := range secondChanges {
 		t.Run(name, func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(`
 apiVersion: v1
 kind: ConfigMap
@@ -119,11 +119,11 @@ data: {version: "1", other: "1"}
 				default:
 				}
 			}
-			e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+			e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 				if item == 1 {
 					once()
 				}
-			}}), janustest.Recording(janustest.Journaling{After: afterwards, Refused: afterwards}))
+			}}), harness.Recording(harness.Journaling{After: afterwards, Refused: afterwards}))
 			e.Submit("txn", `
 changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: first}
@@ -132,7 +132,7 @@ changes:
   - `+change)
 
 			<-asleep
-			e.Start(janustest.Recording(janustest.Journaling{Before: func(t *api.Transaction) {
+			e.Start(harness.Recording(harness.Journaling{Before: func(t *api.Transaction) {
 				if t.Status.Items[1].State == api.ItemCommitted {
 					twice()
 				}
@@ -143,12 +143,12 @@ changes:
 			close(record)
 
 			txn := e.Ended("txn")
-			t.Log(janustest.Describe(txn))
+			t.Log(harness.Describe(txn))
 			if txn.Status.Phase == api.PhaseCommitted {
 				assert.Equal(t, "2", e.Value("ConfigMap/first", "data", "version"))
 				return
 			}
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(first, "ConfigMap/first")
 			e.Same(second, "ConfigMap/second")
 			e.Same(third, "ConfigMap/third")
@@ -162,7 +162,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{"Committed": patchAB, "RolledBack": patchAB + refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(ab)
 			e.Refuse()
 			asleep, awake, woken := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -174,7 +174,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 				default:
 				}
 			}
-			slow := e.Start(janustest.Recording(janustest.Journaling{After: once(inPhase(api.PhasePreparing), func() {
+			slow := e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhasePreparing), func() {
 				close(asleep)
 				<-awake
 			}), Refused: afterwards}))
@@ -182,7 +182,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 			<-asleep
 			e.Start()
 			txn := e.Ended("txn")
-			assert.Equal(t, name, string(txn.Status.Phase), janustest.Describe(txn))
+			assert.Equal(t, name, string(txn.Status.Phase), harness.Describe(txn))
 
 			close(awake)
 
@@ -207,7 +207,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 }
 
 // effective gives the writes that have changed ConfigMaps with a prefix.
-func effective(e *janustest.Env, prefix string) []testcluster.AuditEvent {
+func effective(e *harness.Env, prefix string) []testcluster.AuditEvent {
 	return testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "configmaps"), testcluster.Persisted,
 		func(r testcluster.AuditEvent) bool { return strings.HasPrefix(r.Name, prefix) && !handedOver(r) })
 }
@@ -219,7 +219,7 @@ func handedOver(r testcluster.AuditEvent) bool {
 
 // assertActedAsTheServiceAccount holds every request to the targets against
 // guarantee 9.
-func assertActedAsTheServiceAccount(t *testing.T, e *janustest.Env, resource, prefix string) {
+func assertActedAsTheServiceAccount(t *testing.T, e *harness.Env, resource, prefix string) {
 	t.Helper()
 	requests := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", resource),
 		func(r testcluster.AuditEvent) bool { return strings.HasPrefix(r.Name, prefix) })

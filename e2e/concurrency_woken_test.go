@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // A Janus hangs just before it sends a change. Another takes the Transaction over,
@@ -22,7 +22,7 @@ func TestAJanusThatWakesUpAfterTheRollbackChangesNothing(t *testing.T) {
 	for name, change := range secondChanges {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(`
 apiVersion: v1
 kind: ConfigMap
@@ -38,11 +38,11 @@ data: {version: "1", other: "1"}
 			first, second, third := e.Object("ConfigMap/first"), e.Object("ConfigMap/second"), e.Object("ConfigMap/third")
 			asleep, awake, wrote := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			hang, done := sync.OnceFunc(func() { close(asleep); <-awake }), sync.OnceFunc(func() { close(wrote) })
-			e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+			e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 				if item == 1 {
 					hang()
 				}
-			}}), janustest.Recording(janustest.Journaling{Refused: func(*api.Transaction) { done() }}))
+			}}), harness.Recording(harness.Journaling{Refused: func(*api.Transaction) { done() }}))
 			e.Submit("txn", `
 changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: first}
@@ -54,7 +54,7 @@ changes:
 			late := time.After(1100 * time.Millisecond)
 			e.Start()
 			txn := e.Ended("txn")
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 
 			<-late
 			close(awake)
@@ -79,12 +79,12 @@ func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 	for name, spec := range map[string]string{"Committed": patchAB, "RolledBack": patchAB + refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(ab)
 			e.Refuse()
 			asleep, awake := make(chan struct{}), make(chan struct{})
 			hang := sync.OnceFunc(func() { close(asleep) })
-			slow := e.Start(janustest.WithTransport(func(next http.RoundTripper) http.RoundTripper {
+			slow := e.Start(harness.WithTransport(func(next http.RoundTripper) http.RoundTripper {
 				return roundTrip(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/leases") {
 						hang()
@@ -97,7 +97,7 @@ func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 			<-asleep
 			e.Start()
 			txn := e.Ended("txn")
-			assert.Equal(t, name, string(txn.Status.Phase), janustest.Describe(txn))
+			assert.Equal(t, name, string(txn.Status.Phase), harness.Describe(txn))
 
 			slow.Interrupt()
 			close(awake)

@@ -9,17 +9,17 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // disturbed runs a Transaction that is rolled back after another client has written a
 // field that it had changed.
-func disturbed(t *testing.T, policy string) (*janustest.Env, *api.Transaction) {
+func disturbed(t *testing.T, policy string) (*harness.Env, *api.Transaction) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's", "more": "person's"}}`)
 	})}))
 	return e, e.Run("txn", "conflictPolicy: "+policy+"\n"+patchAB+refusedAtCommit)
@@ -28,7 +28,7 @@ func disturbed(t *testing.T, policy string) (*janustest.Env, *api.Transaction) {
 func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
 	t.Parallel()
 	e, txn := disturbed(t, "Fail")
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	item := txn.Status.Items[0]
 	assert.Equal(t, api.ItemUnresolved, item.State)
 	assert.Equal(t, errclass.FieldConflict, item.Reason)
@@ -43,7 +43,7 @@ func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
 func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
 	t.Parallel()
 	e, txn := disturbed(t, "Force")
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	item := txn.Status.Items[0]
 	assert.Equal(t, api.ItemRolledBack, item.State)
 	assert.Equal(t, "Overwritten", item.Reason)
@@ -58,33 +58,33 @@ func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
 // overwriting write loses nothing of the report.
 func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
 	recorded := false
 	e.Start(
-		janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
+		harness.Recording(harness.Journaling{After: once(committed(2), func() {
 			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 		})}),
-		janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+		harness.Acting(harness.Around{Undo: func(_ string, item int) {
 			if item == 0 && e.Value("ConfigMap/a", "data", "version") == "person's" {
 				recorded = len(e.Transaction("txn").Status.Items[0].Conflicts) > 0
 			}
 		}}),
 	)
 	txn := e.Run("txn", "conflictPolicy: Force\n"+patchAB+refusedAtCommit)
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.True(t, recorded, "the last look before the field was overwritten found the conflict on record")
 }
 
 func TestTakenFieldsAreListed(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	e.Start()
 	txn := e.Run("txn", patchAB)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, []api.OwnedFields{{Manager: "person", Fields: []string{".data.version"}}}, txn.Status.Items[0].Taken)
 	assert.Equal(t, "2", e.Value("ConfigMap/a", "data", "version"))
 	assert.Empty(t, e.ItemManagers("ConfigMap/a"))
@@ -94,7 +94,7 @@ func TestTakenFieldsAreListed(t *testing.T) {
 // the object, and is told nothing: nobody else can be in its way.
 func TestAnObjectMayBeMadeWithoutTheRightToPatchIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(strings.TrimPrefix(strings.ReplaceAll(limitedTo("get, create, delete"), "$NS", e.Namespace), "\n---"))
 	e.Start()
 	txn := e.Run("txn", `
@@ -104,7 +104,7 @@ changes:
     type: Create
     content: {data: {a: b}}
 `)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Message)
 	assert.Len(t, e.ItemManagers("ConfigMap/made"), 1)
 }
@@ -112,11 +112,11 @@ changes:
 // What a rollback leaves to its former owner is listed beside a conflict too.
 func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's"}}`)
 	e.Refuse()
-	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+	e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 			e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's again"}}`)
@@ -126,7 +126,7 @@ func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2", other: "2"}}}`+refusedAtCommit)
 	item := txn.Status.Items[0]
-	assert.Equal(t, errclass.FieldConflict, item.Reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.FieldConflict, item.Reason, harness.Describe(txn))
 	require.Len(t, item.Conflicts, 1)
 	assert.Equal(t, ".data.version", item.Conflicts[0].Field)
 	assert.Equal(t, []api.OwnedFields{{Manager: "former", Fields: []string{".data.other"}}}, item.Reclaimed)
@@ -136,10 +136,10 @@ changes:
 // change of it is rolled back, whatever another client has written meanwhile.
 func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+	e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 		}
@@ -148,8 +148,8 @@ func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testi
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Update, content: {data: {version: "2"}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}`+refusedAtCommit)
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Equal(t, e.Object("ConfigMap/a").GetUID(), txn.Status.Items[1].RecreatedUID)
 	assert.Equal(t, "1", e.Value("ConfigMap/a", "data", "other"), "the other field is rolled back")
 }

@@ -11,7 +11,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // intruder creates an object as another client once the first change is in effect.
@@ -30,12 +30,12 @@ func (i intruder) Do(ctx context.Context, in engine.Intent) error {
 
 func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
-	e.Start(janustest.WithPolicy(unaided), janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	e.Start(harness.WithPolicy(unaided), harness.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
 			e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: " + made + "}}")
 		}}
@@ -43,8 +43,8 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 
 	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Contains(t, txn.Status.Items[0].Message, "ConfigMap theirs")
 	assert.Equal(t, api.ItemRolledBack, txn.Status.Items[1].State)
 	assert.NotNil(t, e.Object("Namespace/"+made))
@@ -53,7 +53,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 
 func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	made := e.Namespace + "-made"
@@ -61,7 +61,7 @@ func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
 
 	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Nil(t, e.Object("Namespace/"+made))
 	e.NothingLeft("make-namespace")
 }
@@ -80,14 +80,14 @@ changes:
 
 func TestACRDWhoseKindOthersUseIsKeptInRollback(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
-	e.Start(janustest.WithPolicy(unaided), janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	e.Start(harness.WithPolicy(unaided), harness.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
 			// The API server takes a moment to serve a new kind.
-			assert.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+			assert.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 				return e.ApplyYAML(ctx, e.Namespace, "{apiVersion: "+group+"/v1, kind: Widget, metadata: {name: theirs}}") == nil, nil
 			}))
 		}}
@@ -108,8 +108,8 @@ changes:
     content: {}
 `, "GROUP", group)+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Contains(t, txn.Status.Items[0].Message, "Widget theirs")
 	assert.NotNil(t, e.Object(group+"/v1 Widget/theirs"))
 	assert.Nil(t, e.Object(group+"/v1 Widget/ours"))

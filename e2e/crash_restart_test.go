@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 )
 
 // TestAJanusStoppedAfterAnyCheckpointIsResumed stops Janus right after its first
@@ -23,7 +23,7 @@ func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
 	for _, w := range workloads {
 		names = append(names, w.name)
 	}
-	janustest.Together(t, len(names), names, func(t *testing.T, i int) {
+	harness.Together(t, len(names), names, func(t *testing.T, i int) {
 		w, last := workloads[i], int32(40)
 		for n := int32(1); ; n++ {
 			var reached bool
@@ -39,7 +39,7 @@ func TestAJanusStoppedAfterAnyCheckpointIsResumed(t *testing.T) {
 
 // runStopped stops Janus after the n-th write to the Transaction.
 func (w workload) runStopped(t *testing.T, n int32) bool {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(w.objects)
 	if w.refuses {
 		e.Refuse()
@@ -50,11 +50,11 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	}
 	var writes, after, inHand atomic.Int32
 	var known api.TransactionStatus
-	var first atomic.Pointer[janustest.Janus]
+	var first atomic.Pointer[harness.Janus]
 	stopped := make(chan struct{})
-	line := chaos.NewLine()
+	line := faultinject.NewLine()
 	transport, _ := through(line)
-	first.Store(e.Start(transport, janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
+	first.Store(e.Start(transport, harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
 		last := known
 		known = *txn.Status.DeepCopy()
 		last.Version, known.Version = 0, 0

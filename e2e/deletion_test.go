@@ -10,7 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // deletion is a Transaction that is deleted when it has come to a certain point.
@@ -85,11 +85,11 @@ func TestDeletionInEveryPhase(t *testing.T) {
 			}
 		}
 	}
-	janustest.Together(t, 8, names, func(t *testing.T, i int) { runs[i].run(t, runs[i].policy, runs[i].propagation) })
+	harness.Together(t, 8, names, func(t *testing.T, i int) { runs[i].run(t, runs[i].policy, runs[i].propagation) })
 }
 
 func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.DeletionPropagation) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(fourObjects)
 	spec := "onDelete: " + string(policy) + "\n" + fourChanges
 	if d.refused {
@@ -102,7 +102,7 @@ func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.
 	}
 	reached, deleted := make(chan struct{}), make(chan struct{})
 	hit := false
-	e.Start(janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
+	e.Start(harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
 		if !hit && d.at(txn) {
 			hit = true
 			close(reached)
@@ -133,7 +133,7 @@ func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.
 	assert.NotEmpty(t, e.AwaitEvent("txn", event).Note)
 }
 
-func (d deletion) checkTargets(t *testing.T, e *janustest.Env, kept []string, before map[string]*unstructured.Unstructured) {
+func (d deletion) checkTargets(t *testing.T, e *harness.Env, kept []string, before map[string]*unstructured.Unstructured) {
 	t.Helper()
 	changed := map[string]bool{}
 	for _, name := range kept {
@@ -160,11 +160,11 @@ func TestTheEventOfADeletedTransactionSaysWhatStays(t *testing.T) {
 	t.Parallel()
 	for _, d := range deletions[:4] {
 		t.Run(string(d.phase), func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(fourObjects)
 			reached, deleted := make(chan struct{}), make(chan struct{})
 			hit := false
-			e.Start(janustest.Recording(janustest.Journaling{After: func(txn *api.Transaction) {
+			e.Start(harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
 				if !hit && d.at(txn) {
 					hit = true
 					close(reached)

@@ -17,7 +17,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // oneWay is a step that the API server lets anybody take. In its texts, $X is the name of
@@ -64,12 +64,12 @@ func TestWhatTheAPIServerLetsNobodyTakeBackIsKnownBefore(t *testing.T) {
 
 func (o oneWay) run(t *testing.T) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	short := strings.ReplaceAll(e.Namespace, "-", "")
 	make := func(name string) (dynamic.ResourceInterface, func(string) string, *unstructured.Unstructured) {
 		fill := func(s string) string { return strings.ReplaceAll(s, "$X", name) }
-		objects, err := janustest.Decode(fill(o.object))
+		objects, err := harness.Decode(fill(o.object))
 		require.NoError(t, err)
 		client, err := e.For(objects[0].GroupVersionKind(), e.Namespace)
 		require.NoError(t, err)
@@ -84,9 +84,9 @@ func (o oneWay) run(t *testing.T) {
 	}
 	if o.back != "" {
 		client, fill, obj := make(short + "a")
-		_, err := client.Patch(t.Context(), obj.GetName(), types.MergePatchType, []byte(asJSON(fill(o.content))), metav1.PatchOptions{FieldManager: janustest.Manager})
+		_, err := client.Patch(t.Context(), obj.GetName(), types.MergePatchType, []byte(asJSON(fill(o.content))), metav1.PatchOptions{FieldManager: harness.Manager})
 		require.NoError(t, err, "the API server lets it pass")
-		_, err = client.Patch(t.Context(), obj.GetName(), types.MergePatchType, []byte(fill(o.back)), metav1.PatchOptions{FieldManager: janustest.Manager})
+		_, err = client.Patch(t.Context(), obj.GetName(), types.MergePatchType, []byte(fill(o.back)), metav1.PatchOptions{FieldManager: harness.Manager})
 		if o.open {
 			require.NoError(t, err, "and back")
 		} else {
@@ -102,10 +102,10 @@ func (o oneWay) run(t *testing.T) {
 
 	txn := e.Run("shut", "changes:\n"+change+after)
 	if o.open {
-		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		return
 	}
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.Irreversible, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, o.why)
 	now, err := client.Get(t.Context(), before.GetName(), metav1.GetOptions{})
@@ -113,6 +113,6 @@ func (o oneWay) run(t *testing.T) {
 	assert.Equal(t, before.Object["spec"], now.Object["spec"])
 
 	txn = e.Run("last", "changes:\n"+change+"}\n")
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Contains(t, strings.Join(txn.Status.Items[0].Warnings, " "), o.why)
 }

@@ -12,14 +12,14 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // A Transaction goes some time after its end, and its before-images with it. One that could
 // not be rolled back stays.
 func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
 	e.Start()
@@ -39,7 +39,7 @@ func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 // what is due.
 func TestWhatIsDueWhenJanusStartsGoes(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	janus := e.Start()
 	e.Run("due", "ttlSecondsAfterFinished: 3600"+patchAB)
@@ -52,13 +52,13 @@ func TestWhatIsDueWhenJanusStartsGoes(t *testing.T) {
 
 func TestWhatWasStoppedIsKeptAfterItsTime(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
 		e.Merge("person", "backup.janus.io/v1alpha1 Transaction/stopped", `{"spec": {"cancel": "Stop"}}`)
 	})}))
 	txn := e.Run("stopped", "ttlSecondsAfterFinished: 0"+patchAB+refusedAtCommit) // The last is never sent.
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	time.Sleep(2 * time.Second)
 	assert.NotNil(t, e.Object("backup.janus.io/v1alpha1 Transaction/stopped"))
 	assert.NotNil(t, e.Object("ConfigMap/"+txn.Status.RollbackRef.Name))
@@ -68,10 +68,10 @@ func TestWhatWasStoppedIsKeptAfterItsTime(t *testing.T) {
 // that have failed, and any that can be undone.
 func TestTheLatestTransactionsAreKept(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(janustest.WithRetention(controller.Retention{Completed: ptr.To(1), Failed: ptr.To(2), Every: 100 * time.Millisecond}))
+	e.Start(harness.WithRetention(controller.Retention{Completed: ptr.To(1), Failed: ptr.To(2), Every: 100 * time.Millisecond}))
 
 	e.Run("undoable", "revisionHistoryLimit: 5"+patchAB)
 	for _, name := range []string{"first", "second", "third"} {

@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const forcedWeb = `
@@ -24,7 +24,7 @@ spec: {replicas: 5}
 
 func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	owner, forcer := newOutsider(t, e, "owner"), newOutsider(t, e, "forcer")
 	threeReplicas := strings.Replace(webApp, "replicas: 1", "replicas: 3", 1)
 	_, err := owner.apply(threeReplicas, false)
@@ -48,14 +48,14 @@ func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
 	web, app := owner.age(e.Object(webRef)), owner.age(e.Object("ConfigMap/app"))
 	e.Start()
 	txn := e.Run("txn", patchApp+"  - {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: {replicas: 5}}}"+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(web, webRef)
 	e.Same(app, "ConfigMap/app")
 }
 
 func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	o.make(configMap)
 	_, err := newOutsider(t, e, "gitops").apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {theirs: x}}", false)
@@ -82,7 +82,7 @@ func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 			content[kind] = ", content: {data: {version: '2.0', theirs: new}}"
 		}
 		txn := e.Run(strings.ToLower(kind), "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: "+kind+content[kind]+"}"+refusedAtCommit)
-		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		e.Same(before, "ConfigMap/app")
 	}
 }
@@ -91,7 +91,7 @@ func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		t.Run(kind, func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			o := newOutsider(t, e, "outsider")
 			object := "{apiVersion: v1, kind: " + kind + ", metadata: {name: frozen}, immutable: true}"
 			obj := o.make(object)
@@ -110,7 +110,7 @@ func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
 			e.Same(before, "v1 "+kind+"/thaw")
 
 			txn = e.Run("lossy", "changes:\n"+freeze+", acceptLoss: true}"+strings.TrimPrefix(patchApp, "\nchanges:")+createLate)
-			require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, api.ItemUnresolved, txn.Status.Items[0].State)
 			assert.Contains(t, txn.Status.Items[0].Message, "immutable")
 			assert.Equal(t, "1.0", e.Value("ConfigMap/app", "data", "version"))
@@ -139,7 +139,7 @@ var chained = map[string]struct {
 
 func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	images := []*unstructured.Unstructured{o.make(configMap)}
 	images = append(images, e.Merge("outsider", "ConfigMap/app", `{"data":{"version":"2.0"}}`))
@@ -167,8 +167,8 @@ func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
 				spec += "\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + change + "}"
 			}
 			txn := e.Run(name, spec+refusedAtCommit)
-			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-			assert.Equal(t, errclass.Rejected, txn.Status.Items[len(row.changes)+1].Reason, "every change of the target was made: %s", janustest.Describe(txn))
+			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+			assert.Equal(t, errclass.Rejected, txn.Status.Items[len(row.changes)+1].Reason, "every change of the target was made: %s", harness.Describe(txn))
 			e.Same(before, "ConfigMap/app")
 		})
 	}
@@ -181,7 +181,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	kubectlApply(t, e, webApp)
 	annotation := e.Value(webRef, "metadata", "annotations", lastApplied)
 	e.Merge("outsider", webRef, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:9"}]}}}}`)
@@ -194,18 +194,18 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 		"delete": "changes:\n- {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Delete}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Refuse()
 			kubectlApply(t, e, webApp)
 			e.Until("the controller has written it", func() bool { return e.Value(webRef, "metadata", "annotations", revision) != "<absent>" })
 			before := newOutsider(t, e, "outsider").age(e.Object(webRef))
-			e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+			e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
 				if item == 0 && name != "delete" {
 					e.Until("the controller has written it again", func() bool { return e.Value(webRef, "metadata", "annotations", revision) != "<absent>" })
 				}
 			}}))
 			txn := e.Run(name, change+strings.ReplaceAll(refusedAtCommit, "\n  ", "\n"))
-			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, before.GetAnnotations()[lastApplied], e.Value(webRef, "metadata", "annotations", lastApplied))
 			e.Same(before, webRef)
 			assert.Equal(t, "deployment.apps/web unchanged", kubectlApply(t, e, webApp))
@@ -215,7 +215,7 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 
 func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	held(t, e, "owner")
 	o := newOutsider(t, e, "outsider")
 	child := o.make("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, blockOwnerDeletion: true, uid: " + string(e.Object("ConfigMap/owner").GetUID()) + "}]}}")
@@ -227,7 +227,7 @@ func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing
 	e.Apply(ab)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	e.Refuse()
-	e.Start(janustest.Recording(janustest.Journaling{After: once(inPhase(api.PhaseRollingBack), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhaseRollingBack), func() {
 		e.Delete("txn", foreground)
 		e.Until("the before-images are being deleted", func() bool {
 			image := e.Object("ConfigMap/txn-rollback")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // controlled is an object with a field that a controller writes, and a Patch of
@@ -117,11 +117,11 @@ func TestK19WhatControllersWriteIsNotDriftAndIsNotTouched(t *testing.T) {
 	for _, row := range controllers {
 		names = append(names, row.name)
 	}
-	janustest.Together(t, sideBySide, names, func(t *testing.T, i int) { controllers[i].run(t) })
+	harness.Together(t, sideBySide, names, func(t *testing.T, i int) { controllers[i].run(t) })
 }
 
 func (c controlled) run(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	o := newOutsider(t, e, "controller")
 	fill := func(s string) string { return strings.ReplaceAll(s, "$NS", e.Namespace) }
@@ -140,7 +140,7 @@ func (c controlled) run(t *testing.T) {
 		assert.NotEqual(t, before, moved, "it has not moved")
 	}
 	undoing := once(func(*api.Transaction) bool { return true }, move)
-	e.Start(janustest.Acting(janustest.Around{
+	e.Start(harness.Acting(harness.Around{
 		Do: func(name string, item int) {
 			switch {
 			case name == "commits" && item == 0:
@@ -168,7 +168,7 @@ func (c controlled) run(t *testing.T) {
 
 	txn = e.Run("rolled-back", strings.NewReplacer("blue", "red", "web:2", "web:3", "timeoutSeconds: 3", "timeoutSeconds: 4").Replace(change)+createLate)
 
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, 2, moves)
 	now := e.Object(ref)
 	assert.Equal(t, moved, deep(now.Object, c.theirs...), "after the rollback")

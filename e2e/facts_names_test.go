@@ -15,7 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // sized is an object with so many bytes in one field, and what the API server makes
@@ -51,7 +51,7 @@ var sizes = []sized{
 
 func TestW9ObjectsHaveLargestSizes(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	installGadgets(t, e)
 	o := newOutsider(t, e, "outsider")
 	for _, row := range sizes {
@@ -109,7 +109,7 @@ var outgrown = []outgrowing{
 	},
 }
 
-func (g outgrowing) run(t *testing.T, e *janustest.Env, name string) {
+func (g outgrowing) run(t *testing.T, e *harness.Env, name string) {
 	content := strings.Replace(g.content, "TEXT", strings.Repeat("x", g.bytes), 1)
 	txn := e.Run(name, `{"changes": [{"target": {"apiVersion": "v1", "kind": "ConfigMap", "name": "app"}, "type": "Patch", "content": {"data": {"version": "2.0"}}}, `+
 		`{"target": {`+g.target+`}, "type": "Patch", "content": `+content+`}]}`)
@@ -120,7 +120,7 @@ func (g outgrowing) run(t *testing.T, e *janustest.Env, name string) {
 
 func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	o := newOutsider(t, e, "outsider")
 	_, err := o.post(parsed(t, "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: 'system:foo'}}"))
@@ -139,7 +139,7 @@ func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 				o.dropWhenDone(before)
 				content := map[string]string{"Patch": ", content: {metadata: {labels: {a: b}}}", "Delete": ""}[kind]
 				txn := e.Run(strings.ToLower(fmt.Sprintf("%s-%d", kind, i)), "changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: '"+name+"'}, type: "+kind+content+"}"+refusedAtCommit)
-				require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+				require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 				e.Same(before, ref)
 				assert.NotContains(t, txn.Status.Items[0].LockLease, ":")
 				e.NothingLeft(txn.Name)
@@ -150,14 +150,14 @@ func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 
 func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(twoConfigMaps)
 	ghost := "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: ghost}, " +
 		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: ghost, namespace: " + e.Namespace + "}]}"
 	e.Apply(ghost)
 	config := rest.CopyConfig(e.Config)
 	config.Impersonate.UserName = "system:serviceaccount:" + e.Namespace + ":ghost"
-	client, err := janustest.NewClient(config)
+	client, err := harness.NewClient(config)
 	require.NoError(t, err)
 	e.Until("the binding counts", func() bool {
 		_, err := client.Kube.CoreV1().ConfigMaps(e.Namespace).Get(t.Context(), "app", metav1.GetOptions{})
@@ -180,7 +180,7 @@ func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
 
 func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	obj := o.make("{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {a: null}}")
 	assert.Equal(t, map[string]any{"a": ""}, obj.Object["data"])
@@ -204,7 +204,7 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 			refusedBefore(t, txn, errclass.Invalid, ".data.b")
 			continue
 		}
-		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		e.Same(before, "ConfigMap/app")
 	}
 }
@@ -212,13 +212,13 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 // A role without rules has an owner of its list of rules all the same.
 func TestADeletedRoleWithoutRulesIsGivenBackItsOwners(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: empty}, rules: []}")
 	e.Refuse()
 	before := e.Object("rbac.authorization.k8s.io/v1 Role/empty")
 	require.Equal(t, []string{"tester Apply"}, managersOf(before))
 	e.Start()
 	txn := e.Run("txn", "changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: empty}, type: Delete}"+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, []string{"tester Apply"}, managersOf(e.Object("rbac.authorization.k8s.io/v1 Role/empty")))
 }

@@ -21,8 +21,8 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // The tests of files facts_*_test.go are named after the rows of a list of what
@@ -31,12 +31,12 @@ import (
 
 // outsider is an independent client that writes as a manager of its own.
 type outsider struct {
-	*janustest.Env
+	*harness.Env
 	t       *testing.T
 	manager string
 }
 
-func newOutsider(t *testing.T, e *janustest.Env, manager string) outsider {
+func newOutsider(t *testing.T, e *harness.Env, manager string) outsider {
 	return outsider{e, t, manager}
 }
 
@@ -175,8 +175,8 @@ func managersOf(obj *unstructured.Unstructured) []string {
 }
 
 // justBefore does something just before Janus makes the change with the given index.
-func justBefore(item int, act func()) janustest.Option {
-	return janustest.Acting(janustest.Around{Do: func(_ string, i int) {
+func justBefore(item int, act func()) harness.Option {
+	return harness.Acting(harness.Around{Do: func(_ string, i int) {
 		if i == item {
 			act()
 		}
@@ -186,22 +186,22 @@ func justBefore(item int, act func()) janustest.Option {
 // rolledBack asserts that a Transaction ended so, because an item met a reason.
 func rolledBack(t *testing.T, txn *api.Transaction, item int, reason string) {
 	t.Helper()
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, reason, txn.Status.Items[item].Reason, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, reason, txn.Status.Items[item].Reason, harness.Describe(txn))
 }
 
 // committedAll asserts that a Transaction committed.
 func committedAll(t *testing.T, txn *api.Transaction) {
 	t.Helper()
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 }
 
 // refusedBefore asserts that a Transaction failed before anything was done, for a
 // reason, and said so in the given words.
 func refusedBefore(t *testing.T, txn *api.Transaction, reason string, says ...string) {
 	t.Helper()
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	status, got, message := janustest.Condition(txn, api.ConditionReady)
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	status, got, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, "False", status)
 	assert.Equal(t, reason, got, message)
 	for _, word := range says {
@@ -221,13 +221,13 @@ func terminal(t *testing.T, err error, reason string) {
 }
 
 // kubectl runs the real one in the Env's namespace.
-func kubectl(t *testing.T, e *janustest.Env, stdin string, args ...string) (string, error) {
+func kubectl(t *testing.T, e *harness.Env, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return testcluster.Shared(t).Kubectl(t.Context(), stdin, append([]string{"--namespace=" + e.Namespace}, args...)...)
 }
 
 // kubectlApply applies a file and gives what kubectl says.
-func kubectlApply(t *testing.T, e *janustest.Env, file string, args ...string) string {
+func kubectlApply(t *testing.T, e *harness.Env, file string, args ...string) string {
 	t.Helper()
 	said, err := kubectl(t, e, file, append([]string{"apply", "-f", "-"}, args...)...)
 	require.NoError(t, err)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 const patchApp = `
@@ -24,7 +24,7 @@ changes:
 
 func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	gone := o.make(configMap)
 	body := func(uid, resourceVersion string) error {
@@ -69,7 +69,7 @@ func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) 
 
 func TestW2TwoAppliesByOneManagerDropEachOthersFields(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "one")
 	const head = "{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: "
 	first, err := o.apply(head+"{a: a}}", true)
@@ -116,7 +116,7 @@ var updateWeb = "changes:\n- target: {apiVersion: apps/v1, kind: Deployment, nam
 
 func TestW3APutWithoutAResourceVersionOverwritesBlindly(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	old := o.make(webApp)
 	o.scale("7")
@@ -155,7 +155,7 @@ var created = []struct{ ref, object string }{
 
 func TestW4APutCreatesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	o := newOutsider(t, e, "outsider")
 	vanish := func() {}
@@ -183,7 +183,7 @@ func TestW4APutCreatesWhatIsMissing(t *testing.T) {
 
 func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	leases := e.Kube.CoordinationV1().Leases(e.Namespace)
 	lease := o.make("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l}, spec: {holderIdentity: first}}")
@@ -196,7 +196,7 @@ func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
 
 	e.Apply(configMap)
 	var lock string
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
 		lock = strings.TrimPrefix(e.Transaction("txn").Status.Items[0].LockLease, e.Namespace+"/")
 		e.Merge("second", "coordination.k8s.io/v1 Lease/"+lock, `{"spec":{"holderIdentity":"second"}}`)
 	})}))
@@ -206,7 +206,7 @@ func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
 
 func TestW6UnknownFieldsAreDroppedInSilence(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	dropped := o.make("{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, dta: {a: b}}")
 	assert.NotContains(t, dropped.Object, "dta")
@@ -226,13 +226,13 @@ func TestW6UnknownFieldsAreDroppedInSilence(t *testing.T) {
 
 func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
 	const generated = "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: app-}}"
 	lost, repeated := o.make(generated), o.make(generated)
 	assert.NotEqual(t, lost.GetName(), repeated.GetName())
 
-	line := faultAt("POST services/a", chaos.LostReply)
+	line := faultAt("POST services/a", faultinject.LostReply)
 	transport, _ := through(line)
 	e.Start(transport)
 	refusedBefore(t, e.Run("generated", oneChange("Create", "{metadata: {generateName: app-}}")), errclass.Invalid, "generateName")
@@ -246,7 +246,7 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 
 func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	o := newOutsider(t, e, "outsider")
 	old := o.make(configMap)
@@ -266,12 +266,12 @@ func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			before := e.Object("ConfigMap/" + row.target)
 			change := "\n  - {target: {apiVersion: v1, kind: ConfigMap, name: " + row.target + "}, type: Update, content: " + row.content + "}"
-			line := faultAt("PUT configmaps/"+row.target, chaos.LostReply)
+			line := faultAt("PUT configmaps/"+row.target, faultinject.LostReply)
 			transport, _ := through(line)
 			j := e.Start(transport)
 			defer j.Stop()
 			txn := e.Run(row.name, "changes:"+change+refusedAtCommit)
-			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(before, "ConfigMap/"+row.target)
 			if row.name != "nothing" {
 				assert.Empty(t, line.Missed())

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // foul are words that tell a user nothing.
@@ -32,7 +32,7 @@ func checkClear(t *rapid.T, s *fuzzedSpec, txn *api.Transaction) {
 	t.Helper()
 	texts := map[string]string{}
 	for _, kind := range []string{api.ConditionReady, api.ConditionSucceeded, api.ConditionStalled, api.ConditionRolledBack} {
-		status, reason, message := janustest.Condition(txn, kind)
+		status, reason, message := harness.Condition(txn, kind)
 		if status == "" || reason == "" || message == "" {
 			t.Fatalf("condition %s is %q %q %q", kind, status, reason, message)
 		}

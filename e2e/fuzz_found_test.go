@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // The tests of this file are inputs that fuzzing has found, one each.
@@ -20,7 +20,7 @@ import (
 // Null in place of the metadata once ended janusd, and with it every Transaction.
 func TestContentWhoseMetadataIsNull(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	e.Apply(ab)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
@@ -33,14 +33,14 @@ changes:
 `
 	txn := e.Run("bad", spec+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(a, "ConfigMap/a")
 	e.Same(b, "ConfigMap/b")
 	e.Same(nil, "ConfigMap/c")
 
 	txn = e.Run("good", spec)
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	for _, name := range []string{"a", "b", "c"} {
 		assert.Equal(t, "2", e.Value("ConfigMap/"+name, "data", "version"))
 	}
@@ -52,15 +52,15 @@ changes:
 // that does not answer.
 func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	for i, change := range []string{"name: .}, type: Delete", "name: ..}, type: Create, content: {}"} {
 		began := time.Now()
 
 		txn := e.Run(fmt.Sprint("txn-", i), "changes: [{target: {apiVersion: v1, kind: ConfigMap, "+change+"}]")
 
-		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-		_, reason, message := janustest.Condition(txn, api.ConditionReady)
+		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+		_, reason, message := harness.Condition(txn, api.ConditionReady)
 		assert.Equal(t, errclass.Invalid, reason)
 		assert.Contains(t, message, "no object can have the name")
 		assert.Less(t, time.Since(began), 10*time.Second)
@@ -72,9 +72,9 @@ func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
 // the field, and no rollback would know of it.
 func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
-	e.Start(janustest.Acting(janustest.Around{Do: func(name string, item int) {
+	e.Start(harness.Acting(harness.Around{Do: func(name string, item int) {
 		if item != 0 {
 			return
 		}
@@ -85,7 +85,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 	txn := e.Run("txn", patchAB)
 
 	assert.Equal(t, map[string]any{"version": "1", "other": "1"}, e.Object("ConfigMap/a").Object["data"])
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.Drifted, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "the field manager of this item")
 	e.NothingLeft("txn")
@@ -95,10 +95,10 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 func TestABeforeImageWithoutAnOwner(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]string{"committed": "", "rolledback": refusedAtCommit} {
-		e := janustest.New(t)
+		e := harness.New(t)
 		e.Refuse()
 		e.Apply(ab)
-		e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+		e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 			if item == 1 {
 				e.Merge("person", "ConfigMap/"+name+"-rollback", `{"metadata":{"ownerReferences":null}}`)
 			}
@@ -106,7 +106,7 @@ func TestABeforeImageWithoutAnOwner(t *testing.T) {
 
 		txn := e.Run(name, patchAB+last)
 
-		assert.True(t, strings.EqualFold(name, string(txn.Status.Phase)), janustest.Describe(txn))
+		assert.True(t, strings.EqualFold(name, string(txn.Status.Phase)), harness.Describe(txn))
 		left, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus,janus.io/transaction=" + name})
 		require.NoError(t, err)
 		for _, cm := range left.Items {
@@ -119,7 +119,7 @@ func TestABeforeImageWithoutAnOwner(t *testing.T) {
 // Whose record is what would be deleted?
 func TestATransactionThatDeletesItself(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Start()
 	for name, target := range map[string]string{
@@ -128,8 +128,8 @@ func TestATransactionThatDeletesItself(t *testing.T) {
 	} {
 		txn := e.Run(name, "changes: [{target: "+target+", type: Delete, acceptLoss: true}]")
 
-		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-		_, reason, message := janustest.Condition(txn, api.ConditionReady)
+		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+		_, reason, message := harness.Condition(txn, api.ConditionReady)
 		assert.Equal(t, errclass.Irreversible, reason)
 		assert.Contains(t, message, "the Transaction itself")
 		e.NothingLeft(name)

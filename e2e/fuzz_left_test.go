@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // checkLeft: whatever others have done to what Janus keeps, no finalizer of Janus is
@@ -20,7 +20,7 @@ func (w *fuzzWorld) checkLeft(t *rapid.T, txn *api.Transaction) {
 		t.Fatalf("the finalizers %v are left", txn.Finalizers)
 	}
 	holder := txn.Namespace + "/" + txn.Name + "/" + string(txn.UID)
-	for _, namespace := range []string{w.Namespace, w.other.Namespace, janustest.SystemNamespace} {
+	for _, namespace := range []string{w.Namespace, w.other.Namespace, harness.SystemNamespace} {
 		leases, err := w.Kube.CoordinationV1().Leases(namespace).List(w.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)

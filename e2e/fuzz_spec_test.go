@@ -11,16 +11,16 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // fuzzWorld is a namespace in which random input meets Janus, with objects that
 // nobody names.
 type fuzzWorld struct {
-	*janustest.Env
+	*harness.Env
 	t      *current
-	other  *janustest.Env
+	other  *harness.Env
 	cases  int
 	ends   map[string]int
 	tamper *tampering // of the case at hand; nil for none
@@ -28,10 +28,10 @@ type fuzzWorld struct {
 
 func newFuzzWorld(t *testing.T) *fuzzWorld {
 	t.Helper()
-	crd, err := os.ReadFile(filepath.Join(janustest.Root(), "testdata", "crds", "widgets.yaml"))
+	crd, err := os.ReadFile(filepath.Join(harness.Root(), "testdata", "crds", "widgets.yaml"))
 	require.NoError(t, err)
 	w := &fuzzWorld{t: &current{TB: t}, ends: map[string]int{}}
-	w.Env = janustest.New(w.t)
+	w.Env = harness.New(w.t)
 	w.Apply(string(crd))
 	w.Served("example.com/v1 Widget")
 	w.Refuse()
@@ -88,7 +88,7 @@ func (w *fuzzWorld) meet(r *rapid.T, s *fuzzedSpec) {
 		return
 	}
 	txn := w.ended(name)
-	r.Logf("%s: %s", time.Since(began), cut(janustest.Describe(txn)))
+	r.Logf("%s: %s", time.Since(began), cut(harness.Describe(txn)))
 	if txn == nil {
 		w.ends["gone"]++
 		return

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/adapter"
+	"janus.io/janus/internal/wiring"
 )
 
 // tamperings are what somebody may do.
@@ -230,5 +230,5 @@ func onLocks(patch string) func(*tampering, *api.Transaction) error {
 
 // read gives a Transaction, nil if it does not exist.
 func (w *fuzzWorld) read(ctx context.Context, name string) (*api.Transaction, error) {
-	return adapter.NewJournal(w.Dynamic).Read(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name})
+	return wiring.NewJournal(w.Dynamic).Read(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name})
 }

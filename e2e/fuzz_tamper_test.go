@@ -13,7 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // tampering is what somebody does, at a moment of a Transaction, to what Janus keeps
@@ -113,10 +113,10 @@ func (c witnessed) Undo(ctx context.Context, in engine.Intent) (engine.Undone, e
 	return c.Changes.Undo(ctx, in)
 }
 
-func (w *fuzzWorld) watching() []janustest.Option {
-	return []janustest.Option{
-		janustest.WithChanges(func(inner engine.Changes) engine.Changes { return witnessed{inner, w} }),
-		janustest.Recording(janustest.Journaling{After: func(*api.Transaction) {
+func (w *fuzzWorld) watching() []harness.Option {
+	return []harness.Option{
+		harness.WithChanges(func(inner engine.Changes) engine.Changes { return witnessed{inner, w} }),
+		harness.Recording(harness.Journaling{After: func(*api.Transaction) {
 			if x := w.tamper; x != nil {
 				x.mu.Lock()
 				n := x.checkpoints

@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // A gallery keeps one Transaction of each kind that tools have to tell apart, as the API
 // server gave it, below testdata/gitops. The tests of hack/gitops show these to the scripts
 // and expressions of deploy/gitops.
 type gallery struct {
-	*janustest.Env
+	*harness.Env
 	t    *testing.T
 	seen map[string]bool
 }
@@ -25,7 +25,7 @@ type gallery struct {
 // each phase on the way.
 func TestWhatToolsSeeOfATransaction(t *testing.T) {
 	t.Parallel()
-	g := &gallery{Env: janustest.New(t), t: t, seen: map[string]bool{}}
+	g := &gallery{Env: harness.New(t), t: t, seen: map[string]bool{}}
 	g.Apply(ab)
 	g.Submit("new", oneOf("a"))
 	g.keep("new", g.Transaction("new"))

@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // revisionsOf lists the ControllerRevisions of the namespace, by number.
-func revisionsOf(t *testing.T, e *janustest.Env) []appsv1.ControllerRevision {
+func revisionsOf(t *testing.T, e *harness.Env) []appsv1.ControllerRevision {
 	t.Helper()
 	list, err := e.Kube.AppsV1().ControllerRevisions(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus"})
 	require.NoError(t, err)
@@ -40,14 +40,14 @@ func setTo(version string, limit int) string {
 
 func TestTheLastCommittedTransactionsOfANamespaceAreRemembered(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Start()
 
 	var all []*api.Transaction
 	for i := range 4 {
 		txn := e.Run(fmt.Sprintf("release-%d", i), setTo(fmt.Sprint(i+2), 2))
-		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		assert.Equal(t, int64(i+1), txn.Status.Revision)
 		assert.NotEmpty(t, txn.Status.RevisionDigest)
 		e.NothingLeft(txn.Name)
@@ -84,7 +84,7 @@ func TestTheLastCommittedTransactionsOfANamespaceAreRemembered(t *testing.T) {
 
 func TestATransactionWithoutAHistoryLimitIsHistoryIncompleteAndForgetsNothing(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Start()
 	e.Run("remembered", setTo("2", 1))
@@ -97,12 +97,12 @@ func TestATransactionWithoutAHistoryLimitIsHistoryIncompleteAndForgetsNothing(t 
 
 func TestWhatHasNotCommittedIsHistoryIncomplete(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
 	e.Start()
 	txn := e.Run("back", "revisionHistoryLimit: 5"+patchAB+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Zero(t, txn.Status.Revision)
 	assert.Empty(t, revisionsOf(t, e))
 }
@@ -111,10 +111,10 @@ func TestWhatHasNotCommittedIsHistoryIncomplete(t *testing.T) {
 // stepped over, and each Transaction has one revision.
 func TestNoTwoTransactionsHaveTheSameNumber(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: janus-revision-3}, revision: 3, data: {made-by: person}}")
 	for range 2 {
-		e.Start(janustest.WithWorkers(4))
+		e.Start(harness.WithWorkers(4))
 	}
 	const n = 8
 	for i := range n {
@@ -127,7 +127,7 @@ func TestNoTwoTransactionsHaveTheSameNumber(t *testing.T) {
 	numbers := map[int64]string{}
 	for i := range n {
 		txn := e.Ended(fmt.Sprintf("txn-%d", i))
-		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		require.NotZero(t, txn.Status.Revision)
 		assert.Empty(t, numbers[txn.Status.Revision], "%s has the number %d too", txn.Name, txn.Status.Revision)
 		numbers[txn.Status.Revision] = txn.Name
@@ -143,12 +143,12 @@ func TestNoTwoTransactionsHaveTheSameNumber(t *testing.T) {
 
 func TestARevisionHasNoContentOfASecret(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: before-canary}}`)
 	e.Start()
 	patch := func(name, change string) appsv1.ControllerRevision {
 		txn := e.Run(name, `{revisionHistoryLimit: 5, changes: [{name: `+change+`, target: {apiVersion: v1, kind: Secret, name: s}, type: Patch, content: {stringData: {password: after-canary}}}]}`)
-		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		assert.NotNil(t, e.Object("Secret/"+txn.Status.RollbackRef.Name), "its before-image is kept in a Secret")
 		assert.Nil(t, e.Object("ConfigMap/"+txn.Status.RollbackRef.Name))
 		all := revisionsOf(t, e)
@@ -169,11 +169,11 @@ func TestARevisionHasNoContentOfASecret(t *testing.T) {
 
 // What it costs to be remembered is on the page about history.
 func TestRequestsOfARememberedTransaction(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.Lateness = time.Hour
-	e.Start(janustest.WithPolicy(policy))
+	e.Start(harness.WithPolicy(policy))
 	begin, before := time.Now(), requests{}
 	count := func(name, spec string) requests {
 		e.Run(name, spec)
@@ -216,7 +216,7 @@ func (r requests) minus(other requests) requests {
 // collector has to be able to take the Transaction off the revision.
 func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Start()
 	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
@@ -227,14 +227,14 @@ func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 	assert.Empty(t, left.GetOwnerReferences())
 	// It is nobody's now, and its number is not given again.
 	txn := e.Run("next", "revisionHistoryLimit: 10\nchanges: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: \"7\"}}}]")
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, int64(2), txn.Status.Revision)
 }
 
 // Whoever may make ControllerRevisions could take the highest number that there is.
 func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	one := e.Run("one", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {data: {a: b}}}\n")
 	e.Apply(fmt.Sprintf("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: janus-revision-%d, labels: {app.kubernetes.io/managed-by: janus}, "+
@@ -242,5 +242,5 @@ func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
 
 	two := e.Run("two", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {a: c}}}\n")
 
-	assert.Equal(t, one.Status.Revision+1, two.Status.Revision, janustest.Describe(two))
+	assert.Equal(t, one.Status.Revision+1, two.Status.Revision, harness.Describe(two))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // crowd holds the requests that make revisions until so many Transactions have come that
@@ -71,15 +71,15 @@ func (c *crowd) come(who string) (full <-chan struct{}) {
 func TestTransactionsThatCommitTogetherPruneTheHistoryOnce(t *testing.T) {
 	t.Parallel()
 	const many, limit = 12, 3
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	for i := range many {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"0\"}}", i))
 	}
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.Lateness = time.Hour // A slow machine makes no difference.
 	crowd := &crowd{}
-	e.Start(janustest.WithPolicy(policy), janustest.WithWorkers(many), janustest.WithTransport(crowd.hold))
+	e.Start(harness.WithPolicy(policy), harness.WithWorkers(many), harness.WithTransport(crowd.hold))
 	var committed []*api.Transaction
 	commit := func(round, size int) {
 		crowd.await(size)
@@ -89,8 +89,8 @@ func TestTransactionsThatCommitTogetherPruneTheHistoryOnce(t *testing.T) {
 		}
 		for i := range size {
 			txn := e.Ended(fmt.Sprintf("txn-%d-%d", round, i))
-			require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
-			require.NotZero(t, txn.Status.Revision, janustest.Describe(txn))
+			require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+			require.NotZero(t, txn.Status.Revision, harness.Describe(txn))
 			committed = append(committed, txn)
 		}
 	}
@@ -125,7 +125,7 @@ func TestTransactionsThatCommitTogetherPruneTheHistoryOnce(t *testing.T) {
 
 // ownRequests counts what Janus has asked with its own rights about its own objects in the
 // namespace, and how that was answered.
-func ownRequests(e *janustest.Env) requests {
+func ownRequests(e *harness.Env) requests {
 	counts := requests{}
 	for _, r := range e.Audit() {
 		if r.Namespace == e.Namespace && r.ImpersonatedUser == "" && (r.Resource == "controllerrevisions" || r.Resource == "configmaps") {

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 func TestAChangeThatIsRefusedOnlyWhenItIsMadeIsRolledBack(t *testing.T) {
@@ -23,10 +23,10 @@ func TestAChangeThatIsRefusedOnlyWhenItIsMadeIsRolledBack(t *testing.T) {
 		{
 			name:  "the quota is used up by the Transaction itself",
 			setup: configMap, same: []string{"ConfigMap/app", "Service/a", "Service/b"},
-			arrange: func(t *testing.T, e *janustest.Env) {
+			arrange: func(t *testing.T, e *harness.Env) {
 				t.Helper()
 				e.Apply(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
-				require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+				require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 					quota, err := e.Kube.CoreV1().ResourceQuotas(e.Namespace).Get(ctx, "one", metav1.GetOptions{})
 					return err == nil && len(quota.Status.Hard) == 1, err
 				}))
@@ -42,7 +42,7 @@ changes:
 		{
 			name:  "a custom resource grows beyond what the store takes",
 			setup: configMap, same: []string{"ConfigMap/app", gadgetKind + "/big"},
-			arrange: func(t *testing.T, e *janustest.Env) {
+			arrange: func(t *testing.T, e *harness.Env) {
 				t.Helper()
 				installGadgets(t, e)
 				e.Apply(`{apiVersion: input.example.com/v1, kind: Gadget, metadata: {name: big}, spec: {blob: ` + strings.Repeat("b", 900_000) + `}}`)
@@ -68,8 +68,8 @@ changes:
 func midway(name, kind, content, act, reason, wayOut string) badInput {
 	return badInput{
 		name: name, setup: configMap, same: []string{"ConfigMap/app"},
-		options: func(e *janustest.Env) []janustest.Option {
-			return []janustest.Option{janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+		options: func(e *harness.Env) []harness.Option {
+			return []harness.Option{harness.Acting(harness.Around{Do: func(_ string, item int) {
 				if item == 1 {
 					e.Apply(act)
 				}
@@ -87,8 +87,8 @@ changes:
 func vanishing(kind, content string) badInput {
 	row := midway("a "+kind+" whose target another client has deleted meanwhile makes no stub", kind, content, "", "Drifted", "create the Transaction again")
 	row.setup += "\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {version: \"1.0\"}}"
-	row.options = func(e *janustest.Env) []janustest.Option {
-		return []janustest.Option{janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+	row.options = func(e *harness.Env) []harness.Option {
+		return []harness.Option{harness.Acting(harness.Around{Do: func(_ string, item int) {
 			if item == 1 {
 				// A failure shows: the change is then made.
 				_ = e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(context.Background(), "second", metav1.DeleteOptions{})
@@ -108,19 +108,19 @@ changes:
 
 func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	held(t, e, "held")
 	app := e.Object("ConfigMap/app")
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.Recoveries = 0
-	e.Start(janustest.WithPolicy(policy))
+	e.Start(harness.WithPolicy(policy))
 
 	txn := e.Run("stuck", waitingDelete)
 
 	ending{reason: "RollbackIncomplete", cause: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
 		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (8s)", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
-	_, _, message := janustest.Condition(txn, api.ConditionSucceeded)
+	_, _, message := harness.Condition(txn, api.ConditionSucceeded)
 	assert.Contains(t, message, "ConfigMap "+e.Namespace+"/held", "what was waited for")
 	e.Same(app, "ConfigMap/app")
 	e.NothingLeft("stuck")
@@ -128,7 +128,7 @@ func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor
 
 func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	held(t, e, "held")
 	app, kept := e.Object("ConfigMap/app"), e.Object("ConfigMap/held")
@@ -148,7 +148,7 @@ func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
 
 // blockedNamespace is a namespace that is being deleted and cannot go before the
 // test ends.
-func blockedNamespace(t *testing.T, e *janustest.Env) *janustest.Env {
+func blockedNamespace(t *testing.T, e *harness.Env) *harness.Env {
 	t.Helper()
 	other := otherNamespace(t, e)
 	held(t, other, "held")
@@ -156,14 +156,14 @@ func blockedNamespace(t *testing.T, e *janustest.Env) *janustest.Env {
 	return other
 }
 
-func deleteNamespace(t *testing.T, e *janustest.Env) {
+func deleteNamespace(t *testing.T, e *harness.Env) {
 	t.Helper()
 	assert.NoError(t, e.Kube.CoreV1().Namespaces().Delete(context.Background(), e.Namespace, metav1.DeleteOptions{}))
 }
 
 func TestATargetInANamespaceThatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	other := blockedNamespace(t, e)
 	deleteNamespace(t, other)
@@ -189,7 +189,7 @@ func TestATransactionWhoseNamespaceIsDeletedMidwayLetsItGo(t *testing.T) {
 	for _, onDelete := range []string{"Release", "Rollback"} {
 		t.Run(onDelete, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			own := e.In(testcluster.Namespace(t))
 			own.Apply(twoConfigMaps + strings.ReplaceAll(`
 ---
@@ -203,7 +203,7 @@ metadata: {name: deployer}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: deployer, namespace: $NS}]
 `, "$NS", own.Namespace))
-			own.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+			own.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 				if item == 1 {
 					deleteNamespace(t, own)
 					own.Await("doomed", "being deleted", func(txn *api.Transaction) bool { return txn.DeletionTimestamp != nil })
@@ -220,7 +220,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: $NS}]
 
 func TestATransactionCannotBeMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	other := blockedNamespace(t, e)
 	deleteNamespace(t, other)
 
@@ -232,13 +232,13 @@ func TestATransactionCannotBeMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 
 // spoil is a Transaction that is rolled back after act, which happens just before
 // the first item is rolled back.
-func spoil(t *testing.T, act func(e *janustest.Env)) (*janustest.Env, *api.Transaction, time.Time) {
+func spoil(t *testing.T, act func(e *harness.Env)) (*harness.Env, *api.Transaction, time.Time) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	var once sync.Once
 	var at atomic.Pointer[time.Time]
-	late := janustest.Around{
+	late := harness.Around{
 		Do: func(_ string, item int) {
 			if item == 1 {
 				e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: late}, data: {of: somebody else}}`)
@@ -252,15 +252,15 @@ func spoil(t *testing.T, act func(e *janustest.Env)) (*janustest.Env, *api.Trans
 			})
 		},
 	}
-	e.Start(janustest.Acting(late))
+	e.Start(harness.Acting(late))
 	txn := e.Run("spoiled", patchThenLate(oneChange("Patch", `{data: {version: "2.0"}}`)))
-	require.NotNil(t, at.Load(), "nothing was rolled back: %s", janustest.Describe(txn))
+	require.NotNil(t, at.Load(), "nothing was rolled back: %s", harness.Describe(txn))
 	return e, txn, *at.Load()
 }
 
 // noTargetWritten asserts that the ServiceAccount has made the change and written
 // nothing since.
-func noTargetWritten(t *testing.T, e *janustest.Env, since time.Time) {
+func noTargetWritten(t *testing.T, e *harness.Env, since time.Time) {
 	t.Helper()
 	events, err := testcluster.Shared(t).Audit()
 	require.NoError(t, err)
@@ -271,14 +271,14 @@ func noTargetWritten(t *testing.T, e *janustest.Env, since time.Time) {
 	}
 }
 
-func deleteImage(e *janustest.Env) {
+func deleteImage(e *harness.Env) {
 	e.Merge("intruder", "ConfigMap/spoiled-rollback", `{"metadata":{"finalizers":null}}`)
 	_ = e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(context.Background(), "spoiled-rollback", metav1.DeleteOptions{})
 }
 
 func TestABeforeImageThatSomebodyHasReplacedIsNotRestored(t *testing.T) {
 	t.Parallel()
-	e, txn, at := spoil(t, func(e *janustest.Env) {
+	e, txn, at := spoil(t, func(e *harness.Env) {
 		image := e.Object("ConfigMap/spoiled-rollback")
 		deleteImage(e)
 		data, _ := image.Object["data"].(map[string]any)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // unusual is a Transaction that looks wrong and works. It is run twice: with one
@@ -19,13 +19,13 @@ import (
 type unusual struct {
 	name    string
 	setup   string
-	arrange func(*testing.T, *janustest.Env)
+	arrange func(*testing.T, *harness.Env)
 	// changes is a list in YAML; $NS is the namespace.
 	changes string
 	// targets are as before when it is rolled back.
 	targets []string
 	// then looks at what a commit leaves.
-	then func(*testing.T, *janustest.Env)
+	then func(*testing.T, *harness.Env)
 }
 
 func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
@@ -33,7 +33,7 @@ func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
 	for _, row := range unusuals {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			fill := func(s string) string { return strings.ReplaceAll(s, "$NS", e.Namespace) }
 			e.Apply(fill(row.setup))
 			if row.arrange != nil {
@@ -53,7 +53,7 @@ func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
 			e.NothingLeft("back")
 
 			txn = e.Run("forward", fill("changes:"+row.changes))
-			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 			row.then(t, e)
 			e.NothingLeft("forward")
 		})
@@ -68,8 +68,8 @@ func changeApp(kind, content string) string {
 	return "\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + kind + content + "}"
 }
 
-func dataIs(want map[string]any) func(*testing.T, *janustest.Env) {
-	return func(t *testing.T, e *janustest.Env) {
+func dataIs(want map[string]any) func(*testing.T, *harness.Env) {
+	return func(t *testing.T, e *harness.Env) {
 		t.Helper()
 		app := e.Object("ConfigMap/app")
 		if want == nil {
@@ -128,7 +128,7 @@ kind: ClusterRole
 metadata: {name: "system:$NS:Reader_1"}
 rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `,
-		arrange: func(t *testing.T, e *janustest.Env) {
+		arrange: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			e.ClusterWide()
 			t.Cleanup(func() {
@@ -141,7 +141,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: "system:$NS:Reader_1"}, type: Patch, content: {metadata: {labels: {a: b}}}}
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: "system:$NS:new"}, type: Create, content: {rules: []}}`,
 		targets: []string{"rbac.authorization.k8s.io/v1 ClusterRole/system:$NS:Reader_1", "rbac.authorization.k8s.io/v1 ClusterRole/system:$NS:new"},
-		then: func(t *testing.T, e *janustest.Env) {
+		then: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "b", e.Value("rbac.authorization.k8s.io/v1 ClusterRole/system:"+e.Namespace+":Reader_1", "metadata", "labels", "a"))
 			assert.NotNil(t, e.Object("rbac.authorization.k8s.io/v1 ClusterRole/system:"+e.Namespace+":new"))
@@ -149,7 +149,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 	},
 	{
 		name: "a Namespace and an object in it",
-		arrange: func(t *testing.T, e *janustest.Env) {
+		arrange: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			e.ClusterWide()
 			t.Cleanup(func() {
@@ -160,7 +160,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
   - {target: {apiVersion: v1, kind: Namespace, name: $NS-new}, type: Create, content: {}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: inside, namespace: $NS-new}, type: Create, content: {data: {a: b}}}`,
 		targets: []string{"Namespace/$NS-new"},
-		then: func(t *testing.T, e *janustest.Env) {
+		then: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "b", e.In(e.Namespace+"-new").Value("ConfigMap/inside", "data", "a"))
 			leases, err := e.Kube.CoordinationV1().Leases(e.Namespace+"-new").List(t.Context(), metav1.ListOptions{})
@@ -170,7 +170,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 	},
 	{
 		name: "a CRD and an object of it",
-		arrange: func(t *testing.T, e *janustest.Env) {
+		arrange: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			e.ClusterWide()
 			t.Cleanup(func() { removeCRD(e, "gadgets."+e.Namespace+".example.com") })
@@ -179,7 +179,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
   - {target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: gadgets.$NS.example.com}, type: Create, content: {spec: ` + inGroup(gadgetSpec, "$NS.example.com") + `}}
   - {target: {apiVersion: $NS.example.com/v1, kind: Gadget, name: first}, type: Create, content: {spec: {size: 3}}}`,
 		targets: []string{"apiextensions.k8s.io/v1 CustomResourceDefinition/gadgets.$NS.example.com"},
-		then: func(t *testing.T, e *janustest.Env) {
+		then: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			e.Served(e.Namespace + ".example.com/v1 Gadget")
 			assert.NotNil(t, e.Object(e.Namespace+".example.com/v1 Gadget/first"))
@@ -189,7 +189,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 
 func TestAKindThatIsInstalledAfterJanusWasStarted(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start(failingAt(1)(e)...)
 	first := "changes: [{target: {apiVersion: " + e.Namespace + ".example.com/v1, kind: Gadget, name: first}, type: Create, content: {spec: {size: 3}}}]"
 
@@ -204,7 +204,7 @@ func TestAKindThatIsInstalledAfterJanusWasStarted(t *testing.T) {
 	assert.Nil(t, e.Object(e.Namespace+".example.com/v1 Gadget/first"))
 
 	txn = e.Run("forward", first)
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.NotNil(t, e.Object(e.Namespace+".example.com/v1 Gadget/first"))
 	e.NothingLeft("early")
 	e.NothingLeft("back")

@@ -13,12 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/test/harness"
 )
 
 // leaseOfApp takes the lock of ConfigMap app as another client.
-func leaseOfApp(t *testing.T, e *janustest.Env, holder string, seconds int32) string {
+func leaseOfApp(t *testing.T, e *harness.Env, holder string, seconds int32) string {
 	t.Helper()
 	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "app"}
 	now := &metav1.MicroTime{Time: time.Now()}
@@ -33,14 +33,14 @@ func leaseOfApp(t *testing.T, e *janustest.Env, holder string, seconds int32) st
 }
 
 // waitsFor waits until the Transaction says whose lock it waits for.
-func waitsFor(t *testing.T, e *janustest.Env, name, holder string) {
+func waitsFor(t *testing.T, e *harness.Env, name, holder string) {
 	t.Helper()
 	txn := e.Await(name, "waiting for a lock", func(txn *api.Transaction) bool {
-		_, reason, _ := janustest.Condition(txn, api.ConditionLocked)
+		_, reason, _ := harness.Condition(txn, api.ConditionLocked)
 		return reason == "LockHeld"
 	})
 	for _, kind := range []string{api.ConditionLocked, api.ConditionReconciling, api.ConditionReady} {
-		_, reason, message := janustest.Condition(txn, kind)
+		_, reason, message := harness.Condition(txn, kind)
 		assert.Equal(t, "LockHeld", reason, kind)
 		for _, part := range []string{"configmaps " + e.Namespace + "/app", "is held by " + holder, "waiting until it is released or expires"} {
 			assert.Contains(t, message, part, kind)
@@ -52,7 +52,7 @@ func waitsFor(t *testing.T, e *janustest.Env, name, holder string) {
 
 func TestATransactionWaitsForTheLockOfAPersonAndGoesOnWhenItIsReleased(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	app := e.Object("ConfigMap/app")
 	name := leaseOfApp(t, e, "alice@example.com", 3600)
@@ -64,14 +64,14 @@ func TestATransactionWaitsForTheLockOfAPersonAndGoesOnWhenItIsReleased(t *testin
 	require.NoError(t, e.Kube.CoordinationV1().Leases(e.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 
 	txn := e.Ended("patient")
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"))
 	e.NothingLeft("patient")
 }
 
 func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	name := leaseOfApp(t, e, e.Namespace+"/dead/0b5c9e1e-0000-4000-8000-000000000000", 2)
 	e.Start()
@@ -80,7 +80,7 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	waitsFor(t, e, "heir", e.Namespace+"/dead/")
 
 	txn := e.Ended("heir")
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "the Lease that was taken over is released: %v", err)
 	e.NothingLeft("heir")
@@ -88,10 +88,10 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 
 func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	release := make(chan struct{})
-	e.Start(janustest.Acting(janustest.Around{Do: func(transaction string, _ int) {
+	e.Start(harness.Acting(harness.Around{Do: func(transaction string, _ int) {
 		if transaction == "first" {
 			<-release
 		}
@@ -105,8 +105,8 @@ func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T)
 	close(release)
 
 	first, second := e.Ended("first"), e.Ended("second")
-	assert.Equal(t, api.PhaseCommitted, first.Status.Phase, janustest.Describe(first))
-	assert.Equal(t, api.PhaseCommitted, second.Status.Phase, janustest.Describe(second))
+	assert.Equal(t, api.PhaseCommitted, first.Status.Phase, harness.Describe(first))
+	assert.Equal(t, api.PhaseCommitted, second.Status.Phase, harness.Describe(second))
 	assert.Equal(t, "3.0", e.Value("ConfigMap/app", "data", "version"))
 	e.NothingLeft("first")
 	e.NothingLeft("second")
@@ -114,7 +114,7 @@ func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T)
 
 func TestATimeoutEndsTheWaitForALock(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	app := e.Object("ConfigMap/app")
 	name := leaseOfApp(t, e, "alice@example.com", 3600)

@@ -12,7 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // limitedTo is a ServiceAccount that may do nothing but what verbs say to
@@ -116,7 +116,7 @@ func deniedDelete(what, verbs, missing, why string) badInput {
 
 func TestATransactionCannotActAsJanusItself(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t).In(janustest.SystemNamespace)
+	e := harness.New(t).In(harness.SystemNamespace)
 	e.Start()
 
 	txn := e.Run("as-janus", `
@@ -145,12 +145,12 @@ data: {version: "1.0"}
 
 // losing is an Env whose ServiceAccount is deleted just before the second change
 // is made, for the first time that is.
-func losing(t *testing.T, policy engine.Policy) *janustest.Env {
+func losing(t *testing.T, policy engine.Policy) *harness.Env {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(twoConfigMaps)
 	var once sync.Once
-	e.Start(janustest.WithPolicy(policy), janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+	e.Start(harness.WithPolicy(policy), harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
 			once.Do(func() {
 				assert.NoError(t, e.Kube.CoreV1().ServiceAccounts(e.Namespace).Delete(context.Background(), "deployer", metav1.DeleteOptions{}))
@@ -162,7 +162,7 @@ func losing(t *testing.T, policy engine.Policy) *janustest.Env {
 
 func TestATransactionWhoseServiceAccountIsDeletedMidwayEndsAndClaimsNoRollback(t *testing.T) {
 	t.Parallel()
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.RecoveryDelay = 50 * time.Millisecond
 	e := losing(t, policy)
 	second := e.Object("ConfigMap/app-2")
@@ -188,13 +188,13 @@ func TestATransactionWhoseServiceAccountIsDeletedMidwayEndsAndClaimsNoRollback(t
 
 func TestATransactionIsRolledBackOnceItsServiceAccountIsThereAgain(t *testing.T) {
 	t.Parallel()
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.RecoveryDelay = 2 * time.Second
 	e := losing(t, policy)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
 
 	txn := e.Run("orphan", twoPatches)
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	e.Apply(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
 
 	txn = e.Await("orphan", "rolled back", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRolledBack })
@@ -207,10 +207,10 @@ func TestATransactionIsRolledBackOnceItsServiceAccountIsThereAgain(t *testing.T)
 
 func TestAServiceAccountThatIsReplacedMidwayIsNotUsedToGoOn(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(twoConfigMaps)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
-	e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+	e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
 			if assert.NoError(t, e.Kube.CoreV1().ServiceAccounts(e.Namespace).Delete(context.Background(), "deployer", metav1.DeleteOptions{})) {
 				e.Apply(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
@@ -229,12 +229,12 @@ func TestAServiceAccountThatIsReplacedMidwayIsNotUsedToGoOn(t *testing.T) {
 
 func TestRightsThatAreTakenAwayMidway(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(twoConfigMaps)
 	second := e.Object("ConfigMap/app-2")
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.Recoveries = 1
-	e.Start(janustest.WithPolicy(policy), janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+	e.Start(harness.WithPolicy(policy), harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
 			if assert.NoError(t, e.Kube.RbacV1().RoleBindings(e.Namespace).Delete(context.Background(), "deployer", metav1.DeleteOptions{})) {
 				awaitDenied(t, e)
@@ -254,14 +254,14 @@ func TestRightsThatAreTakenAwayMidway(t *testing.T) {
 }
 
 // awaitDenied waits until the API server has noticed that deployer has no rights.
-func awaitDenied(t *testing.T, e *janustest.Env) {
+func awaitDenied(t *testing.T, e *harness.Env) {
 	config := *e.Config
 	config.Impersonate.UserName = "system:serviceaccount:" + e.Namespace + ":deployer"
-	client, err := janustest.NewClient(&config)
+	client, err := harness.NewClient(&config)
 	if !assert.NoError(t, err) {
 		return
 	}
-	assert.NoError(t, janustest.Poll(context.Background(), func(ctx context.Context) (bool, error) {
+	assert.NoError(t, harness.Poll(context.Background(), func(ctx context.Context) (bool, error) {
 		_, err := client.Kube.CoreV1().ConfigMaps(e.Namespace).Get(ctx, "app", metav1.GetOptions{})
 		return err != nil, nil
 	}))
@@ -269,7 +269,7 @@ func awaitDenied(t *testing.T, e *janustest.Env) {
 
 func TestATargetInAnotherNamespaceWhereTheServiceAccountHasRights(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	other := otherNamespace(t, e)
 	other.Apply(configMap + `
 ---
@@ -289,7 +289,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 	e.NothingLeft("back")
 
 	txn = e.Run("forward", patch)
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "2.0", other.Value("ConfigMap/app", "data", "version"))
 	e.NothingLeft("forward")
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // canary is content of Secrets. Where it is seen, Secrets leak.
@@ -92,7 +92,7 @@ func TestTheContentOfASecretIsToldToNobodyWhenItsChangeFails(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(row.setup)
 			secret := e.Object("Secret/app")
 			log := e.StartLogged()
@@ -109,7 +109,7 @@ func TestTheContentOfASecretIsToldToNobodyWhenItsChangeFails(t *testing.T) {
 
 func TestTheContentOfASecretIsToldToNobodyWhenItIsTakenBack(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(secretOf + `
 ---
 apiVersion: v1
@@ -146,7 +146,7 @@ func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: app}, " + row.was + "}")
 			secret := e.Object("Secret/app")
 			e.Start(failingAt(1)(e)...)
@@ -158,7 +158,7 @@ func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
 			e.NothingLeft("back")
 
 			txn = e.Run("forward", "changes:"+patch)
-			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, "bmV3", e.Value("Secret/app", "data", "password"))
 			e.NothingLeft("forward")
 		})
@@ -167,7 +167,7 @@ func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
 
 // noCanary asserts that the content of Secrets is in nothing that Janus wrote. What
 // the user wrote into the spec is the user's.
-func noCanary(t *testing.T, e *janustest.Env, txn *api.Transaction, log *janustest.Log) {
+func noCanary(t *testing.T, e *harness.Env, txn *api.Transaction, log *harness.Log) {
 	t.Helper()
 	events, err := e.Kube.EventsV1().Events(e.Namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -25,12 +25,12 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 	cluster, err := testcluster.Start(testcluster.Options{ControllerManager: true, CRDs: "../deploy/crd"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
-	e := janustest.On(t, cluster)
+	e := harness.On(t, cluster)
 	e.Apply(twoConfigMaps)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
 	const cut = `{"spec":{"changes":[{"target":{"apiVersion":"v1","kind":"ConfigMap","name":"app"},"type":"Delete"}]}}`
 	dropChangesRules(t, e)
-	e.Start(janustest.Acting(janustest.Around{Do: func(name string, item int) {
+	e.Start(harness.Acting(harness.Around{Do: func(name string, item int) {
 		if item == 1 {
 			changeSpec(t, e, name, cut)
 		}
@@ -46,7 +46,7 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 }
 
 // dropChangesRules takes away the rules that keep spec.changes as it is.
-func dropChangesRules(t *testing.T, e *janustest.Env) {
+func dropChangesRules(t *testing.T, e *harness.Env) {
 	t.Helper()
 	client := e.Dynamic.Resource(crds)
 	crd, err := client.Get(t.Context(), api.Resource.Resource+"."+api.Resource.Group, metav1.GetOptions{})
@@ -62,9 +62,9 @@ func dropChangesRules(t *testing.T, e *janustest.Env) {
 }
 
 // changeSpec patches the spec of a Transaction until the API server lets it.
-func changeSpec(t *testing.T, e *janustest.Env, name, patch string) {
+func changeSpec(t *testing.T, e *harness.Env, name, patch string) {
 	t.Helper()
-	assert.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+	assert.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		_, err := e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil && !apierrors.IsInvalid(err) {
 			return false, err

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 func TestTheAPIServerRefusesATransactionThatCanNeverBeRight(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	app := e.Object("ConfigMap/app")
 	for _, row := range []struct{ name, spec, says string }{
@@ -229,12 +229,12 @@ var existence = []badInput{
 		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
 	},
 	{
-		name: "a Create in a namespace that does not exist", arrange: func(_ *testing.T, e *janustest.Env) { e.ClusterWide() },
+		name: "a Create in a namespace that does not exist", arrange: func(_ *testing.T, e *harness.Env) { e.ClusterWide() },
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: $NS-none}, type: Create, content: {data: {a: b}}}]`,
 		ends: ending{reason: "NamespaceNotFound", says: []string{"ConfigMap $NS-none/app", `namespaces "$NS-none" not found`}},
 	},
 	{
-		name: "a Patch in a namespace that does not exist", arrange: func(_ *testing.T, e *janustest.Env) { e.ClusterWide() },
+		name: "a Patch in a namespace that does not exist", arrange: func(_ *testing.T, e *harness.Env) { e.ClusterWide() },
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: $NS-none}, type: Patch, content: {data: {a: b}}}]`,
 		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS-none/app", "does not exist", "make it with a Create"}},
 	},
@@ -247,7 +247,7 @@ var existence = []badInput{
 func terminatingTarget(kind, content string) badInput {
 	return badInput{
 		name:    "a " + kind + " of what is being deleted",
-		arrange: func(t *testing.T, e *janustest.Env) { terminating(t, e, "app") },
+		arrange: func(t *testing.T, e *harness.Env) { terminating(t, e, "app") },
 		spec:    "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + kind + content + "}]",
 		same:    []string{"ConfigMap/app"},
 		ends: ending{reason: "Terminating", says: []string{

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // badInput is a Transaction that must not commit, and what its user is told.
@@ -23,9 +23,9 @@ type badInput struct {
 	setup string
 	spec  string
 	// arrange does what setup cannot, before Janus is started.
-	arrange func(*testing.T, *janustest.Env)
+	arrange func(*testing.T, *harness.Env)
 	// options are for Janus.
-	options func(*janustest.Env) []janustest.Option
+	options func(*harness.Env) []harness.Option
 	// same are the targets. They must be as before in the end.
 	same []string
 	// gone are objects that must not exist in the end.
@@ -47,7 +47,7 @@ type ending struct {
 
 func (b badInput) run(t *testing.T) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	fill := func(s string) string { return strings.ReplaceAll(s, "$NS", e.Namespace) }
 	e.Apply(fill(b.setup))
 	if b.arrange != nil {
@@ -57,7 +57,7 @@ func (b badInput) run(t *testing.T) {
 	for _, ref := range b.same {
 		before = append(before, e.Object(fill(ref)))
 	}
-	var options []janustest.Option
+	var options []harness.Option
 	if b.options != nil {
 		options = b.options(e)
 	}
@@ -77,7 +77,7 @@ func (b badInput) run(t *testing.T) {
 
 // check asserts that the Transaction has ended as it should and says so to
 // people, to tools, and in an event.
-func (x ending) check(t *testing.T, e *janustest.Env, txn *api.Transaction) {
+func (x ending) check(t *testing.T, e *harness.Env, txn *api.Transaction) {
 	t.Helper()
 	phase, cause, validated := x.phase, x.cause, x.validated
 	if phase == "" {
@@ -89,28 +89,28 @@ func (x ending) check(t *testing.T, e *janustest.Env, txn *api.Transaction) {
 	if validated == "" {
 		validated = metav1.ConditionFalse
 	}
-	assert.Equal(t, phase, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, phase, txn.Status.Phase, harness.Describe(txn))
 	assert.NotNil(t, txn.Status.CompletionTime)
 
-	status, reason, message := janustest.Condition(txn, api.ConditionReady)
+	status, reason, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, "False", status, "Ready")
 	assert.Equal(t, x.reason, reason, "reason of Ready: %s", message)
 	for _, part := range x.says {
 		assert.Contains(t, message, part, "message of Ready")
 	}
-	status, reason, message = janustest.Condition(txn, api.ConditionSucceeded)
+	status, reason, message = harness.Condition(txn, api.ConditionSucceeded)
 	assert.Equal(t, "False", status, "Succeeded")
 	assert.Equal(t, cause, reason, "reason of Succeeded: %s", message)
-	status, reason, _ = janustest.Condition(txn, api.ConditionValidated)
+	status, reason, _ = harness.Condition(txn, api.ConditionValidated)
 	assert.Equal(t, string(validated), status, "Validated")
 	if validated == metav1.ConditionFalse {
 		assert.Equal(t, cause, reason, "reason of Validated")
 	}
-	status, _, _ = janustest.Condition(txn, api.ConditionStalled)
+	status, _, _ = harness.Condition(txn, api.ConditionStalled)
 	assert.Equal(t, "True", status, "Stalled")
-	status, _, _ = janustest.Condition(txn, api.ConditionReconciling)
+	status, _, _ = harness.Condition(txn, api.ConditionReconciling)
 	assert.Equal(t, "False", status, "Reconciling")
-	status, _, message = janustest.Condition(txn, api.ConditionRolledBack)
+	status, _, message = harness.Condition(txn, api.ConditionRolledBack)
 	assert.Equal(t, phase == api.PhaseRolledBack, status == "True", "RolledBack: %s", message)
 
 	event := awaitEvent(t, e, txn, string(phase))
@@ -121,11 +121,11 @@ func (x ending) check(t *testing.T, e *janustest.Env, txn *api.Transaction) {
 }
 
 // awaitEvent waits for an event about the Transaction.
-func awaitEvent(t *testing.T, e *janustest.Env, txn *api.Transaction, reason string) eventsv1.Event {
+func awaitEvent(t *testing.T, e *harness.Env, txn *api.Transaction, reason string) eventsv1.Event {
 	t.Helper()
 	var found eventsv1.Event
 	var seen []string
-	err := janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+	err := harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		list, err := e.Kube.EventsV1().Events(txn.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -149,9 +149,9 @@ func awaitEvent(t *testing.T, e *janustest.Env, txn *api.Transaction, reason str
 
 // failingAt makes the change with the given index fail when it is made: it must be
 // the Create of ConfigMap late, which another client then creates first.
-func failingAt(item int) func(*janustest.Env) []janustest.Option {
-	return func(e *janustest.Env) []janustest.Option {
-		return []janustest.Option{janustest.Acting(janustest.Around{Do: func(_ string, i int) {
+func failingAt(item int) func(*harness.Env) []harness.Option {
+	return func(e *harness.Env) []harness.Option {
+		return []harness.Option{harness.Acting(harness.Around{Do: func(_ string, i int) {
 			if i == item {
 				e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: late}, data: {of: somebody else}}`)
 			}
@@ -198,14 +198,14 @@ func runAll(t *testing.T, groups ...[]badInput) {
 	for _, row := range rows {
 		names = append(names, row.name)
 	}
-	janustest.Together(t, sideBySide, names, func(t *testing.T, i int) { rows[i].run(t) })
+	harness.Together(t, sideBySide, names, func(t *testing.T, i int) { rows[i].run(t) })
 }
 
 // sideBySide is how many rows of a table run at once.
 const sideBySide = 4
 
 // in fills the Env's namespace in.
-func (x ending) in(e *janustest.Env) ending {
+func (x ending) in(e *harness.Env) ending {
 	x.says = slices.Clone(x.says)
 	for i := range x.says {
 		x.says[i] = strings.ReplaceAll(x.says[i], "$NS", e.Namespace)

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 const gadgetKind = "input.example.com/v1 Gadget"
@@ -38,12 +38,12 @@ func inGroup(crd, group string) string { return strings.ReplaceAll(crd, "$GROUP"
 var gadgetsInstalled sync.Once
 
 // removeCRD removes a CRD when a test has ended; it may be gone already.
-func removeCRD(e *janustest.Env, name string) {
+func removeCRD(e *harness.Env, name string) {
 	_ = e.Dynamic.Resource(crds).Delete(context.Background(), name, metav1.DeleteOptions{})
 }
 
 // installGadgets makes the kind Gadget of input.example.com.
-func installGadgets(t *testing.T, e *janustest.Env) {
+func installGadgets(t *testing.T, e *harness.Env) {
 	t.Helper()
 	gadgetsInstalled.Do(func() {
 		e.Apply(inGroup(gadgetCRD, "input.example.com"))
@@ -53,21 +53,21 @@ func installGadgets(t *testing.T, e *janustest.Env) {
 
 // terminating makes a ConfigMap that is being deleted and waits for a finalizer
 // until the test ends. The Env's namespace could not go either.
-func terminating(t *testing.T, e *janustest.Env, name string) {
+func terminating(t *testing.T, e *harness.Env, name string) {
 	t.Helper()
 	held(t, e, name)
 	require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
 // held makes a ConfigMap with a finalizer, which is taken off when the test ends.
-func held(t *testing.T, e *janustest.Env, name string) {
+func held(t *testing.T, e *harness.Env, name string) {
 	t.Helper()
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `, finalizers: [example.com/hold]}, data: {version: "1.0"}}`)
 	t.Cleanup(func() { letGo(t, e, name) })
 }
 
 // letGo takes the finalizers off a ConfigMap.
-func letGo(t *testing.T, e *janustest.Env, name string) {
+func letGo(t *testing.T, e *harness.Env, name string) {
 	t.Helper()
 	_, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).Patch(context.Background(), name, types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
@@ -78,13 +78,13 @@ func letGo(t *testing.T, e *janustest.Env, name string) {
 
 // otherNamespace gives the Env in a namespace of its own, where deployer has no
 // rights.
-func otherNamespace(t *testing.T, e *janustest.Env) *janustest.Env {
+func otherNamespace(t *testing.T, e *harness.Env) *harness.Env {
 	t.Helper()
 	return e.In(testcluster.Namespace(t))
 }
 
 // aGadget makes the kind Gadget and one of it.
-func aGadget(t *testing.T, e *janustest.Env) {
+func aGadget(t *testing.T, e *harness.Env) {
 	t.Helper()
 	installGadgets(t, e)
 	e.Apply(gadget)

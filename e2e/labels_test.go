@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // allKinds makes objects of several kinds in two namespaces; one is there already.
@@ -45,14 +45,14 @@ func TestWhatATransactionMadeIsFoundAndOutlivesIt(t *testing.T) {
 	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		t.Run(string(propagation), func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.ClusterWide()
 			other := otherNamespace(t, e)
 			e.Apply(configMap)
 			e.Start()
 			name := "traced-" + strings.ToLower(string(propagation))
 			txn := e.Run(name, strings.ReplaceAll(allKinds, "OTHER", other.Namespace))
-			require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 
 			made := []string{"Deployment/web here", "ConfigMap/here here", "ConfigMap/there there", "Secret/key here", "Service/web there"}
 			assert.ElementsMatch(t, made, tracedTo(t, e, other, name, ",app.kubernetes.io/managed-by!=janus"))
@@ -77,7 +77,7 @@ func TestWhatATransactionMadeIsFoundAndOutlivesIt(t *testing.T) {
 }
 
 // tracedTo lists, with kubectl, what has the label of a Transaction.
-func tracedTo(t *testing.T, e, other *janustest.Env, name, more string) []string {
+func tracedTo(t *testing.T, e, other *harness.Env, name, more string) []string {
 	t.Helper()
 	printed, err := e.Shell().Run(t.Context(), "kubectl get all,configmaps,secrets -A -l 'janus.io/transaction="+name+more+
 		`' -o go-template='{{range .items}}{{.kind}}/{{.metadata.name}} {{.metadata.namespace}}{{"\n"}}{{end}}'`)
@@ -88,7 +88,7 @@ func tracedTo(t *testing.T, e, other *janustest.Env, name, more string) []string
 
 // ownedBy makes an object that a Transaction owns, and tells when the garbage collector
 // has seen to it: it has deleted it, or taken the owner off.
-func ownedBy(t *testing.T, e *janustest.Env, txn *api.Transaction) (collected func() bool) {
+func ownedBy(t *testing.T, e *harness.Env, txn *api.Transaction) (collected func() bool) {
 	t.Helper()
 	maps := e.Kube.CoreV1().ConfigMaps(e.Namespace)
 	owner := metav1.OwnerReference{APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: txn.Name, UID: txn.UID, Controller: ptr.To(true)}
@@ -104,7 +104,7 @@ func ownedBy(t *testing.T, e *janustest.Env, txn *api.Transaction) (collected fu
 // is as before.
 func TestAnUndoneDeletionIsMadeByTheUndo(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	const target = "{target: {apiVersion: v1, kind: ConfigMap, name: made}, "
 	says := func() string {
@@ -114,7 +114,7 @@ func TestAnUndoneDeletionIsMadeByTheUndo(t *testing.T) {
 	}
 	run := func(name, spec string) {
 		txn := e.Run(name, spec)
-		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	}
 	run("release", "{revisionHistoryLimit: 10, changes: ["+target+"type: Create, content: {data: {a: b}}}]}")
 	assert.Equal(t, "release release map[a:b]", says())
@@ -131,7 +131,7 @@ func TestAnUndoneDeletionIsMadeByTheUndo(t *testing.T) {
 // A rollback brings an object back with what says who has made it.
 func TestARollbackLeavesWhatSaysWhoHasMadeAnObject(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	e.Start()
 	var changes strings.Builder
@@ -146,7 +146,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: patched}, type: Patch, content: {metadata: {labels: {janus.io/transaction: mine}}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: deleted}, type: Delete}
   - {target: {apiVersion: v1, kind: ConfigMap, name: created}, type: Create, content: {data: {a: b}}}`+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(updated, "ConfigMap/updated")
 	e.Same(patched, "ConfigMap/patched")
 	e.Same(deleted, "ConfigMap/deleted")

@@ -14,11 +14,11 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
-func statusWrites(e *janustest.Env) int {
+func statusWrites(e *harness.Env) int {
 	return len(testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), func(r testcluster.AuditEvent) bool {
 		return r.Resource == "transactions" && r.Subresource == "status"
 	}))
@@ -26,10 +26,10 @@ func statusWrites(e *janustest.Env) int {
 
 func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
-	policy := janustest.FastPolicy
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(1), func() {
+	policy := harness.FastPolicy
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
 		require.NoError(t, e.Kube.CoreV1().ServiceAccounts(e.Namespace).Delete(t.Context(), "deployer", metav1.DeleteOptions{}))
 	})}))
 	e.Submit("txn", patchAB)
@@ -39,14 +39,14 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 	})
 
 	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb)
-	assert.Equal(t, errclass.ServiceAccountGone, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	assert.Equal(t, errclass.ServiceAccountGone, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.LessOrEqual(t, statusWrites(e), 10+4*int(policy.Recoveries))
 	e.NothingLeft("txn")
 }
 
 func TestAControllerThatBumpsTheResourceVersionIsNoConflict(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(before)
 	e.Refuse()
 	deployment := "apps/v1 Deployment/web-server"
@@ -58,7 +58,7 @@ func TestAControllerThatBumpsTheResourceVersionIsNoConflict(t *testing.T) {
 	e.Until("the controller has written the status", observed)
 	old := e.Object(deployment)
 	waited := false
-	e.Start(janustest.Acting(janustest.Around{Undo: func(string, int) {
+	e.Start(harness.Acting(harness.Around{Undo: func(string, int) {
 		if !waited {
 			waited = true
 			e.Until("the controller has written the status again", observed)
@@ -73,7 +73,7 @@ changes:
     content: {spec: {template: {spec: {containers: [{name: web, image: "myapp:v2.0"}]}}}}
 `+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(old, deployment)
 	assert.LessOrEqual(t, statusWrites(e), 12)
 }
@@ -81,17 +81,17 @@ changes:
 // The write falls between the response to Janus' patch and whatever Janus does next.
 func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(janustest.Recording(janustest.Journaling{Before: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{Before: once(committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	})}))
 
 	txn := e.Run("txn", patchAB+refusedAtCommit)
 
 	assert.Equal(t, "person's", e.Value("ConfigMap/a", "data", "version"))
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Contains(t, txn.Status.Items[0].Message, ".data.version")
 	assert.Contains(t, txn.Status.Items[0].Message, "person")
 	assert.Equal(t, "1", e.Value("ConfigMap/b", "data", "version"))
@@ -99,10 +99,10 @@ func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 
 func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(before)
 	looked := false
-	e.Start(janustest.Recording(janustest.Journaling{After: once(inPhase(api.PhasePrepared), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhasePrepared), func() {
 		looked = true
 		configMaps, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -116,16 +116,16 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 
 	txn := e.Run("deploy", deploy)
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.True(t, looked)
 }
 
 func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(2), func() {
 		image := e.Object("ConfigMap/txn-rollback")
 		data := map[string]any{}
 		for key, value := range image.Object["data"].(map[string]any) {
@@ -144,7 +144,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 
 	txn := e.Run("txn", patchAB+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Contains(t, []string{errclass.BeforeImageTampered, errclass.BeforeImageLost}, txn.Status.Items[0].Reason)
 	assert.Equal(t, "2", e.Value("ConfigMap/a", "data", "version"))
 	assert.Equal(t, "2", e.Value("ConfigMap/b", "data", "version"))
@@ -152,7 +152,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 
 func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	var spec strings.Builder
 	spec.WriteString("changes:\n")
@@ -165,7 +165,7 @@ func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 
 	txn := e.Run("txn", spec.String()+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Greater(t, len(txn.Status.RollbackRef.Objects), 1)
 	e.Same(old, "ConfigMap/big-7")
 	e.NothingLeft("txn")
@@ -173,7 +173,7 @@ func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 
 // A worker that read its own state from a cache would do what it has done already.
 func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	var spec strings.Builder
 	spec.WriteString("changes:\n")
 	const n = 40
@@ -185,7 +185,7 @@ func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
 
 	txn := e.Run("txn", spec.String())
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	patches := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "configmaps"),
 		testcluster.ByVerb("patch"), func(r testcluster.AuditEvent) bool {
 			return !r.DryRun && r.ImpersonatedUser != "" && strings.Contains(r.RequestURI, "fieldManager=janus-")
@@ -197,11 +197,11 @@ func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
 
 func TestConfigMapsAreNeitherListedNorWatched(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	j := e.Start()
 	txn := e.Run("txn", patchAB)
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	j.Stop()
 
 	// The log has a watch when it has ended, and what other tests have done in their
@@ -220,7 +220,7 @@ func TestConfigMapsAreNeitherListedNorWatched(t *testing.T) {
 
 func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Submit("txn", "timeout: 5m\n"+patchAB)
 	written := e.Object(transaction + "txn")
@@ -228,7 +228,7 @@ func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
 
 	txn := e.Ended("txn")
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	now := e.Object(transaction + "txn")
 	assert.Equal(t, written.Object["spec"], now.Object["spec"])
 	assert.Equal(t, written.GetGeneration(), now.GetGeneration())
@@ -237,7 +237,7 @@ func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
 
 func TestANamespaceAndAnObjectInItInOneTransaction(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	made := e.Namespace + "-made"
 	e.Apply(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -258,7 +258,7 @@ changes:
     content: {data: {a: b}}
 `)
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "b", e.In(made).Value("ConfigMap/in-it", "data", "a"))
 	e.NothingLeft("txn")
 	require.NoError(t, e.Kube.CoreV1().Namespaces().Delete(t.Context(), made, metav1.DeleteOptions{}))

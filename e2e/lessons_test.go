@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 )
 
 // The tests of these files are named after what went wrong in another
@@ -42,15 +42,15 @@ changes:
 `
 
 // onB is a line on which the reply to the patch of b is lost, or Janus dies of it.
-func onB(f chaos.Fault) *chaos.Line { return faultAt("PATCH configmaps/b", f) }
+func onB(f faultinject.Fault) *faultinject.Line { return faultAt("PATCH configmaps/b", f) }
 
 func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
-	line := onB(chaos.CrashAfter)
+	line := onB(faultinject.CrashAfter)
 	transport, process := through(line)
 	first := e.Start(transport)
 	e.Submit("txn", patchAB+refusedAtCommit)
@@ -63,7 +63,7 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	e.Start(next)
 
 	txn := e.Ended("txn")
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(a, "ConfigMap/a")
 	e.Same(b, "ConfigMap/b")
 	e.NothingLeft("txn")
@@ -71,28 +71,28 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 
 func TestReplyToBLostWithoutACrash(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
-	line := onB(chaos.LostReply)
+	line := onB(faultinject.LostReply)
 	transport, _ := through(line)
 	e.Start(transport)
 
 	txn := e.Run("txn", patchAB+refusedAtCommit)
 
 	assert.Empty(t, line.Missed())
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(a, "ConfigMap/a")
 	e.Same(b, "ConfigMap/b")
 }
 
 func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	a := e.Object("ConfigMap/a")
-	line := onB(chaos.CrashAfter)
+	line := onB(faultinject.CrashAfter)
 	transport, process := through(line)
 	first := e.Start(transport)
 	e.Submit("txn", patchAB)
@@ -105,7 +105,7 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 
 	txn := e.Ended("txn")
 	assert.Equal(t, "person's", e.Value("ConfigMap/b", "data", "version"))
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.Drifted, txn.Status.Items[1].Reason)
 	e.Same(a, "ConfigMap/a")
 	e.NothingLeft("txn")
@@ -113,8 +113,8 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 
 func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
-	line := faultAt("POST services/a", chaos.CrashAfter)
+	e := harness.New(t)
+	line := faultAt("POST services/a", faultinject.CrashAfter)
 	transport, process := through(line)
 	first := e.Start(transport)
 	e.Submit("txn", "changes:"+refusedAtCommit)
@@ -125,7 +125,7 @@ func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
 
 	txn := e.Ended("txn")
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Len(t, changing(line, e.Namespace, "services", "a"), 1)
 	assert.NotNil(t, e.Object("Service/a"))
 	e.NothingLeft("txn")
@@ -151,10 +151,10 @@ const transaction = "backup.janus.io/v1alpha1 Transaction/"
 
 func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	var refusal error
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
 		_, refusal = e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).Patch(t.Context(), "txn", types.JSONPatchType,
 			[]byte(`[{"op": "add", "path": "/spec/changes/-", "value": {"target": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "type": "Delete"}}]`),
 			metav1.PatchOptions{FieldManager: "person"})
@@ -163,23 +163,23 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 	txn := e.Run("txn", patchAB)
 
 	require.ErrorContains(t, refusal, "spec is immutable but for suspend and cancel: create another Transaction instead")
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Len(t, txn.Status.Items, 2)
 	e.NothingLeft("txn")
 }
 
 func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(2), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"other": "person's", "more": "person's"}}`)
 	})}))
 
 	txn := e.Run("txn", patchAB+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, map[string]any{"version": "1", "other": "person's", "more": "person's"}, e.Object("ConfigMap/a").Object["data"])
 }
 
@@ -196,26 +196,26 @@ changes:
     content: {data: {of: janus}}
 ` + refusedAtCommit
 	t.Run("there before", func(t *testing.T) {
-		e := janustest.New(t)
+		e := harness.New(t)
 		e.Apply(ab + "---\n" + foreign)
 		before := e.Object("ConfigMap/made")
 		e.Start()
 		txn := e.Run("txn", spec)
-		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 		e.Same(before, "ConfigMap/made")
 		e.NothingLeft("txn")
 	})
 	t.Run("there when it is made", func(t *testing.T) {
-		e := janustest.New(t)
+		e := harness.New(t)
 		e.Apply(ab)
 		a := e.Object("ConfigMap/a")
-		e.Start(janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+		e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 			if item == 1 {
 				e.Apply(foreign)
 			}
 		}}))
 		txn := e.Run("txn", spec)
-		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		assert.Equal(t, "others", e.Value("ConfigMap/made", "data", "of"))
 		e.Same(a, "ConfigMap/a")
 		e.NothingLeft("txn")
@@ -224,7 +224,7 @@ changes:
 
 func TestTargetSaysConfigMapVictimAndContentSaysSecretOther(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: victim}, data: {a: b}}`)
 	victim := e.Object("ConfigMap/victim")
 	e.Start()
@@ -236,7 +236,7 @@ changes:
     type: `+kind+`
     content: {apiVersion: v1, kind: Secret, metadata: {name: other}, stringData: {a: b}}
 `)
-		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 		e.Same(victim, "ConfigMap/victim")
 		assert.Nil(t, e.Object("Secret/other"))
 		e.NothingLeft(name)
@@ -245,7 +245,7 @@ changes:
 
 func TestDeleteOfAnObjectWithAFinalizerThenRollback(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: slow, finalizers: [example.com/hold]}, data: {a: b}}`)
 	before := e.Object("ConfigMap/slow")
 	e.Start()
@@ -261,7 +261,7 @@ changes:
 
 	txn := e.Ended("txn")
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "ConfigMap/slow")
 	assert.Nil(t, e.Object("ConfigMap/slow").GetDeletionTimestamp())
 	e.NothingLeft("txn")
@@ -269,7 +269,7 @@ changes:
 
 func TestRollbackOfADeletedJob(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`
 apiVersion: batch/v1
 kind: Job
@@ -286,7 +286,7 @@ changes:
 `)
 
 	// It would run again, so it is refused before anything is done.
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, before.GetUID(), e.Object("batch/v1 Job/job").GetUID())
 	e.NothingLeft("txn")
 }

@@ -9,7 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const suspendedJob = `
@@ -29,13 +29,13 @@ changes:
 
 func TestADeletionThatLosesSomethingIsRefusedBeforeAnythingIsDone(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(suspendedJob)
 	before := e.Object("batch/v1 Job/j")
 	e.Start()
 	txn := e.Run("delete-job", deleteJob)
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	_, reason, message := janustest.Condition(txn, api.ConditionReady)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	_, reason, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, errclass.Irreversible, reason)
 	assert.Contains(t, message, "acceptLoss: true")
 	e.Same(before, "batch/v1 Job/j")
@@ -44,13 +44,13 @@ func TestADeletionThatLosesSomethingIsRefusedBeforeAnythingIsDone(t *testing.T) 
 
 func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(suspendedJob)
 	before := e.Object("batch/v1 Job/j")
 	e.Refuse()
 	e.Start()
 	txn := e.Run("delete-job", deleteJob+"    acceptLoss: true\n"+refusedAtCommit)
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	item := txn.Status.Items[0]
 	require.NotEmpty(t, item.Warnings)
 	assert.Contains(t, item.Warnings[0], "would run again")
@@ -62,7 +62,7 @@ func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
 // Whether an owner that may not be read is there cannot be told: the reference stays.
 func TestAnOwnerThatTheServiceAccountMayNotReadIsTakenToBeThere(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	rights := strings.Replace(limitedTo("get, create, patch, delete"), "resources: [configmaps]", "resources: [configmaps, services]", 1)
 	e.Apply(strings.TrimPrefix(strings.ReplaceAll(rights, "$NS", e.Namespace), "\n---"))
 	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: owner}}")
@@ -77,7 +77,7 @@ changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: owned}
     type: Delete
 `+refusedAtCommit)
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "ConfigMap/owned")
 	assert.Empty(t, txn.Status.Items[0].Message)
 	e.NothingLeft("delete-owned")

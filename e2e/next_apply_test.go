@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // The tests of this file look at what comes after a Transaction: the next write of
@@ -33,13 +33,13 @@ func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
 		"after a rollback": {refusedAtCommit, api.PhaseRolledBack},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Refuse()
 			kubectlApply(t, e, sharedWeb, "--server-side")
 			before := managersOf(e.Object(webRef))
 			e.Start()
 			txn := e.Run("txn", imageAndReplicas+row.more)
-			require.Equal(t, row.phase, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, row.phase, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, before, managersOf(e.Object(webRef)), "of the fields that it changed nobody else is the owner")
 
 			assert.Equal(t, "deployment.apps/web serverside-applied", kubectlApply(t, e, sharedWeb, "--server-side"))
@@ -57,7 +57,7 @@ func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
 
 func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	e.Apply(configMap)
 	e.Start()
@@ -69,7 +69,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	committedAll(t, e.Run("second", patch("two", "")))
 	committedAll(t, e.Run("unforced", patch("three", "force: false, ")))
 	txn := e.Run("rolled-back", patch("four", "force: false, ")+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "three", e.Value("ConfigMap/app", "data", "new"))
 	committedAll(t, e.Run("unforced-again", patch("five", "force: false, ")))
 	assert.Equal(t, "five", e.Value("ConfigMap/app", "data", "new"))
@@ -81,7 +81,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 
 func TestAPatchWithoutForceFailsOnAFieldOfAnotherManager(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(twoConfigMaps)
 	_, err := newOutsider(t, e, "gitops").apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: app-2}, data: {theirs: x}}", false)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAPatchWithoutForceFailsOnAFieldOfAnotherManager(t *testing.T) {
 
 func TestTheStatusListsWhatIsTakenFromWhom(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	sharedScene(t, e)
 	e.Start()
 
@@ -122,7 +122,7 @@ func TestTheStatusListsWhatIsTakenFromWhom(t *testing.T) {
 // The size is that of the object as JSON, so that growth shows.
 func TestTwoHundredTransactionsLeaveNoEntry(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	e.Start()
 	size := func() int {
@@ -154,7 +154,7 @@ func TestOtherAppliersWorkAfterwardsAsBefore(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"after a commit": "", "after a rollback": refusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Refuse()
 			gitops := newOutsider(t, e, "gitops")
 			release := func(object, tag string) {
@@ -195,7 +195,7 @@ func ownedFields(obj *unstructured.Unstructured) map[string]string {
 
 func TestAnUnforcedApplyOfAnotherAfterACommitConflictsWithNobodyNew(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	sharedScene(t, e)
 	e.Start()
 	committedAll(t, e.Run("txn", imageAndReplicas))
@@ -208,6 +208,6 @@ func TestAnUnforcedApplyOfAnotherAfterACommitConflictsWithNobodyNew(t *testing.T
 
 	txn := e.Run("unforced", strings.Replace(imageAndReplicas, "type: Patch,", "type: Patch, force: false,", 1))
 	refusedBefore(t, txn, errclass.FieldConflict, "gitops", `.spec.template.spec.containers[name="web"].image`)
-	_, _, message := janustest.Condition(txn, api.ConditionReady)
+	_, _, message := harness.Condition(txn, api.ConditionReady)
 	assert.NotContains(t, message, "janus-", "the first Transaction's managers")
 }

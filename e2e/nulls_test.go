@@ -10,7 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const (
@@ -57,7 +57,7 @@ var nulls = []struct {
 
 func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	//nolint:gosec // G101: there are no credentials in it.
 	kinds := map[string]string{"": "{apiVersion: v1, kind: ConfigMap, name: NAME}", nullTarget: "{apiVersion: v1, kind: ConfigMap, name: NAME}",
@@ -74,7 +74,7 @@ func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 			txn := e.Ended(fmt.Sprintf("n%d", i))
 			warnings := strings.Join(txn.Status.Items[0].Warnings, "\n")
 			if len(row.refused) == 0 {
-				assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+				assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 				assert.Contains(t, warnings, row.warned)
 				if row.warned == "" && row.target == nullWeb {
 					now := e.Object(fmt.Sprintf("apps/v1 Deployment/n%d", i)).Object["spec"]
@@ -86,8 +86,8 @@ func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 				}
 				return
 			}
-			require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-			_, reason, message := janustest.Condition(txn, api.ConditionReady)
+			require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+			_, reason, message := harness.Condition(txn, api.ConditionReady)
 			assert.Equal(t, errclass.Invalid, reason)
 			for _, field := range row.refused {
 				assert.Contains(t, message, field)
@@ -100,7 +100,7 @@ func TestANullRemovesAFieldOrIsRefused(t *testing.T) {
 // A custom resource keeps a null where its schema says that a field is nullable.
 func TestANullThatASchemaAllowsIsStored(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string, nullable: true}, b: {type: string}, m: {type: object, nullable: true, additionalProperties: {type: string}}"))
 	e.Apply("{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: cup}, spec: {a: x, b: x, m: {k: v}}}")
@@ -108,15 +108,15 @@ func TestANullThatASchemaAllowsIsStored(t *testing.T) {
 
 	txn := e.Run("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: cup}, type: Patch, content: {spec: {a: null}}}")
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	spec := e.Object(group + "/v1 Cup/cup").Object["spec"].(map[string]any)
 	assert.Nil(t, spec["a"])
 	assert.Equal(t, "x", spec["b"])
 
 	txn = e.Run("refused", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: cup}, type: Patch, content: {spec: {b: null}}}")
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	_, reason, message := janustest.Condition(txn, api.ConditionReady)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	_, reason, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, errclass.Invalid, reason, message)
 	assert.Contains(t, message, "spec.b")
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // ordered is a list of changes that kubectl can make one after the other, and of which the
@@ -45,7 +45,7 @@ func TestWhatKubectlCanApplyInOrderATransactionCan(t *testing.T) {
 
 func (o ordered) run(t *testing.T) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	fill := func(s string) string {
 		return strings.NewReplacer("$NS", e.Namespace, "$G", strings.ReplaceAll(e.Namespace, "-", "")+".example.com").Replace(s)
@@ -76,7 +76,7 @@ func (o ordered) run(t *testing.T) {
 	e.Start()
 
 	plan := e.Run("plan", "dryRun: true\n"+spec)
-	assert.Equal(t, api.PhasePlanned, plan.Status.Phase, janustest.Describe(plan))
+	assert.Equal(t, api.PhasePlanned, plan.Status.Phase, harness.Describe(plan))
 	last := plan.Status.Items[len(plan.Status.Items)-1]
 	if assert.NotNil(t, last.Plan) {
 		assert.Equal(t, api.EffectDeferred, last.Plan.Effect)
@@ -84,23 +84,23 @@ func (o ordered) run(t *testing.T) {
 	}
 
 	back := e.Run("back", spec+"\n  - {name: gate, type: Create, target: {apiVersion: v1, kind: Secret, name: gate}, content: {stringData: {a: b}}, readyWhen: {expression: \"has(object.data.go)\", timeout: 1s}}")
-	assert.Equal(t, api.PhaseRolledBack, back.Status.Phase, janustest.Describe(back))
+	assert.Equal(t, api.PhaseRolledBack, back.Status.Phase, harness.Describe(back))
 	for ref, was := range before {
 		e.Same(was, ref)
 	}
 	e.NothingLeft("back")
 
 	txn := e.Run("up", spec)
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	e.NothingLeft("up")
 }
 
 // applyAll applies one object after the other, each kind when it is served, and deletes in
 // the end what is in no namespace.
-func applyAll(t *testing.T, e *janustest.Env, stream string) {
+func applyAll(t *testing.T, e *harness.Env, stream string) {
 	t.Helper()
 	for _, part := range strings.Split(stream, "---\n") {
-		objects, err := janustest.Decode(part)
+		objects, err := harness.Decode(part)
 		require.NoError(t, err)
 		for _, obj := range objects {
 			if obj.GetKind() == "Gadget" {
@@ -112,7 +112,7 @@ func applyAll(t *testing.T, e *janustest.Env, stream string) {
 }
 
 // tidy deletes what rows make in no namespace.
-func tidy(t *testing.T, e *janustest.Env, names map[string]string) {
+func tidy(t *testing.T, e *harness.Env, names map[string]string) {
 	t.Helper()
 	t.Cleanup(func() {
 		for resource, name := range names {
@@ -126,10 +126,10 @@ func tidy(t *testing.T, e *janustest.Env, names map[string]string) {
 }
 
 // awaitPolicy waits until the API server goes by a policy that forbids the ConfigMap guarded.
-func awaitPolicy(t *testing.T, e *janustest.Env) {
+func awaitPolicy(t *testing.T, e *harness.Env) {
 	t.Helper()
 	guarded := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "guarded"}}
-	require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		_, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).Create(ctx, guarded, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err), nil
 	}))

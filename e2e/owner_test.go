@@ -10,12 +10,12 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // owned makes a ConfigMap that another ConfigMap owns.
-func owned(e *janustest.Env) {
+func owned(e *harness.Env) {
 	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}")
 	uid := string(e.Object("ConfigMap/owner").GetUID())
 	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: " + uid + "}]}, data: {a: b}}")
@@ -23,7 +23,7 @@ func owned(e *janustest.Env) {
 
 func TestADeletedObjectWhoseOwnerIsThereIsRecreated(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	owned(e)
 	e.Refuse()
 	e.Start()
@@ -35,7 +35,7 @@ changes:
     type: Delete
 `+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "ConfigMap/owned")
 	e.NothingLeft("delete-owned")
 }
@@ -47,7 +47,7 @@ func TestADeletedObjectWhoseOwnerWasRecreatedBelongsToTheNewOne(t *testing.T) {
 	for name, order := range map[string][]string{"child first": {"owned", "owner"}, "owner first": {"owner", "owned"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			owned(e)
 			e.Refuse()
 			e.Start()
@@ -61,7 +61,7 @@ changes:
     type: Delete
 `+refusedAtCommit)
 
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(owner, "ConfigMap/owner")
 			uid := e.Object("ConfigMap/owner").GetUID()
 			assert.NotEqual(t, owner.GetUID(), uid)
@@ -77,10 +77,10 @@ changes:
 // a lie.
 func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	owned(e)
 	e.Refuse()
-	e.Start(janustest.Acting(janustest.Around{Undo: func(_ string, item int) {
+	e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
 		if item == 0 {
 			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
 		}
@@ -92,8 +92,8 @@ changes:
     type: Delete
 `+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	_, reason, message := janustest.Condition(txn, api.ConditionReady)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	_, reason, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, "RollbackIncomplete", reason)
 	assert.Contains(t, message, "its owner ConfigMap owner")
 	assert.Equal(t, errclass.OwnerGone, txn.Status.Items[0].Reason)

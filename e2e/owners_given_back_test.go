@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const (
@@ -24,13 +24,13 @@ changes:
 // A port that its owner closes after a rollback is closed.
 func TestAPortThatWasTakenWithoutAChangeIsClosedByItsOwner(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	kubectlApply(t, e, sharedPolicy+withAPort, "--server-side")
 	e.Start()
 	before := e.Object("networking.k8s.io/v1 NetworkPolicy/np")
 	txn := e.Run("txn", labelPolicy+refusedAtCommit)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "networking.k8s.io/v1 NetworkPolicy/np")
 	kubectlApply(t, e, sharedPolicy, "--server-side")
 	assert.NotContains(t, e.Object("networking.k8s.io/v1 NetworkPolicy/np").Object["spec"], "ingress")
@@ -39,7 +39,7 @@ func TestAPortThatWasTakenWithoutAChangeIsClosedByItsOwner(t *testing.T) {
 // To run again what is there already leaves the object as it is.
 func TestATransactionThatChangesNothingLeavesTheResourceVersionAlone(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	kubectlApply(t, e, sharedPolicy+withAPort, "--server-side")
 	e.Start()
 	before := e.Object("networking.k8s.io/v1 NetworkPolicy/np")
@@ -51,7 +51,7 @@ func TestATransactionThatChangesNothingLeavesTheResourceVersionAlone(t *testing.
 // What a Transaction has made is carried on by whom it names.
 func TestWhoIsNamedAppliesWhatATransactionHasMade(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	const file = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'example.com/web:1', env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: B, value: b}]}]}}}}"
 	committedAll(t, e.Run("txn", "fieldManager: gitops\nchanges:\n  - {type: Create, target: {apiVersion: apps/v1, kind: Deployment, name: web}, content: "+file+"}"))
@@ -66,7 +66,7 @@ func TestWhoIsNamedAppliesWhatATransactionHasMade(t *testing.T) {
 // Undoing leaves owners as they were, of what was deleted too.
 func TestAnUndoLeavesTheOwnersOfFieldsAsTheyWere(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	kubectlApply(t, e, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: '1', y: '1'}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {x: '1'}}", "--server-side")
 	kubectlApply(t, e, sharedWeb, "--server-side")
 	e.Start()

@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestThePageAboutSuspendingIsAsItIs runs docs/suspend-and-cancel.md.
 func TestThePageAboutSuspendingIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	e.RunPage("suspend-and-cancel.md")
 	e.NothingLeft("release")
@@ -22,7 +22,7 @@ func TestThePageAboutSuspendingIsAsItIs(t *testing.T) {
 // TestThePageAboutPlansIsAsItIs runs docs/plan.md.
 func TestThePageAboutPlansIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	e.RunPage("plan.md")
 	e.NothingLeft("release-plan")
@@ -32,7 +32,7 @@ func TestThePageAboutPlansIsAsItIs(t *testing.T) {
 // TestThePageAboutHistoryIsAsItIs runs docs/history-and-undo.md.
 func TestThePageAboutHistoryIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	e.RunPage("history-and-undo.md")
 	for _, name := range []string{"release-2", "undo-release-2", "redo"} {
@@ -43,7 +43,7 @@ func TestThePageAboutHistoryIsAsItIs(t *testing.T) {
 // TestThePageAboutWaitsIsAsItIs runs docs/waits-and-retries.md.
 func TestThePageAboutWaitsIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	shell := e.Shell()
 	t.Cleanup(func() { // It is nobody's namespace's, and an interrupted test leaves it.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // planned writes the plan of a Transaction down, a line for each item and field.
@@ -43,7 +43,7 @@ func planned(txn *api.Transaction) string {
 
 func TestAPlanSaysWhatEachChangeWouldDo(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`
 apiVersion: v1
 kind: ConfigMap
@@ -85,7 +85,7 @@ changes:
   - {name: new, target: {apiVersion: v1, kind: ConfigMap, name: new}, type: Create, content: {data: {made: "yes"}}}
   - {name: again, target: {apiVersion: v1, kind: ConfigMap, name: new}, type: Patch, content: {data: {made: "no"}}}
 `)
-	assert.Equal(t, api.PhasePlanned, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhasePlanned, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, `app: Change
   .data.a.b:  -> "x"
   .data.gone: "yes" -> 
@@ -104,9 +104,9 @@ new: Create
   .data.made:  -> "yes"
 again: Deferred (item new changes ConfigMap shop/new first)
 `, planned(txn))
-	status, reason, message := janustest.Condition(txn, api.ConditionReady)
+	status, reason, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, []string{"True", "Planned"}, []string{status, reason}, message)
-	status, _, message = janustest.Condition(txn, api.ConditionValidated)
+	status, _, message = harness.Condition(txn, api.ConditionValidated)
 	assert.Equal(t, "True", status)
 	assert.Contains(t, message, "6 of 7 changes were tried without effect, and accepted; deferred: item again (item new changes ConfigMap ")
 	assert.Equal(t, "0/7", txn.Status.Progress)
@@ -122,7 +122,7 @@ again: Deferred (item new changes ConfigMap shop/new first)
 
 func TestAPlanReportsAllThatIsWrong(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(twoConfigMaps)
 	e.Start()
 	txn := e.Run("plan", `
@@ -137,7 +137,7 @@ changes:
   - {name: taken, target: {apiVersion: v1, kind: ConfigMap, name: app-2}, type: Patch, force: false, content: {data: {version: "3"}}}
   - {name: job, target: {apiVersion: batch/v1, kind: Job, name: a}, type: Delete}
 `)
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	var reasons []string
 	for _, item := range txn.Status.Items {
 		reasons = append(reasons, item.Name+" "+item.Reason)
@@ -146,7 +146,7 @@ changes:
 	assert.Equal(t, []string{
 		"fine ", "kind KindNotFound", "missing NotFound", "exists AlreadyExists", "field Invalid", "right AccessDenied", "taken ", "job Irreversible",
 	}, reasons)
-	status, reason, message := janustest.Condition(txn, api.ConditionValidated)
+	status, reason, message := harness.Condition(txn, api.ConditionValidated)
 	assert.Equal(t, []string{"False", "ValidationFailed"}, []string{status, reason})
 	assert.Contains(t, message, "with 6 of 8 changes (kind, missing, exists, field, right, job): item kind: ")
 	assert.Equal(t, "kind", txn.Status.FailedItem)
@@ -156,7 +156,7 @@ changes:
 // What another Transaction has in flight is not there for good: it may take it back.
 func TestAChangeOfALockedTargetIsNotFoundImpossibleBeforeItsTime(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(configMap)
 	name := leaseOfApp(t, e, "alice@example.com", 3600)
 	e.Start()
@@ -174,7 +174,7 @@ func TestAChangeOfALockedTargetIsNotFoundImpossibleBeforeItsTime(t *testing.T) {
 // All that etcd has stored is searched: a plan names the fields of a Secret, and no value.
 func TestAPlanKeepsTheContentOfSecrets(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	cluster := testcluster.Shared(t)
 	secret := "canary-" + e.Namespace
 	begun, err := cluster.StoreRevision(t.Context())
@@ -198,7 +198,7 @@ changes:
   - {target: {apiVersion: v1, kind: Secret, name: old}, type: Patch, content: {data: {password: ""}, stringData: {user: new}}}
   - {target: {apiVersion: v1, kind: Secret, name: old}, type: Delete}
 `)
-	assert.Equal(t, api.PhasePlanned, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhasePlanned, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, 1, strings.Count(planned(txn), ".data.password: *** (before) -> \n"), planned(txn))
 	assert.NotContains(t, planned(txn), secret)
 
@@ -219,7 +219,7 @@ func TestAChangeIsTriedAgainOnATargetThatSomebodyHasWritten(t *testing.T) {
 	for name, written := range map[string]bool{"untouched": false, "written": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Apply(configMap)
 			lease := leaseOfApp(t, e, "alice@example.com", 3600)
 			e.Start()
@@ -231,7 +231,7 @@ func TestAChangeIsTriedAgainOnATargetThatSomebodyHasWritten(t *testing.T) {
 			before := e.Object("ConfigMap/app")
 			require.NoError(t, e.Kube.CoordinationV1().Leases(e.Namespace).Delete(t.Context(), lease, metav1.DeleteOptions{}))
 			txn := e.Ended("txn")
-			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, before.GetResourceVersion(), txn.Status.Items[0].Before.ResourceVersion, "what is saved is what is there under the lock")
 			tried := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "configmaps"),
 				func(r testcluster.AuditEvent) bool { return r.DryRun && r.Verb == "patch" })

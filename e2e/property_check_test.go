@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // check holds the end of the Transaction against what would be there had everybody
 // else written the same in another namespace: with the changes made plainly, if it
 // is Committed, and without them if not.
-func (r *run) check(t *rapid.T, twin *janustest.Env) {
+func (r *run) check(t *rapid.T, twin *harness.Env) {
 	committed := r.txn.Status.Phase == api.PhaseCommitted
 	for _, w := range r.before {
 		if _, err := w.in(twin, r.randomCase); err != nil {

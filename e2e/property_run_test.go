@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // run is what happened in a case.
 type run struct {
 	*randomCase
-	*janustest.Env
+	*harness.Env
 	start map[int]*unstructured.Unstructured
 	txn   *api.Transaction
 
@@ -33,7 +33,7 @@ type event struct {
 	write    *foreignWrite
 }
 
-func newRun(c *randomCase, e *janustest.Env) *run {
+func newRun(c *randomCase, e *harness.Env) *run {
 	images := func() map[int]*unstructured.Unstructured { return map[int]*unstructured.Unstructured{} }
 	return &run{randomCase: c, Env: e, start: images(), pre: images(), post: images(), begun: map[int]bool{}, ended: map[int]bool{}}
 }
@@ -99,7 +99,7 @@ func (r *run) what() string {
 
 func (r *run) describeEnd() string {
 	var out strings.Builder
-	fmt.Fprintln(&out, janustest.Describe(r.txn))
+	fmt.Fprintln(&out, harness.Describe(r.txn))
 	for _, e := range r.log {
 		if e.write != nil {
 			fmt.Fprintln(&out, " ", e.write.describe(r.randomCase))

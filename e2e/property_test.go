@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // The same few cases are run every time. More are had with -rapid.checks, and others
@@ -53,24 +53,24 @@ func (c *current) FailNow() {
 // world is where random cases are run: in one namespace with Janus, and in another
 // without.
 type world struct {
-	*janustest.Env
+	*harness.Env
 	t     *current
-	twin  *janustest.Env
+	twin  *harness.Env
 	cases int
 	now   *run
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	crd, err := os.ReadFile(filepath.Join(janustest.Root(), "testdata", "crds", "widgets.yaml"))
+	crd, err := os.ReadFile(filepath.Join(harness.Root(), "testdata", "crds", "widgets.yaml"))
 	require.NoError(t, err)
 	w := &world{t: &current{TB: t}}
-	w.Env = janustest.New(w.t)
+	w.Env = harness.New(w.t)
 	w.Apply(string(crd))
 	w.Served("example.com/v1 Widget")
 	w.Refuse()
 	w.twin = w.In(testcluster.Namespace(t))
-	w.Start(janustest.Acting(janustest.Around{
+	w.Start(harness.Acting(harness.Around{
 		Do:   func(_ string, item int) { w.now.beforeDo(item) },
 		Undo: func(_ string, item int) { w.now.beforeUndo(item) },
 	}))

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // in makes the write in a namespace. It reports false if the object is not there.
-func (w foreignWrite) in(e *janustest.Env, c *randomCase) (bool, error) {
+func (w foreignWrite) in(e *harness.Env, c *randomCase) (bool, error) {
 	ctx := e.Context()
 	o := c.objects[w.object]
 	client, err := e.For(schema.FromAPIVersionAndKind(o.apiVersion, o.kind.name), e.Namespace)
@@ -40,7 +40,7 @@ func (w foreignWrite) in(e *janustest.Env, c *randomCase) (bool, error) {
 		_, err = client.Apply(ctx, o.name, o.object(o.content(w.values, first)), metav1.ApplyOptions{FieldManager: w.manager, Force: true})
 	default:
 		idle := false
-		err = janustest.Poll(e.Context(), func(ctx context.Context) (bool, error) {
+		err = harness.Poll(e.Context(), func(ctx context.Context) (bool, error) {
 			live, err := client.Get(ctx, o.name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
@@ -80,7 +80,7 @@ func (w foreignWrite) edit(o randomObject, live *unstructured.Unstructured) bool
 }
 
 // plainly makes the change of an item as a client without Janus would.
-func (c *randomCase) plainly(e *janustest.Env, n int) error {
+func (c *randomCase) plainly(e *harness.Env, n int) error {
 	ctx := e.Context()
 	item := c.items[n]
 	o := c.objects[item.object]
@@ -96,7 +96,7 @@ func (c *randomCase) plainly(e *janustest.Env, n int) error {
 	case api.Patch:
 		_, err = client.Apply(ctx, o.name, obj, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	case api.Update:
-		err = janustest.Poll(e.Context(), func(ctx context.Context) (bool, error) {
+		err = harness.Poll(e.Context(), func(ctx context.Context) (bool, error) {
 			live, err := client.Get(ctx, o.name, metav1.GetOptions{})
 			if err != nil {
 				return false, err

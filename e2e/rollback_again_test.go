@@ -16,7 +16,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // takenFrom is what a Service loses and another takes: a port, or an address.
@@ -44,30 +44,30 @@ func portThief(before *unstructured.Unstructured) string {
 }
 
 // stolen runs a Transaction of which the rollback finds taken what a Service had.
-func stolen(t *testing.T, n int, policy engine.Policy) (e *janustest.Env, before *unstructured.Unstructured) {
+func stolen(t *testing.T, n int, policy engine.Policy) (e *harness.Env, before *unstructured.Unstructured) {
 	t.Helper()
 	c := takenFrom[n]
-	e = janustest.New(t)
+	e = harness.New(t)
 	e.Refuse()
 	e.Apply(c.given)
 	before = e.Object("Service/web")
-	e.Start(janustest.WithPolicy(policy), janustest.Acting(janustest.Around{Do: func(_ string, item int) {
+	e.Start(harness.WithPolicy(policy), harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
 			e.Apply(c.thief(before))
 		}
 	}}))
 	txn := e.Run("txn", "\nchanges:\n"+c.change+refusedAtCommit)
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason, harness.Describe(txn))
 	return e, before
 }
 
-func freed(t *testing.T, e *janustest.Env) {
+func freed(t *testing.T, e *harness.Env) {
 	t.Helper()
 	require.NoError(t, e.Kube.CoreV1().Services(e.Namespace).Delete(context.Background(), "thief", metav1.DeleteOptions{}))
 }
 
-func rolledBackLater(t *testing.T, e *janustest.Env) *api.Transaction {
+func rolledBackLater(t *testing.T, e *harness.Env) *api.Transaction {
 	t.Helper()
 	return e.Await("txn", "RolledBack", func(t *api.Transaction) bool { return t.Status.Phase == api.PhaseRolledBack })
 }
@@ -111,13 +111,13 @@ func TestWhatIsLeftIsTriedAgainWhenSomebodyAsks(t *testing.T) {
 // A Namespace that others have filled goes when they have left.
 func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
-	e.Start(janustest.WithPolicy(engine.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond}),
-		janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	e.Start(harness.WithPolicy(engine.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond}),
+		harness.WithChanges(func(c engine.Changes) engine.Changes {
 			return intruder{c, func() {
 				e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: " + made + "}}")
 			}}
@@ -125,7 +125,7 @@ func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 
 	txn := e.Run("txn", namespaceAndObject(made)+refusedAtCommit)
 
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)
 	require.NoError(t, e.Kube.CoreV1().ConfigMaps(made).Delete(context.Background(), "theirs", metav1.DeleteOptions{}))
 	rolledBackLater(t, e)
@@ -139,11 +139,11 @@ func TestANamespaceIsTakenBackOnceThePodsInItAreGone(t *testing.T) {
 	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "Job"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.ClusterWide()
 			made := e.Namespace + "-made"
 			t.Cleanup(func() { e.DeleteNamespace(made) })
-			e.Start(janustest.WithPolicy(unaided))
+			e.Start(harness.WithPolicy(unaided))
 			e.Submit("txn", slowWorkload(kind, made))
 			inside := e.In(made)
 			e.Until("the Pod is there", func() bool { return nameOfOne(inside, "v1 Pod") != "" })
@@ -151,14 +151,14 @@ func TestANamespaceIsTakenBackOnceThePodsInItAreGone(t *testing.T) {
 			e.Merge("person", "backup.janus.io/v1alpha1 Transaction/txn", `{"spec":{"cancel":"Rollback"}}`)
 
 			txn := e.Await("txn", "waiting for the Pod", func(t *api.Transaction) bool {
-				_, reason, message := janustest.Condition(t, api.ConditionReconciling)
+				_, reason, message := harness.Condition(t, api.ConditionReconciling)
 				return reason == errclass.Terminating && strings.Contains(message, "Pod "+pod)
 			})
 			assert.Equal(t, api.PhaseRollingBack, txn.Status.Phase)
 			inside.Merge("person", "Pod/"+pod, `{"metadata":{"finalizers":null}}`)
 
 			txn = e.Ended("txn")
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Nil(t, e.Object("Namespace/"+made))
 			e.NothingLeft("txn")
 		})
@@ -187,21 +187,21 @@ changes:
 // The undo of what cannot be undone in the reverse order says what is in the way.
 func TestAnUndoThatAStricterSchemaRefusesNamesIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := groupOf(e)
 	defineLimits(t, e, group)
 	e.Apply("{apiVersion: " + group + "/v1, kind: Limit, metadata: {name: big}, spec: {size: 50}}")
 	e.Start()
 	txn := e.Run("tighten", "\nrevisionHistoryLimit: 10"+tightened(group))
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	e.Until("the schema is in force", func() bool {
 		return tryApply(e, "{apiVersion: "+group+"/v1, kind: Limit, metadata: {name: probe}, spec: {size: 50}}") != nil
 	})
 
 	txn = e.Run("undo", "\nundoOf: {name: tighten}")
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	big := txn.Status.Items[0]
 	assert.Equal(t, "big", big.Name)
 	assert.Contains(t, big.Message, "item definition (CustomResourceDefinition limits."+group+"), which is undone after it")

@@ -14,7 +14,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // unaided is a policy without recoveries: what is rolled back is rolled back by the rollback
@@ -23,8 +23,8 @@ var unaided = engine.Policy{SettleTime: 300 * time.Millisecond}
 
 // refusedByNow holds a compensation up until what it needs is refused: a policy and a schema
 // take a moment to be in force.
-func refusedByNow(e *janustest.Env, item int, probe string) janustest.Option {
-	return janustest.Acting(janustest.Around{Undo: func(_ string, i int) {
+func refusedByNow(e *harness.Env, item int, probe string) harness.Option {
+	return harness.Acting(harness.Around{Undo: func(_ string, i int) {
 		if i == item {
 			if state := e.Transaction("txn").Status.Items[i]; !state.SetAside {
 				e.Until("the change is in force", func() bool { return tryApply(e, probe) != nil })
@@ -34,7 +34,7 @@ func refusedByNow(e *janustest.Env, item int, probe string) janustest.Option {
 }
 
 // tryApply applies what may be refused, as the test itself.
-func tryApply(e *janustest.Env, stream string) error {
+func tryApply(e *harness.Env, stream string) error {
 	return e.ApplyYAML(e.Context(), e.Namespace, stream)
 }
 
@@ -54,12 +54,12 @@ spec:
 `
 
 // groupOf is an API group of a test.
-func groupOf(e *janustest.Env) string {
+func groupOf(e *harness.Env) string {
 	return strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 }
 
 // defineLimits makes a kind that ends with the test.
-func defineLimits(t *testing.T, e *janustest.Env, group string) {
+func defineLimits(t *testing.T, e *harness.Env, group string) {
 	t.Helper()
 	e.Apply(strings.ReplaceAll(limitsKind, "GROUP", group))
 	t.Cleanup(func() {
@@ -73,7 +73,7 @@ func defineLimits(t *testing.T, e *janustest.Env, group string) {
 
 func TestAnObjectIsTakenBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	group := groupOf(e)
@@ -81,11 +81,11 @@ func TestAnObjectIsTakenBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
 	e.Apply("{apiVersion: " + group + "/v1, kind: Limit, metadata: {name: big}, spec: {size: 50}}")
 	object, kind := group+"/v1 Limit/big", "apiextensions.k8s.io/v1 CustomResourceDefinition/limits."+group
 	before, definition := e.Object(object), e.Object(kind)
-	e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: "+group+"/v1, kind: Limit, metadata: {name: probe}, spec: {size: 50}}"))
+	e.Start(harness.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: "+group+"/v1, kind: Limit, metadata: {name: probe}, spec: {size: 50}}"))
 
 	txn := e.Run("txn", tightened(group)+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.False(t, txn.Status.Items[1].SetAside)
 	assert.Empty(t, txn.Status.Items[1].Message)
 	e.Same(before, object)
@@ -118,12 +118,12 @@ func TestAnObjectIsTakenBackAfterThePolicyThatForbidsItsOldValue(t *testing.T) {
 	for _, reason := range []string{"Invalid", "Forbidden", "RequestEntityTooLarge"} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.ClusterWide()
 			e.Refuse()
 			e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: sized}, data: {size: big}}")
 			before := e.Object("ConfigMap/sized")
-			e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 2, "{apiVersion: v1, kind: ConfigMap, metadata: {name: sized-probe}, data: {size: big}}"))
+			e.Start(harness.WithPolicy(unaided), refusedByNow(e, 2, "{apiVersion: v1, kind: ConfigMap, metadata: {name: sized-probe}, data: {size: big}}"))
 
 			txn := e.Run("txn", strings.NewReplacer("NS", e.Namespace, "REASON", reason).Replace(`
 changes:
@@ -142,7 +142,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: sized}, type: Patch, content: {data: {size: small}}}
 `)+refusedAtCommit)
 
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(before, "ConfigMap/sized")
 			e.NothingLeft("txn")
 		})
@@ -155,12 +155,12 @@ func TestABindingIsTakenBackAfterTheRoleThatItNeeds(t *testing.T) {
 	for what, order := range map[string][2]string{"the role was deleted first": {"Role", "RoleBinding"}, "the binding was deleted first": {"RoleBinding", "Role"}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			administrated(e)
 			e.Apply(readerAndBinding)
 			e.Refuse()
 			role, binding := e.Object("rbac.authorization.k8s.io/v1 Role/reader"), e.Object("rbac.authorization.k8s.io/v1 RoleBinding/reader")
-			e.Start(janustest.WithPolicy(unaided))
+			e.Start(harness.WithPolicy(unaided))
 			started := time.Now()
 
 			txn := e.Run("txn", strings.NewReplacer("FIRST", order[0], "SECOND", order[1]).Replace(`
@@ -170,7 +170,7 @@ changes:
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: SECOND, name: reader}, type: Delete}
 `)+refusedAtCommit)
 
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Less(t, time.Since(started), 30*time.Second)
 			e.Same(role, "rbac.authorization.k8s.io/v1 Role/reader")
 			e.Same(binding, "rbac.authorization.k8s.io/v1 RoleBinding/reader")
@@ -182,11 +182,11 @@ changes:
 // Of a role that nobody makes again the message tells, at once.
 func TestABindingWhoseRoleIsGoneNamesIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	administrated(e)
 	e.Apply(readerAndBinding)
 	e.Refuse()
-	e.Start(janustest.WithPolicy(unaided), janustest.Acting(janustest.Around{Undo: func(string, int) {
+	e.Start(harness.WithPolicy(unaided), harness.Acting(harness.Around{Undo: func(string, int) {
 		if err := e.Kube.RbacV1().Roles(e.Namespace).Delete(context.Background(), "reader", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 			assert.NoError(t, err)
 		}
@@ -199,7 +199,7 @@ changes:
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, name: reader}, type: Delete}
 `+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.NotFound, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "Role reader, which it refers to, does not exist")
 	assert.Less(t, time.Since(started), 20*time.Second)
@@ -220,7 +220,7 @@ subjects: [{kind: ServiceAccount, name: default, namespace: default}]
 `
 
 // administrated makes a ServiceAccount with the rights that the owner of a namespace has.
-func administrated(e *janustest.Env) {
+func administrated(e *harness.Env) {
 	e.Apply(`
 apiVersion: v1
 kind: ServiceAccount
@@ -238,12 +238,12 @@ subjects: [{kind: ServiceAccount, name: administrator, namespace: ` + e.Namespac
 // needs it is made again.
 func TestADeletedObjectIsMadeAgainAfterTheQuotaThatLeavesNoRoomForIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	e.ApplyQuota("{apiVersion: v1, kind: ResourceQuota, metadata: {name: services}, spec: {hard: {services: 5}}}")
 	e.Apply("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
 	before := e.Object("Service/web")
-	e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: v1, kind: Service, metadata: {name: probe}, spec: {ports: [{port: 80}]}}"))
+	e.Start(harness.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: v1, kind: Service, metadata: {name: probe}, spec: {ports: [{port: 80}]}}"))
 
 	txn := e.Run("txn", `
 changes:
@@ -251,7 +251,7 @@ changes:
   - {target: {apiVersion: v1, kind: Service, name: web}, type: Delete}
 `+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "Service/web")
 	e.NothingLeft("txn")
 }
@@ -270,12 +270,12 @@ func TestADeletedObjectIsMadeAgainAfterTheWebhookThatDoesNotAnswer(t *testing.T)
 
 func webhookDown(t *testing.T, kind, resource string) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	e.Apply("{apiVersion: v1, kind: " + kind + ", metadata: {name: guarded}, data: {a: Yg==}}")
 	before := e.Object(kind + "/guarded")
-	e.Start(janustest.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: v1, kind: "+kind+", metadata: {name: guarded-probe}}"))
+	e.Start(harness.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: v1, kind: "+kind+", metadata: {name: guarded-probe}}"))
 	started := time.Now()
 
 	txn := e.Run("txn", strings.NewReplacer("NS", e.Namespace, "KIND", kind, "RESOURCE", resource).Replace(`
@@ -296,7 +296,7 @@ changes:
   - {target: {apiVersion: v1, kind: KIND, name: guarded}, type: Delete}
 `)+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Less(t, time.Since(started), time.Minute)
 	e.Same(before, kind+"/guarded")
 	e.NothingLeft("txn")

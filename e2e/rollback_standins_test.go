@@ -13,8 +13,8 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // standIn is an object that a controller makes anew by itself once it is deleted.
@@ -22,7 +22,7 @@ type standIn struct {
 	what   string
 	given  string // applied by somebody
 	object string // what is deleted; NAME is asked for by name
-	name   func(t *testing.T, e *janustest.Env) string
+	name   func(t *testing.T, e *harness.Env) string
 	after  string // changes beside the deletion, after it
 	// poke is what the controller looks at, where it does not see the deletion.
 	poke string
@@ -62,7 +62,7 @@ var standIns = []standIn{
 		own: true, name: first("apps/v1 ControllerRevision"), poke: "apps/v1 StatefulSet/web"},
 	{what: "the ControllerRevision of a DaemonSet", given: underController("DaemonSet", ""), object: "apps/v1 ControllerRevision/NAME",
 		own: true, name: first("apps/v1 ControllerRevision")},
-	{what: "the APIService of a kind", object: "apiregistration.k8s.io/v1 APIService/NAME", wide: true, own: true, name: func(t *testing.T, e *janustest.Env) string {
+	{what: "the APIService of a kind", object: "apiregistration.k8s.io/v1 APIService/NAME", wide: true, own: true, name: func(t *testing.T, e *harness.Env) string {
 		t.Helper()
 		defineLimits(t, e, groupOf(e))
 		return "v1." + groupOf(e)
@@ -71,8 +71,8 @@ var standIns = []standIn{
 }
 
 // first gives the name of an object of a kind that a controller has named.
-func first(kind string) func(*testing.T, *janustest.Env) string {
-	return func(_ *testing.T, e *janustest.Env) string {
+func first(kind string) func(*testing.T, *harness.Env) string {
+	return func(_ *testing.T, e *harness.Env) string {
 		var name string
 		e.Until("there is a "+kind, func() bool {
 			name = nameOfOne(e, kind)
@@ -87,7 +87,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 	for _, c := range standIns {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			if e.Refuse(); c.wide {
 				e.ClusterWide()
 			}
@@ -100,7 +100,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 			}
 			var before *unstructured.Unstructured
 			e.Until("there is one", func() bool { before = e.Object(object); return before != nil })
-			e.Start(janustest.WithPolicy(unaided), janustest.Acting(janustest.Around{Undo: func(string, int) {
+			e.Start(harness.WithPolicy(unaided), harness.Acting(harness.Around{Undo: func(string, int) {
 				// The controller is sure to come first.
 				if c.poke != "" {
 					e.Merge("person", c.poke, `{"metadata":{"annotations":{"look":"again"}}}`)
@@ -115,12 +115,12 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 
 			item := txn.Status.Items[0]
 			if c.unlike {
-				assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+				assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 				assert.Equal(t, errclass.ControllerMade, item.Reason)
 				assert.Contains(t, item.Message, "kube-controller-manager has created it anew")
 				return
 			}
-			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			if c.own {
 				assert.Equal(t, untimed(before), untimed(e.Object(object)))
 			} else {
@@ -153,11 +153,11 @@ func deletionOf(object string, loss bool) string {
 // What a person has put there is theirs, even where a controller has made it.
 func TestAStandInThatSomebodyHasWrittenIsTheirs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Refuse()
 	e.Apply(kept)
 	before := e.Object("Endpoints/db")
-	e.Start(janustest.WithPolicy(unaided), janustest.Acting(janustest.Around{Undo: func(string, int) {
+	e.Start(harness.WithPolicy(unaided), harness.Acting(harness.Around{Undo: func(string, int) {
 		e.Until("it is made anew", func() bool {
 			live := e.Object("Endpoints/db")
 			return live != nil && live.GetUID() != before.GetUID()
@@ -167,7 +167,7 @@ func TestAStandInThatSomebodyHasWrittenIsTheirs(t *testing.T) {
 
 	txn := e.Run("txn", "\nchanges:\n"+deletionOf("v1 Endpoints/db", false)+selected+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.AlreadyExists, txn.Status.Items[0].Reason)
 	assert.Equal(t, "yes", e.Value("Endpoints/db", "metadata", "labels", "theirs"))
 	e.NothingLeft("txn")
@@ -175,7 +175,7 @@ func TestAStandInThatSomebodyHasWrittenIsTheirs(t *testing.T) {
 
 // nameOfOne is the name of an object of a kind in the namespace of the test; empty if there
 // is none.
-func nameOfOne(e *janustest.Env, kind string) string {
+func nameOfOne(e *harness.Env, kind string) string {
 	version, name, _ := strings.Cut(kind, " ")
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // TestThePageAboutScalingOutIsAsItIs runs docs/scale-out.md.
 func TestThePageAboutScalingOutIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	shell := e.Shell()
 	e.ProvideJanusd(shell)
 	t.Cleanup(func() {
@@ -43,7 +43,7 @@ func TestThePageAboutScalingOutIsAsItIs(t *testing.T) {
 
 // ranByOneAtATime wants that no janusd was refused a checkpoint, as one is that runs a
 // Transaction at the same time as another.
-func ranByOneAtATime(t *testing.T, e *janustest.Env) {
+func ranByOneAtATime(t *testing.T, e *harness.Env) {
 	t.Helper()
 	requests, err := testcluster.Shared(t).Audit()
 	require.NoError(t, err)

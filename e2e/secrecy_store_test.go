@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // All that etcd has stored is searched, every version, whether it is there still or not:
 // the content of a Secret is in Secrets alone.
 func TestInTheStoreTheContentOfASecretIsInSecretsAlone(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	cluster := testcluster.Shared(t)
 	secret := "canary-" + e.Namespace
 	begun, err := cluster.StoreRevision(t.Context())

@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // The simple ways to take a forced apply back do damage. The scene of these tests:
@@ -50,7 +50,7 @@ func forcedSpec(fields ...string) string {
 }
 
 // sharedScene makes the Deployment as four have written it.
-func sharedScene(t *testing.T, e *janustest.Env) *unstructured.Unstructured {
+func sharedScene(t *testing.T, e *harness.Env) *unstructured.Unstructured {
 	t.Helper()
 	kubectlApply(t, e, sharedWeb, "--server-side")
 	// Who sets the first annotation owns the map of them, and would keep an entry for it.
@@ -64,7 +64,7 @@ func sharedScene(t *testing.T, e *janustest.Env) *unstructured.Unstructured {
 }
 
 // unrelated are the writes of others to fields that the forced apply did not touch.
-func unrelated(t *testing.T, e *janustest.Env) {
+func unrelated(t *testing.T, e *harness.Env) {
 	t.Helper()
 	e.Merge("annotator", webRef, `{"metadata":{"annotations":{"checked":"2"}}}`)
 	e.Merge("person", webRef, `{"metadata":{"labels":{"note":"x"}}}`)
@@ -87,7 +87,7 @@ func hasEntry(obj *unstructured.Unstructured, manager string) bool {
 
 func TestTheSimpleWaysAreWrong(t *testing.T) {
 	t.Run("an update to the before-image", func(t *testing.T) {
-		e := janustest.New(t)
+		e := harness.New(t)
 		before := sharedScene(t, e)
 		forcer := newOutsider(t, e, "forcer")
 		_, err := forcer.apply(webHead+forcedSpec(forcedImage, forcedRest)+"}", true)
@@ -111,7 +111,7 @@ func TestTheSimpleWaysAreWrong(t *testing.T) {
 		require.ErrorContains(t, err, "forcer")
 	})
 	t.Run("an empty apply", func(t *testing.T) {
-		e := janustest.New(t)
+		e := harness.New(t)
 		sharedScene(t, e)
 		forcer := newOutsider(t, e, "forcer")
 		obj, err := forcer.apply(webHead+forcedSpec(forcedImage, forcedRest)+"}", true)
@@ -126,7 +126,7 @@ func TestTheSimpleWaysAreWrong(t *testing.T) {
 		assert.Nil(t, variable(now, "A")["value"], "the value is gone")
 	})
 	t.Run("an apply of the old values", func(t *testing.T) {
-		e := janustest.New(t)
+		e := harness.New(t)
 		sharedScene(t, e)
 		service := newOutsider(t, e, "owner").make(nodePorts)
 		forcer := newOutsider(t, e, "forcer")
@@ -176,9 +176,9 @@ changes:
   - {target: {apiVersion: v1, kind: Service, name: ports}, type: Patch, content: {spec: {type: ClusterIP}}}` + createLate
 
 // undoingWith runs forcedPatch, and does something between its commit and rollback.
-func undoingWith(e *janustest.Env, act func()) *api.Transaction {
+func undoingWith(e *harness.Env, act func()) *api.Transaction {
 	doing := once(func(*api.Transaction) bool { return true }, act)
-	e.Start(janustest.Acting(janustest.Around{
+	e.Start(harness.Acting(harness.Around{
 		Do: func(_ string, item int) {
 			if item == 2 {
 				e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}")
@@ -191,13 +191,13 @@ func undoingWith(e *janustest.Env, act func()) *api.Transaction {
 
 func TestJanusDoesNoneOfTheDamageOfTheSimpleWays(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	before := sharedScene(t, e)
 	service := newOutsider(t, e, "owner").make(nodePorts)
 
 	txn := undoingWith(e, func() { unrelated(t, e) })
 
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	now := e.Object(webRef)
 	assert.Equal(t, map[string]bool{"annotation": true, "label": true, "sidecar": true}, unrelatedKept(now))
 	assert.Equal(t, int64(5), field(t, now, "spec", "replicas"))
@@ -214,15 +214,15 @@ func TestJanusDoesNoneOfTheDamageOfTheSimpleWays(t *testing.T) {
 
 func TestJanusDoesNotAddAgainWhatSomebodyHasRemoved(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	sharedScene(t, e)
 	newOutsider(t, e, "owner").make(nodePorts)
 
 	txn := undoingWith(e, func() { newOutsider(t, e, "person").patch(e.Object(webRef), types.JSONPatchType, removeA) })
 
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason)
-	require.Len(t, txn.Status.Items[0].Conflicts, 1, janustest.Describe(txn))
+	require.Len(t, txn.Status.Items[0].Conflicts, 1, harness.Describe(txn))
 	assert.Equal(t, `.spec.template.spec.containers[name="web"].env[name="A"].value`, txn.Status.Items[0].Conflicts[0].Field)
 	now := e.Object(webRef)
 	assert.Nil(t, variable(now, "A"))

@@ -9,23 +9,23 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // Its status could not be written to the end, and an error of the store looks like
 // one that may heal: it must be refused before anything is locked.
 func TestATransactionThatCannotHoldItsOwnStatusIsRefused(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 
 	txn := e.Run("too-large", "changes:\n"+manyCreates(13, 100_000))
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, "1.3 MB fit: %s", janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, "1.3 MB fit: %s", harness.Describe(txn))
 
 	txn = e.Run("too-large-2", "changes:\n"+manyCreates(14, 100_000))
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	_, reason, message := janustest.Condition(txn, api.ConditionReady)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	_, reason, message := harness.Condition(txn, api.ConditionReady)
 	assert.Equal(t, errclass.TooLarge, reason)
 	assert.Contains(t, message, "split it")
 	e.NothingLeft("too-large-2")
@@ -35,18 +35,18 @@ func TestATransactionThatCannotHoldItsOwnStatusIsRefused(t *testing.T) {
 // all else that is wrong.
 func TestATransactionWhoseBeforeImagesTakeTooMuchIsRefused(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	for _, name := range []string{"large", "larger"} {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {text: %s}}", name, strings.Repeat("x", 10_000*len(name))))
 	}
-	e.Start(janustest.WithImagesLimit(105 << 10))
+	e.Start(harness.WithImagesLimit(105 << 10))
 	const both = `changes:
   - {name: first, target: {apiVersion: v1, kind: ConfigMap, name: large}, type: Patch, content: {data: {a: b}}}
   - {name: second, target: {apiVersion: v1, kind: ConfigMap, name: larger}, type: Patch, content: {data: {a: b}}}
 `
 	txn := e.Run("too-heavy", both+"  - {name: third, target: {apiVersion: v1, kind: ConfigMap, name: missing}, type: Patch, content: {data: {a: b}}}\n")
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-	message := janustest.Describe(txn)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	message := harness.Describe(txn)
 	assert.Regexp(t, `item second: keep the before-image of ConfigMap \S+/larger: the before-images of all changes would take 1\d\dKi, this one the most, and 105Ki are kept`, message)
 	assert.Contains(t, message, "--before-images-limit")
 	assert.Contains(t, message, "item third: ", "all that is wrong is said")
@@ -54,17 +54,17 @@ func TestATransactionWhoseBeforeImagesTakeTooMuchIsRefused(t *testing.T) {
 	e.NothingLeft("too-heavy")
 
 	one := e.Run("one", strings.Join(strings.SplitAfter(both, "\n")[:2], ""))
-	assert.Equal(t, api.PhaseCommitted, one.Status.Phase, janustest.Describe(one))
+	assert.Equal(t, api.PhaseCommitted, one.Status.Phase, harness.Describe(one))
 }
 
 func TestATransactionOfAHundredChangesCommits(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 
 	txn := e.Run("many", "changes:\n"+manyCreates(100, 10))
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "100/100", txn.Status.Progress)
 	e.NothingLeft("many")
 }

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 )
 
 // gated is a change that is not ready until somebody cancels.
@@ -26,7 +26,7 @@ const gated = `  - {name: gate, target: {apiVersion: v1, kind: ConfigMap, name: 
 
 // takeBack waits until all changes before the one that is held are in effect, does
 // something, and has the Transaction rolled back.
-func takeBack(e *janustest.Env, meanwhile func()) *api.Transaction {
+func takeBack(e *harness.Env, meanwhile func()) *api.Transaction {
 	e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
 	meanwhile()
 	e.Merge("person", api.GroupVersion.String()+" Transaction/txn", `{"spec":{"cancel":"Rollback"}}`)
@@ -36,7 +36,7 @@ func takeBack(e *janustest.Env, meanwhile func()) *api.Transaction {
 // mutating makes a policy for the namespace of the test that changes ConfigMaps and Secrets
 // whose names begin with "altered-", "stamped-" or "turning-", the last with another stamp at
 // each write, and returns when it is in force.
-func mutating(t *testing.T, e *janustest.Env) {
+func mutating(t *testing.T, e *harness.Env) {
 	t.Helper()
 	e.Apply(strings.NewReplacer("NAME", e.Namespace).Replace(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -101,7 +101,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 		{"stamped-delete", "ConfigMap", "stamped-deleted", "Delete"},
 		{"plain", "ConfigMap", "plain", newData},
 	}
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	changes := "changes:\n"
 	for _, row := range rows {
@@ -113,7 +113,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 
 	txn := takeBack(e, func() { mutating(t, e) })
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	for i, row := range rows {
 		item := txn.Status.Items[i]
 		switch {
@@ -144,7 +144,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 // is told when it has.
 func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Apply(one("ConfigMap", "altered-patched") + one("ConfigMap", "altered-updated") + one("Secret", "altered-secret") + one("ConfigMap", "stamped-patched") + one("ConfigMap", "plain"))
 	update := strings.Replace(newData, "Patch", "Update", 1)
@@ -160,7 +160,7 @@ func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
 
 	txn := e.Ended("txn")
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	for _, item := range txn.Status.Items {
 		switch item.Name {
 		case "patch", "update", "create":
@@ -180,7 +180,7 @@ func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
 // whatever becomes of the request, and of who sent it.
 func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []chaos.Fault{chaos.CrashBefore, chaos.CrashAfter, chaos.LostReply, chaos.FailedApplied} {
+	for _, lost := range []faultinject.Fault{faultinject.CrashBefore, faultinject.CrashAfter, faultinject.LostReply, faultinject.FailedApplied} {
 		for _, row := range []struct{ name, change, request string }{
 			{"patched", newData, "PATCH configmaps/altered-patched"},
 			{"updated", strings.Replace(newData, "Patch", "Update", 1), "PUT configmaps/altered-updated"},
@@ -188,7 +188,7 @@ func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(row.name, ", ", lost), func(t *testing.T) {
 				t.Parallel()
-				e := janustest.New(t)
+				e := harness.New(t)
 				e.ClusterWide()
 				if row.name != "created" {
 					e.Apply(one("ConfigMap", "altered-"+row.name))
@@ -200,10 +200,10 @@ func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 				e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
 				mutating(t, e)
 				e.Merge("person", "ConfigMap/gate", `{"data":{"go":"on"}}`)
-				if lost == chaos.CrashBefore || lost == chaos.CrashAfter {
+				if lost == faultinject.CrashBefore || lost == faultinject.CrashAfter {
 					<-process.Crashed()
 					first.Stop()
-					if lost == chaos.CrashAfter {
+					if lost == faultinject.CrashAfter {
 						e.Merge("person", "ConfigMap/altered-"+row.name, `{"data":{"other":"theirs"}}`)
 					}
 					next, _ := through(line)
@@ -213,7 +213,7 @@ func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 				txn := e.Ended("txn")
 
 				assert.Empty(t, line.Missed())
-				require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+				require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 				require.Len(t, txn.Status.Items[1].Warnings, 1)
 				assert.Contains(t, txn.Status.Items[1].Warnings[0], `.data.version, wanted "dHdv", stored "cG9saWN5"`)
 			})
@@ -237,7 +237,7 @@ func TestARollbackUnderAPolicyThatStampsIsComplete(t *testing.T) {
 	for _, prefix := range []string{"stamped-", "turning-"} {
 		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.ClusterWide()
 			objects, changes := stampedChanges(prefix)
 			if prefix == "stamped-" {
@@ -255,7 +255,7 @@ func TestARollbackUnderAPolicyThatStampsIsComplete(t *testing.T) {
 				e.Merge("person", "ConfigMap/"+prefix+"patched", `{"metadata":{"labels":{"theirs":"kept"}}}`)
 			})
 
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			for _, item := range txn.Status.Items[:3] {
 				assert.Equal(t, api.ItemRolledBack, item.State, item.Name)
 				assert.Equal(t, "Restored", item.Reason, item.Name)
@@ -272,7 +272,7 @@ func TestARollbackUnderAPolicyThatStampsIsComplete(t *testing.T) {
 // for an undo.
 func TestAnUndoUnderAPolicyThatStampsIsMade(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	mutating(t, e)
 	objects, changes := stampedChanges("turning-")
@@ -282,7 +282,7 @@ func TestAnUndoUnderAPolicyThatStampsIsMade(t *testing.T) {
 
 	undo := e.Run("undo", "undoOf: {name: txn}")
 
-	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	for _, item := range undo.Status.Items {
 		assert.Equal(t, "b25l", e.Value("ConfigMap/"+item.Target.Name, "data", "version"), item.Name)
 		if item.Name != "delete" { // A creation gets the stamp that it had.
@@ -293,25 +293,25 @@ func TestAnUndoUnderAPolicyThatStampsIsMade(t *testing.T) {
 
 func TestAnUndoSaysWhatAdmissionMakesOfIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Apply(one("ConfigMap", "altered-patched") + one("ConfigMap", "altered-deleted"))
 	e.Start()
 	txn := e.Run("txn", "revisionHistoryLimit: 10\nchanges:\n"+
 		changeOf("patch", "ConfigMap", "altered-patched", newData)+changeOf("delete", "ConfigMap", "altered-deleted", "Delete"))
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	mutating(t, e)
 
 	txn = e.Run("undo", "undoOf: {name: txn}")
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	for _, item := range txn.Status.Items {
 		assert.Contains(t, strings.Join(item.Warnings, "\n"), `.data.version, wanted "b25l", stored "cG9saWN5"`, item.Name)
 	}
 }
 
 // cups is a kind whose schema has a spec of the given properties.
-func cups(e *janustest.Env, versions string) string {
+func cups(e *harness.Env, versions string) string {
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
 	return fmt.Sprintf("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: cups.%[1]s}, spec: {group: %[1]s, "+
 		"names: {kind: Cup, plural: cups, singular: cup, listKind: CupList}, scope: Namespaced, versions: [%[2]s]}}", group, versions)
@@ -323,7 +323,7 @@ func cupVersion(name string, stored bool, properties string) string {
 }
 
 // defineCups makes the kind, and gives its group.
-func defineCups(t *testing.T, e *janustest.Env, versions string) string {
+func defineCups(t *testing.T, e *harness.Env, versions string) string {
 	t.Helper()
 	e.Apply(cups(e, versions))
 	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
@@ -337,13 +337,13 @@ func defineCups(t *testing.T, e *janustest.Env, versions string) string {
 
 // redefineCups gives the kind other versions, and returns when they are in force: a
 // dry-run creation of the probe is then answered as said.
-func redefineCups(t *testing.T, e *janustest.Env, group, versions, probe string, inForce func(made *unstructured.Unstructured, err error) bool) {
+func redefineCups(t *testing.T, e *harness.Env, group, versions, probe string, inForce func(made *unstructured.Unstructured, err error) bool) {
 	t.Helper()
 	crds := dials{Env: e, t: t}.crds()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/versions","value":%s}]`, jsonOf(t, "["+versions+"]"))
 	_, err := crds.Patch(e.Context(), "cups."+group, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)
-	objects, err := janustest.Decode(probe)
+	objects, err := harness.Decode(probe)
 	require.NoError(t, err)
 	e.Until("the new schema is in force", func() bool {
 		client, err := e.For(objects[0].GroupVersionKind(), e.Namespace)
@@ -355,7 +355,7 @@ func redefineCups(t *testing.T, e *janustest.Env, group, versions, probe string,
 
 func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, b: {type: string}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: two}, spec: {a: \"1\", b: \"1\"}}"
@@ -367,7 +367,7 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 		redefineCups(t, e, group, cupVersion("v1", true, "a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
 	})
 
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	item := txn.Status.Items[0]
 	assert.Equal(t, api.ItemUnresolved, item.State)
 	assert.Equal(t, errclass.Invalid, item.Reason)
@@ -378,7 +378,7 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 
 func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: \"1\"}}"
@@ -395,7 +395,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 		})
 	})
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Contains(t, txn.Status.Items[0].Message, ".spec.d")
 	assert.Equal(t, "Restored", txn.Status.Items[0].Reason)
 	e.NothingLeft("txn")

@@ -13,7 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // beyond is how much longer than its timeout a Transaction may take. The attempts before take
@@ -25,7 +25,7 @@ const (
 
 // blackHole has the API server refuse all writes of the objects of the namespace that are
 // labelled so, because it cannot ask a webhook.
-func blackHole(t *testing.T, e *janustest.Env) {
+func blackHole(t *testing.T, e *harness.Env) {
 	t.Helper()
 	e.Apply(strings.ReplaceAll(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -49,7 +49,7 @@ webhooks:
 
 func TestTheTimeoutIsKeptWhileAttemptsFail(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
 	blackHole(t, e)
 	e.Start()
@@ -58,16 +58,16 @@ timeout: 20s
 changes:
 - {type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: app}, content: {metadata: {labels: {webhook: asked}}}}
 `)
-	_, reason, _ := janustest.Condition(txn, api.ConditionSucceeded)
-	assert.Equal(t, errclass.DeadlineExceeded, reason, janustest.Describe(txn))
+	_, reason, _ := harness.Condition(txn, api.ConditionSucceeded)
+	assert.Equal(t, errclass.DeadlineExceeded, reason, harness.Describe(txn))
 	assert.LessOrEqual(t, txn.Status.CompletionTime.Sub(txn.Status.StartTime.Time), timeLimit+beyond)
 }
 
 func TestTheTimeoutIsKeptInARollbackToo(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app, labels: {webhook: asked}}, data: {v: "1"}}`)
-	e.Start(janustest.WithPolicy(engine.Policy{SettleTime: janustest.FastPolicy.SettleTime}))
+	e.Start(harness.WithPolicy(engine.Policy{SettleTime: harness.FastPolicy.SettleTime}))
 	e.Submit("late", `
 timeout: 20s
 changes:
@@ -85,7 +85,7 @@ changes:
 		[]byte(`{"spec":{"cancel":"Rollback"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	txn := e.Ended("late")
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.DeadlineExceeded, txn.Status.Items[0].Reason)
 	assert.LessOrEqual(t, txn.Status.CompletionTime.Sub(txn.Status.RollbackStartTime.Time), timeLimit+beyond)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const before = `
@@ -45,13 +45,13 @@ changes:
 
 func TestATransactionCommits(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(before)
 	e.Start()
 
 	txn := e.Run("deploy-v2", deploy)
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "2.0", e.Value("ConfigMap/app-config", "data", "version"))
 	assert.Equal(t, "kept", e.Value("ConfigMap/app-config", "data", "other"))
 	assert.Nil(t, e.Object("Secret/old-api-key"))
@@ -60,7 +60,7 @@ func TestATransactionCommits(t *testing.T) {
 
 func TestATransactionWhoseLastChangeIsRefusedAtCommitIsRolledBack(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(before)
 	e.ApplyQuota(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
 	e.Start()
@@ -75,7 +75,7 @@ func TestATransactionWhoseLastChangeIsRefusedAtCommitIsRolledBack(t *testing.T) 
     content: {spec: {ports: [{port: 80}]}}
 `)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(config, "ConfigMap/app-config")
 	e.Same(deployment, "apps/v1 Deployment/web-server")
 	e.Same(secret, "Secret/old-api-key")

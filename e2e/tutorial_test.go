@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestTheTutorialIsAsItIs runs docs/tutorial.md, with a janusd of its own that is killed.
 func TestTheTutorialIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	shell := e.Shell()
 	e.ProvideJanusd(shell)
 	t.Cleanup(func() {

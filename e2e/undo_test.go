@@ -11,7 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const allTypes = `{revisionHistoryLimit: 10, changes: [
@@ -26,7 +26,7 @@ const allTypes = `{revisionHistoryLimit: 10, changes: [
   {name: remove, target: {apiVersion: v1, kind: ConfigMap, name: moved}, type: Delete}]}`
 
 // dataOf gives the data of ConfigMaps; <nil> for one that is not there.
-func dataOf(e *janustest.Env, names ...string) map[string]string {
+func dataOf(e *harness.Env, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
 		var content any
@@ -39,7 +39,7 @@ func dataOf(e *janustest.Env, names ...string) map[string]string {
 }
 
 // ownersOf names who owns a value of data.
-func ownersOf(t *testing.T, e *janustest.Env, name string) (managers []string) {
+func ownersOf(t *testing.T, e *harness.Env, name string) (managers []string) {
 	t.Helper()
 	obj := e.Object("ConfigMap/" + name)
 	require.NotNil(t, obj)
@@ -52,18 +52,18 @@ func ownersOf(t *testing.T, e *janustest.Env, name string) (managers []string) {
 // An undo takes every type of change back, and can be undone itself.
 func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}, data: {version: \"1\"}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: moved}, data: {version: \"1\"}}")
 	e.Start()
 	all := []string{"a", "b", "made", "dropped", "moved", "never-there"}
 	before, owners := dataOf(e, all...), ownersOf(t, e, "a")
 	txn := e.Run("release", allTypes)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	after := dataOf(e, all...)
 	require.NotEqual(t, before, after)
 
 	undo := e.Run("undo", `{revisionHistoryLimit: 10, undoOf: {revision: 1}}`)
-	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Equal(t, before, dataOf(e, all...))
 	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to whoever had set them")
 	assert.NotContains(t, e.Object(transaction + "undo").Object["spec"], "changes", "what follows from undoOf is not stored")
@@ -76,7 +76,7 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	assert.Equal(t, []string{"remove Create", "shift Update", "drop Create", "adapt Update", "create Delete", "again Update", "update Update", "patch Update"}, did)
 
 	redo := e.Run("redo", `{revisionHistoryLimit: 10, undoOf: {name: undo}}`)
-	require.Equal(t, api.PhaseCommitted, redo.Status.Phase, janustest.Describe(redo))
+	require.Equal(t, api.PhaseCommitted, redo.Status.Phase, harness.Describe(redo))
 	assert.Equal(t, after, dataOf(e, all...))
 	assert.Equal(t, int64(3), redo.Status.Revision)
 	for _, name := range []string{"release", "undo", "redo"} {
@@ -87,14 +87,14 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 // An undo can be seen before it is made, with what stands in its way.
 func TestAnUndoIsPlanned(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Start()
 	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
 	now := dataOf(e, "a", "b")
 
 	plan := e.Run("plan", `{dryRun: true, undoOf: {name: release}}`)
-	require.Equal(t, api.PhasePlanned, plan.Status.Phase, janustest.Describe(plan))
+	require.Equal(t, api.PhasePlanned, plan.Status.Phase, harness.Describe(plan))
 	assert.Equal(t, now, dataOf(e, "a", "b"), "nothing is changed")
 	var would []string
 	for _, item := range plan.Status.Items {
@@ -108,8 +108,8 @@ func TestAnUndoIsPlanned(t *testing.T) {
 
 	e.Merge("person", "ConfigMap/a", `{"data": {"version": "9"}}`)
 	refused := e.Run("refused", `{dryRun: true, undoOf: {name: release}}`)
-	require.Equal(t, api.PhaseFailed, refused.Status.Phase, janustest.Describe(refused))
-	assert.Contains(t, janustest.Describe(refused), `.data.version of person, now "9", was "1"`)
+	require.Equal(t, api.PhaseFailed, refused.Status.Phase, harness.Describe(refused))
+	assert.Contains(t, harness.Describe(refused), `.data.version of person, now "9", was "1"`)
 	assert.Equal(t, map[string]string{"a": "map[other:1 version:9]", "b": "map[other:1 version:2]"}, dataOf(e, "a", "b"))
 }
 
@@ -117,7 +117,7 @@ func TestAnUndoIsPlanned(t *testing.T) {
 // unless it is to be overwritten.
 func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Start()
 	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
@@ -125,8 +125,8 @@ func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {
 	require.Equal(t, api.PhaseCommitted, e.Run("later", `{changes: [{target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "8"}}}]}`).Status.Phase)
 
 	undo := e.Run("undo", `{undoOf: {name: release}}`)
-	require.Equal(t, api.PhaseFailed, undo.Status.Phase, janustest.Describe(undo))
-	message := janustest.Describe(undo)
+	require.Equal(t, api.PhaseFailed, undo.Status.Phase, harness.Describe(undo))
+	message := harness.Describe(undo)
 	assert.Contains(t, message, errclass.FieldConflict)
 	for _, part := range []string{"ConfigMap " + e.Namespace + "/a", ".data.version of person", `now "9", was "1"`, "ConfigMap " + e.Namespace + "/b", "nothing was changed"} {
 		assert.Contains(t, message, part)
@@ -136,34 +136,34 @@ func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {
 	e.NothingLeft("undo")
 
 	forced := e.Run("forced", `{conflictPolicy: Force, undoOf: {name: release}}`)
-	require.Equal(t, api.PhaseCommitted, forced.Status.Phase, janustest.Describe(forced))
+	require.Equal(t, api.PhaseCommitted, forced.Status.Phase, harness.Describe(forced))
 	assert.Equal(t, map[string]string{"a": "map[other:9 version:1]", "b": "map[other:1 version:1]"}, dataOf(e, "a", "b"))
 	assert.Contains(t, forced.Status.Items[1].Warnings[0], ".data.version")
 }
 
 func TestAnUndoOfACreationKeepsWhatOthersHaveMadeOfIt(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	create := `{revisionHistoryLimit: 10, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: made}, type: Create, content: {data: {version: "1"}}}]}`
 	require.Equal(t, api.PhaseCommitted, e.Run("release", create).Status.Phase)
 	e.Merge("person", "ConfigMap/made", `{"data": {"theirs": "1"}}`)
 	undo := e.Run("undo", `{undoOf: {name: release}}`)
 	require.Equal(t, api.PhaseFailed, undo.Status.Phase)
-	assert.Contains(t, janustest.Describe(undo), ".data.theirs of person")
+	assert.Contains(t, harness.Describe(undo), ".data.theirs of person")
 
 	require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "made", metav1.DeleteOptions{}))
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: made}, data: {version: "1"}}`)
 	foreign := e.Run("foreign", `{conflictPolicy: Force, undoOf: {name: release}}`)
 	require.Equal(t, api.PhaseFailed, foreign.Status.Phase)
-	assert.Contains(t, janustest.Describe(foreign), "it is not the object that was created")
+	assert.Contains(t, harness.Describe(foreign), "it is not the object that was created")
 	assert.NotNil(t, e.Object("ConfigMap/made"))
 }
 
 // An undo that fails half-way is rolled back like any other.
 func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	require.Equal(t, api.PhaseCommitted, func() api.Phase {
 		j := e.Start()
@@ -171,11 +171,11 @@ func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
 		return e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase
 	}())
 	after := dataOf(e, "a", "b")
-	e.Start(janustest.Recording(janustest.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "9"}}`)
 	})}))
 	undo := e.Run("undo", `{undoOf: {revision: 1}}`)
-	require.Equal(t, api.PhaseRolledBack, undo.Status.Phase, janustest.Describe(undo))
+	require.Equal(t, api.PhaseRolledBack, undo.Status.Phase, harness.Describe(undo))
 	after["a"] = "map[other:1 version:9]"
 	assert.Equal(t, after, dataOf(e, "a", "b"))
 	e.NothingLeft("undo")
@@ -183,7 +183,7 @@ func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
 
 func TestWhatIsNotRememberedIsNotUndone(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(ab)
 	e.Start()
 	e.Run("plain", setTo("2", 0))
@@ -197,7 +197,7 @@ func TestWhatIsNotRememberedIsNotUndone(t *testing.T) {
 		name := "undo-" + string(rune('a'+len(says)%26)) + fmt.Sprint(len(of))
 		undo := e.Run(name, `{undoOf: `+of+`}`)
 		assert.Equal(t, api.PhaseFailed, undo.Status.Phase, of)
-		assert.Contains(t, janustest.Describe(undo), says, of)
+		assert.Contains(t, harness.Describe(undo), says, of)
 		e.NothingLeft(name)
 	}
 }
@@ -205,13 +205,13 @@ func TestWhatIsNotRememberedIsNotUndone(t *testing.T) {
 // The content of a Secret is in Secrets alone, also on its way back.
 func TestAnUndoKeepsTheContentOfSecretsInSecrets(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: before-canary}}`)
 	e.Start()
 	e.Run("change", `{revisionHistoryLimit: 5, changes: [{target: {apiVersion: v1, kind: Secret, name: s}, type: Delete}]}`)
 	require.Nil(t, e.Object("Secret/s"))
 	undo := e.Run("undo", `{revisionHistoryLimit: 5, undoOf: {name: change}}`)
-	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Equal(t, "YmVmb3JlLWNhbmFyeQ==", e.Value("Secret/s", "data", "password"))
 	assert.Nil(t, e.Object("ConfigMap/undo-rollback"))
 	for _, text := range []string{fmt.Sprint(e.Object("backup.janus.io/v1alpha1 Transaction/undo")), string(revisionsOf(t, e)[1].Data.Raw)} {
@@ -223,7 +223,7 @@ func TestAnUndoKeepsTheContentOfSecretsInSecrets(t *testing.T) {
 // Whatever version names it, it is one object.
 func TestAnUndoOfChangesOfOneObjectByTwoVersions(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {maxReplicas: 3, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}}")
 	e.Start()
 	change := func(version string, most int) string {
@@ -233,7 +233,7 @@ func TestAnUndoOfChangesOfOneObjectByTwoVersions(t *testing.T) {
 	e.Run("release", "revisionHistoryLimit: 10\nchanges:\n"+change("v1", 5)+change("v2", 6))
 	undo := e.Run("undo", "{undoOf: {name: release}}")
 
-	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	most, _, _ := unstructured.NestedInt64(e.Object("autoscaling/v2 HorizontalPodAutoscaler/h").Object, "spec", "maxReplicas")
 	assert.Equal(t, int64(3), most)
 }

@@ -18,12 +18,12 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // dials is a kind in a group of its own, whose versions come and go.
 type dials struct {
-	*janustest.Env
+	*harness.Env
 	t     *testing.T
 	group string
 }
@@ -49,7 +49,7 @@ func newDials(t *testing.T, versions string) dials {
 // noDials is before there is a CRD.
 func noDials(t *testing.T) dials {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Refuse()
 	d := dials{e, t, strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"}
@@ -86,7 +86,7 @@ func (d dials) dial(version, kind, spec string) string {
 func (d dials) untilUnserved(version string) {
 	d.t.Helper()
 	dials := d.Dynamic.Resource(schema.GroupVersionResource{Group: d.group, Version: version, Resource: "dials"}).Namespace(d.Namespace)
-	err := janustest.Poll(d.t.Context(), func(ctx context.Context) (bool, error) {
+	err := harness.Poll(d.t.Context(), func(ctx context.Context) (bool, error) {
 		_, err := dials.List(ctx, metav1.ListOptions{Limit: 1})
 		return err != nil, nil
 	})
@@ -101,7 +101,7 @@ func (d dials) live(version string) *unstructured.Unstructured {
 func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 	t.Parallel()
 	d := newDials(t, bothV1)
-	d.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	d.Start(harness.WithChanges(func(c engine.Changes) engine.Changes {
 		return intruder{c, func() {
 			_, err := d.crds().Patch(t.Context(), d.crd(), types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/0/served","value":false}]`), metav1.PatchOptions{})
 			require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 
 	txn := d.Run("txn", "changes:\n"+d.dial("v1", "Create", "{a: 1}")+refusedAtCommit)
 
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Nil(t, d.live("v2"), "it is still there by v2")
 	d.NothingLeft("txn")
 }
@@ -124,7 +124,7 @@ func TestAnObjectAndTheVersionsOfItsKindChangeTogether(t *testing.T) {
 
 	txn := d.Run("txn", "changes:\n"+d.dial("v1", "Patch", "{b: 1}")+d.change("Patch", onlyV2))
 
-	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	d.untilUnserved("v1")
 	assert.Empty(t, janusManagers(d.live("v2")))
 	d.NothingLeft("txn")
@@ -138,13 +138,13 @@ func TestAVersionThatAnEarlierChangeAddsServesALaterOne(t *testing.T) {
 
 		txn := d.Run("first", "changes:\n"+d.change(kind, bothV1)+d.dial("v2", "Create", "{a: 1}")+refusedAtCommit)
 
-		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		assert.Nil(t, d.live("v1"))
 		d.untilUnserved("v2")
 
 		txn = d.Run("txn", "changes:\n"+d.change(kind, bothV1)+d.dial("v2", "Create", "{a: 1}"))
 
-		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		assert.NotNil(t, d.live("v1"))
 		d.NothingLeft("txn")
 	}
@@ -160,7 +160,7 @@ func TestAKindThatIsGoneActivatesNothing(t *testing.T) {
 	}
 	assert.Equal(t, api.ItemCommitted, d.Run("with", change("one")).Status.Items[0].State)
 	require.NoError(t, d.crds().Delete(t.Context(), d.crd(), metav1.DeleteOptions{}))
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+	require.NoError(t, harness.Poll(t.Context(), func(context.Context) (bool, error) {
 		groups, err := d.Kube.Discovery().ServerGroups()
 		if err != nil {
 			return false, err
@@ -170,7 +170,7 @@ func TestAKindThatIsGoneActivatesNothing(t *testing.T) {
 
 	txn := d.Run("without", change("two"))
 
-	assert.Equal(t, api.ItemSkipped, txn.Status.Items[0].State, janustest.Describe(txn))
+	assert.Equal(t, api.ItemSkipped, txn.Status.Items[0].State, harness.Describe(txn))
 	assert.Nil(t, d.Object("ConfigMap/two"))
 }
 
@@ -190,7 +190,7 @@ func TestADefinitionAndItsObjectAreMadeAndUndoneOverAndOver(t *testing.T) {
 		{"make", both, true}, {"undo", undo("make"), false}, {"redo", undo("undo"), true}, {"undo-redo", undo("redo"), false}, {"make-again", both, true},
 	} {
 		got := d.Run(txn.name, txn.spec)
-		require.Equal(t, api.PhaseCommitted, got.Status.Phase, janustest.Describe(got))
+		require.Equal(t, api.PhaseCommitted, got.Status.Phase, harness.Describe(got))
 		assert.Equal(t, txn.there, d.live("v1") != nil, txn.name)
 	}
 }

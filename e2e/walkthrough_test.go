@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // shopFile is what a person applies with kubectl. It leaves the replicas to the
@@ -75,7 +75,7 @@ changes:
 // TestTheWalkThroughIsAsItsPageTells goes the way of docs/walkthrough.md.
 func TestTheWalkThroughIsAsItsPageTells(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	w := &walk{t: t, Env: e}
 	e.Autoscale()
 	e.ApplyQuota(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
@@ -104,10 +104,10 @@ func TestTheWalkThroughIsAsItsPageTells(t *testing.T) {
 			person.patch(before, types.JSONPatchType, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:9"}]`)
 		},
 	}
-	e.Start(janustest.Acting(janustest.Around{Undo: w.beforeTheFirstIsUndone}))
+	e.Start(harness.Acting(harness.Around{Undo: w.beforeTheFirstIsUndone}))
 	w.shows("a.txt", transactionA)
 	txn := e.Run("a", transactionA)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	w.status("a", txn)
 	w.object("after-a")
 	w.rolledBack(before, txn)
@@ -129,7 +129,7 @@ func TestTheWalkThroughIsAsItsPageTells(t *testing.T) {
 
 // walk is the way of the page.
 type walk struct {
-	*janustest.Env
+	*harness.Env
 	t *testing.T
 	// others is what others do while a Transaction is rolled back, by its name.
 	others map[string]func()
@@ -210,7 +210,7 @@ func (w *walk) nextApply(sync func(annotations string)) {
 // stranger checks what the page tells of a stranger who writes in between.
 func (w *walk) stranger(txn *api.Transaction) {
 	w.t.Helper()
-	require.Equal(w.t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(w.t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	require.Len(w.t, txn.Status.Items[0].Conflicts, 1)
 	conflict := txn.Status.Items[0].Conflicts[0]
 	assert.Equal(w.t, `.spec.template.spec.containers[name="web"].image`, conflict.Field)

@@ -10,7 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // What another version of the kind does not show of an object that was written by v1: v1 is
@@ -43,7 +43,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 	for i, row := range hiddenFields {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.ClusterWide()
 			group := defineCups(t, e, cupVersion("v1", true, row.v1)+", "+cupVersion("v2", false, row.v2))
 			e.Served(group + "/v2 Cup")
@@ -57,7 +57,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 				name := fmt.Sprintf("txn-%d-%d", i, n)
 				txn := e.Run(name, "changes:\n  - {target: {apiVersion: "+group+"/v2, kind: Cup, name: cup}, type: "+change+"}"+refusedAtCommit)
 				if row.hidden == "" {
-					require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+					require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 					if row.owners != "" {
 						assert.Contains(t, txn.Status.Items[0].Message, row.owners)
 						assert.Equal(t, before.Object["spec"], e.Object(group + "/v1 Cup/cup").Object["spec"])
@@ -65,8 +65,8 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 					}
 					assert.Empty(t, txn.Status.Items[0].Message)
 				} else {
-					require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
-					_, reason, message := janustest.Condition(txn, api.ConditionReady)
+					require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+					_, reason, message := harness.Condition(txn, api.ConditionReady)
 					assert.Equal(t, errclass.Irreversible, reason)
 					assert.Contains(t, message, row.hidden)
 					assert.Contains(t, message, "write the change for the version "+group+"/v1")
@@ -79,7 +79,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 
 func TestTheVersionThatShowsAllTakesAChangeBack(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	group := defineCups(t, e, cupVersion("v1", true, "a: {type: integer}, b: {type: string}")+", "+cupVersion("v2", false, "a: {type: integer}"))
 	e.Served(group + "/v2 Cup")
@@ -93,13 +93,13 @@ func TestTheVersionThatShowsAllTakesAChangeBack(t *testing.T) {
 
 	txn := e.Run("by-v1", strings.NewReplacer("GV", group+"/v1", "MORE", "").Replace(changes))
 
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(p, group+"/v1 Cup/p")
 	e.Same(q, group+"/v1 Cup/q")
 
 	txn = e.Run("by-v2", strings.NewReplacer("GV", group+"/v2", "MORE", ", acceptLoss: true").Replace(changes))
 
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	for _, item := range txn.Status.Items[:2] {
 		assert.Contains(t, strings.Join(item.Warnings, "\n"), ".spec.b", item.Name)
 	}
@@ -109,7 +109,7 @@ func TestTheVersionThatShowsAllTakesAChangeBack(t *testing.T) {
 // and lose nothing.
 func TestABuiltInKindLosesNothingInAnotherVersion(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: hpa}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, " +
 		"behavior: {scaleDown: {stabilizationWindowSeconds: 7}}, metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]}}")
 	before := e.Object("autoscaling/v2 HorizontalPodAutoscaler/hpa")
@@ -118,7 +118,7 @@ func TestABuiltInKindLosesNothingInAnotherVersion(t *testing.T) {
 	for n, change := range []string{"Patch, content: {spec: {maxReplicas: 5}}", "Delete"} {
 		txn := e.Run(fmt.Sprintf("txn-%d", n), "changes:\n  - {target: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, name: hpa}, type: "+change+"}"+refusedAtCommit)
 
-		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		assert.Equal(t, before.Object["spec"], e.Object("autoscaling/v2 HorizontalPodAutoscaler/hpa").Object["spec"])
 	}
 }

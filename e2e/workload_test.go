@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 )
 
 // workload is a Transaction that is run again and again, each time stopped elsewhere.
@@ -21,7 +21,7 @@ type workload struct {
 	targets []watched
 	phase   api.Phase
 	// committed looks at the targets of a Committed Transaction.
-	committed func(t *testing.T, e *janustest.Env)
+	committed func(t *testing.T, e *harness.Env)
 }
 
 type watched struct {
@@ -71,7 +71,7 @@ var fourTargets = []watched{
 var workloads = []workload{
 	{
 		name: "commit", objects: fourObjects, spec: fourChanges, targets: fourTargets, phase: api.PhaseCommitted,
-		committed: func(t *testing.T, e *janustest.Env) {
+		committed: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "2", e.Value("ConfigMap/patched", "data", "version"))
 			assert.Equal(t, "kept", e.Value("ConfigMap/patched", "data", "other"))
@@ -101,9 +101,9 @@ changes:
 }
 
 // check holds what is there against the guarantees.
-func (w workload) check(t *testing.T, e *janustest.Env, line *chaos.Line, ended *api.Transaction, before map[string]*unstructured.Unstructured) {
+func (w workload) check(t *testing.T, e *harness.Env, line *faultinject.Line, ended *api.Transaction, before map[string]*unstructured.Unstructured) {
 	t.Helper()
-	assert.Equal(t, w.phase, ended.Status.Phase, janustest.Describe(ended))
+	assert.Equal(t, w.phase, ended.Status.Phase, harness.Describe(ended))
 	switch ended.Status.Phase {
 	case api.PhaseCommitted:
 		w.committed(t, e)

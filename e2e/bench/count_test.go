@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // requests counts what was asked of the API server, by verb and resource.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // account is the ServiceAccount that Transactions name.
@@ -27,7 +27,7 @@ const account = "deployer"
 type stage struct {
 	options
 	cluster *testcluster.Cluster
-	client  *janustest.Client
+	client  *harness.Client
 	janusd  *janusd
 	dir     string
 	program string // janusd
@@ -36,11 +36,11 @@ type stage struct {
 
 func newStage(t *testing.T, o options) *stage {
 	t.Helper()
-	s := &stage{options: o, cluster: testcluster.Shared(t), dir: t.TempDir(), program: janustest.BuildJanusd(t)}
+	s := &stage{options: o, cluster: testcluster.Shared(t), dir: t.TempDir(), program: harness.BuildJanusd(t)}
 	config := s.cluster.Config()
 	config.QPS, config.UserAgent = -1, "bench"
 	var err error
-	s.client, err = janustest.NewClient(config)
+	s.client, err = harness.NewClient(config)
 	require.NoError(t, err)
 	require.NoError(t, s.client.Install(t.Context()))
 	require.NoError(t, s.client.ApplyRefusal(t.Context(), "bench", "bench", "yes"))

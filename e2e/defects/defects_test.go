@@ -19,7 +19,7 @@ import (
 )
 
 // defect is a mistake to seed: texts that occur once each, and what takes their
-// place. The files are Go, or manifests that tests read by janustest.ReadSource.
+// place. The files are Go, or manifests that tests read by harness.ReadSource.
 type defect struct {
 	Name string `json:"name"`
 	// Because says where the mistake was made, or warned of, before.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/oracle"
 )
 
 // verdict is what a test of faults says is broken; nothing if as is empty.
@@ -17,21 +17,21 @@ type verdict struct{ as, message string }
 // concerns no defect.
 var breach = func() *regexp.Regexp {
 	var names []string
-	for _, name := range append([]string{judge.Isolation}, judge.Guarantees...) {
-		if name != judge.Whole {
+	for _, name := range append([]string{oracle.Isolation}, oracle.Guarantees...) {
+		if name != oracle.Whole {
 			names = append(names, regexp.QuoteMeta(name))
 		}
 	}
 	return regexp.MustCompile(`(?m)^\s*(` + strings.Join(names, "|") + `): (.*)$`)
 }()
 
-// claims are what the tests say beside the judge, and what that is called.
+// claims are what the tests say beside the oracle, and what that is called.
 var claims = []struct {
 	as   string
 	line *regexp.Regexp
 }{
-	{judge.NothingLeft, regexp.MustCompile(`(?m)^\s*((?:the Transaction has finalizers|a lock is left|a before-image is left): .*)$`)},
-	{judge.Termination, regexp.MustCompile(`(?m)^\s*(still not over after .*|.*it has not ended after .*)$`)},
+	{oracle.NothingLeft, regexp.MustCompile(`(?m)^\s*((?:the Transaction has finalizers|a lock is left|a before-image is left): .*)$`)},
+	{oracle.Termination, regexp.MustCompile(`(?m)^\s*(still not over after .*|.*it has not ended after .*)$`)},
 	{"another end", regexp.MustCompile(`(?m)^\s*((?:without a fault )?\S+ ends \S+, not .*|\S+ ends otherwise than without a fault:)$`)},
 	{"another end", regexp.MustCompile(`(?s)Not equal:\s*(expected\s*: .*?\n\s*actual\s*: [^\n]*)`)},
 	{"a panic", regexp.MustCompile(`(?m)^panic: ((?:runtime error|assignment to entry in nil map).*)$`)},

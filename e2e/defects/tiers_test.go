@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // stage is one run of a tier of the tests of faults, or of a test that the defect names.
@@ -108,7 +108,7 @@ func (b *bench) run(t *testing.T, s stage, overlay string) (output string, passe
 	args := append([]string{"-test.v", "-test.failfast", "-test.timeout=8m"}, s.args...)
 	cmd := exec.CommandContext(ctx, b.build(t, s.pkg, overlay), args...)
 	cmd.Dir = filepath.Join(b.top, s.pkg)
-	cmd.Env = append(os.Environ(), janustest.OverlayVariable+"="+overlay)
+	cmd.Env = append(os.Environ(), harness.OverlayVariable+"="+overlay)
 	out := &listener{enough: cancel}
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()

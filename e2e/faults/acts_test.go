@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // act is what somebody does just before a request of Janus is sent.
@@ -93,12 +93,12 @@ func actClass(what string) string {
 }
 
 // injection turns what a plan says into what happens on the Line.
-func (r *run) injection(e event) chaos.Injection {
+func (r *run) injection(e event) faultinject.Injection {
 	a, n, ok := actOf(e.what)
 	if !ok {
-		return chaos.Injection{At: e.at, Fault: chaos.Fault(e.what)}
+		return faultinject.Injection{At: e.at, Fault: faultinject.Fault(e.what)}
 	}
-	return chaos.Injection{At: e.at, Act: func(ctx context.Context) {
+	return faultinject.Injection{At: e.at, Act: func(ctx context.Context) {
 		var of target
 		if a.each {
 			for _, t := range r.targets {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/judge"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/oracle"
 )
 
 // judge holds a run against the guarantees, and against the run without a fault.
@@ -42,7 +42,7 @@ func (r *run) judge(out *result) []string {
 	}
 	for name, want := range learned.final {
 		have := out.final[name]
-		if r.plan.has(string(chaos.Stale)) {
+		if r.plan.has(string(faultinject.Stale)) {
 			// Who reads an object as it was before the change finds nothing to hand over.
 			want, _, _ = strings.Cut(want, ownersBegin)
 			have, _, _ = strings.Cut(have, ownersBegin)
@@ -110,8 +110,8 @@ func (out *result) keeps(image string) bool {
 }
 
 // live are the objects that were there in the end.
-func (out *result) live() map[judge.Ref]judge.Version {
-	live := map[judge.Ref]judge.Version{}
+func (out *result) live() map[oracle.Ref]oracle.Version {
+	live := map[oracle.Ref]oracle.Version{}
 	for _, v := range out.history {
 		if v.Deleted {
 			delete(live, v.Ref)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // TestContendersAreIsolatedAndNoneStarves lets Transactions want the same targets at
@@ -65,7 +65,7 @@ func (w *world) learnContests(t *testing.T, numbers []int) {
 }
 
 // faultsIn lists the plans with one fault at one of some calls.
-func faultsIn(workload string, calls []chaos.Call) []plan {
+func faultsIn(workload string, calls []faultinject.Call) []plan {
 	var out []plan
 	for _, call := range calls {
 		for _, fault := range call.Faults() {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/wiring"
+	"janus.io/janus/test/harness"
 )
 
 // earlier is the name of the Transaction that has committed before, and is remembered.
@@ -27,11 +27,11 @@ func (r *run) commitEarlier() error {
 	if err != nil {
 		return err
 	}
-	made, err := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Create(r.ctx, txn, metav1.CreateOptions{FieldManager: janustest.Manager})
+	made, err := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Create(r.ctx, txn, metav1.CreateOptions{FieldManager: harness.Manager})
 	if err != nil {
 		return fmt.Errorf("create the Transaction before: %w", err)
 	}
-	j, err := janustest.Launch(r.janusd, r.at.namespace, zap.NewNop(), janustest.WithSchemas(r.schemas))
+	j, err := harness.Launch(r.janusd, r.at.namespace, zap.NewNop(), harness.WithSchemas(r.schemas))
 	if err != nil {
 		return err
 	}
@@ -41,12 +41,12 @@ func (r *run) commitEarlier() error {
 		return fmt.Errorf("the Transaction before: %w", err)
 	}
 	if ended == nil || ended.Status.Phase != api.PhaseCommitted || ended.Status.Revision == 0 {
-		return fmt.Errorf("the Transaction before is not remembered: %s", janustest.Describe(ended))
+		return fmt.Errorf("the Transaction before is not remembered: %s", harness.Describe(ended))
 	}
 	// It has ended long ago: nobody who starts looks for what it may have left.
 	j.Stop()
 	_, err = r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Patch(r.ctx, earlier, types.MergePatchType,
-		[]byte(`{"status": {"completionTime": "2020-01-01T00:00:00Z"}}`), metav1.PatchOptions{FieldManager: janustest.Manager}, "status")
+		[]byte(`{"status": {"completionTime": "2020-01-01T00:00:00Z"}}`), metav1.PatchOptions{FieldManager: harness.Manager}, "status")
 	return err
 }
 
@@ -64,7 +64,7 @@ func (r *run) derived(out *result, t api.Transaction) api.Transaction {
 		if t.Spec.UndoOf == nil || v.Object.GetUID() != t.UID {
 			continue
 		}
-		if as, err := adapter.FromUnstructured(v.Object); err == nil && len(as.Spec.Changes) > 0 {
+		if as, err := wiring.FromUnstructured(v.Object); err == nil && len(as.Spec.Changes) > 0 {
 			return *as
 		}
 	}

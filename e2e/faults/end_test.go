@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 )
 
 // submit creates the Transactions.
 func (r *run) submit() error {
 	for i, txn := range r.txns {
-		made, err := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Create(r.ctx, txn, metav1.CreateOptions{FieldManager: janustest.Manager})
+		made, err := r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Create(r.ctx, txn, metav1.CreateOptions{FieldManager: harness.Manager})
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (r *run) await() (ended []*api.Transaction, err error) {
 
 // missed lists where what was planned has not happened: its call was not made, or is one
 // to which that fault cannot happen, such as a stale read of what has not changed.
-func (r *run) missed() []chaos.At {
+func (r *run) missed() []faultinject.At {
 	missed, calls := r.line.Missed(), r.line.Calls()
 	for _, e := range r.plan.events {
 		if !slices.Contains(missed, e.at) && !slices.ContainsFunc(calls, e.canHappen) {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/oracle"
 )
 
-// breaches hands the evidence of a run to the judge.
+// breaches hands the evidence of a run to the oracle.
 func (r *run) breaches(out *result) []string {
-	evidence := judge.Evidence{
-		History: out.history, Calls: out.calls, Texts: map[string]string{"log": out.log}, Canary: r.Canary, Home: janustest.SystemNamespace,
+	evidence := oracle.Evidence{
+		History: out.history, Calls: out.calls, Texts: map[string]string{"log": out.log}, Canary: r.Canary, Home: harness.SystemNamespace,
 		CallsSinceFault: callsSince(out), ClocksTurned: r.plan.has("clock-"),
 	}
 	for _, txn := range r.txns {
@@ -29,16 +29,16 @@ func (r *run) breaches(out *result) []string {
 			return []string{fmt.Sprintf("read the Transaction: %v", err)}
 		}
 		t = r.derived(out, t)
-		of := judge.Run{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Spec: t.Spec}
+		of := oracle.Run{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Spec: t.Spec}
 		for _, change := range t.Spec.Changes {
 			of.Items = append(of.Items, r.refOf(change.Target))
 		}
 		evidence.Runs = append(evidence.Runs, of)
 	}
 	var found []string
-	all := judge.Judge(evidence)
+	all := oracle.Judge(evidence)
 	if len(r.txns) > 1 {
-		all = append(all, judge.Serializable(evidence)...)
+		all = append(all, oracle.Serializable(evidence)...)
 	}
 	for _, b := range all {
 		found = append(found, b.Guarantee+": "+b.Message)
@@ -46,18 +46,18 @@ func (r *run) breaches(out *result) []string {
 	return found
 }
 
-func (r *run) refOf(t api.Target) judge.Ref {
+func (r *run) refOf(t api.Target) oracle.Ref {
 	for _, known := range r.targets {
 		if known.kind.Kind == t.Kind && known.Name == t.Name && (known.Namespace == t.Namespace || t.Namespace == "") {
 			return known.Ref
 		}
 	}
-	return judge.Ref{Resource: t.Kind, Namespace: t.Namespace, Name: t.Name}
+	return oracle.Ref{Resource: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
 // history is what the watcher has seen of the run: of its namespaces since it began,
 // and of the objects of the cluster those that have its name.
-func (r *run) history() (judge.History, error) {
+func (r *run) history() (oracle.History, error) {
 	namespaces := []string{r.at.namespace}
 	if r.Rights == "cluster" {
 		namespaces = append(namespaces, r.at.other, r.at.run+"-made")
@@ -66,7 +66,7 @@ func (r *run) history() (judge.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out judge.History
+	var out oracle.History
 	for _, v := range all {
 		home := v.Ref.Namespace
 		if v.Ref.Resource == "namespaces" {
@@ -78,11 +78,11 @@ func (r *run) history() (judge.History, error) {
 	}
 	out = append(out, r.ownKinds()...)
 	if r.Rights == "cluster" {
-		if err := janustest.Poll(r.ctx, r.seesTheCluster); err != nil {
+		if err := harness.Poll(r.ctx, r.seesTheCluster); err != nil {
 			return nil, fmt.Errorf("wait until the watcher has seen the objects of the cluster: %w", err)
 		}
 		out = append(out, r.ofTheCluster()...)
-		slices.SortStableFunc(out, func(a, b judge.Version) int { return cmp.Compare(a.Revision, b.Revision) })
+		slices.SortStableFunc(out, func(a, b oracle.Version) int { return cmp.Compare(a.Revision, b.Revision) })
 	}
 	return out, nil
 }
@@ -90,7 +90,7 @@ func (r *run) history() (judge.History, error) {
 // ownKinds are the versions of objects of a kind that comes and goes with the run, which
 // nobody can watch before it is there: as the API server has answered to writes. The
 // answer to a deletion does not say when it was; it was after the write before it.
-func (r *run) ownKinds() (out judge.History) {
+func (r *run) ownKinds() (out oracle.History) {
 	last := r.since
 	for _, call := range r.line.Calls() {
 		if !call.Landed() {
@@ -107,8 +107,8 @@ func (r *run) ownKinds() (out judge.History) {
 		if !strings.Contains(call.Path, r.at.run+".example.com/") {
 			continue
 		}
-		ref := judge.Ref{Resource: call.Resource + "." + r.at.run + ".example.com", Namespace: call.Namespace, Name: call.Name}
-		version := judge.Version{Ref: ref, Revision: at, Object: obj, Deleted: call.Method == http.MethodDelete}
+		ref := oracle.Ref{Resource: call.Resource + "." + r.at.run + ".example.com", Namespace: call.Namespace, Name: call.Name}
+		version := oracle.Version{Ref: ref, Revision: at, Object: obj, Deleted: call.Method == http.MethodDelete}
 		if version.Deleted && len(out) > 0 {
 			version.Object, version.Revision = out[len(out)-1].Object.DeepCopy(), last+1
 		}
@@ -119,8 +119,8 @@ func (r *run) ownKinds() (out judge.History) {
 
 // ofTheCluster is what was seen of the objects of the run that are in no namespace of
 // its own: targets, and locks of Janus' namespace.
-func (r *run) ofTheCluster() (out judge.History) {
-	for _, v := range r.watcher.Seen("", janustest.SystemNamespace) {
+func (r *run) ofTheCluster() (out oracle.History) {
+	for _, v := range r.watcher.Seen("", harness.SystemNamespace) {
 		named := strings.Contains(v.Ref.Name, r.at.run) || strings.Contains(v.Ref.Name, r.at.namespace) || strings.Contains(v.Ref.Name, r.at.other)
 		if named && v.Revision >= r.since && v.Ref.Resource != "namespaces" {
 			out = append(out, v)

@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // allowedEnds is the rule: which ends a plan without acts of others may have.
@@ -15,7 +15,7 @@ import (
 //     conflict: Failed before the first change, RolledBack after it.
 func allowedEnds(p plan, wanted string) []string {
 	for _, e := range p.events {
-		if chaos.Fault(e.what) == chaos.Stale {
+		if faultinject.Fault(e.what) == faultinject.Stale {
 			return []string{wanted, "RolledBack", "Failed"}
 		}
 	}

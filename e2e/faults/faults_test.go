@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // TestPlans runs a sample of the plans that is spread evenly over workloads and
@@ -197,7 +197,7 @@ func (r result) onlyWhileBorne() bool {
 		}
 	}
 	const borne = 6
-	return refused >= borne && !slices.ContainsFunc(r.missed, func(at chaos.At) bool { return at.Nth < borne || at.Nth < made[at.Key] })
+	return refused >= borne && !slices.ContainsFunc(r.missed, func(at faultinject.At) bool { return at.Nth < borne || at.Nth < made[at.Key] })
 }
 
 // onlyAfterAWait reports whether in a run without a fault there is no call either at which

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 // somebody is who writes the targets of Transactions while these run.
@@ -108,7 +108,7 @@ func deleteRights(ctx context.Context, r *run, _ target) error {
 	if ignoreMissing(err) != nil {
 		return err
 	}
-	return janustest.Poll(ctx, func(ctx context.Context) (bool, error) {
+	return harness.Poll(ctx, func(ctx context.Context) (bool, error) {
 		entitled, err := r.entitled(ctx, r.at)
 		return !entitled, err
 	})
@@ -144,7 +144,7 @@ func fillQuota(ctx context.Context, r *run, _ target) error {
 		return err
 	}
 	// The admission plugin looks into a cache of its own.
-	return janustest.Poll(ctx, func(ctx context.Context) (bool, error) {
+	return harness.Poll(ctx, func(ctx context.Context) (bool, error) {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("probe-%d", time.Now().UnixNano())}}
 		_, err := r.Kube.CoreV1().ConfigMaps(r.at.namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsForbidden(err), nil

@@ -16,7 +16,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // hub tells runs of their Transaction by one watch, in place of many reads.
@@ -32,7 +32,7 @@ type known struct {
 	txn *api.Transaction
 }
 
-func newHub(ctx context.Context, client *janustest.Client) *hub {
+func newHub(ctx context.Context, client *harness.Client) *hub {
 	h := &hub{known: map[types.NamespacedName]known{}, heard: map[string]chan struct{}{}}
 	informer := dynamicinformer.NewFilteredDynamicInformer(client.Dynamic, api.Resource, "", 0, cache.Indexers{}, nil).Informer()
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -102,7 +102,7 @@ func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UI
 			h.heard[name.Namespace] = heard
 		}
 		h.mu.Unlock()
-		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && engine.Decide(t, engine.InFlight{}, time.Now(), janustest.FastPolicy).Verb == engine.Nothing) {
+		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && engine.Decide(t, engine.InFlight{}, time.Now(), harness.FastPolicy).Verb == engine.Nothing) {
 			return t, nil
 		}
 		select {
@@ -111,7 +111,7 @@ func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UI
 				late.Reset(silence)
 			}
 		case <-late.C:
-			return t, fmt.Errorf("%w after %s; it is %s", errEndless, time.Since(begin).Round(time.Second), janustest.Describe(t))
+			return t, fmt.Errorf("%w after %s; it is %s", errEndless, time.Since(begin).Round(time.Second), harness.Describe(t))
 		case <-ctx.Done():
 			return t, ctx.Err()
 		}

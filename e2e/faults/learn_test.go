@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // lessons are the runs without a fault, one for each workload.
@@ -49,12 +49,12 @@ func (w *world) learn(of workload) result {
 
 // inBoth leaves out calls that another run did not make: those that come of a wait, or of
 // a controller that wrote in between, may never be made again.
-func inBoth(calls, others []chaos.Call) []chaos.Call {
-	made := map[chaos.At]bool{}
+func inBoth(calls, others []faultinject.Call) []faultinject.Call {
+	made := map[faultinject.At]bool{}
 	for _, call := range others {
 		made[call.At] = true
 	}
-	return slices.DeleteFunc(slices.Clone(calls), func(call chaos.Call) bool { return !made[call.At] })
+	return slices.DeleteFunc(slices.Clone(calls), func(call faultinject.Call) bool { return !made[call.At] })
 }
 
 // callsOf lists the names of calls, but not those that are sent side by side and at
@@ -62,7 +62,7 @@ func inBoth(calls, others []chaos.Call) []chaos.Call {
 func callsOf(r result) string {
 	var names []string
 	for _, call := range r.calls {
-		if call.Kind != chaos.Aside {
+		if call.Kind != faultinject.Aside {
 			names = append(names, call.String())
 		}
 	}
@@ -138,13 +138,13 @@ func targetsOf(of workload) []string {
 // before every write and every read of a target or of the Transaction; what is
 // changed around Janus comes before every write that lasts; what costs seconds comes
 // before every third.
-func concerns(a act, call chaos.Call, n int, of workload) bool {
-	lasting := call.Kind == chaos.Write && !call.DryRun
+func concerns(a act, call faultinject.Call, n int, of workload) bool {
+	lasting := call.Kind == faultinject.Write && !call.DryRun
 	switch {
 	case n%of.every() != 0:
 		return false
 	case a.each:
-		return lasting && call.Resource != "leases" || call.Kind == chaos.Read && (call.User != "" && call.Method == "GET" || call.Resource == "transactions" && call.Name != "")
+		return lasting && call.Resource != "leases" || call.Kind == faultinject.Read && (call.User != "" && call.Method == "GET" || call.Resource == "transactions" && call.Name != "")
 	case a.name == "namespace-deleted":
 		return lasting && n%3 == 0 && of.Rights == ""
 	case a.class == "rights" || a.class == "quota":

@@ -15,7 +15,7 @@ import (
 	"os"
 	"testing"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 var (

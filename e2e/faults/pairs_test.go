@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // perFirst is how many second faults are tried with one first fault: the run with the
@@ -60,7 +60,7 @@ func TestPairs(t *testing.T) {
 // are numbered from a number on.
 func pairsWith(first plan, alone result, from int) []plan {
 	at := -1
-	var after []chaos.Call
+	var after []faultinject.Call
 	for i, call := range alone.calls {
 		if call.At == first.events[0].at {
 			at = i
@@ -89,6 +89,6 @@ func pairsWith(first plan, alone result, from int) []plan {
 // refusesTwice reports whether a request is forbidden, and its repetition as well, by a
 // server that is ready. Nobody can tell that from a refusal that is meant.
 func refusesTwice(first, second event) bool {
-	return first.what == string(chaos.Started) && second.what == first.what &&
-		second.at == chaos.At{Key: first.at.Key, Nth: first.at.Nth + 1}
+	return first.what == string(faultinject.Started) && second.what == first.what &&
+		second.at == faultinject.At{Key: first.at.Key, Nth: first.at.Nth + 1}
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // plan is one run of a workload in which something happens at one call, or at two.
@@ -19,17 +19,17 @@ type plan struct {
 	drawn string
 }
 
-// event is what happens at one call: a fault of the chaos package, or an act of
+// event is what happens at one call: a fault of faultinject, or an act of
 // another client just before it.
 type event struct {
-	at   chaos.At
+	at   faultinject.At
 	what string
 }
 
 // canHappen reports whether a call is the one of an event, and such that it makes a
 // difference there.
-func (e event) canHappen(call chaos.Call) bool {
-	return call.At == e.at && (isAct(e.what) || contains(call.Faults(), chaos.Fault(e.what)))
+func (e event) canHappen(call faultinject.Call) bool {
+	return call.At == e.at && (isAct(e.what) || contains(call.Faults(), faultinject.Fault(e.what)))
 }
 
 // String is the name by which the plan is replayed.
@@ -65,7 +65,7 @@ func parsePlan(name string) (plan, error) {
 		if err != nil {
 			return plan{}, fmt.Errorf("want workload/CALL#n/what, got %q: %w", part, err)
 		}
-		p.events = append(p.events, event{chaos.At{Key: rest[:hash], Nth: nth}, rest[slash+1:]})
+		p.events = append(p.events, event{faultinject.At{Key: rest[:hash], Nth: nth}, rest[slash+1:]})
 	}
 	return p, nil
 }
@@ -99,24 +99,24 @@ func (p plan) class() string {
 }
 
 func classOf(what string) string {
-	fault := chaos.Fault(what)
+	fault := faultinject.Fault(what)
 	switch {
 	case isAct(what):
 		return actClass(what)
-	case fault == chaos.CrashBefore || fault == chaos.CrashAfter:
+	case fault == faultinject.CrashBefore || fault == faultinject.CrashAfter:
 		return "crashes"
-	case fault == chaos.Late || fault == chaos.LateAfterRestart:
+	case fault == faultinject.Late || fault == faultinject.LateAfterRestart:
 		return "late requests"
-	case contains(chaos.Watches, fault) && !contains(chaos.Reads, fault) && !contains(chaos.Writes, fault):
+	case contains(faultinject.Watches, fault) && !contains(faultinject.Reads, fault) && !contains(faultinject.Writes, fault):
 		return "watches"
-	case contains(chaos.Reads, fault) && !contains(chaos.Writes, fault):
+	case contains(faultinject.Reads, fault) && !contains(faultinject.Writes, fault):
 		return "reads"
 	default:
 		return "answers of writes"
 	}
 }
 
-func contains(list []chaos.Fault, f chaos.Fault) bool {
+func contains(list []faultinject.Fault, f faultinject.Fault) bool {
 	for _, known := range list {
 		if known == f {
 			return true

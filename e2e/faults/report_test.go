@@ -10,7 +10,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // report counts what became of plans, and says what went wrong as it happens.
@@ -87,7 +87,7 @@ func (r *report) add(out result) {
 func describe(ended []*api.Transaction) string {
 	var out []string
 	for _, t := range ended {
-		out = append(out, janustest.Describe(t))
+		out = append(out, harness.Describe(t))
 	}
 	return strings.Join(out, "\n")
 }

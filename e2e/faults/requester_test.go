@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // requester is somebody who may create Transactions, and with use may have them act as
@@ -45,7 +45,7 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 	w := newWorld(t)
 	at, err := w.makePlace("")
 	require.NoError(t, err)
-	policy, err := janustest.ReadSource("../../deploy/policies/transaction-identity.yaml")
+	policy, err := harness.ReadSource("../../deploy/policies/transaction-identity.yaml")
 	require.NoError(t, err)
 	require.NoError(t, w.ApplyYAML(w.ctx, "", string(policy)))
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, requester))
@@ -66,10 +66,10 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 		err := create(ctx)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-identity"), nil
 	}
-	if err := janustest.Poll(w.ctx, refused); err != nil {
+	if err := harness.Poll(w.ctx, refused); err != nil {
 		t.Errorf("%v\n  identity: whoever may create Transactions may have them act as any ServiceAccount", err)
 	}
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, use))
-	assert.NoError(t, janustest.Poll(w.ctx, func(ctx context.Context) (bool, error) { return create(ctx) == nil, nil }),
+	assert.NoError(t, harness.Poll(w.ctx, func(ctx context.Context) (bool, error) { return create(ctx) == nil, nil }),
 		"who may use the ServiceAccount may have a Transaction act as it")
 }

@@ -16,12 +16,12 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/oracle"
 )
 
-// bound is how long a Transaction that does something may take to end. The judge
+// bound is how long a Transaction that does something may take to end. The oracle
 // bounds how much it does.
 const bound = 3 * time.Minute
 
@@ -31,14 +31,14 @@ type run struct {
 	workload
 	plan    plan
 	at      place
-	line    *chaos.Line
-	clock   *janustest.Clock
+	line    *faultinject.Line
+	clock   *harness.Clock
 	targets []target
 	since   int64 // the resourceVersion from which on the history is this run's
 
 	ctx     context.Context //nolint:containedctx // It is the lifetime of the run.
 	mu      sync.Mutex
-	running []*janustest.Janus
+	running []*harness.Janus
 	stopped bool
 	all     sync.WaitGroup
 	log     logText
@@ -54,16 +54,16 @@ type result struct {
 	ended    []*api.Transaction // the Transactions; nil for one that is gone
 	ends     []string           // the phases in which they ended; gone if one was deleted
 	final    map[string]string
-	calls    []chaos.Call
-	history  judge.History
-	missed   []chaos.At
+	calls    []faultinject.Call
+	history  oracle.History
+	missed   []faultinject.At
 	waited   bool // without a fault there was no occasion for what was missed either
 	failures []string
 	log      string
 	took     time.Duration
 }
 
-// logText keeps what is logged, for failures and for the judge.
+// logText keeps what is logged, for failures and for the oracle.
 type logText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -111,7 +111,7 @@ func (w *world) do(of workload, p plan) (out result) {
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	r := &run{world: w, workload: of, plan: p, at: at, ctx: ctx, line: chaos.NewLine(), clock: &janustest.Clock{}}
+	r := &run{world: w, workload: of, plan: p, at: at, ctx: ctx, line: faultinject.NewLine(), clock: &harness.Clock{}}
 	r.line.Names = at.names
 	defer func() {
 		cancel()
@@ -145,16 +145,16 @@ func (r *run) start() {
 	p := r.line.Process()
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
 	// An intent is written off only when whoever was replaced has noticed it.
-	policy := janustest.FastPolicy
+	policy := harness.FastPolicy
 	policy.SettleTime = engine.DefaultLateness + 300*time.Millisecond
 	if r.Slow {
 		policy.SettleTime = 3 * time.Second
 	}
-	options := []janustest.Option{janustest.WithTransport(p.Wrap), janustest.WithClock(r.clock), janustest.WithWorkers(len(r.txns)), janustest.WithPolicy(policy)}
+	options := []harness.Option{harness.WithTransport(p.Wrap), harness.WithClock(r.clock), harness.WithWorkers(len(r.txns)), harness.WithPolicy(policy)}
 	if !r.Discovery {
-		options = append(options, janustest.WithSchemas(r.schemas))
+		options = append(options, harness.WithSchemas(r.schemas))
 	}
-	j, err := janustest.Launch(r.janusd, r.at.namespace, zap.New(core), options...)
+	j, err := harness.Launch(r.janusd, r.at.namespace, zap.New(core), options...)
 	if err != nil {
 		r.say("start Janus: %v", err)
 		return

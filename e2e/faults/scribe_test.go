@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/oracle"
 )
 
 // scribe asks the watcher for histories, once for all runs that want theirs at the
 // same time: it takes some requests to know that a watch has told everything.
 type scribe struct {
-	watcher *janustest.Watcher
+	watcher *harness.Watcher
 	asked   chan wish
 }
 
@@ -22,18 +22,18 @@ type wish struct {
 }
 
 type answer struct {
-	history judge.History
+	history oracle.History
 	err     error
 }
 
-func newScribe(watcher *janustest.Watcher) *scribe {
+func newScribe(watcher *harness.Watcher) *scribe {
 	s := &scribe{watcher: watcher, asked: make(chan wish)}
 	go s.serve()
 	return s
 }
 
 // history is what was stored in the namespaces before the call, and maybe in others.
-func (s *scribe) history(namespaces []string) (judge.History, error) {
+func (s *scribe) history(namespaces []string) (oracle.History, error) {
 	w := wish{namespaces, make(chan answer, 1)}
 	s.asked <- w
 	a := <-w.answer
@@ -68,7 +68,7 @@ func (s *scribe) serve() {
 	}
 }
 
-func (s *scribe) look(namespaces []string) (out judge.History, err error) {
+func (s *scribe) look(namespaces []string) (out oracle.History, err error) {
 	failed := &failures{}
 	defer func() {
 		if recover() != nil || len(failed.texts) > 0 {

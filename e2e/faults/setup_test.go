@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/oracle"
 )
 
 // target is what a change is about.
 type target struct {
-	judge.Ref
+	oracle.Ref
 	kind schema.GroupVersionKind
 }
 
@@ -39,7 +39,7 @@ func (r *run) setUp() error {
 		uids["UID:"+made.GetKind()+"/"+made.GetName()] = string(made.GetUID())
 	}
 	if r.Controller {
-		if err := janustest.Poll(r.ctx, r.controlled(objects)); err != nil {
+		if err := harness.Poll(r.ctx, r.controlled(objects)); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (r *run) make(obj *unstructured.Unstructured, uids map[string]string) (*uns
 	}
 	status, hasStatus := obj.Object["status"]
 	delete(obj.Object, "status")
-	made, err := client.Create(r.ctx, obj, metav1.CreateOptions{FieldManager: janustest.Manager})
+	made, err := client.Create(r.ctx, obj, metav1.CreateOptions{FieldManager: harness.Manager})
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +135,12 @@ func (r *run) findTargets() error {
 		}
 		changes = list
 	}
-	seen := map[judge.Ref]bool{}
+	seen := map[oracle.Ref]bool{}
 	for _, change := range changes {
 		t := change.(map[string]any)["target"].(map[string]any)
 		text := func(key string) string { s, _ := t[key].(string); return s }
 		kind := schema.FromAPIVersionAndKind(text("apiVersion"), text("kind"))
-		ref := judge.Ref{Resource: resourceOf(kind), Namespace: text("namespace"), Name: text("name")}
+		ref := oracle.Ref{Resource: resourceOf(kind), Namespace: text("namespace"), Name: text("name")}
 		if ref.Namespace == "" && !clusterScoped[kind.Kind] {
 			ref.Namespace = r.at.namespace
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const (
@@ -25,11 +25,11 @@ const (
 
 // world is what all runs share.
 type world struct {
-	*janustest.Client
+	*harness.Client
 	janusd  *rest.Config    // what Janus connects with
 	ctx     context.Context //nolint:containedctx // It is the lifetime of the world, which ends with the test.
-	schemas *janustest.Schemas
-	watcher *janustest.Watcher
+	schemas *harness.Schemas
+	watcher *harness.Watcher
 	scribe  *scribe
 	hub     *hub
 
@@ -67,9 +67,9 @@ var widgets = schema.GroupVersionResource{Group: "faults.example.com", Version: 
 // newWorld makes ready what all runs share. It ends with the test.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	ctx := e.Context()
-	w := &world{Client: e.Client, ctx: ctx, free: map[string][]place{}, schemas: janustest.NewSchemas(e.Kube)}
+	w := &world{Client: e.Client, ctx: ctx, free: map[string][]place{}, schemas: harness.NewSchemas(e.Kube)}
 	w.serve.Store(time.Now().Unix() % 1000 * 100000)
 	var err error
 	w.janusd, err = w.AsJanusd(ctx)
@@ -77,7 +77,7 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, w.ApplyYAML(ctx, "", common))
 	require.NoError(t, w.ApplyRefusal(ctx, "faults-refusal", runLabel, "yes"))
 	e.Served("faults.example.com/v1 Widget")
-	w.watcher = janustest.NewWatcher(t, w.Client, widgets, definitions, revisions)
+	w.watcher = harness.NewWatcher(t, w.Client, widgets, definitions, revisions)
 	w.scribe, w.hub = newScribe(w.watcher), newHub(ctx, w.Client)
 	at, err := w.makePlace("")
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func (w *world) entitle(rights string, at place) error {
 	if err := w.ApplyYAML(w.ctx, at.namespace, stream); err != nil {
 		return err
 	}
-	return janustest.Poll(w.ctx, func(ctx context.Context) (bool, error) { return w.entitled(ctx, at) })
+	return harness.Poll(w.ctx, func(ctx context.Context) (bool, error) { return w.entitled(ctx, at) })
 }
 
 func binding(rights string, at place) string {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // everyWrite are the workloads of which each write meets a fault in every run of the
@@ -23,8 +23,8 @@ func TestEveryWriteMeetsAFault(t *testing.T) {
 		}
 		n := 0
 		for _, call := range w.learned(of).calls {
-			if call.Kind == chaos.Write {
-				fault := chaos.Writes[n%len(chaos.Writes)]
+			if call.Kind == faultinject.Write {
+				fault := faultinject.Writes[n%len(faultinject.Writes)]
 				chosen = append(chosen, plan{workload: of.Name, events: []event{{call.At, string(fault)}}})
 				n++
 			}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const gate = `
@@ -31,7 +31,7 @@ type bystander struct {
 	// before are the objects that are there, adopted those of them that it adopts.
 	before, adopted []string
 	// prepare makes more of them, which are adopted as well.
-	prepare func(t *testing.T, e *janustest.Env) (adopted []string)
+	prepare func(t *testing.T, e *harness.Env) (adopted []string)
 	// make is the object, owner what it is called.
 	make, owner string
 }
@@ -66,7 +66,7 @@ var bystanders = []bystander{
 	{
 		name: "the ReplicaSet that a Deployment makes adopts Pods", owner: "apps/v1 Deployment/x",
 		make: `{spec: {replicas: 2, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: ` + pod + `}}}`,
-		prepare: func(t *testing.T, e *janustest.Env) []string {
+		prepare: func(t *testing.T, e *harness.Env) []string {
 			t.Helper()
 			sets := orphaned("apps/v1 Deployment/x", `{spec: {replicas: 1, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: `+pod+`}}}`, "apps/v1 ReplicaSet")(t, e)
 			found := list(t, e, "v1 Pod")
@@ -89,7 +89,7 @@ var bystanders = []bystander{
 }
 
 // list names the objects of a kind that have the label of the workloads here.
-func list(t *testing.T, e *janustest.Env, kind string) (refs []string) {
+func list(t *testing.T, e *harness.Env, kind string) (refs []string) {
 	t.Helper()
 	for _, name := range e.Names(kind, "app=x") {
 		refs = append(refs, kind+"/"+name)
@@ -97,7 +97,7 @@ func list(t *testing.T, e *janustest.Env, kind string) (refs []string) {
 	return refs
 }
 
-func remove(t *testing.T, e *janustest.Env, ref string) {
+func remove(t *testing.T, e *harness.Env, ref string) {
 	t.Helper()
 	obj := e.Object(ref)
 	client, err := e.For(obj.GroupVersionKind(), e.Namespace)
@@ -108,8 +108,8 @@ func remove(t *testing.T, e *janustest.Env, ref string) {
 }
 
 // orphaned makes a workload and deletes it with Orphan: what it made is left.
-func orphaned(ref, content string, kinds ...string) func(t *testing.T, e *janustest.Env) []string {
-	return func(t *testing.T, e *janustest.Env) []string {
+func orphaned(ref, content string, kinds ...string) func(t *testing.T, e *harness.Env) []string {
+	return func(t *testing.T, e *harness.Env) []string {
 		t.Helper()
 		version, kind, _ := strings.Cut(strings.TrimSuffix(ref, "/x"), " ")
 		e.Apply(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: x}, %s", version, kind, strings.TrimPrefix(content, "{")))
@@ -142,7 +142,7 @@ func TestARollbackOfACreateKeepsWhatWasAdopted(t *testing.T) {
 	for _, b := range bystanders {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			for _, object := range b.before {
 				e.Apply(object)
 			}
@@ -167,7 +167,7 @@ func TestARollbackOfACreateKeepsWhatWasAdopted(t *testing.T) {
 			e.Merge("person", "backup.janus.io/v1alpha1 Transaction/adopt", `{"spec":{"cancel":"Rollback"}}`)
 			txn := e.Ended("adopt")
 
-			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Nil(t, e.Object(b.owner))
 			e.Until("what it made is gone", func() bool {
 				for _, kind := range []string{"v1 Pod", "apps/v1 ReplicaSet", "apps/v1 ControllerRevision"} {
@@ -194,7 +194,7 @@ func TestARollbackOfACreateKeepsWhatWasAdopted(t *testing.T) {
 }
 
 // ours reports whether an object was adopted, or belongs to what was.
-func ours(e *janustest.Env, ref string, before map[string]string, adopted []string) bool {
+func ours(e *harness.Env, ref string, before map[string]string, adopted []string) bool {
 	if slices.Contains(adopted, ref) {
 		return true
 	}

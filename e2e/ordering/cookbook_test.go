@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestTheCookbookIsAsItIs runs docs/cookbook.md, where there are Nodes.
 func TestTheCookbookIsAsItIs(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	shell := e.Shell()
 	t.Cleanup(func() { // These are nobody's namespace's.

@@ -18,20 +18,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/internal/wiring"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var update = flag.Bool("update", false, "write the golden file of testdata anew")
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: janustest.JudgeRights}))
+	os.Exit(testcluster.Main(m, testcluster.Options{Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights}))
 }
 
 func TestThePageAboutOrderIsAsItIs(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	e.RunPage("order-and-readiness.md")
 	e.NothingLeft("release")
@@ -41,8 +41,8 @@ func TestThePageAboutOrderIsAsItIs(t *testing.T) {
 // The same eight changes as on the page: who is made when, and who is rolled back when.
 func TestADiamondIsTakenBackInReverse(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
-	e.Start(janustest.Stepwise()) // What is recorded together has no order.
+	e := harness.New(t)
+	e.Start(harness.Stepwise()) // What is recorded together has no order.
 	for _, name := range []string{"before", "rbac"} {
 		e.Apply(example(t, name))
 	}
@@ -84,7 +84,7 @@ func TestADiamondIsTakenBackInReverse(t *testing.T) {
 
 func example(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(janustest.Root(), "examples", "order-and-readiness", name+".yaml"))
+	text, err := os.ReadFile(filepath.Join(harness.Root(), "examples", "order-and-readiness", name+".yaml"))
 	require.NoError(t, err)
 	return string(text)
 }
@@ -97,7 +97,7 @@ type story struct {
 
 // record follows all Transactions of the namespace until it is asked for the story of one
 // that has ended.
-func record(t *testing.T, e *janustest.Env) func(ended *api.Transaction) story {
+func record(t *testing.T, e *harness.Env) func(ended *api.Transaction) story {
 	t.Helper()
 	watch, err := e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func record(t *testing.T, e *janustest.Env) func(ended *api.Transaction) story {
 		for event := range watch.ResultChan() {
 			obj, ok := event.Object.(*unstructured.Unstructured)
 			require.True(t, ok, "%v", event.Object)
-			txn, err := adapter.FromUnstructured(obj)
+			txn, err := wiring.FromUnstructured(obj)
 			require.NoError(t, err)
 			s.enter(txn)
 			if txn.ResourceVersion == ended.ResourceVersion {
@@ -146,7 +146,7 @@ func (s *story) text(txn *api.Transaction, namespace string) []byte {
 		fmt.Fprintf(&out, "%-10s%s\n", c.Name, strings.Join(s.states[c.Name], " > "))
 	}
 	fmt.Fprintf(&out, "\ntaken back: %s\n", strings.Join(s.takenBack, ", "))
-	_, reason, message := janustest.Condition(txn, api.ConditionSucceeded)
+	_, reason, message := harness.Condition(txn, api.ConditionSucceeded)
 	fmt.Fprintf(&out, "%s because of %s: %s: %s\n", txn.Status.Phase, txn.Status.FailedItem, reason, strings.ReplaceAll(message, namespace, "shop"))
 	return out.Bytes()
 }

@@ -15,7 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -34,10 +34,10 @@ type situation struct {
 	timeout string
 	// waits is what the Transaction says while it waits, and then what somebody does about it.
 	waits string
-	then  func(e *janustest.Env)
+	then  func(e *harness.Env)
 	// reason and says are of the end; no reason means that it commits.
 	reason, says string
-	check        func(t *testing.T, e *janustest.Env)
+	check        func(t *testing.T, e *harness.Env)
 }
 
 var situations = []situation{
@@ -45,10 +45,10 @@ var situations = []situation{
 		name:   "a Job is waited for until it has completed",
 		change: `{type: Create, target: {apiVersion: batch/v1, kind: Job, name: migrate}, content: {spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: "example.com/a:1"}]}}}}}`,
 		waits:  "waiting for Job NS/migrate: it is suspended (spec.suspend)",
-		then: func(e *janustest.Env) {
+		then: func(e *harness.Env) {
 			e.Merge("somebody", "batch/v1 Job/migrate", `{"spec":{"suspend":false}}`)
 		},
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "1", field(e, "batch/v1 Job/migrate", "status", "succeeded"))
 			assert.NotEqual(t, "<absent>", field(e, "batch/v1 Job/migrate", "status", "completionTime"))
@@ -70,7 +70,7 @@ var situations = []situation{
 		before:  `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {updateStrategy: {type: OnDelete}, selector: {matchLabels: {app: a}}, template: ` + podTemplate + `}}`,
 		settled: []string{"apps/v1 DaemonSet/agent", "numberReady", "2"},
 		change:  `{type: Patch, target: {apiVersion: apps/v1, kind: DaemonSet, name: agent}, content: {spec: {template: {spec: {containers: [{name: a, image: "example.com/a:2"}]}}}}}`,
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "<absent>", field(e, "apps/v1 DaemonSet/agent", "status", "updatedNumberScheduled"))
 		},
@@ -78,7 +78,7 @@ var situations = []situation{
 	{
 		name:   "a new StatefulSet with OnDelete is waited for until its Pods are ready",
 		change: `{type: Create, target: {apiVersion: apps/v1, kind: StatefulSet, name: db}, content: {spec: {replicas: 2, serviceName: db, updateStrategy: {type: OnDelete}, selector: {matchLabels: {app: a}}, template: ` + podTemplate + `}}}`,
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "2", field(e, "apps/v1 StatefulSet/db", "status", "readyReplicas"))
 		},
@@ -100,7 +100,7 @@ var situations = []situation{
 		name:   "a Pod that has failed is not ready",
 		change: `{type: Create, target: {apiVersion: v1, kind: Pod, name: task}, content: {spec: {restartPolicy: Never, nodeSelector: {none: "true"}, containers: [{name: a, image: "example.com/a:1"}]}}}`,
 		waits:  "waiting for Pod NS/task: it has no Node: Unschedulable: ",
-		then: func(e *janustest.Env) {
+		then: func(e *harness.Env) {
 			e.Merge("somebody", "Pod/task", `{"status":{"phase":"Failed","reason":"Evicted"}}`, "status")
 		},
 		reason: errclass.ReadyFailed, says: "Pod NS/task: it has failed: Evicted",
@@ -109,7 +109,7 @@ var situations = []situation{
 		name:   "a load balancer is waited for until it has an address",
 		change: `{type: Create, target: {apiVersion: v1, kind: Service, name: front}, content: {spec: {type: LoadBalancer, ports: [{port: 80}]}}}`,
 		waits:  "waiting for Service NS/front: its load balancer has no address yet",
-		then: func(e *janustest.Env) {
+		then: func(e *harness.Env) {
 			e.Merge("somebody", "Service/front", `{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`, "status")
 		},
 	},
@@ -122,7 +122,7 @@ var situations = []situation{
 	{
 		name:   "a quota is waited for until it is in force",
 		change: `{type: Create, target: {apiVersion: v1, kind: ResourceQuota, name: limits}, content: {spec: {hard: {count/leases.coordination.k8s.io: "1000"}}}}`,
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "1k", field(e, "ResourceQuota/limits", "status", "hard", "count/leases.coordination.k8s.io"))
 		},
@@ -130,7 +130,7 @@ var situations = []situation{
 	{
 		name:   "the token of a ServiceAccount is waited for",
 		change: `{type: Create, target: {apiVersion: v1, kind: Secret, name: token}, content: {type: kubernetes.io/service-account-token, metadata: {annotations: {kubernetes.io/service-account.name: deployer}}}}`,
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.NotEqual(t, "<absent>", field(e, "Secret/token", "data", "token"))
 		},
@@ -138,7 +138,7 @@ var situations = []situation{
 	{
 		name:   "a ReplicationController is ready when its Pods are",
 		change: `{type: Create, target: {apiVersion: v1, kind: ReplicationController, name: old}, content: {spec: {replicas: 1, selector: {app: a}, template: ` + podTemplate + `}}}`,
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "1", field(e, "ReplicationController/old", "status", "readyReplicas"))
 		},
@@ -152,7 +152,7 @@ var situations = []situation{
 	{
 		name:   "a budget is waited for until its controller has seen it",
 		change: `{type: Create, target: {apiVersion: policy/v1, kind: PodDisruptionBudget, name: few}, content: {spec: {minAvailable: 1, selector: {matchLabels: {app: none}}}}}`,
-		check: func(t *testing.T, e *janustest.Env) {
+		check: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "1", field(e, "policy/v1 PodDisruptionBudget/few", "status", "observedGeneration"))
 		},
@@ -165,7 +165,7 @@ var situations = []situation{
 
 func TestEachKindIsWaitedForAsThePageSays(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	for i, s := range situations {
 		t.Run(s.name, func(t *testing.T) { s.run(t, e, fmt.Sprintf("t-%d", i)) })
@@ -174,7 +174,7 @@ func TestEachKindIsWaitedForAsThePageSays(t *testing.T) {
 
 // run runs the situation, with a ConfigMap after it, which must not be there while it waits,
 // nor if it fails.
-func (s situation) run(t *testing.T, e *janustest.Env, name string) {
+func (s situation) run(t *testing.T, e *harness.Env, name string) {
 	t.Helper()
 	after := "ConfigMap/after-" + name
 	if s.before != "" {
@@ -191,7 +191,7 @@ func (s situation) run(t *testing.T, e *janustest.Env, name string) {
 		"\n- {type: Create, target: {apiVersion: v1, kind: ConfigMap, name: after-"+name+"}, content: {data: {a: b}}}\n")
 	if s.waits != "" {
 		e.Await(name, "waiting as expected", func(txn *api.Transaction) bool {
-			_, _, message := janustest.Condition(txn, api.ConditionReconciling)
+			_, _, message := harness.Condition(txn, api.ConditionReconciling)
 			return strings.HasPrefix(message, strings.ReplaceAll(s.waits, "NS", e.Namespace))
 		})
 		require.Nil(t, e.Object(after), "the change after it is made only then")
@@ -199,15 +199,15 @@ func (s situation) run(t *testing.T, e *janustest.Env, name string) {
 	}
 	txn := e.Ended(name)
 	if s.reason == "" {
-		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		assert.NotNil(t, e.Object(after))
 		if s.check != nil {
 			s.check(t, e)
 		}
 		return
 	}
-	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
-	_, reason, message := janustest.Condition(txn, api.ConditionSucceeded)
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	_, reason, message := harness.Condition(txn, api.ConditionSucceeded)
 	assert.Equal(t, s.reason, reason)
 	assert.Contains(t, message, strings.ReplaceAll(s.says, "NS", e.Namespace))
 	assert.Nil(t, e.Object(after))
@@ -216,7 +216,7 @@ func (s situation) run(t *testing.T, e *janustest.Env, name string) {
 }
 
 // field reads a field of an object as text; "<absent>" if there is none.
-func field(e *janustest.Env, ref string, path ...string) string {
+func field(e *harness.Env, ref string, path ...string) string {
 	value, found, err := unstructured.NestedFieldNoCopy(e.Object(ref).Object, path...)
 	if err != nil || !found {
 		return "<absent>"
@@ -228,19 +228,19 @@ func field(e *janustest.Env, ref string, path ...string) string {
 // that says how to avoid it: whether it had completed nobody knows.
 func TestAJobThatIsGoneBeforeItWasSeenSaysWhy(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	e.Submit("gone", `
 changes:
 - {type: Create, target: {apiVersion: batch/v1, kind: Job, name: short}, content: {spec: {suspend: true, ttlSecondsAfterFinished: 0, template: {spec: {restartPolicy: Never, containers: [{name: a, image: "example.com/a:1"}]}}}}, readyWhen: {status: Ready}}
 `)
 	e.Await("gone", "waiting", func(txn *api.Transaction) bool {
-		_, _, message := janustest.Condition(txn, api.ConditionReconciling)
+		_, _, message := harness.Condition(txn, api.ConditionReconciling)
 		return strings.Contains(message, "it is suspended")
 	})
 	require.NoError(t, e.Kube.BatchV1().Jobs(e.Namespace).Delete(t.Context(), "short", metav1.DeleteOptions{}))
 	txn := e.Ended("gone")
-	_, reason, message := janustest.Condition(txn, api.ConditionSucceeded)
+	_, reason, message := harness.Condition(txn, api.ConditionSucceeded)
 	assert.Equal(t, errclass.ReadyFailed, reason)
 	assert.Contains(t, message, "after its ttlSecondsAfterFinished (0)")
 }
@@ -249,7 +249,7 @@ changes:
 // has one; and definitions are ready when their kind is served.
 func TestACustomResourceIsWaitedForUntilItHasAStatus(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	group := e.Namespace + ".example.org"
 	e.Apply(strings.ReplaceAll(strings.ReplaceAll(`
@@ -283,7 +283,7 @@ spec: {group: GROUP, scope: Namespaced, names: {kind: Widget, plural: widgets}, 
 			name:   "with a status",
 			change: `{type: Create, target: {apiVersion: ` + group + `/v1, kind: Gadget, name: a}, content: {spec: {a: b}}}`,
 			waits:  "waiting for Gadget NS/a: its controller has written no status yet",
-			then: func(e *janustest.Env) {
+			then: func(e *harness.Env) {
 				e.Merge("somebody", group+"/v1 Gadget/a", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, "status")
 			},
 		},
@@ -292,7 +292,7 @@ spec: {group: GROUP, scope: Namespaced, names: {kind: Widget, plural: widgets}, 
 			change: `{type: Patch, target: {apiVersion: ` + group + `/v1, kind: Gadget, name: a}, content: {spec: {a: c}}}`,
 			before: `{apiVersion: ` + group + `/v1, kind: Gadget, metadata: {name: a}, spec: {a: b}}`,
 			waits:  "waiting for Gadget NS/a: its controller has not seen the change yet (generation 2, condition Ready is of 1)",
-			then: func(e *janustest.Env) {
+			then: func(e *harness.Env) {
 				e.Merge("somebody", group+"/v1 Gadget/a", `{"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}}`, "status")
 			},
 		},

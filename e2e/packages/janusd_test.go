@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // buildJanusd builds the program once for all tests.
-var buildJanusd = sync.OnceValues(func() (string, error) { return janustest.BuildJanusdIn(scratch) })
+var buildJanusd = sync.OnceValues(func() (string, error) { return harness.BuildJanusdIn(scratch) })
 
 // A janusd is a process that stands in for the Pods of the Deployment, in which nothing
 // runs: with the flags and the own namespace that the Deployment gives them, and as
 // the ServiceAccount of the Pods, with a token of it and with nothing else.
 type janusd struct {
-	*janustest.Program
+	*harness.Program
 	d *desk
 }
 
@@ -43,7 +43,7 @@ func startJanusd(d *desk, flags ...string) *janusd {
 		slices.DeleteFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--metrics-bind-address=:8443" })...)
 	run := exec.Command(binary, append(args, flags...)...)
 	run.Env = append(os.Environ(), "POD_NAMESPACE="+ownNamespace)
-	j := &janusd{janustest.RunProgram(d.t, run), d}
+	j := &janusd{harness.RunProgram(d.t, run), d}
 	d.t.Cleanup(func() {
 		j.stop()
 		if d.t.Failed() {

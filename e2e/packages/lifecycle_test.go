@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // A way to install Janus: the commands for the version before, for this one over it, for
@@ -76,7 +76,7 @@ var ways = []way{
 // home of its own.
 func manifests(d *desk, dist string) {
 	run := exec.CommandContext(d.t.Context(), "bash", "-c", makeManifests)
-	run.Dir = janustest.Root()
+	run.Dir = harness.Root()
 	run.Env = append(os.Environ(), "DIST="+dist)
 	said, err := run.CombinedOutput()
 	require.NoError(d.t, err, "%s", said)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -42,7 +42,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	shell, err := testcluster.Shared(t).NewShell("default", janustest.Root())
+	shell, err := testcluster.Shared(t).NewShell("default", harness.Root())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, shell.Close()) })
 	return &desk{t: t, shell: shell}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // elsewhereRun are commands of the page that other tests run, or that need a registry.
@@ -25,7 +25,7 @@ var elsewhereRun = map[string]string{
 // TestThePageSaysWhatIsRun holds the commands of docs/install.md against those that the
 // other tests of this package type.
 func TestThePageSaysWhatIsRun(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(janustest.Root(), "docs", "install.md"))
+	page, err := os.ReadFile(filepath.Join(harness.Root(), "docs", "install.md"))
 	require.NoError(t, err)
 	var said []string
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // What docs/install.md has people type to install the plugin, in a directory with the files
@@ -78,8 +78,8 @@ func TestKrewTakesEveryPlatform(t *testing.T) {
 	}
 	dir := filepath.Join(root, "release")
 	downloads := serveFiles(t, dir)
-	archive := filepath.Join(janustest.Root(), "bin", "janus-archive")
-	d := newDownloader(t, janustest.Root())
+	archive := filepath.Join(harness.Root(), "bin", "janus-archive")
+	d := newDownloader(t, harness.Root())
 	d.run("make -s bin/janus-archive")
 	d.run(archive + " --root=" + root + " --version=v1.2.3 --version-variable=main.version --output=" + dir +
 		" --downloads=" + downloads + " --homepage=https://example.com/janus")
@@ -124,7 +124,7 @@ func newDownloader(t *testing.T, dir string) *downloader {
 	d := &downloader{t: t, dir: dir, home: t.TempDir()}
 	programs := filepath.Join(d.home, "programs")
 	require.NoError(t, os.MkdirAll(programs, 0o750))
-	require.NoError(t, os.Symlink(filepath.Join(janustest.Root(), "bin", "janus-cluster"), filepath.Join(programs, "kubectl")))
+	require.NoError(t, os.Symlink(filepath.Join(harness.Root(), "bin", "janus-cluster"), filepath.Join(programs, "kubectl")))
 	require.NoError(t, os.Symlink(tool(t, "krew"), filepath.Join(programs, "kubectl-krew")))
 	return d
 }
@@ -162,7 +162,7 @@ func (d *downloader) caveat(prefix string) string {
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=hack/tools/go.mod", name)
-	find.Dir = janustest.Root()
+	find.Dir = harness.Root()
 	path, err := find.Output()
 	require.NoError(t, err)
 	return strings.TrimSpace(string(path))

@@ -16,7 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const repository = "registry.example.com/tools/janusd"
@@ -32,7 +32,7 @@ func release(t *testing.T, downloads string) string {
 	t.Helper()
 	dist := t.TempDir()
 	run := exec.CommandContext(t.Context(), "make", "release", "VERSION=v1.2.3-rc.1", "REPOSITORY="+repository, "DIST="+dist, "DOWNLOADS="+downloads)
-	run.Dir = janustest.Root()
+	run.Dir = harness.Root()
 	run.Env = append(os.Environ(), "RELEASE_PLATFORMS=linux/"+runtime.GOARCH)
 	said, err := run.CombinedOutput()
 	require.NoError(t, err, "%s", said)
@@ -76,7 +76,7 @@ func TestRelease(t *testing.T) {
 	})
 
 	t.Run("the manifests and the chart run it", func(t *testing.T) {
-		helm := filepath.Join(janustest.Root(), "bin", "helm")
+		helm := filepath.Join(harness.Root(), "bin", "helm")
 		rendered, err := exec.CommandContext(t.Context(), helm, "template", "janus", filepath.Join(dir, "janus-1.2.3-rc.1.tgz"), "--namespace=janus-system").Output()
 		require.NoError(t, err)
 		assert.Equal(t, repository+"@"+digest, imageIn(t, contentOf(t, dir, "install.yaml")))
@@ -106,7 +106,7 @@ func TestRelease(t *testing.T) {
 func TestReleaseDemandsAVersion(t *testing.T) {
 	dir := t.TempDir()
 	run := exec.CommandContext(t.Context(), "hack/release/release.sh", "1.2", repository, dir)
-	run.Dir = janustest.Root()
+	run.Dir = harness.Root()
 	said, err := run.CombinedOutput()
 	require.Error(t, err)
 	assert.Equal(t, "release: 1.2 is no version such as v1.2.3 or v1.2.3-rc.1\n", string(said))
@@ -149,7 +149,7 @@ func inArchive(t *testing.T, path, name string) []byte {
 // imageIn gives the image that the one Deployment of manifests runs.
 func imageIn(t *testing.T, manifests string) string {
 	t.Helper()
-	objects, err := janustest.Decode(manifests)
+	objects, err := harness.Decode(manifests)
 	require.NoError(t, err)
 	for _, object := range objects {
 		if object.GetKind() == "Deployment" {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/test/testcluster"
 )
 
 const confirmed = `{type: Create, target: {apiVersion: v1, kind: ConfigMap, name: confirmed}, content: {data: {a: b}}, readyWhen: {expression: "has(object.data.yes)"}}`

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 type workflow struct {
@@ -48,7 +48,7 @@ func (w workflow) safe(t *testing.T) {
 
 // TestTheTestWorkflow looks at what can be looked at without running it.
 func TestTheTestWorkflow(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(janustest.Root(), ".github", "workflows", "test.yaml"))
+	text, err := os.ReadFile(filepath.Join(harness.Root(), ".github", "workflows", "test.yaml"))
 	require.NoError(t, err)
 	var workflow workflow
 	require.NoError(t, yaml.Unmarshal(text, &workflow))
@@ -68,7 +68,7 @@ func TestTheTestWorkflow(t *testing.T) {
 
 // TestTheReleaseWorkflow looks at what can be looked at without running it.
 func TestTheReleaseWorkflow(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(janustest.Root(), ".github", "workflows", "release.yaml"))
+	text, err := os.ReadFile(filepath.Join(harness.Root(), ".github", "workflows", "release.yaml"))
 	require.NoError(t, err)
 	var workflow workflow
 	require.NoError(t, yaml.Unmarshal(text, &workflow))

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // janusd is a process of janusd.
 type janusd struct {
-	*janustest.Program
+	*harness.Program
 	world *world
 }
 
@@ -26,7 +26,7 @@ type janusd struct {
 // makes and with its rights.
 func (w *world) start(args ...string) *janusd {
 	w.t.Helper()
-	j := &janusd{janustest.RunProgram(w.t, exec.Command(binary(w.t), append([]string{
+	j := &janusd{harness.RunProgram(w.t, exec.Command(binary(w.t), append([]string{
 		"--kubeconfig=" + w.kubeconfig, "--watch-namespaces=" + w.namespace,
 		"--metrics-bind-address=127.0.0.1:0", "--metrics-secure=false", "--health-probe-bind-address=0",
 	}, args...)...)), w}

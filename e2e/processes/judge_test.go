@@ -13,7 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // judge holds what was seen and what is there against the guarantees.
@@ -59,7 +59,7 @@ func (w *world) end(s *saga) api.TransactionStatus {
 
 // describe says how a saga has ended, for failures.
 func (w *world) describe(s *saga) string {
-	return s.name + " " + janustest.Describe(&api.Transaction{Status: w.end(s)})
+	return s.name + " " + harness.Describe(&api.Transaction{Status: w.end(s)})
 }
 
 // left lists what should not be there once every Transaction has ended: Leases,

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // calmAfter is after how many kills one janusd may live until what is under way has

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // load is a stream of Transactions.
@@ -100,7 +100,7 @@ func (w *world) make(ctx context.Context, k kind, obj *unstructured.Unstructured
 	client := w.Dynamic.Resource(k.resource()).Namespace(w.namespace)
 	deadline := time.Now().Add(patience)
 	for {
-		made, err := client.Create(ctx, obj, metav1.CreateOptions{FieldManager: janustest.Manager})
+		made, err := client.Create(ctx, obj, metav1.CreateOptions{FieldManager: harness.Manager})
 		if apierrors.IsAlreadyExists(err) {
 			made, err = client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		}
@@ -205,7 +205,7 @@ func (w *world) stuck() []string {
 		seen := w.history.txns[s.name]
 		w.history.mu.Unlock()
 		if len(seen) > 0 {
-			out = append(out, s.name+" "+janustest.Describe(&api.Transaction{Status: seen[len(seen)-1].status}))
+			out = append(out, s.name+" "+harness.Describe(&api.Transaction{Status: seen[len(seen)-1].status}))
 		}
 	}
 	return out

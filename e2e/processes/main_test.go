@@ -39,8 +39,8 @@ import (
 	"testing"
 	"time"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var (
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 
 // options are those of all clusters of this package.
 func options() testcluster.Options {
-	return testcluster.Options{ControllerManager: true, Audit: true, Alone: true, CRDs: filepath.Join(janustest.Root(), "deploy", "crd")}
+	return testcluster.Options{ControllerManager: true, Audit: true, Alone: true, CRDs: filepath.Join(harness.Root(), "deploy", "crd")}
 }
 
 var built struct {
@@ -82,7 +82,7 @@ func binary(t testing.TB) string {
 		if built.dir, built.err = os.MkdirTemp("", "janusd-"); built.err != nil {
 			return
 		}
-		_, built.err = janustest.BuildJanusdIn(built.dir)
+		_, built.err = harness.BuildJanusdIn(built.dir)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // patience is how long anything may take once the faults are over. It covers the
@@ -31,7 +31,7 @@ var accounts = []string{"deployer", "releaser"}
 
 // world is a namespace in which Transactions run under faults.
 type world struct {
-	*janustest.Client
+	*harness.Client
 	t          *testing.T
 	cluster    *testcluster.Cluster
 	namespace  string
@@ -50,7 +50,7 @@ type world struct {
 // newWorld makes the namespace and begins to watch it.
 func newWorld(t *testing.T, cluster *testcluster.Cluster) *world {
 	t.Helper()
-	client, err := janustest.NewClient(cluster.Config())
+	client, err := harness.NewClient(cluster.Config())
 	require.NoError(t, err)
 	w := &world{Client: client, t: t, cluster: cluster, namespace: cluster.Namespace(t)}
 	w.install()
@@ -87,7 +87,7 @@ func (w *world) install() {
 	w.t.Helper()
 	once, _ := installed.LoadOrStore(w.cluster, &sync.Once{})
 	once.(*sync.Once).Do(func() {
-		deploy := filepath.Join(janustest.Root(), "deploy")
+		deploy := filepath.Join(harness.Root(), "deploy")
 		for _, args := range [][]string{
 			{"apply", "-f", filepath.Join(deploy, "base", "namespace.yaml")},
 			{"apply", "-k", filepath.Join(deploy, "rbac")},

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/apisim"
+	"janus.io/janus/test/apisim"
 )
 
 // actors are all who act beside Janus: people, controllers, and the tester. Their

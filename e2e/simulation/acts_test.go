@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // while is for how many steps what another client has taken away is missing.
@@ -30,7 +30,7 @@ func TestSmallWorkloadsMeetEveryAct(t *testing.T) {
 			healthy := simulate(t, plan{scenario: s, seed: 1})
 			require.Empty(t, healthy.breaches, healthy.String())
 			n, runs := number, 0 // the workloads share what is left out
-			try := func(a act, when func(*world) bool, injections ...chaos.Injection) {
+			try := func(a act, when func(*world) bool, injections ...faultinject.Injection) {
 				if n++; n%*every != 0 {
 					return
 				}
@@ -42,8 +42,8 @@ func TestSmallWorkloadsMeetEveryAct(t *testing.T) {
 				for step := range healthy.steps {
 					try(a, func(w *world) bool { return w.step >= step })
 				}
-				each(written(healthy.calls), -1, func(one chaos.Injection) {
-					if late := one.Fault == chaos.Late || one.Fault == chaos.LateAfterRestart; late && hopeless[a.name] {
+				each(written(healthy.calls), -1, func(one faultinject.Injection) {
+					if late := one.Fault == faultinject.Late || one.Fault == faultinject.LateAfterRestart; late && hopeless[a.name] {
 						return
 					}
 					try(a, func(w *world) bool { return len(w.line.Missed()) == 0 }, one)
@@ -92,9 +92,9 @@ func cancelled(s scenario) scenario {
 }
 
 // written are the calls that change a target.
-func written(calls []chaos.Call) []chaos.Call {
-	return slices.DeleteFunc(slices.Clone(calls), func(c chaos.Call) bool {
-		return c.User == "" || c.Kind != chaos.Write || c.DryRun
+func written(calls []faultinject.Call) []faultinject.Call {
+	return slices.DeleteFunc(slices.Clone(calls), func(c faultinject.Call) bool {
+		return c.User == "" || c.Kind != faultinject.Write || c.DryRun
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"janus.io/janus/internal/apisim"
+	"janus.io/janus/test/apisim"
 )
 
 // stampField is what mutating admission writes while it does. What it makes of values is

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/apisim"
+	"janus.io/janus/test/apisim"
 )
 
 // furniture is what is there before the first Transaction: the ServiceAccount and

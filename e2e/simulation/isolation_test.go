@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/oracle"
 )
 
 var contests = flag.Int("contests", 30, "how many runs of Transactions that want the same targets")
@@ -80,8 +80,8 @@ func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
 }
 
 // isolated judges a run whose locks nobody took away.
-func isolated(e judge.Evidence) (out []string) {
-	for _, b := range judge.Serializable(e) {
+func isolated(e oracle.Evidence) (out []string) {
+	for _, b := range oracle.Serializable(e) {
 		out = append(out, b.Guarantee+": "+b.Message)
 	}
 	return out

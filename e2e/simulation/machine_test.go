@@ -10,24 +10,24 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/apisim"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/wiring"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/apisim"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 )
 
 // machine is one process of Janus: the real engine and all that it works with, on
 // the modelled API server.
 type machine struct {
 	number  int
-	process *chaos.Process
-	clock   *janustest.Clock
+	process *faultinject.Process
+	clock   *harness.Clock
 	engine  *engine.Engine
-	journal *adapter.Journal
+	journal *wiring.Journal
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
@@ -37,7 +37,7 @@ type machine struct {
 	// be given up then, as to another process, and taken again.
 	turns map[types.NamespacedName]context.CancelFunc
 	given map[types.NamespacedName]bool
-	line  *chaos.Line
+	line  *faultinject.Line
 	// handed is how many calls there were when it last gave one up.
 	handed int
 }
@@ -51,7 +51,7 @@ const (
 // newMachine puts a process together as janusd does.
 func newMachine(w *world) (*machine, error) {
 	m := &machine{
-		number: len(w.machines), line: w.line, process: w.line.Process(), clock: &janustest.Clock{},
+		number: len(w.machines), line: w.line, process: w.line.Process(), clock: &harness.Clock{},
 		rest: map[types.NamespacedName]string{}, turns: map[types.NamespacedName]context.CancelFunc{}, given: map[types.NamespacedName]bool{},
 	}
 	m.clock.Turn(w.skew)
@@ -71,7 +71,7 @@ func newMachine(w *world) (*machine, error) {
 		return nil, err
 	}
 	known := schemas()
-	ports := adapter.Ports(adapter.Parts{
+	ports := wiring.Ports(wiring.Parts{
 		Own:       own,
 		Resolver:  known.resolver,
 		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+systemNamespace+":janusd").Trusting(w.trust(), m.clock),
@@ -84,7 +84,7 @@ func newMachine(w *world) (*machine, error) {
 	policy := engine.DefaultPolicy
 	policy.Window = windows[w.plan.seed%uint64(len(windows))]
 	m.engine = engine.New(ports, m.clock, policy)
-	m.journal = adapter.NewJournal(own)
+	m.journal = wiring.NewJournal(own)
 	return m, nil
 }
 

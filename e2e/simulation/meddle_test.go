@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // meddle lets something happen beside Janus, now and then, until it is quiet; then
@@ -37,22 +37,22 @@ func (w *world) meddle() {
 const honestReads = 3
 
 // fault chooses what becomes of a request.
-func (w *world) fault(c chaos.Call) chaos.Fault {
+func (w *world) fault(c faultinject.Call) faultinject.Fault {
 	object := fmt.Sprintf("%d %s", c.Process, c.Key)
 	w.reads[object]++
 	if w.step >= w.plan.chaotic || c.Resource == "" || w.random.Float64() >= w.plan.faultRate {
-		return chaos.NoFault
+		return faultinject.NoFault
 	}
 	faults := c.Faults()
 	if len(faults) == 0 {
-		return chaos.NoFault
+		return faultinject.NoFault
 	}
 	fault := faults[w.random.IntN(len(faults))]
-	if fault != chaos.FalseNotFound && fault != chaos.Stale && fault != chaos.Started {
+	if fault != faultinject.FalseNotFound && fault != faultinject.Stale && fault != faultinject.Started {
 		return fault
 	}
 	if last, lied := w.lied[object]; w.plan.harmless || lied && w.reads[object]-last <= honestReads {
-		return chaos.NoFault
+		return faultinject.NoFault
 	}
 	w.lied[object] = w.reads[object]
 	return fault

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"janus.io/janus/internal/apisim"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/apisim"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/oracle"
 )
 
 // kinds are the custom kinds that the modelled API server has.
 var kinds = sync.OnceValue(func() []*apisim.Definition {
 	var out []*apisim.Definition
 	for _, file := range []string{"../../deploy/crd/backup.janus.io_transactions.yaml", "testdata/widget.yaml"} {
-		text, err := janustest.ReadSource(file)
+		text, err := harness.ReadSource(file)
 		if err != nil {
 			panic(err)
 		}
@@ -32,8 +32,8 @@ var kinds = sync.OnceValue(func() []*apisim.Definition {
 
 // observe writes the history of all objects.
 func (w *world) observe(c apisim.Change) {
-	w.history = append(w.history, judge.Version{
-		Ref:      judge.Ref{Resource: qualified(c.New.GroupVersionKind()), Namespace: c.New.GetNamespace(), Name: c.New.GetName()},
+	w.history = append(w.history, oracle.Version{
+		Ref:      oracle.Ref{Resource: qualified(c.New.GroupVersionKind()), Namespace: c.New.GetNamespace(), Name: c.New.GetName()},
 		Revision: int64(c.Version), //nolint:gosec // a count of writes
 		Object:   c.New, Deleted: c.Type == watch.Deleted,
 	})

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 // nameOf is the name by which a failure tells of a plan of a small workload, and by which
 // the plan is run again: WORKLOAD/CALL#n/FAULT, with a plus between two faults.
-func nameOf(s scenario, injections []chaos.Injection) string {
+func nameOf(s scenario, injections []faultinject.Injection) string {
 	var parts []string
 	for _, in := range injections {
 		parts = append(parts, in.At.String()+"/"+string(in.Fault))
@@ -24,7 +24,7 @@ func nameOf(s scenario, injections []chaos.Injection) string {
 }
 
 // parsePlan reads such a name.
-func parsePlan(name string) (workload string, injections []chaos.Injection, err error) {
+func parsePlan(name string) (workload string, injections []faultinject.Injection, err error) {
 	workload, rest, _ := strings.Cut(name, "/")
 	for part := range strings.SplitSeq(rest, "+") {
 		hash, slash := strings.LastIndex(part, "#"), strings.LastIndex(part, "/")
@@ -35,7 +35,7 @@ func parsePlan(name string) (workload string, injections []chaos.Injection, err 
 		if err != nil {
 			return "", nil, fmt.Errorf("want a number after # in %q: %w", name, err)
 		}
-		injections = append(injections, chaos.Injection{At: chaos.At{Key: part[:hash], Nth: nth}, Fault: chaos.Fault(part[slash+1:])})
+		injections = append(injections, faultinject.Injection{At: faultinject.At{Key: part[:hash], Nth: nth}, Fault: faultinject.Fault(part[slash+1:])})
 	}
 	return workload, injections, nil
 }
@@ -54,7 +54,7 @@ func runAgain(t *testing.T, name string) {
 	so, after := healthy, -1
 	for n, in := range injections {
 		found := false
-		each(so.calls, after, func(can chaos.Injection) { found = found || can.At == in.At && can.Fault == in.Fault })
+		each(so.calls, after, func(can faultinject.Injection) { found = found || can.At == in.At && can.Fault == in.Fault })
 		require.True(t, found, "%s: after the %d faults before it, no %s can happen at %s", name, n, in.Fault, in.At)
 		so = runOne(t, all[i], healthy.phases[0], injections[:n+1]...)
 		after = sentOf(so.calls, in.At)
@@ -62,8 +62,8 @@ func runAgain(t *testing.T, name string) {
 }
 
 // met reports whether a fault has happened at its call.
-func met(calls []chaos.Call, in chaos.Injection) bool {
-	return slices.ContainsFunc(calls, func(c chaos.Call) bool {
+func met(calls []faultinject.Call, in faultinject.Injection) bool {
+	return slices.ContainsFunc(calls, func(c faultinject.Call) bool {
 		return c.At == in.At && c.Fault == in.Fault && slices.Contains(c.Faults(), in.Fault)
 	})
 }

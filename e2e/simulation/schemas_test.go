@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/restmapper"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"janus.io/janus/internal/apisim"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/test/apisim"
 )
 
 // known is what all machines know of the kinds that are served. It is the same in
@@ -50,7 +50,7 @@ var schemas = sync.OnceValue(func() known {
 	return k
 })
 
-// ownerless are the objects of whose managedFields neither Janus nor the judge reads
+// ownerless are the objects of whose managedFields neither Janus nor the oracle reads
 // anything: what Janus keeps for itself.
 func ownerless(resource schema.GroupResource, name string) bool {
 	switch resource.Resource {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 var (
@@ -50,7 +50,7 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 			t.Parallel()
 			healthy := healthyRun(t, s)
 			n, singles, pairs := 0, 0, 0
-			each(healthy.calls, -1, func(one chaos.Injection) {
+			each(healthy.calls, -1, func(one faultinject.Injection) {
 				if n++; n%*every != 0 {
 					return
 				}
@@ -59,7 +59,7 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 				if !*deep {
 					return
 				}
-				each(o.calls, sentOf(o.calls, one.At), func(two chaos.Injection) {
+				each(o.calls, sentOf(o.calls, one.At), func(two faultinject.Injection) {
 					runOne(t, s, healthy.phases[0], one, two)
 					pairs++
 				})
@@ -80,18 +80,18 @@ func healthyRun(t *testing.T, s scenario) outcome {
 
 // each calls do with every fault at every call to a resource that was sent after a
 // position.
-func each(calls []chaos.Call, after int, do func(chaos.Injection)) {
+func each(calls []faultinject.Call, after int, do func(faultinject.Injection)) {
 	for _, c := range calls {
 		if c.Resource == "" || c.Sent <= after {
 			continue
 		}
 		for _, f := range c.Faults() {
-			do(chaos.Injection{At: c.At, Fault: f})
+			do(faultinject.Injection{At: c.At, Fault: f})
 		}
 	}
 }
 
-func sentOf(calls []chaos.Call, at chaos.At) int {
+func sentOf(calls []faultinject.Call, at faultinject.At) int {
 	for _, c := range calls {
 		if c.At == at {
 			return c.Sent
@@ -102,13 +102,13 @@ func sentOf(calls []chaos.Call, at chaos.At) int {
 
 // runOne runs a workload with faults. A fault may change how it ends only if it
 // denies what is there, or is the second to forbid what is allowed.
-func runOne(t *testing.T, s scenario, phase string, injections ...chaos.Injection) outcome {
+func runOne(t *testing.T, s scenario, phase string, injections ...faultinject.Injection) outcome {
 	t.Helper()
 	name := nameOf(s, injections)
 	denied, forbidden := false, 0
 	for _, in := range injections {
-		denied = denied || in.Fault == chaos.FalseNotFound || in.Fault == chaos.Stale
-		if in.Fault == chaos.Starting || in.Fault == chaos.Started {
+		denied = denied || in.Fault == faultinject.FalseNotFound || in.Fault == faultinject.Stale
+		if in.Fault == faultinject.Starting || in.Fault == faultinject.Started {
 			forbidden++
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/internal/wiring"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/oracle"
 )
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -24,8 +24,8 @@ func encode(text string) string { return base64.StdEncoding.EncodeToString([]byt
 // outcome is what became of a run.
 type outcome struct {
 	breaches []string
-	calls    []chaos.Call
-	missed   []chaos.At
+	calls    []faultinject.Call
+	missed   []faultinject.At
 	phases   []string
 	causes   []string
 	steps    int
@@ -55,7 +55,7 @@ func (w *world) outcome() outcome {
 	if w.problem != "" {
 		o.breaches = append(o.breaches, w.problem)
 	}
-	evidence := judge.Evidence{
+	evidence := oracle.Evidence{
 		TrustsAccounts: w.trust() > 0,
 		History:        w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
@@ -64,9 +64,9 @@ func (w *world) outcome() outcome {
 		evidence.HandedOver = max(evidence.HandedOver, m.handed)
 	}
 	for i, spec := range w.plan.scenario.transactions {
-		run := judge.Run{Namespace: namespace, Name: transactionName(i), Spec: w.derived(transactionName(i), spec)}
+		run := oracle.Run{Namespace: namespace, Name: transactionName(i), Spec: w.derived(transactionName(i), spec)}
 		for _, c := range run.Spec.Changes {
-			run.Items = append(run.Items, judge.Ref{Resource: qualified(schema.FromAPIVersionAndKind(c.Target.APIVersion, c.Target.Kind)), Namespace: namespace, Name: c.Target.Name})
+			run.Items = append(run.Items, oracle.Ref{Resource: qualified(schema.FromAPIVersionAndKind(c.Target.APIVersion, c.Target.Kind)), Namespace: namespace, Name: c.Target.Name})
 		}
 		phase := "gone"
 		if t := w.transaction(run.Name); t != nil {
@@ -77,7 +77,7 @@ func (w *world) outcome() outcome {
 		run.UID = w.uidOf(run.Name)
 		evidence.Runs = append(evidence.Runs, run)
 	}
-	for _, b := range judge.Judge(evidence) {
+	for _, b := range oracle.Judge(evidence) {
 		o.breaches = append(o.breaches, b.Guarantee+": "+b.Message)
 	}
 	if w.plan.harmless {
@@ -93,7 +93,7 @@ func (w *world) derived(name string, spec api.TransactionSpec) api.TransactionSp
 		if spec.UndoOf == nil || v.Ref.Resource != "transactions.backup.janus.io" || v.Ref.Name != name {
 			continue
 		}
-		if t, err := adapter.FromUnstructured(v.Object); err == nil && len(t.Spec.Changes) > 0 {
+		if t, err := wiring.FromUnstructured(v.Object); err == nil && len(t.Spec.Changes) > 0 {
 			return t.Spec
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/apisim"
-	"janus.io/janus/internal/chaos"
-	"janus.io/janus/internal/judge"
+	"janus.io/janus/test/apisim"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/oracle"
 )
 
 const (
@@ -31,12 +31,12 @@ type world struct {
 	skew      time.Duration  // of the clock of the next machine
 	server    *apisim.Server
 	scheduler *scheduler
-	line      *chaos.Line
+	line      *faultinject.Line
 	machines  []*machine
 	frozen    map[int]time.Time // until when a machine stands still
 	submitted map[int]bool      // which Transactions have been created
 	actors    *actors
-	history   judge.History
+	history   oracle.History
 	step      int
 	restored  bool     // nothing happens any more beside Janus
 	turned    bool     // a clock has been turned
@@ -55,7 +55,7 @@ type plan struct {
 	// otherwise the seed does.
 	choose func(w *world, ready []*held) *held
 	// injections are faults at chosen requests.
-	injections []chaos.Injection
+	injections []faultinject.Injection
 	// chaotic lets faults and other writers happen at random until so many steps
 	// were made; zero means that nothing happens but what is injected.
 	chaotic int
@@ -84,7 +84,7 @@ func newWorld(p plan) (*world, error) {
 		Ownerless: ownerless, Objects: furniture(p.scenario.objects),
 	})
 	w.scheduler = newScheduler()
-	w.line = chaos.NewLine(p.injections...)
+	w.line = faultinject.NewLine(p.injections...)
 	w.line.Names = stableName
 	w.line.LateBy = time.Duration(w.random.Int64N(int64(requestTimeout)))
 	if p.chaotic > 0 {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // besides are the kinds in which changes of another object show: what controllers make of
@@ -110,5 +110,5 @@ func (r *run) strayed(before map[string]string) []string {
 func (r *run) noneStrayed(s step, what string, before map[string]string, txn *api.Transaction) {
 	r.t.Helper()
 	strayed := r.strayed(before)
-	assert.Empty(r.t, strayed, "%s, %s of %s: beside it\n%s", r.title(), what, s.name, janustest.Describe(txn))
+	assert.Empty(r.t, strayed, "%s, %s of %s: beside it\n%s", r.title(), what, s.name, harness.Describe(txn))
 }

@@ -7,12 +7,12 @@ import (
 	"os"
 	"testing"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
 	os.Exit(testcluster.Main(m, testcluster.Options{
-		ControllerManager: true, Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: janustest.JudgeRights, Alone: true,
+		ControllerManager: true, Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights, Alone: true,
 	}))
 }

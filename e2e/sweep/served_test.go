@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestEveryKindOfTheAPIServerHasASample: what can be made and deleted, and is the API server's
@@ -19,7 +19,7 @@ func TestEveryKindOfTheAPIServerHasASample(t *testing.T) {
 	for _, s := range samples(t, strings.NewReplacer()) {
 		have[s.obj().GroupVersionKind().GroupKind()] = true
 	}
-	_, lists, err := janustest.New(t).Kube.Discovery().ServerGroupsAndResources()
+	_, lists, err := harness.New(t).Kube.Discovery().ServerGroupsAndResources()
 	require.NoError(t, err)
 	served := 0
 	for _, list := range lists {

@@ -19,9 +19,9 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
+	"janus.io/janus/test/harness"
 )
 
 const exact = "exact"
@@ -53,7 +53,7 @@ func TestEveryKindIsTakenBackAsDocumented(t *testing.T) {
 
 // run is what is done with one sample.
 type run struct {
-	*janustest.Env
+	*harness.Env
 	t *testing.T
 	sample
 	client dynamic.ResourceInterface
@@ -62,7 +62,7 @@ type run struct {
 
 func newRun(t *testing.T, index int, c *converter) *run {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	r := &run{Env: e, t: t, sample: samples(t, namesFor(t, e.Namespace, c))[index]}
 	r.ClusterWide()
 	for _, need := range r.Needs {
@@ -180,7 +180,7 @@ func (r *run) try(s step) outcome {
 	txn = r.Run(name, s.spec(r.t, r.obj(), before, false))
 	if txn.Status.Phase != api.PhaseCommitted {
 		out.undo = r.judge(s, "change", before, txn, false)
-		assert.Equal(r.t, refused+errclass.Irreversible, out.undo, "%s %s: %s", r.title(), s.name, janustest.Describe(txn))
+		assert.Equal(r.t, refused+errclass.Irreversible, out.undo, "%s %s: %s", r.title(), s.name, harness.Describe(txn))
 		return out
 	}
 	txn = r.Run(name+"-undo", "{undoOf: {name: "+name+"}}")
@@ -203,11 +203,11 @@ func (r *run) judge(s step, what string, before *unstructured.Unstructured, txn 
 	if what == "undo" && s.change == "Delete" {
 		after = unmarked(after)
 	}
-	differences := janustest.Differences(before, after, r.Status != nil, what == "rollback")
+	differences := harness.Differences(before, after, r.Status != nil, what == "rollback")
 	if well && len(differences) == 0 {
 		return exact
 	}
-	r.t.Logf("%s, %s of %s: %v\n%s", r.title(), what, s.name, differences, janustest.Describe(txn))
+	r.t.Logf("%s, %s of %s: %v\n%s", r.title(), what, s.name, differences, harness.Describe(txn))
 	reason := "Failed"
 	if len(txn.Status.Items) > 0 {
 		reason = txn.Status.Items[0].Reason
@@ -219,7 +219,7 @@ func (r *run) judge(s step, what string, before *unstructured.Unstructured, txn 
 		return "kept: " + reason
 	}
 	for _, d := range differences {
-		assert.True(r.t, named(txn, d), "%s, %s of %s: %s differs, and nothing says so:\nwas %v\nis %v\n%s", r.title(), what, s.name, d, before, after, janustest.Describe(txn))
+		assert.True(r.t, named(txn, d), "%s, %s of %s: %s differs, and nothing says so:\nwas %v\nis %v\n%s", r.title(), what, s.name, d, before, after, harness.Describe(txn))
 	}
 	return "but " + strings.Join(differences, ", ")
 }

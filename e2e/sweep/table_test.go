@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 var (
@@ -77,7 +77,7 @@ const begin, end = "<!-- The sweep begins -->\n", "<!-- The sweep ends -->\n"
 // documented compares the table with that of the page, or writes it there.
 func documented(t *testing.T, rows []row) {
 	t.Helper()
-	path := filepath.Join(janustest.Root(), "docs", "compensation.md")
+	path := filepath.Join(harness.Root(), "docs", "compensation.md")
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
 	head, rest, found := strings.Cut(string(page), begin)

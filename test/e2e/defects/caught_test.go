@@ -27,7 +27,7 @@ const page = "docs/seeded-defects.md"
 // TestEveryDefectIsCaught seeds one defect after the other, which takes from half a minute
 // to some minutes each, and so it does it only when asked:
 //
-//	go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=6h
+//	go test ./test/e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=6h
 func TestEveryDefectIsCaught(t *testing.T) {
 	if *which == "" {
 		t.Skip("it seeds the defects that -defects names, and none was named")
@@ -130,9 +130,9 @@ warned of, before. It is built into Janus with ` + "`go test -overlay`" + `, and
 (see [reliability](reliability.md)) are run until one of them names a guarantee that does not hold. They know little of
 kinds, controllers and admission: a defect about these names the test that finds it.
 
-The defects are in ` + "`e2e/defects/testdata/defects.yaml`" + `. A table of this form is written by
+The defects are in ` + "`test/e2e/defects/testdata/defects.yaml`" + `. A table of this form is written by
 
-    go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
+    go test ./test/e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
 
 "As" is the guarantee that was named first, or the test; "another end" means that the Transaction ended in another
 phase, or left its targets otherwise, than without a fault.

@@ -15,6 +15,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/test/harness"
 )
@@ -151,10 +152,12 @@ func (s stub) Do(ctx context.Context, in engine.Intent) error {
 	}
 	return s.do(ctx, in)
 }
-func (stub) Observe(context.Context, engine.Intent) (engine.Finding, error) {
-	return engine.NotApplied, nil
+func (stub) Observe(context.Context, engine.Intent) (outcome.Finding, error) {
+	return outcome.NotApplied, nil
 }
-func (stub) Undo(context.Context, engine.Intent) (engine.Undone, error) { return engine.Undone{}, nil }
+func (stub) Undo(context.Context, engine.Intent) (outcome.Undone, error) {
+	return outcome.Undone{}, nil
+}
 func (stub) HandOver(context.Context, *api.Transaction) (map[int]string, error) {
 	return nil, nil
 }

@@ -15,6 +15,7 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/openapi"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -102,20 +103,17 @@ func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 }
 
 // Observe looks whether the change of an intent is in effect.
-func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
+func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Finding, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
-		return engine.Diverged, err
+		return outcome.Diverged, err
 	}
 	r.change.Undoing = in.Item().State == api.ItemRollingBack
 	finding, err := r.strategy.Observe(ctx, r.change, r.record)
-	if err == nil && finding == mutate.Applied && !r.change.Undoing {
+	if err == nil && finding == outcome.Applied && !r.change.Undoing {
 		c.look(ctx, in, r.change)
 	}
-	return map[mutate.Finding]engine.Finding{
-		mutate.NotApplied: engine.NotApplied, mutate.Applied: engine.Applied,
-		mutate.Applying: engine.Applying, mutate.Diverged: engine.Diverged,
-	}[finding], explainDenied(ctx, r.id, r.change, []string{"get"}, err)
+	return finding, explainDenied(ctx, r.id, r.change, []string{"get"}, err)
 }
 
 // look finds out what is to be warned of about a change whose answer nobody has: the
@@ -134,10 +132,10 @@ func (c *Changes) look(ctx context.Context, in engine.Intent, change mutate.Chan
 }
 
 // Undo takes the change of an intent back.
-func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
+func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
-		return engine.Undone{}, err
+		return outcome.Undone{}, err
 	}
 	t := in.Transaction()
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && engine.Unchanged(t) && len(in.Item().Conflicts) > 0
@@ -146,11 +144,11 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have made it anew.
 	r.change.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
-		return engine.Undone{}, err
+		return outcome.Undone{}, err
 	}
 	undone, err := r.strategy.Undo(ctx, r.change, r.record)
 	_, verbs := r.strategy.Verbs()
-	return engine.Undone(undone), explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
+	return undone, explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
 }
 
 // recalled is what is needed to look at a change or to take it back.

@@ -119,13 +119,13 @@ type refusal struct {
 	err error
 }
 
-// later gives the changes that are deferred because they are refused now, as outcomes.
-func (f *preflight) later(ctx context.Context, sound []int, outcomes []outcome) error {
+// later gives the changes that are deferred because they are refused now, as trials.
+func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
 	d, err := newDeferring(f.txn, f.undo)
 	if err != nil {
 		return err
 	}
-	for n, o := range outcomes {
+	for n, o := range trials {
 		if o.err == nil {
 			continue
 		}
@@ -137,15 +137,15 @@ func (f *preflight) later(ctx context.Context, sound []int, outcomes []outcome) 
 			continue
 		}
 		f.deferBy(d, engine.Problem{Item: sound[n], Err: o.err}, j)
-		outcomes[n] = f.outcomeOf(sound[n])
+		trials[n] = f.trialOf(sound[n])
 	}
 	return nil
 }
 
-// outcomeOf is what came of trying a change that is deferred because it is refused now.
-func (f *preflight) outcomeOf(i int) outcome {
+// trialOf is what came of trying a change that is deferred because it is refused now.
+func (f *preflight) trialOf(i int) trial {
 	r := f.refusals[i]
-	o := outcome{later: r.why}
+	o := trial{later: r.why}
 	if f.txn.Spec.DryRun {
 		room := min(512, max(engine.PlanShareOf(len(f.txn.Status.Items)), 100))
 		o.plan = &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(r.why+": "+r.err.Error()), room)}

@@ -14,9 +14,9 @@ import (
 // maxLooks is how often a target is looked at that somebody writes at the same time.
 const maxLooks = 5
 
-// outcome is what came of trying the change of an item: what was seen, why it could not
+// trial is what came of trying the change of an item: what was seen, why it could not
 // be tried, or an error.
-type outcome struct {
+type trial struct {
 	seen  seen
 	later string
 	err   error
@@ -31,29 +31,29 @@ type outcome struct {
 func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 	sound, waits := f.sound(), f.waits()
 	mine := f.refusals
-	outcomes := make([]outcome, len(sound))
+	trials := make([]trial, len(sound))
 	sideBySide(f.planner.parallel, len(sound), func(n int) {
 		i := sound[n]
 		if _, refused := mine[i]; refused {
-			outcomes[n] = f.outcomeOf(i)
+			trials[n] = f.trialOf(i)
 			return
 		}
-		if outcomes[n].later = waits[i]; waits[i] == "" {
-			outcomes[n] = f.tryItem(ctx, i)
+		if trials[n].later = waits[i]; waits[i] == "" {
+			trials[n] = f.tryItem(ctx, i)
 		}
-		if o := &outcomes[n]; o.err == nil && o.later == "" {
+		if o := &trials[n]; o.err == nil && o.later == "" {
 			o.bytes, o.err = f.weigh(i, o.seen)
 		}
-		if outcomes[n].err == nil && f.txn.Spec.DryRun {
-			outcomes[n].plan, outcomes[n].err = f.plan(ctx, i, outcomes[n])
+		if trials[n].err == nil && f.txn.Spec.DryRun {
+			trials[n].plan, trials[n].err = f.plan(ctx, i, trials[n])
 		}
 	})
-	if err := f.later(ctx, sound, outcomes); err != nil {
+	if err := f.later(ctx, sound, trials); err != nil {
 		return nil, err
 	}
 	var problems []engine.Problem
 	tries := newTries(f.txn.UID, f.id.UID)
-	for n, o := range outcomes {
+	for n, o := range trials {
 		f.notePlan(sound[n], o)
 		switch i := sound[n]; {
 		case o.err != nil:
@@ -64,7 +64,7 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 			tries.add(i, o.seen)
 		}
 	}
-	problems = append(problems, f.overweight(sound, outcomes)...)
+	problems = append(problems, f.overweight(sound, trials)...)
 	// What may heal is waited for, unless something will not.
 	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p engine.Problem) bool { return !mayHeal(p.Err) }) {
 		return nil, problems[0].Err
@@ -109,25 +109,25 @@ func (f *preflight) before(i int) string {
 // tryItem tries the change of one item. What it meets may be the doing of another
 // Transaction, which may take it back: that counts only of a target that nobody has
 // locked, before and after. A change of one that is locked is tried under its own lock.
-func (f *preflight) tryItem(ctx context.Context, i int) outcome {
+func (f *preflight) tryItem(ctx context.Context, i int) trial {
 	free := false
 	for range maxLooks {
 		seen, err := f.planner.look(ctx, f.txn, i, f.id, f.undo, nil)
 		if err == nil || mayHeal(err) {
-			return outcome{seen: seen, err: err}
+			return trial{seen: seen, err: err}
 		}
 		holder, lockErr := f.holder(ctx, i)
 		switch {
 		case lockErr != nil:
-			return outcome{err: lockErr}
+			return trial{err: lockErr}
 		case holder != "":
-			return outcome{later: engine.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
+			return trial{later: engine.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
 		case free && !errclass.Is(err, errclass.Drifted):
-			return outcome{err: err}
+			return trial{err: err}
 		}
 		free = true
 	}
-	return outcome{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", engine.Describe(f.txn.Status.Items[i].Target),
+	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", engine.Describe(f.txn.Status.Items[i].Target),
 		"it changes faster than it can be looked at")}
 }
 
@@ -143,7 +143,7 @@ func (f *preflight) holder(ctx context.Context, i int) (string, error) {
 
 // plan tells what the change of an item would do. Several are made at once: it changes
 // nothing that another looks at.
-func (f *preflight) plan(ctx context.Context, i int, o outcome) (*api.Plan, error) {
+func (f *preflight) plan(ctx context.Context, i int, o trial) (*api.Plan, error) {
 	if o.later != "" {
 		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(o.later), 512)}, nil
 	}
@@ -151,7 +151,7 @@ func (f *preflight) plan(ctx context.Context, i int, o outcome) (*api.Plan, erro
 }
 
 // notePlan notes it.
-func (f *preflight) notePlan(i int, o outcome) {
+func (f *preflight) notePlan(i int, o trial) {
 	if o.plan == nil {
 		return
 	}

@@ -38,11 +38,11 @@ func (f *preflight) weigh(i int, s seen) (int64, error) {
 
 // overweight reports that the before-images take too much together. It is said of the item
 // that takes most.
-func (f *preflight) overweight(sound []int, outcomes []outcome) (found []engine.Problem) {
+func (f *preflight) overweight(sound []int, trials []trial) (found []engine.Problem) {
 	var all int64
 	most := 0
-	for n, o := range outcomes {
-		if all += o.bytes; o.bytes > outcomes[most].bytes {
+	for n, o := range trials {
+		if all += o.bytes; o.bytes > trials[most].bytes {
 			most = n
 		}
 	}

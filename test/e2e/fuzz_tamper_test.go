@@ -13,6 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/test/harness"
 )
 
@@ -97,14 +98,14 @@ func (c witnessed) Do(ctx context.Context, in engine.Intent) error {
 	return c.Changes.Do(ctx, in)
 }
 
-func (c witnessed) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
+func (c witnessed) Observe(ctx context.Context, in engine.Intent) (outcome.Finding, error) {
 	if x := c.w.tamper; x != nil {
 		x.warmed()
 	}
 	return c.Changes.Observe(ctx, in)
 }
 
-func (c witnessed) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
+func (c witnessed) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	if x := c.w.tamper; x != nil {
 		x.turning(ctx)
 		x.reached(ctx, "undo", fmt.Sprint("undo ", in.Index()))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/outcome"
 )
 
 // Around is what a test does just before Janus makes a change, or takes one back.
@@ -36,7 +37,7 @@ func (a *acting) Do(ctx context.Context, in engine.Intent) error {
 	return a.Changes.Do(ctx, in)
 }
 
-func (a *acting) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
+func (a *acting) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	if a.around.Undo != nil {
 		a.around.Undo(in.Transaction().Name, in.Index())
 	}

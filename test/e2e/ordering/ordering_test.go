@@ -145,7 +145,7 @@ func (s *story) text(txn *api.Transaction, namespace string) []byte {
 	for _, c := range txn.Spec.Changes {
 		fmt.Fprintf(&out, "%-10s%s\n", c.Name, strings.Join(s.states[c.Name], " > "))
 	}
-	fmt.Fprintf(&out, "\ntaken back: %s\n", strings.Join(s.takenBack, ", "))
+	fmt.Fprintf(&out, "\nrolled back: %s\n", strings.Join(s.takenBack, ", "))
 	_, reason, message := harness.Condition(txn, api.ConditionSucceeded)
 	fmt.Fprintf(&out, "%s because of %s: %s: %s\n", txn.Status.Phase, txn.Status.FailedItem, reason, strings.ReplaceAll(message, namespace, "shop"))
 	return out.Bytes()

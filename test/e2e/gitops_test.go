@@ -45,7 +45,7 @@ func TestWhatToolsSeeOfATransaction(t *testing.T) {
 		g.keep(string(phase), txn)
 	}
 	g.suspended()
-	kept, err := filepath.Glob("../testdata/gitops/*.yaml")
+	kept, err := filepath.Glob("../../testdata/gitops/*.yaml")
 	require.NoError(t, err)
 	assert.Len(t, kept, len(g.seen), "no picture is left over")
 }

@@ -42,7 +42,7 @@ type edit struct {
 	New  string `json:"new"`
 }
 
-const root = "../.."
+const root = "../../.."
 
 func load(t *testing.T) []defect {
 	t.Helper()

@@ -45,7 +45,7 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 	w := newWorld(t)
 	at, err := w.makePlace("")
 	require.NoError(t, err)
-	policy, err := harness.ReadSource("../../deploy/policies/transaction-identity.yaml")
+	policy, err := harness.ReadSource("../../../deploy/policies/transaction-identity.yaml")
 	require.NoError(t, err)
 	require.NoError(t, w.ApplyYAML(w.ctx, "", string(policy)))
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, requester))

@@ -97,7 +97,7 @@ func TestWhatTheAPIServerWritesInAnotherWayIsNoDifference(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	tried := answersAreAsAsked(t, e, "", otherForms)
-	examples := os.DirFS("../examples")
+	examples := os.DirFS("../../examples")
 	err := fs.WalkDir(examples, ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err

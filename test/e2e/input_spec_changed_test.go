@@ -22,7 +22,7 @@ var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "
 // The CRD is the whole cluster's, so this test has a cluster of its own.
 func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 	t.Parallel()
-	cluster, err := testcluster.Start(testcluster.Options{ControllerManager: true, CRDs: "../deploy/crd"})
+	cluster, err := testcluster.Start(testcluster.Options{ControllerManager: true, CRDs: "../../deploy/crd"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
 	e := harness.On(t, cluster)

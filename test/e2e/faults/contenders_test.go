@@ -28,7 +28,7 @@ func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
 	for _, n := range numbers {
 		of := contestOf(contestNumbered(n, *seedFlag)).workload()
 		if p := choose(faultsIn(of.Name, w.learned(of).calls), n, *seedFlag); len(p.events) > 0 {
-			p.drawn = fmt.Sprintf("    or: go test ./e2e/faults -run TestContenders -contest=%d -seed=%d", n, *seedFlag)
+			p.drawn = fmt.Sprintf("    or: go test ./test/e2e/faults -run TestContenders -contest=%d -seed=%d", n, *seedFlag)
 			chosen = append(chosen, p)
 		}
 	}

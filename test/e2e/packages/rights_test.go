@@ -20,7 +20,7 @@ import (
 // One story does that, and not the log of all tests together: each package of tests is a
 // process of its own with a cluster of its own, some are given rights by other means or run
 // alone, and a right would seem to be used as long as any forgotten test still asked for it.
-// That janusd lacks no right is shown by all of e2e besides: there test/harness runs Janus with
+// That janusd lacks no right is shown by all of test/e2e besides: there test/harness runs Janus with
 // a token of its ServiceAccount.
 //
 // There are no exceptions. Who gives janusd a right has the story need it.

@@ -27,7 +27,7 @@ type way struct {
 }
 
 const (
-	previous           = "e2e/packages/testdata/previous/install.yaml"
+	previous           = "test/e2e/packages/testdata/previous/install.yaml"
 	makeManifests      = "make -s manifests DIST=$DIST"
 	deleteTransactions = "kubectl delete txn --all -A --wait"
 )

@@ -26,7 +26,7 @@ const (
 // they are, with seeds that no other run has. What is reported then is a false alarm,
 // or a defect that nobody has seeded. A hundred runs take about a quarter of an hour:
 //
-//	go test ./e2e/defects -run TestCleanRunsRaiseNoAlarm -clean=100 -timeout=2h -v
+//	go test ./test/e2e/defects -run TestCleanRunsRaiseNoAlarm -clean=100 -timeout=2h -v
 func TestCleanRunsRaiseNoAlarm(t *testing.T) {
 	if *clean == 0 {
 		t.Skip("it makes as many runs as -clean says, and none was asked for")
@@ -50,13 +50,13 @@ func TestCleanRunsRaiseNoAlarm(t *testing.T) {
 func cleanStages(n int) []stage {
 	first := func(each int) string { return fmt.Sprintf("-seed=%d", 1+n*each) }
 	out := []stage{
-		{simulation, "e2e/simulation", []string{"-test.run=TestSeeds", fmt.Sprintf("-seeds=%d", cleanSeeds), first(cleanSeeds)}},
-		{isolation, "e2e/simulation", []string{"-test.run=TestContenders", fmt.Sprintf("-contests=%d", cleanContests), first(cleanContests)}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestSeeds", fmt.Sprintf("-seeds=%d", cleanSeeds), first(cleanSeeds)}},
+		{isolation, "test/e2e/simulation", []string{"-test.run=TestContenders", fmt.Sprintf("-contests=%d", cleanContests), first(cleanContests)}},
 	}
 	if n%toReal == 0 {
 		out = append(out,
-			stage{enumeration, "e2e/faults", []string{"-test.run=TestPlans$", fmt.Sprintf("-sample=%d", cleanPlans), fmt.Sprintf("-seed=%d", 2+n)}},
-			stage{pairs, "e2e/faults", []string{"-test.run=TestPairs$", fmt.Sprintf("-pairs=%d", cleanPairs), fmt.Sprintf("-seed=%d", 2+n)}})
+			stage{enumeration, "test/e2e/faults", []string{"-test.run=TestPlans$", fmt.Sprintf("-sample=%d", cleanPlans), fmt.Sprintf("-seed=%d", 2+n)}},
+			stage{pairs, "test/e2e/faults", []string{"-test.run=TestPairs$", fmt.Sprintf("-pairs=%d", cleanPairs), fmt.Sprintf("-seed=%d", 2+n)}})
 	}
 	return out
 }

@@ -93,5 +93,5 @@ func documented(t *testing.T, rows []row) {
 		require.NoError(t, os.WriteFile(path, []byte(head+begin+now+end+tail), 0o600)) //nolint:gosec // G703: it is the page that was read.
 		return
 	}
-	assert.Equal(t, table, now, "go test ./e2e/sweep -update writes the table anew")
+	assert.Equal(t, table, now, "go test ./test/e2e/sweep -update writes the table anew")
 }

@@ -80,7 +80,7 @@ func pairsWith(first plan, alone result, from int) []plan {
 		}
 		second := choose(seconds, n, *seedFlag)
 		p := plan{workload: first.workload, events: []event{first.events[0], second.events[0]}}
-		p.drawn = fmt.Sprintf("    or: go test ./e2e/faults -run TestPairs -pair=%d -seed=%d", n, *seedFlag)
+		p.drawn = fmt.Sprintf("    or: go test ./test/e2e/faults -run TestPairs -pair=%d -seed=%d", n, *seedFlag)
 		out = append(out, p)
 	}
 	return out

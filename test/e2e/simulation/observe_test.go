@@ -16,7 +16,7 @@ import (
 // kinds are the custom kinds that the modelled API server has.
 var kinds = sync.OnceValue(func() []*apisim.Definition {
 	var out []*apisim.Definition
-	for _, file := range []string{"../../deploy/crd/backup.janus.io_transactions.yaml", "testdata/widget.yaml"} {
+	for _, file := range []string{"../../../deploy/crd/backup.janus.io_transactions.yaml", "testdata/widget.yaml"} {
 		text, err := harness.ReadSource(file)
 		if err != nil {
 			panic(err)

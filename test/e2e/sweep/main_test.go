@@ -13,6 +13,6 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(testcluster.Main(m, testcluster.Options{
-		ControllerManager: true, Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights, Alone: true,
+		ControllerManager: true, Nodes: 2, Audit: true, CRDs: "../../../deploy/crd", Judge: harness.JudgeRights, Alone: true,
 	}))
 }

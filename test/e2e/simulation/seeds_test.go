@@ -19,7 +19,7 @@ var (
 // TestSeeds runs random Transactions among random faults and writers. It tells every
 // minute how far it is. A seed that fails is run again, with what happened, by
 //
-//	go test ./e2e/simulation -run TestSeeds -seeds=1 -seed=SEED -v
+//	go test ./test/e2e/simulation -run TestSeeds -seeds=1 -seed=SEED -v
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	campaignOf(t, *seeds, seeded)
@@ -79,7 +79,7 @@ func (c *campaign) runSeed(seed uint64) {
 	}
 	c.enter(o)
 	if len(o.breaches) > 0 {
-		tell("seed %d has failed; to see what happened: go test ./e2e/simulation -run %s -seeds=1 -seed=%d -v", seed, c.t.Name(), seed)
+		tell("seed %d has failed; to see what happened: go test ./test/e2e/simulation -run %s -seeds=1 -seed=%d -v", seed, c.t.Name(), seed)
 		c.t.Errorf("seed %d: %s", seed, o)
 	}
 }

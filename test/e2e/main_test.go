@@ -1,4 +1,4 @@
-// Package e2e runs whole Transactions on a real API server and looks at what is
+// Package test/e2e runs whole Transactions on a real API server and looks at what is
 // there afterwards: phases, reasons, messages, events, targets, and that nothing
 // is left behind.
 package e2e
@@ -13,6 +13,6 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(testcluster.Main(m, testcluster.Options{
-		ControllerManager: true, Audit: true, CRDs: "../deploy/crd", Judge: harness.JudgeRights,
+		ControllerManager: true, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights,
 	}))
 }

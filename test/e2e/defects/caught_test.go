@@ -27,7 +27,7 @@ const page = "docs/seeded-defects.md"
 // TestEveryDefectIsCaught seeds one defect after the other, which takes from half a minute
 // to some minutes each, and so it does it only when asked:
 //
-//	go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=6h
+//	go test ./test/e2e/defects -run TestEveryDefectIsCaught -defects=all -timeout=6h
 func TestEveryDefectIsCaught(t *testing.T) {
 	if *which == "" {
 		t.Skip("it seeds the defects that -defects names, and none was named")
@@ -126,13 +126,13 @@ const introduction = `# Seeded defects
 
 This page shows that the tests can fail, for anyone who wants to judge how much they prove. Each row of the table is a
 small change of the sources that makes a mistake on purpose. Most are mistakes that were made before, or warned of. The
-defect is built into Janus with ` + "`go test -overlay`" + `, and the fault tests (see [reliability](reliability.md)) run until one
-of them names a guarantee that does not hold. These tests cover little of kinds, controllers and admission: a defect
+defect is built into Janus with ` + "`go test -overlay`" + `, and the fault tests (see [reliability](reliability.md)) run until
+one of them names a guarantee that does not hold. These tests cover little of kinds, controllers and admission: a defect
 about one of these names the test that finds it.
 
-The defects are in ` + "`e2e/defects/testdata/defects.yaml`" + `. This command writes such a table:
+The defects are in ` + "`test/e2e/defects/testdata/defects.yaml`" + `. This command writes such a table:
 
-    go test ./e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
+    go test ./test/e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
 
 The column "as" has the guarantee that was named first, or the test. "Another end" means that the Transaction ended in
 another phase, or left its targets in another state, than without a fault.

@@ -25,7 +25,7 @@
 //
 // # Long form
 //
-//	go test ./e2e/processes -count=1 -timeout=60m -parallel=4 -kills=300 -v
+//	go test ./test/e2e/processes -count=1 -timeout=60m -parallel=4 -kills=300 -v
 //
 // The seed that each test prints repeats its choices with -seed, not the moments in
 // which the processes meet them.

@@ -42,17 +42,17 @@ func (d defect) stages() []stage {
 		return []string{"-test.run=" + run, size, "-workloads=" + d.Workloads, "-only=" + d.Only}
 	}
 	all := []stage{
-		{simulation, "e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=1500"}},
-		{simulation, "e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=50"}},
-		{isolation, "e2e/simulation", []string{"-test.run=TestContenders", "-contests=60"}},
-		{enumeration, "e2e/faults", faults("TestPlans$|TestRequester", "-sample=120")},
-		{enumeration, "e2e/faults", []string{"-test.run=TestPlan$"}},
-		{simulation, "e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=8000"}},
-		{simulation, "e2e/simulation", []string{"-test.run=TestTwoTransactions|TestTwoProcessesOfWhichOneHangs", "-every=1"}},
-		{simulation, "e2e/simulation", []string{"-test.run=TestTwo.*/(patch|create)$", "-every=1"}},
-		{simulation, "e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=8"}},
-		{simulation, "e2e/simulation", []string{"-test.run=TestSmallWorkloadsMeetEveryFault", "-every=1"}},
-		{pairs, "e2e/faults", faults("TestPairs$", "-pairs=60")},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=1500"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=50"}},
+		{isolation, "test/e2e/simulation", []string{"-test.run=TestContenders", "-contests=60"}},
+		{enumeration, "test/e2e/faults", faults("TestPlans$|TestRequester", "-sample=120")},
+		{enumeration, "test/e2e/faults", []string{"-test.run=TestPlan$"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=8000"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestTwoTransactions|TestTwoProcessesOfWhichOneHangs", "-every=1"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestTwo.*/(patch|create)$", "-every=1"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=8"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestSmallWorkloadsMeetEveryFault", "-every=1"}},
+		{pairs, "test/e2e/faults", faults("TestPairs$", "-pairs=60")},
 	}
 	var out []stage
 	for _, s := range all {

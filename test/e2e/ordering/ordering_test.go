@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write the golden file of testdata anew")
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights}))
+	os.Exit(testcluster.Main(m, testcluster.Options{Nodes: 2, Audit: true, CRDs: "../../../deploy/crd", Judge: harness.JudgeRights}))
 }
 
 func TestThePageAboutOrderIsAsItIs(t *testing.T) {

@@ -3,8 +3,8 @@
 // before every request that matters, on a real API server. A plan names one such run,
 // and has a number that follows from its name; one line replays it by either:
 //
-//	go test ./e2e/faults -run 'TestPlan$' -plan='chain/PUT transactions/txn/status#3/crash-after'
-//	go test ./e2e/faults -run 'TestPlan$' -plan=602182376
+//	go test ./test/e2e/faults -run 'TestPlan$' -plan='chain/PUT transactions/txn/status#3/crash-after'
+//	go test ./test/e2e/faults -run 'TestPlan$' -plan=602182376
 //
 // Pairs of faults and contests of Transactions are drawn by a seed, and are run again
 // by their name, or by their number and the seed.
@@ -38,5 +38,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../../deploy/crd"}))
+	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../../../deploy/crd"}))
 }

@@ -122,25 +122,25 @@ func TestThePageTellsOfEveryDefect(t *testing.T) {
 	}
 }
 
-const introduction = `# Seeded defects: do the tests bite?
+const introduction = `# Seeded defects
 
-A test that no mistake can fail proves nothing. So mistakes are made on purpose: each line below is a
-small change of the sources that somebody could have made, and most are mistakes that were made, or
-warned of, before. It is built into Janus with ` + "`go test -overlay`" + `, and the tests of faults
-(see [reliability](reliability.md)) are run until one of them names a guarantee that does not hold. They know little of
-kinds, controllers and admission: a defect about these names the test that finds it.
+This page shows that the tests can fail, for anyone who wants to judge how much they prove. Each row of the table is a
+small change of the sources that makes a mistake on purpose. Most are mistakes that were made before, or warned of. The
+defect is built into Janus with ` + "`go test -overlay`" + `, and the fault tests (see [reliability](reliability.md)) run until
+one of them names a guarantee that does not hold. These tests cover little of kinds, controllers and admission: a defect
+about one of these names the test that finds it.
 
-The defects are in ` + "`test/e2e/defects/testdata/defects.yaml`" + `. A table of this form is written by
+The defects are in ` + "`test/e2e/defects/testdata/defects.yaml`" + `. This command writes such a table:
 
     go test ./test/e2e/defects -run TestEveryDefectIsCaught -defects=all -table=$PWD/dist/seeded-defects.md -timeout=6h
 
-"As" is the guarantee that was named first, or the test; "another end" means that the Transaction ended in another
-phase, or left its targets otherwise, than without a fault.
+The column "as" has the guarantee that was named first, or the test. "Another end" means that the Transaction ended in
+another phase, or left its targets in another state, than without a fault.
 
 `
 
-const numbers = `%d of %d were caught in one run, in which the same tests, with the same arguments, have passed without
-the defect.
+const numbers = `%d of %d were caught in one run, in which the same tests, with the same arguments, passed without the
+defect.
 
 `
 

@@ -29,7 +29,7 @@ func (s *saga) othersOpen(i int) bool {
 	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && !s.flight.over[j]
+		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && s.flight.known[j] != plan.Over
 		if j != i && open && plan.Identity(item.Target) != own {
 			return true
 		}
@@ -65,7 +65,7 @@ func (s *saga) again(ctx context.Context) error {
 	var held plan.Held
 	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
 		item := &s.txn.Status.Items[i]
-		if known := len(held); !held.Covers(item, s.flight.over[i]) || len(held) == known {
+		if known := len(held); !held.Covers(item, s.flight.known[i] == plan.Over) || len(held) == known {
 			continue
 		}
 		undone, why, err := s.takeBackItem(ctx, i)
@@ -121,7 +121,7 @@ func (s *saga) catchingUp() (wait time.Duration) {
 // before can still land.
 func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
-		if !s.flight.sure[r.item] && s.settleTime(r.item) > 0 {
+		if !s.flight.known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
 			return plan.Unsettled(plan.Describe(s.txn.Status.Items[r.item].Target))
 		}
 	}

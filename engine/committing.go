@@ -55,7 +55,7 @@ func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) e
 		}
 		return s.openNext(status)
 	})
-	if err == nil && plan.Spacing(s.txn) > 0 && len(s.flight.fresh) > 0 {
+	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.known.Any(plan.Unsent) {
 		s.know(func(m *memory) { m.begun = s.clock.Now() })
 	}
 	return err
@@ -154,7 +154,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		return s.send(ctx, i)
 	}
 	if plan.Suspended(s.txn) {
-		s.flight.parked[i] = true
+		s.flight.happened(i, plan.Left)
 		return nil
 	}
 	if s.txn.Spec.Changes[i].Type == api.Create {
@@ -168,7 +168,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 
 // warner notes what there is to warn of about a change that is found to be in effect.
 func (s *saga) warner(i int) func([]string) {
-	return func(warnings []string) { s.flight.said[i] = warnings }
+	return func(warnings []string) { s.flight.told(i).said = warnings }
 }
 
 // takeOver makes an intent that another process may have recorded this run's own.
@@ -206,7 +206,7 @@ func (s *saga) reject(ctx context.Context, refused []*sent) error {
 			i := c.in.Index()
 			cause, item := plan.ItemCause(s.txn, i, c.err), &status.Items[i]
 			item.Reason, item.Message = cause.Reason, cause.Message
-			if !s.flight.sure[i] {
+			if !s.flight.known[i].NoEffect() {
 				continue
 			}
 			if err := plan.MoveItem(item, api.ItemRejected); err != nil {

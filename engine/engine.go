@@ -240,7 +240,7 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 		return in, err
 	}
 	in.txn, err = s.soFar()
-	in.fresh = s.flight.sure[i]
+	in.fresh = s.flight.known[i].NoEffect()
 	in.last = func() bool { return plan.IsAside(&s.txn.Status.Items[i]) || plan.Sparing(s.txn) || !s.othersOpen(i) }
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {

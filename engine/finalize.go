@@ -18,7 +18,7 @@ func (s *saga) finish(ctx context.Context) error {
 	if err != nil || again {
 		return err
 	}
-	if len(s.flight.over) > 0 {
+	if s.flight.known.Any(plan.Over) {
 		return s.putDown(ctx) // The hand-over removes what tells that a change was made.
 	}
 	problems, err := s.handOver(ctx)

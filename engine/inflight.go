@@ -15,29 +15,43 @@ import (
 // has in flight what is not on record. If it dies, the intents are on record, and whoever
 // goes on looks at their targets.
 
-// flight is the InFlight of a process, and what belongs to it. It holds as long as nobody else
-// has written the status.
+// flight is what this process has in flight. It holds as long as nobody else has written the
+// status.
 type flight struct {
-	fresh, over, parked items
-	// sure are the items whose open intents this process has recorded, with no request
-	// for them that has taken effect or may yet.
-	sure items
-	// made are the uids of the objects that changes have made, by item.
-	made map[int]types.UID
-	// said is what there is to warn of about changes that are in effect, by item.
-	said map[int][]string
+	known plan.Known
+	// answers are those to changes that are over, by item.
+	answers map[int]*answer
 	// soFar is what saga.soFar gives; nil if it was not asked since something changed.
 	soFar *api.Transaction
 }
 
+// answer is what is to be recorded of a change that is in effect.
+type answer struct {
+	made types.UID // the object that it has made
+	said []string  // what there is to warn of
+}
+
 func newFlight() *flight {
-	return &flight{fresh: items{}, over: items{}, parked: items{}, sure: items{}, made: map[int]types.UID{}, said: map[int][]string{}}
+	return &flight{known: plan.Known{}, answers: map[int]*answer{}}
+}
+
+// happened notes an event of item i.
+func (f *flight) happened(i int, e plan.Event) {
+	f.known[i] = f.known[i].After(e)
+}
+
+// told is the answer to the change of item i, to be filled in.
+func (f *flight) told(i int) *answer {
+	if f.answers[i] == nil {
+		f.answers[i] = &answer{}
+	}
+	return f.answers[i]
 }
 
 // inFlight is what Decide has to know.
 func (s *saga) inFlight() plan.InFlight {
 	return plan.InFlight{
-		Fresh: s.flight.fresh, Over: s.flight.over, Parked: s.flight.parked,
+		Known:   s.flight.known,
 		Due:     s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
 		LookDue: s.lookDue(),
 	}
@@ -49,39 +63,35 @@ const writeShare = 10
 
 // isOver notes that the change of item i is in effect, or that it is rolled back.
 func (s *saga) isOver(i int) {
-	delete(s.flight.fresh, i)
-	s.flight.over[i], s.flight.soFar = true, nil
+	s.flight.happened(i, plan.Ended)
+	s.flight.soFar = nil
 }
 
 // opened notes what a checkpoint has recorded.
-func (g *flight) opened(before, after []api.Item, recorded func(i int)) {
+func (f *flight) opened(before, after []api.Item, recorded func(i int)) {
 	for i := range min(len(before), len(after)) {
 		state := after[i].State
 		if state != api.ItemCommitting && state != api.ItemRollingBack {
-			g.drop(i)
+			f.drop(i)
 		} else if before[i].State != state {
-			g.drop(i)
-			g.fresh[i], g.sure[i] = true, true
+			f.drop(i)
+			f.happened(i, plan.Recorded)
 			recorded(i)
 		}
 	}
-	g.soFar = nil
+	f.soFar = nil
 }
 
-func (g *flight) drop(i int) {
-	delete(g.fresh, i)
-	delete(g.over, i)
-	delete(g.parked, i)
-	delete(g.sure, i)
-	delete(g.made, i)
-	delete(g.said, i)
+func (f *flight) drop(i int) {
+	delete(f.known, i)
+	delete(f.answers, i)
 }
 
 // recordOver puts on record what is over.
 func (s *saga) recordOver(status *api.TransactionStatus) error {
-	for i := range s.flight.over {
-		if i >= len(status.Items) {
-			continue // Another client has edited it.
+	for i, known := range s.flight.known {
+		if known != plan.Over || i >= len(status.Items) {
+			continue // Another client may have edited it.
 		}
 		if err := s.recordItem(&status.Items[i], i); err != nil {
 			return err
@@ -93,8 +103,9 @@ func (s *saga) recordOver(status *api.TransactionStatus) error {
 func (s *saga) recordItem(item *api.Item, i int) error {
 	switch item.State {
 	case api.ItemCommitting:
-		item.CreatedUID = s.flight.made[i]
-		plan.AddWarnings(item, s.flight.said[i], s.share())
+		told := s.flight.told(i)
+		item.CreatedUID = told.made
+		plan.AddWarnings(item, told.said, s.share())
 		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}
@@ -108,10 +119,20 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	return nil
 }
 
+// deleteIsOver reports whether a Delete is over and not on record.
+func (s *saga) deleteIsOver() bool {
+	for i, known := range s.flight.known {
+		if known == plan.Over && plan.Deletes(s.txn, i) {
+			return true
+		}
+	}
+	return false
+}
+
 // soFar is the Transaction with the Deletes that are over: what becomes of a target may
 // depend on whether its owner has been deleted or made anew.
 func (s *saga) soFar() (*api.Transaction, error) {
-	if !s.flight.over.holdsDelete(s.txn) {
+	if !s.deleteIsOver() {
 		return s.txn, nil
 	}
 	if s.flight.soFar == nil {
@@ -132,7 +153,7 @@ func (s *saga) writeDown(ctx context.Context) error {
 
 // putDown records what is over, and opens nothing.
 func (s *saga) putDown(ctx context.Context) error {
-	if len(s.flight.over) == 0 {
+	if !s.flight.known.Any(plan.Over) {
 		return nil
 	}
 	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
@@ -149,8 +170,8 @@ func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
 }
 
 func (s *saga) takeBack(status *api.TransactionStatus, open, closed api.ItemState) error {
-	for i := range s.flight.fresh {
-		if i < len(status.Items) && status.Items[i].State == open {
+	for i, known := range s.flight.known {
+		if known == plan.Unsent && i < len(status.Items) && status.Items[i].State == open {
 			if err := plan.MoveItem(&status.Items[i], closed); err != nil {
 				return err
 			}

@@ -15,18 +15,6 @@ import (
 // one that may be under way is waited for before it is sent again, and what it may
 // have left after the end is looked for.
 
-// items are some of the items of a Transaction.
-type items map[int]bool
-
-func (some items) holdsDelete(t *api.Transaction) bool {
-	for i := range some {
-		if plan.Deletes(t, i) {
-			return true
-		}
-	}
-	return false
-}
-
 // memory is what this process knows of a Transaction that its status does not tell.
 type memory struct {
 	// asked is when this process began to wait for a request for an item to land or not;
@@ -138,8 +126,7 @@ func (s *saga) mine() (yes bool) {
 
 // unsure notes that a request for an item has taken effect, or may.
 func (s *saga) unsure(i int) {
-	delete(s.flight.sure, i)
-	delete(s.flight.fresh, i)
+	s.flight.happened(i, plan.Lost)
 	s.know(func(m *memory) { delete(m.asked, i) })
 }
 
@@ -174,7 +161,7 @@ func (s *saga) settleTime(i int) (left time.Duration) {
 // knows, and none of its own.
 func (s *saga) mayLand(i int) bool {
 	state := s.txn.Status.Items[i].State
-	return (state == api.ItemCommitting || state == api.ItemRollingBack) && !s.flight.sure[i] && !s.flight.over[i]
+	return (state == api.ItemCommitting || state == api.ItemRollingBack) && !s.flight.known[i].NoEffect() && s.flight.known[i] != plan.Over
 }
 
 // pollTime is how long to wait before what holds the Transaction up is looked at again:
@@ -196,7 +183,7 @@ func (s *saga) settled(i int) { s.know(func(m *memory) { delete(m.asked, i) }) }
 
 // mayCreate is asked before the object of item i is created, or created again.
 func (s *saga) mayCreate(i int) error {
-	if s.flight.sure[i] || s.settleTime(i) <= 0 {
+	if s.flight.known[i].NoEffect() || s.settleTime(i) <= 0 {
 		return nil
 	}
 	return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))

@@ -34,7 +34,7 @@ func (s *saga) send(ctx context.Context, these ...int) error {
 		in.made = func(object types.UID) { all[n].made = object }
 		in.warn = func(warnings []string) { all[n].said = warnings }
 		all[n].in = in
-		delete(s.flight.fresh, i)
+		s.flight.happened(i, plan.Sent)
 	}
 	together(len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
 	for n := range all {
@@ -48,7 +48,8 @@ func (s *saga) sort(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		s.flight.made[i], s.flight.said[i] = c.made, c.said
+		told := s.flight.told(i)
+		told.made, told.said = c.made, c.said
 		s.isOver(i)
 	case !isJournal(c.err) && !plan.Definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
 		s.unsure(i)
@@ -73,7 +74,7 @@ func (s *saga) answer(ctx context.Context, all []sent) error {
 	if len(refused) == 0 {
 		return pending
 	}
-	if first := refused[0]; !s.flight.sure[first.in.Index()] {
+	if first := refused[0]; !s.flight.known[first.in.Index()].NoEffect() {
 		return s.refused(ctx, first.in, first.err)
 	}
 	return s.reject(ctx, refused)

@@ -22,7 +22,7 @@ func (s *saga) note(ctx context.Context, err error) error {
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
 	ahead := len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0
-	if !decides && !ahead && s.noted(err) && len(s.flight.over) == 0 {
+	if !decides && !ahead && s.noted(err) && !s.flight.known.Any(plan.Over) {
 		return nil
 	}
 	next := s.txn.DeepCopy()

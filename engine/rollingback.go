@@ -86,8 +86,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	if err != nil {
 		return outcome.Undone{}, nil, err
 	}
-	delete(s.flight.fresh, i)
-	delete(s.flight.parked, i)
+	s.flight.happened(i, plan.TakenUp)
 	undone, err = s.Changes.Undo(ctx, in)
 	if isJournal(err) {
 		return undone, nil, err
@@ -207,7 +206,7 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	switch {
 	case !plan.Definite(err) && !late:
 		return err
-	case !s.flight.sure[i] && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
+	case !s.flight.known[i].NoEffect() && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
 		return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled(i)

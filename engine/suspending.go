@@ -81,7 +81,7 @@ func (s *saga) spare(ctx context.Context, i int) error {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
-	if err == nil && plan.InEffect(finding) && !s.flight.sure[i] {
+	if err == nil && plan.InEffect(finding) && !s.flight.known[i].NoEffect() {
 		if s.settleTime(i) > 0 {
 			return s.stay(ctx, i)
 		}
@@ -104,8 +104,8 @@ func (s *saga) park(i int) {
 	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j == i || item.State == api.ItemRollingBack && !s.flight.over[j] && plan.Identity(item.Target) == own {
-			s.flight.parked[j] = true
+		if j == i || item.State == api.ItemRollingBack && s.flight.known[j] != plan.Over && plan.Identity(item.Target) == own {
+			s.flight.happened(j, plan.Left)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (s *saga) leave(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			item := &status.Items[i]
-			unmade := item.State == api.ItemRollingBack && (s.flight.fresh[i] || s.flight.parked[i])
+			unmade := item.State == api.ItemRollingBack && (s.flight.known[i] == plan.Unsent || s.flight.known[i].IsParked())
 			if item.State != api.ItemCommitted && !unmade {
 				continue
 			}

@@ -22,7 +22,7 @@ func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, InFlight) {
 	spec(&t.Spec)
 	t.Finalizers = []string{api.Finalizer}
 	t.Status = api.TransactionStatus{Phase: api.PhaseCommitting, ObservedGeneration: 1}
-	flight := InFlight{Fresh: map[int]bool{}, Over: map[int]bool{}}
+	flight := InFlight{Known: Known{}}
 	for i, c := range t.Spec.Changes {
 		item := api.Item{Name: c.Name, Target: c.Target, Before: &api.BeforeImage{Key: c.Name, Digest: "d", UID: "u", ResourceVersion: "1"}}
 		state := api.ItemPrepared
@@ -30,9 +30,9 @@ func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, InFlight) {
 		case i < n/2:
 			state = api.ItemCommitted
 		case i < n/2+50:
-			state, flight.Over[i] = api.ItemCommitting, true
+			state, flight.Known[i] = api.ItemCommitting, Over
 		case i < n/2+100:
-			state, flight.Fresh[i] = api.ItemCommitting, true
+			state, flight.Known[i] = api.ItemCommitting, Unsent
 		}
 		SetItemState(&item, state)
 		t.Status.Items = append(t.Status.Items, item)
@@ -68,7 +68,10 @@ func BenchmarkSettle(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		next := t.DeepCopy()
-		for i := range flight.Over {
+		for i, known := range flight.Known {
+			if known != Over {
+				continue
+			}
 			if err := MoveItem(&next.Status.Items[i], api.ItemCommitted); err != nil {
 				b.Fatal(err)
 			}

@@ -107,17 +107,17 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 			continue
 		}
 		switch {
-		case flight.Over[i], still && (flight.Fresh[i] || flight.Parked[i]):
+		case flight.over(i), still && (flight.Known[i] == Unsent || flight.Known[i].IsParked()):
 			continue
-		case flight.Due && len(flight.Over) > 0:
+		case flight.Due && flight.Known.Any(Over):
 			return Action{Verb: Record}
-		case flight.Fresh[i]:
+		case flight.Known[i] == Unsent:
 			return Action{Verb: Do, Item: i, Items: sideBySide(t, plan, n, flight)}
 		default:
 			return Action{Verb: Observe, Item: i}
 		}
 	}
-	if len(flight.Over) > 0 {
+	if flight.Known.Any(Over) {
 		return Action{Verb: Record}
 	}
 	if still {
@@ -138,11 +138,11 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 func sideBySide(t *api.Transaction, plan Schedule, n int, flight InFlight) []int {
 	var fresh []int
 	for _, i := range plan.Order[n:] {
-		if t.Status.Items[i].State == api.ItemCommitting && flight.Fresh[i] && !flight.Over[i] {
+		if t.Status.Items[i].State == api.ItemCommitting && flight.Known[i] == Unsent {
 			fresh = append(fresh, i)
 		}
 	}
-	return plan.beside(t.Status.Items, fresh, flight.Over, plan.width)
+	return plan.beside(t.Status.Items, fresh, flight.over, plan.width)
 }
 
 // decideRollingBack goes through the items in reverse order.
@@ -156,17 +156,17 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 	var held Held
 	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
-		case !still && held.Covers(&t.Status.Items[i], flight.Over[i]):
+		case !still && held.Covers(&t.Status.Items[i], flight.over(i)):
 			continue // It was refused, or a later change of the same object was.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
 		case state == api.ItemCommitting:
 			return Action{Verb: ObserveUndo, Item: i}
-		case state != api.ItemCommitted && state != api.ItemRollingBack || flight.Over[i]:
+		case state != api.ItemCommitted && state != api.ItemRollingBack || flight.over(i):
 			continue
-		case still && (state == api.ItemCommitted || flight.Fresh[i] || flight.Parked[i]):
+		case still && (state == api.ItemCommitted || flight.Known[i] == Unsent || flight.Known[i].IsParked()):
 			spared = true
-		case len(flight.Over) > 0 && (flight.Due || state == api.ItemCommitted):
+		case (flight.Due || state == api.ItemCommitted) && flight.Known.Any(Over):
 			return Action{Verb: Record}
 		case state == api.ItemRollingBack && still:
 			return Action{Verb: SkipUndo, Item: i}
@@ -177,7 +177,7 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 		}
 	}
 	switch {
-	case len(flight.Over) > 0:
+	case flight.Known.Any(Over):
 		return Action{Verb: Record}
 	case spared && t.Spec.Cancel == api.CancelStop:
 		return Action{Verb: AcceptPartial}
@@ -287,7 +287,7 @@ func stopWith(t *api.Transaction, cause Cause) Action {
 func nothingLeft(t *api.Transaction, flight InFlight) bool {
 	trusted := len(t.Status.Items) == len(t.Spec.Changes) && (t.Generation == t.Status.ObservedGeneration || Unchanged(t))
 	for i := range t.Status.Items {
-		if !done(&t.Status.Items[i]) && (!trusted || !flight.Over[i] || Gated(t.Spec.Changes[i])) {
+		if !done(&t.Status.Items[i]) && (!trusted || !flight.over(i) || Gated(t.Spec.Changes[i])) {
 			return false
 		}
 	}

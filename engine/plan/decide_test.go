@@ -99,9 +99,9 @@ func tryOnly(t *api.Transaction) *api.Transaction {
 
 // fresh has the intents of these items, and nothing else.
 func fresh(these ...int) InFlight {
-	h := InFlight{Fresh: map[int]bool{}}
+	h := InFlight{Known: Known{}}
 	for _, i := range these {
-		h.Fresh[i] = true
+		h.Known[i] = Unsent
 	}
 	return h
 }

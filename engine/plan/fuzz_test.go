@@ -47,7 +47,7 @@ func FuzzStored(f *testing.F) {
 			first = -1
 		}
 		for _, now := range []time.Time{fixture.Start, fixture.Start.Add(1000 * time.Hour)} {
-			for _, flight := range []InFlight{fresh(first), {Over: map[int]bool{first: true}}, {Fresh: map[int]bool{0: true, 1: true}, Over: map[int]bool{first: true, 2: true}, Due: true}} {
+			for _, flight := range []InFlight{fresh(first), {Known: Known{first: Over}}, {Known: someOver(first), Due: true}} {
 				checkDecided(t, txn, Decide(txn, flight, now, limits))
 			}
 		}
@@ -82,4 +82,11 @@ func checkDecided(t *testing.T, txn *api.Transaction, a Action) {
 			t.Fatalf("%s for %+v", a.Verb, a.Cause)
 		}
 	}
+}
+
+// someOver has item 2 and another over, and the other two of the first three unsent.
+func someOver(another int) Known {
+	known := Known{0: Unsent, 1: Unsent, 2: Over}
+	known[another] = Over
+	return known
 }

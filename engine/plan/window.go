@@ -6,9 +6,9 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// Beside lists those of the given items, which come after one another in the order, that
+// beside lists those of the given items, which come after one another in the order, that
 // need not wait for any that is not done or over, up to so many.
-func (s Schedule) beside(items []api.Item, candidates []int, over map[int]bool, most int) []int {
+func (s Schedule) beside(items []api.Item, candidates []int, over func(int) bool, most int) []int {
 	if s.needs == nil {
 		return candidates[:min(len(candidates), 1)]
 	}
@@ -17,7 +17,7 @@ func (s Schedule) beside(items []api.Item, candidates []int, over map[int]bool, 
 		if len(out) == most {
 			break
 		}
-		if !slices.ContainsFunc(s.needs[i], func(j int) bool { return !over[j] && !done(&items[j]) }) {
+		if !slices.ContainsFunc(s.needs[i], func(j int) bool { return !over(j) && !done(&items[j]) }) {
 			out = append(out, i)
 		}
 	}

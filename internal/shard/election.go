@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
 )
 
 // Contest is what the replicas contend for, and how.
@@ -88,15 +89,19 @@ func (e *Election) prepare() (err error) {
 	return err
 }
 
-// release gives the Lease back if it is ours. If that fails it expires.
+// release gives the Lease back if it is ours. A renewal that was under way when the election
+// ended may land in between, so a conflict is no answer. If giving it back fails it expires.
 func (e *Election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, e.renewal())
 	defer cancel()
-	record, _, err := e.lock.Get(ctx)
-	if err == nil && record.HolderIdentity == e.Identity {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		record, _, err := e.lock.Get(ctx)
+		if err != nil || record.HolderIdentity != e.Identity {
+			return err
+		}
 		record.HolderIdentity, record.LeaseDurationSeconds = "", 1
-		err = e.lock.Update(ctx, *record)
-	}
+		return e.lock.Update(ctx, *record)
+	})
 	if err != nil {
 		e.Log.Warn("giving a Lease back failed; if it is held, it expires", zap.String("lease", e.Namespace+"/"+e.Lease), zap.Error(err))
 	}

@@ -1,10 +1,15 @@
 package shard_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +20,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -207,6 +213,55 @@ func TestAShardIsGivenBackWhenWhatWasInHandIsFinished(t *testing.T) {
 	close(inHand)
 	<-stopped
 	f.await(map[string]int{"b": 2})
+}
+
+// lateRenewal lets a renewal land right before the first request that gives a Lease back.
+type lateRenewal struct {
+	http.RoundTripper
+	renew func()
+	once  sync.Once
+}
+
+func (l *lateRenewal) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/janusd-shard-") {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var lease coordinationv1.Lease
+		if err := json.Unmarshal(body, &lease); err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+			l.once.Do(l.renew)
+		}
+	}
+	return l.RoundTripper.RoundTrip(r)
+}
+
+func TestARenewalThatLandsLateDoesNotKeepAShard(t *testing.T) {
+	t.Parallel()
+	f := newFloor(t)
+	renewed := false
+	config := rest.CopyConfig(f.Config)
+	config.ContentType = "application/json"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &lateRenewal{RoundTripper: next, renew: func() {
+			leases := f.Kube.CoordinationV1().Leases(f.Namespace)
+			lease, err := leases.Get(context.Background(), leaseOf(0), metav1.GetOptions{})
+			if assert.NoError(t, err) {
+				lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
+				_, err = leases.Update(context.Background(), lease, metav1.UpdateOptions{})
+				assert.NoError(t, err)
+				renewed = true
+			}
+		}}
+	})
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	stop := f.startOn(client, nil, "a", 1)
+	f.await(map[string]int{"a": 1})
+	stop()
+	assert.True(t, renewed, "a renewal has landed in between")
+	assert.Empty(t, f.holder(0), "the shard was given back")
 }
 
 // made makes a Lease as one has left it who is dead.

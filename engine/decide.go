@@ -26,7 +26,7 @@ const (
 	Do                Verb = "Do"                // make a change whose intent was just recorded
 	Observe           Verb = "Observe"           // observe an open intent, then do it if need be
 	Record            Verb = "Record"            // record what is over
-	Finish            Verb = "Finish"            // every change is in effect: end
+	Finish            Verb = "Finish"            // every change is in effect: end it
 	Fail              Verb = "Fail"              // end before any change was made
 	StartRollback     Verb = "StartRollback"     // stop committing, start rolling back
 	ObserveUndo       Verb = "ObserveUndo"       // find out about an open intent while rolling back

@@ -10,7 +10,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// FuzzStored: whatever is stored of a Transaction, be it by hand, the next step is
+// FuzzStored: whatever is stored of a Transaction, also by hand, the next step is
 // about an item that is there and whose change is known, and what is said of it can
 // be written.
 func FuzzStored(f *testing.F) {

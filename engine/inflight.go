@@ -30,7 +30,7 @@ type InFlight struct {
 	Parked map[int]bool
 	// Due says that it is time to record what is over.
 	Due bool
-	// LookDue says that it is time to look whether what is waited for is ready.
+	// LookDue says that it is time to check whether what is waited for is ready.
 	LookDue bool
 }
 
@@ -43,7 +43,7 @@ type flight struct {
 	sure items
 	// made are the uids of the objects that changes have made, by item.
 	made map[int]types.UID
-	// said is what there is to warn of about changes that are in effect, by item.
+	// said has the warnings about changes that are in effect, by item.
 	said map[int][]string
 	// soFar is what saga.soFar gives; nil if it was not asked since something changed.
 	soFar *api.Transaction
@@ -127,8 +127,8 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	return nil
 }
 
-// soFar is the Transaction with the Deletes that are over: what becomes of a target may
-// depend on whether its owner has been deleted or made anew.
+// soFar is the Transaction with the Deletes that are over: what happens to a target may
+// depend on whether its owner has been deleted or re-created.
 func (s *saga) soFar() (*api.Transaction, error) {
 	if !s.flight.over.holdsDelete(s.txn) {
 		return s.txn, nil

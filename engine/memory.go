@@ -52,7 +52,8 @@ type memory struct {
 	restored time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time
-	// looked is when it last looked whether what is waited for is ready; zero if it did not.
+	// looked is when it last checked whether what is waited for is ready; zero if it did
+	// not.
 	looked time.Time
 	// spared is the generation of which this process has told others, by a checkpoint, that
 	// nothing further is to be rolled back; zero if there is none.

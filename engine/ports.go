@@ -17,8 +17,8 @@ import (
 type Journal interface {
 	// Checkpoint writes the status of t, if t is still what the API server has.
 	Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
-	// Unwritten looks whether t still is what the API server has, and fails if not. It
-	// costs less than to write it.
+	// Unwritten checks whether t still is what the API server has, and fails if not.
+	// It costs less than to write it.
 	Unwritten(ctx context.Context, t *api.Transaction) error
 	// AddFinalizer and RemoveFinalizer change metadata.finalizers and nothing
 	// else. Removing it from a Transaction that is gone is no error.
@@ -144,7 +144,7 @@ type PreparedItem struct {
 	DeferredBy string
 }
 
-// Undone is what there is to say about a change that has been rolled back.
+// Undone is what a strategy reports of a change that it has rolled back.
 type Undone struct {
 	// Reclaimed are fields that were left alone because whoever owned them before
 	// the change owns them again.
@@ -157,14 +157,14 @@ type Undone struct {
 	Recreated types.UID
 }
 
-// Changes makes changes and takes them back.
+// Changes makes changes and rolls them back.
 type Changes interface {
 	// Do makes the change of an intent. When it returns nil the change is in
 	// effect. An error of class Terminal or Conflict means that it is not; after
 	// any other, Observe tells.
 	Do(ctx context.Context, in Intent) error
-	// Observe looks whether the change of an intent is in effect. One that is about to be
-	// rolled back is Applied, or Applying, only if nothing of it has been rolled back.
+	// Observe checks whether the change of an intent is in effect. One that is about to
+	// be rolled back is Applied, or Applying, only if nothing of it has been rolled back.
 	Observe(ctx context.Context, in Intent) (Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
@@ -198,7 +198,7 @@ func (f Finding) String() string {
 	return [...]string{"not applied", "applied", "applying", "diverged"}[f]
 }
 
-// Intent is the durable record that an item is about to be changed or taken
+// Intent is the durable record that an item is about to be changed or rolled
 // back. Only a stored Transaction gives one.
 type Intent struct {
 	txn     *api.Transaction
@@ -230,9 +230,9 @@ func intentOf(stored *api.Transaction, item int, states ...api.ItemState) (Inten
 
 // Confirm makes sure that no other process has gone on from the record, before a
 // request that would take effect although it comes too late. It asks only if a while
-// has passed since the record was written, such as in a process that hung, if somebody
-// else may have written it, or if it is to do so anyway. Its error says nothing about
-// the target.
+// has passed since the record was written, such as in a process that hung, if another
+// client may have written it, or if it is to do so anyway. Its error says nothing
+// about the target.
 func (in Intent) Confirm(ctx context.Context, anyway bool) error {
 	if in.confirm == nil {
 		return nil
@@ -257,7 +257,7 @@ func (in Intent) Made(object types.UID) {
 	}
 }
 
-// Warn is told what there is to say about the change, now that it is in effect.
+// Warn is given the warnings about the change, now that it is in effect.
 func (in Intent) Warn(warnings []string) {
 	if in.warn != nil {
 		in.warn(warnings)
@@ -265,8 +265,8 @@ func (in Intent) Warn(warnings []string) {
 }
 
 // Fresh reports whether no request for the change that was sent before can have taken
-// effect: what has happened to the target since it was prepared is then somebody
-// else's doing.
+// effect: what has happened to the target since it was prepared is then another
+// client's doing.
 func (in Intent) Fresh() bool { return in.fresh }
 
 // Last reports whether every other change is rolled back, as far as that is possible. Before

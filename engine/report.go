@@ -101,7 +101,7 @@ func addWarnings(item *api.Item, warnings []string, share int) {
 	}
 }
 
-// beside records what there is to say about an item whether it was rolled back or
+// beside records what was reported of an item, whether it was rolled back or
 // not.
 func beside(item *api.Item, undone Undone, share int) {
 	item.Reclaimed = ownedOf(undone.Reclaimed, share)
@@ -110,7 +110,7 @@ func beside(item *api.Item, undone Undone, share int) {
 	}
 }
 
-// report records what there is to say about an item that was rolled back.
+// report records what was reported of an item that was rolled back.
 func report(item *api.Item, undone Undone, share int) {
 	beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {

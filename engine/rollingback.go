@@ -57,9 +57,9 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { beside(item, undone, s.share()) })
 }
 
-// takeBackItem takes item i back, or gives the refusal that it met. A lock that somebody
-// else holds by now is no reason not to: every write carries a precondition, and waiting
-// for a lock while holding others could be part of a cycle.
+// takeBackItem rolls item i back, or gives the refusal that it met. A lock that another
+// client holds by now is no reason not to: every write carries a precondition, and
+// waiting for a lock while holding others could be part of a cycle.
 func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal, err error) {
 	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
 		return Undone{}, nil, s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
@@ -70,7 +70,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 	}
 	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
-		// that is under way: once the object is gone, it would make it anew.
+		// that is under way: once the object is gone, it would re-create it.
 		return Undone{}, nil, s.stay(ctx, i)
 	}
 	err = s.keep(ctx)
@@ -105,8 +105,8 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 	})
 	s.isOver(i)
 	if undone.Recreated != "" || s.shared(i) {
-		// It is not made anew once more, by whoever goes on, if somebody deletes it
-		// meanwhile; and to another change of the object it must be known.
+		// It is not re-created once more, by whoever goes on, if another client
+		// deletes it meanwhile; and to another change of the object it must be known.
 		return undone, nil, s.writeDown(ctx)
 	}
 	return undone, nil, nil
@@ -122,7 +122,8 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone Undone, err error
 			return nil
 		})
 	case !definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
+		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated
 			return nil
@@ -133,7 +134,7 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone Undone, err error
 }
 
 // shared reports whether another change of the object of item i is about to be rolled back.
-// What is left of the object then looks to this one as if somebody had written it.
+// The object then looks to this one as if another client had written it.
 func (s *saga) shared(i int) bool {
 	own := s.txn.Status.Items[i].Target
 	for j := range s.txn.Status.Items {

@@ -274,7 +274,7 @@ func waiting(items []api.Item) []int {
 }
 
 // IsLast reports whether a change is the last whatever happens: nothing can fail after
-// it that would have to take it back.
+// it that would have it rolled back.
 func IsLast(t *api.Transaction, i int) bool {
 	if i >= len(t.Spec.Changes) || gated(t.Spec.Changes[i]) {
 		return false

@@ -46,7 +46,7 @@ func (c Change) admitEndpoints(ctx context.Context, service *unstructured.Unstru
 		WithHint("it is kept; delete it by hand if they are not wanted, or save them before")
 }
 
-// endpointsWarning says that a rollback does not make such Endpoints anew.
+// endpointsWarning says that a rollback does not re-create such Endpoints.
 func (c Change) endpointsWarning(ctx context.Context, service *unstructured.Unstructured) (string, error) {
 	found, err := c.endpointsByHand(ctx, service)
 	if err != nil || found == nil {

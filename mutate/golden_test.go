@@ -20,7 +20,7 @@ import (
 var top = filepath.Join("..", "testdata")
 
 // TestManifestIsAsItWasAfterUndo makes each type of change to each manifest of
-// testdata/manifests and takes it back. What the target was before, after the
+// testdata/manifests and rolls it back. What the target was before, after the
 // change, and after its compensation is under testdata/golden.
 func TestManifestIsAsItWasAfterUndo(t *testing.T) {
 	t.Parallel()

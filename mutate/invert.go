@@ -70,7 +70,7 @@ func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unst
 	}
 }
 
-// invertCreate looks whether an object is as the creation has left it.
+// invertCreate checks whether an object is as the creation has left it.
 func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) ([]string, error) {
 	if live == nil {
 		return nil, nil
@@ -122,7 +122,7 @@ func (of Original) withoutHeirs(found []snapshot.FieldConflict) []snapshot.Field
 	})
 }
 
-// despite is the conflict of what others have changed since, or what there is to say if
+// despite is the conflict of what others have changed since, or what is reported if
 // that is to be overwritten.
 func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, error) {
 	switch {

@@ -49,7 +49,7 @@ type lineage struct {
 }
 
 // lineage looks the owners of a before-image up by their names. One that was
-// re-created, be it by this rollback or by anybody, has another uid.
+// re-created, by this rollback or by any client, has another uid.
 func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) (lineage, error) {
 	l := lineage{wanted: before}
 	references := before.GetOwnerReferences()

@@ -16,9 +16,9 @@ import (
 )
 
 // patchStrategy sets fields by server-side apply. It takes them from whoever owns
-// them: changing a field that somebody's apply has set is what a Patch is for.
-// Its uid and resourceVersion in the body keep the apply from creating a target
-// that has vanished.
+// them: changing a field that another client's apply has set is what a Patch is
+// for. Its uid and resourceVersion in the body keep the apply from creating a
+// target that has vanished.
 type patchStrategy struct{}
 
 func (patchStrategy) Admit(_ context.Context, c Change, before *unstructured.Unstructured) ([]string, error) {

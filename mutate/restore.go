@@ -12,7 +12,7 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// observeWrite looks whether an Update or a Patch is in effect. The resource
+// observeWrite checks whether an Update or a Patch is in effect. The resource
 // version of the before-image proves that nothing was written; the item's field
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the

@@ -102,7 +102,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 	e.remove(crd)
 	i.finds(mutate.NotApplied)
 	i.undone()
-	// To make one anew takes its CRD.
+	// To re-create one takes its CRD.
 	j := e.plan(1, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
 	j.change.Ref, j.change.Resource, j.change.Elsewhere = i.change.Ref, i.change.Resource, i.change.Elsewhere
 	j.record.Before = i.record.After

@@ -48,7 +48,7 @@ func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unst
 }
 
 // freeVolume lets the volume of a claim that was deleted be bound again by the claim
-// that is made anew under its name, and by no other: it takes the uid of the old
+// that is re-created under its name, and by no other: it takes the uid of the old
 // claim off the volume's claimRef. A volume that is gone, or going, has nothing to
 // give.
 func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured) error {

@@ -118,8 +118,9 @@ func Owned(obj *unstructured.Unstructured, ours func(manager string) bool) bool 
 	return false
 }
 
-// Tracked reports whether managedFields tell who has written an object: somebody may
-// have cleared them, and of more than ten writers the API server merges the oldest.
+// Tracked reports whether managedFields tell who has written an object: another
+// client may have cleared them, and of more than ten writers the API server merges
+// the oldest.
 func Tracked(obj *unstructured.Unstructured) bool {
 	return len(obj.GetManagedFields()) > 0 && !Owned(obj, func(manager string) bool { return manager == ancientChanges })
 }

@@ -150,7 +150,7 @@ func onTwo(change func(s *storage, p place, key string, q place, other string)) 
 	}
 }
 
-// tamperings are what somebody may do who can edit the objects or the status.
+// tamperings are what a user may do who can edit the objects or the status.
 var tamperings = []func(s *storage, n, arg int){
 	onValue(func(text string, arg int) string { return text[:min(arg, len(text))] }),
 	onValue(func(text string, arg int) string { return text + strings.Repeat(" ", arg%3) + "{}" }),

@@ -78,7 +78,7 @@ func questionAbout(ref target.Ref, verb string) question {
 }
 
 // denials asks whether the ServiceAccount may do everything that the items need:
-// read each target, change it, and take that back. It is asked before any lock is
+// read each target, change it, and roll that back. It is asked before any lock is
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
 // object asked for by name. All refusals are reported.

@@ -101,7 +101,7 @@ func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 	}
 }
 
-// Observe looks whether the change of an intent is in effect.
+// Observe checks whether the change of an intent is in effect.
 func (c *Changes) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && engine.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
 	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
-	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have made it anew.
+	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
 	r.change.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
 		return engine.Undone{}, err
@@ -153,7 +153,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (engine.Undone, er
 	return engine.Undone(undone), explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
 }
 
-// recalled is what is needed to look at a change or to take it back.
+// recalled is what is needed to look at a change or to roll it back.
 type recalled struct {
 	id       *target.Identity
 	change   mutate.Change

@@ -126,7 +126,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	}
 }
 
-// create makes objects given as YAML, as somebody would with a client.
+// create makes objects given as YAML, as a person would with a client.
 func create(t testing.TB, config *rest.Config, text string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -168,7 +168,7 @@ func transaction(changes ...string) string {
 const (
 	patchSettings = "{type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: settings}, content: {data: {color: red}}}"
 	patchGadget   = "{type: Patch, target: {apiVersion: example.com/v1, kind: Widget, name: gadget}, content: {spec: {size: 2, parts: [{name: a, count: 7}]}}}"
-	createSecret  = "{type: Create, target: {apiVersion: v1, kind: Secret, name: key}, content: {stringData: {a: b}}}" //nolint:gosec // it is nobody's
+	createSecret  = "{type: Create, target: {apiVersion: v1, kind: Secret, name: key}, content: {stringData: {a: b}}}" //nolint:gosec // it opens nothing
 	// notThere fails after the changes before it have been made.
 	tooLate = "{type: Create, target: {apiVersion: v1, kind: ConfigMap, name: full}, content: {data: {a: b}}}"
 )

@@ -13,9 +13,9 @@ import (
 // Injection is what happens at one attempt to send a request.
 type Injection struct {
 	At At
-	// Fault is what becomes of the request.
+	// Fault is what happens to the request.
 	Fault Fault
-	// Act, if there is one, is what somebody does just before the request is sent.
+	// Act, if there is one, is what another client does just before the request is sent.
 	Act func(ctx context.Context)
 }
 

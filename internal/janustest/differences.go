@@ -14,8 +14,8 @@ import (
 )
 
 // Differences names the fields, and the owners, that differ between two states of an object
-// in what a writer of it decides; its status, and since when somebody but the control plane
-// owns something, are compared if asked for.
+// in what a writer of it decides; its status, and since when a client other than the
+// control plane owns something, are compared if asked for.
 func Differences(was, is *unstructured.Unstructured, status, times bool) []string {
 	if was == nil || is == nil {
 		if was == is {

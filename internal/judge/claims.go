@@ -81,7 +81,7 @@ func (c *trial) recordedBetween(first, second *write) bool {
 }
 
 // remadeByAnother reports whether an object, which another client has deleted, had been
-// made anew in a rollback by a process, and then was again by another: that one cannot
+// re-created in a rollback by a process, and then was again by another: that one cannot
 // tell the deletion from the Transaction's own.
 func remadeByAnother(r *run, o *object, deleted *version) bool {
 	var before, after *write

@@ -53,7 +53,7 @@ func (r *run) madeBefore(s *state, i int, w *write) bool {
 }
 
 // takenBackBefore reports the same of a compensation. One that was seen counts even if it
-// never got on record: its before-image may have been edited before somebody went on.
+// never got on record: its before-image may have been edited before a process went on.
 func (r *run) takenBackBefore(s *state, i int, w *write) bool {
 	before, after := r.around(w, i, undo)
 	next := r.next(s, i)

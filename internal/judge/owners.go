@@ -69,8 +69,8 @@ func (m meddling) and(v *version) meddling {
 }
 
 // ownership writes down the entries of managedFields, without what others have claimed.
-// A status is not put back when a kind of Kubernetes is made anew, so it does not count
-// then.
+// A status is not put back when a kind of Kubernetes is re-created, so it does not
+// count then.
 func (m meddling) ownership(v *version, remade bool) []string {
 	var out []string
 	for _, e := range list(v.Object.Object, "metadata", "managedFields") {

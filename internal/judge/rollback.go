@@ -119,7 +119,7 @@ func (c *trial) departures(r *run, want standing, last *version, excused []strin
 	return out
 }
 
-// rewritten are kinds of which an object cannot be made anew just as it was.
+// rewritten are kinds of which an object cannot be re-created just as it was.
 var rewritten = map[string]bool{"jobs.batch": true, "pods": true, "persistentvolumeclaims": true}
 
 // excuses reports whether a path is of one of some fields, of a part of one, or of what

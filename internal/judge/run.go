@@ -17,7 +17,7 @@ type run struct {
 	*Run
 	ref  Ref
 	uid8 string
-	user string // as whom its targets are read and written
+	user string // who reads and writes its targets
 	// states are what was stored of it, in order; it is gone since revision gone, 0 if
 	// it is still there.
 	states []*state
@@ -114,7 +114,7 @@ func (c *trial) enterRun(given *Run) {
 	}
 }
 
-// readState reads what there is to know out of a stored Transaction.
+// readState reads all that a stored Transaction tells.
 func readState(v *version) *state {
 	s := &state{version: v, deleting: v.terminating()}
 	status, _ := v.Object.Object["status"].(map[string]any)

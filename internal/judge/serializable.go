@@ -14,8 +14,8 @@ import (
 // Isolation is the guarantee that Serializable judges.
 const Isolation = "isolation"
 
-// Serializable looks whether the committed Transactions of a run can be put into an
-// order in which one after the other would have read and written the same. It
+// Serializable checks whether the committed Transactions of a run can be put into
+// an order in which one after the other would have read and written the same. It
 // draws an arrow from one to another that must come later, as it read or overwrote
 // what the first wrote, or wrote what the first had read before; a circle is a
 // breach. So is reading what a Transaction wrote that did not commit, which holds

@@ -40,7 +40,7 @@ const (
 // requests last, so that handlers can end their answers by themselves.
 const Lasting = lasting + time.Minute
 
-// Access is what somebody needs in order to be let through.
+// Access is what a user needs in order to be let through.
 type Access struct {
 	// Path is the one that they must be allowed to get, for whatever they ask.
 	Path string

@@ -10,7 +10,7 @@ import (
 )
 
 // Listable gives every resource that can be listed, cluster-scoped or in namespaces, events
-// aside. It asks the API server anew. Those of a group that does not answer are left out.
+// aside. It asks the API server again. Those of a group that does not answer are left out.
 func (r *Resolver) Listable(namespaced bool) ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {

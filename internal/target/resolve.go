@@ -82,7 +82,7 @@ func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
 
 // Elsewhere gives a target by a version of its kind that the cluster serves, where the API
 // server seems not to serve its own; that is given if it is served after all. There is none
-// if the cluster serves the kind no more. It reads discovery anew.
+// if the cluster serves the kind no more. It reads discovery again.
 func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
 	r.mapper.Reset()
 	mapping, err := r.mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
@@ -137,8 +137,8 @@ func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (
 
 // Namespaced gives every namespaced resource of which objects can be listed and deleted,
 // events aside: they come and go by themselves. What cannot be deleted, such as the
-// metrics of Pods, is not stored in the namespace. It asks the API server anew. Resources of a group
-// that does not answer are an error: they cannot be left out unseen.
+// metrics of Pods, is not stored in the namespace. It asks the API server again. Resources
+// of a group that does not answer are an error: they cannot be left out unseen.
 func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredNamespacedResources()
 	if err != nil {

@@ -21,7 +21,7 @@ type Transactions interface {
 	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
 	// Unwritten fails if another client has written t.
 	Unwritten(ctx context.Context, t *api.Transaction) error
-	// NotOvertaken fails if somebody has, unless t is gone.
+	// NotOvertaken fails if another process has, unless t is gone.
 	NotOvertaken(ctx context.Context, t *api.Transaction) error
 }
 

@@ -17,7 +17,7 @@ import (
 	"janus.io/janus/internal/adapter"
 )
 
-// tamperings are what somebody may do.
+// tamperings are what another client may do.
 var tamperings = map[string]func(*tampering, *api.Transaction) error{
 	"images flipped":   onImages(eachValue(func(text string) string { return flip(text) })),
 	"images cut":       onImages(eachValue(func(text string) string { return text[:len(text)/2] })),

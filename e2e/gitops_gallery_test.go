@@ -42,7 +42,7 @@ func (g *gallery) firstOfEach(written <-chan watch.Event) map[api.Phase]*api.Tra
 }
 
 // keep compares a Transaction with the picture of that name in what tools look at, or with
-// -update takes the picture anew.
+// -update takes the picture again.
 func (g *gallery) keep(name string, txn *api.Transaction) {
 	g.t.Helper()
 	g.seen[name] = true

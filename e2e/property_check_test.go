@@ -255,9 +255,9 @@ func (r *run) inEffect(item, moment int) bool {
 	return do >= 0 && do < moment && undo > moment
 }
 
-// drifted reports whether somebody wrote an object between the moment when Janus
-// looked at it for a change and that change. For the first change of an object this
-// is when all are prepared, for one that follows just before it.
+// drifted reports whether another client wrote an object between the moment when
+// Janus looked at it for a change and that change. For the first change of an
+// object this is when all are prepared, for one that follows just before it.
 func (r *run) drifted() bool {
 	for at, e := range r.log {
 		if e.write == nil {

@@ -17,10 +17,10 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// standIn is an object that a controller makes anew by itself once it is deleted.
+// standIn is an object that a controller re-creates by itself once it is deleted.
 type standIn struct {
 	what   string
-	given  string // applied by somebody
+	given  string // applied by another client
 	object string // what is deleted; NAME is asked for by name
 	name   func(t *testing.T, e *janustest.Env) string
 	after  string // changes beside the deletion, after it

@@ -20,7 +20,7 @@ import (
 	"janus.io/janus/internal/janustest"
 )
 
-// gated is a change that is not ready until somebody cancels.
+// gated is a change that is not ready until it is cancelled.
 const gated = `  - {name: gate, target: {apiVersion: v1, kind: ConfigMap, name: gate}, type: Create, content: {data: {a: b}}, readyWhen: {expression: has(object.data.go)}}
 `
 

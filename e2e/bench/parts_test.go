@@ -197,7 +197,7 @@ func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 // atRest watches a janusd that has nothing to do.
 func (s *stage) atRest(ctx context.Context, out io.Writer) error {
 	progress("janusd has nothing to do for %s; before that it comes to rest", s.idle)
-	if err := sleep(ctx, s.idle); err != nil { // It looks whether anything is left.
+	if err := sleep(ctx, s.idle); err != nil { // It checks whether anything is left.
 		return err
 	}
 	was, err := s.janusd.used()

@@ -1,5 +1,5 @@
-// Package defects seeds defects into Janus, one at a time, and looks whether the
-// tests of faults find them: a test that no defect can fail proves nothing.
+// Package defects seeds defects into Janus, one at a time, and checks whether
+// the tests of faults find them: a test that no defect can fail proves nothing.
 package defects
 
 import (

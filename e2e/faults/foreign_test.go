@@ -19,7 +19,7 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// somebody is who writes the targets of Transactions while these run.
+// somebody is the client that writes the targets of Transactions while these run.
 const somebody = "somebody"
 
 func ignoreMissing(err error) error {

@@ -101,7 +101,7 @@ func (r *run) client(kind schema.GroupVersionKind, namespace string) (dynamic.Re
 	return r.For(kind, namespace)
 }
 
-// controlled looks whether the Deployment controller is done with the objects.
+// controlled checks whether the Deployment controller is done with the objects.
 func (r *run) controlled(objects []map[string]any) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		for _, content := range objects {

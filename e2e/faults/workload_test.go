@@ -43,7 +43,7 @@ type workload struct {
 	Discovery bool `json:"discovery"`
 	// Controller waits until the Deployment controller has seen the objects.
 	Controller bool `json:"controller"`
-	// Finalizes has somebody take finalizers off what is being deleted.
+	// Finalizes has another client take finalizers off what is being deleted.
 	Finalizes bool `json:"finalizes"`
 	// Slow says that the API server takes seconds for a creation, as for an object of a
 	// CustomResourceDefinition that it has just been given. Janus waits that long for

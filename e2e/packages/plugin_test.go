@@ -113,7 +113,7 @@ func serveFiles(t *testing.T, dir string) string {
 	return server.URL
 }
 
-// A downloader is somebody with kubectl and Krew, and a home of their own, in a directory.
+// A downloader is a person with kubectl and Krew, and a home of their own, in a directory.
 type downloader struct {
 	t         *testing.T
 	dir, home string

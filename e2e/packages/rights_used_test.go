@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/internal/testcluster"
 )
 
-// A right is one verb on one resource that somebody was given.
+// A right is one verb on one resource that a user was given.
 type right struct {
 	role string
 	// namespace is where it holds; empty for everywhere.
@@ -32,7 +32,7 @@ func (r right) String() string {
 	return fmt.Sprintf("%s: %s %s.%s %s", r.role, r.verb, r.resource, r.group, where)
 }
 
-// A request is what somebody asked of the API server.
+// A request is what a user asked of the API server.
 type request struct{ verb, group, resource, namespace, name string }
 
 func (q request) String() string {

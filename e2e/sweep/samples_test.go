@@ -104,7 +104,7 @@ type step struct {
 }
 
 // steps are the changes of an object that is there, its deletion last. An Update has the
-// content that the object has, as somebody would who edits it.
+// content that the object has, as that of a person who edits it.
 func (s sample) steps() []step {
 	version := s.obj().GetAPIVersion()
 	out := []step{{name: "Update", change: "Update", version: version, edit: s.Update}}

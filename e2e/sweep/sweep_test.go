@@ -106,8 +106,8 @@ func (r *run) all() (made outcome, steps []outcome) {
 	return made, steps
 }
 
-// present makes the object as it is before a change, unless it is there; somebody owns one field
-// of it by an update.
+// present makes the object as it is before a change, unless it is there; another client
+// owns one field of it by an update.
 func (r *run) present() {
 	r.t.Helper()
 	r.apply(r.Body)

@@ -22,7 +22,7 @@ import (
 const root = ".."
 
 // The reference is generated; make verify compares it with what make generate makes. These
-// look whether the generator has found everything.
+// check whether the generator has found everything.
 func TestTheReferenceListsTheFlagsOfJanusd(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "go", "run", "./cmd/janusd", "--help")
 	command.Dir = root

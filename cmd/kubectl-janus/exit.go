@@ -22,7 +22,7 @@ const (
 )
 
 // exitError is an error with an exit code of its own. Without a cause nothing is printed:
-// what there is to say has been said.
+// the message has been printed already.
 type exitError struct {
 	code int
 	err  error

@@ -50,7 +50,7 @@ func (e *unendedError) Error() string {
 }
 
 // follow watches a Transaction until it has ended; limit is how long at most, zero for as
-// long as it takes. If that is over, or somebody interrupts it, the error is *unendedError.
+// long as it takes. If that is over, or it is interrupted, the error is *unendedError.
 func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Duration, v view) (*api.Transaction, error) {
 	defer v.done()
 	client, err := s.transactions(t.Namespace)

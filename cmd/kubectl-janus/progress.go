@@ -67,7 +67,7 @@ func (l *lines) update(t *api.Transaction) {
 	}
 }
 
-// unlooked reports whether there is nothing to print yet, and sees to it that somebody who
+// unlooked reports whether there is nothing to print yet, and sees to it that a person who
 // waits in vain learns why.
 func (l *lines) unlooked(t *api.Transaction) bool {
 	switch {
@@ -88,7 +88,7 @@ func (l *lines) done() {
 	}
 }
 
-// live draws the Transaction anew in place of what it has drawn before.
+// live draws the Transaction again in place of what it has drawn before.
 type live struct {
 	out    io.Writer
 	width  int

@@ -26,7 +26,7 @@ import (
 // latest stands for the Transaction that was created last.
 const latest = "@latest"
 
-// session is where and as whom one command is run.
+// session has the cluster, the namespace and the user of one command.
 type session struct {
 	genericiooptions.IOStreams
 	flags *genericclioptions.ConfigFlags

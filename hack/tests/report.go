@@ -80,7 +80,7 @@ func (r *report) read(stream io.Reader) error {
 func (r *report) line(line string) error {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
-		// What go says beside the events, such as that a module cannot be had.
+		// What go says beside the events, such as that a module cannot be downloaded.
 		_, err := fmt.Fprint(r.out, line)
 		return err
 	}

@@ -27,6 +27,11 @@ sources = $(shell find $(1) -type f '(' -name '*.go' -o -name go.mod -o -name go
 PAGE := $(wildcard internal/ui/page/*)
 OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata e2e,$(patsubst %/,%,$(wildcard */)))) $(PAGE)
 
+# What is written for people, and by which rules: pages, and Go files for their comments.
+PROSE := $(wildcard *.md) $(shell find docs examples -name '*.md') \
+  $(shell find . '(' -path ./bin -o -path ./dist -o -name testdata ')' -prune -o -name '*.go' ! -name 'zz_generated*' -printf '%P\n')
+RULES := .vale.ini $(wildcard hack/prose/styles/Janus/*.yml)
+
 ##@ Use
 
 .PHONY: help
@@ -184,6 +189,9 @@ lint: bin/golangci-lint ## Run the linters, which also guard the architecture
 	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
+.PHONY: prose
+prose: bin/.prose ## Check the words of the pages, of comments and of messages; what has passed is not read again
+
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format the Go sources
 	@for module in . $(MODULES); do \
@@ -273,6 +281,18 @@ bin/golangci-lint: $(call sources,hack/lint)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/lint -trimpath -ldflags='-s -w' -o ../../$@.new github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@mv $@.new $@
+
+bin/vale: $(call sources,hack/vale)
+	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
+	@# The parsers that it brings, in C, make the compiler warn.
+	@CGO_CFLAGS='-O2 -w' go build -C hack/vale -trimpath -ldflags='-s -w' -o ../../$@.new github.com/vale-cli/vale/v3/cmd/vale
+	@mv $@.new $@
+
+# What has passed is not read again, unless the rules have changed.
+bin/.prose: bin/vale $(RULES) $(PROSE)
+	@echo "==> checking the words of what has changed"
+	@go run ./hack/prose $(if $(filter bin/vale $(RULES),$?),$(PROSE),$?)
+	@touch $@
 
 # One that is installed is used. Else it is taken out of Debian's package of Prometheus:
 # to build it means to build the clients of every cloud.

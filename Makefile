@@ -184,7 +184,8 @@ vet: ## Run go vet in every module
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters, which also guard the architecture
-	@status=0; for module in . $(MODULES); do \
+	@status=0; $(MAKE) prose || status=1; \
+	for module in . $(MODULES); do \
 	  echo "==> linting $$module"; \
 	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status

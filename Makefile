@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui
+MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui hack/site
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -103,6 +103,15 @@ cluster-down: ## Stop it
 	@hack/cluster/background.sh down
 
 ##@ Develop
+
+# The URL below which the files of the repository are shown, such as
+# https://HOST/janus/blob/main; without it the site has no links to them.
+SOURCES ?=
+
+.PHONY: docs
+docs: bin/hugo ## Build the site of the documentation: dist/site (SOURCES=URL is where it links to the files of the repository)
+	@HUGO_PARAMS_REPOSITORY='$(SOURCES)' bin/hugo --source=hack/site --destination='$(CURDIR)/dist/site' --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
+	@echo "==> wrote dist/site: open dist/site/index.html"
 
 .PHONY: test
 test: bin/janus-cluster ## Prove the main promises in ten minutes (25 the first time): lint, unit and golden tests, the race detector, whole Transactions and a sample of faults on a real API server, generated files
@@ -287,6 +296,11 @@ bin/vale: $(call sources,hack/vale)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@# The parsers that it brings, in C, make the compiler warn.
 	@CGO_CFLAGS='-O2 -w' go build -C hack/vale -trimpath -ldflags='-s -w' -o ../../$@.new github.com/vale-cli/vale/v3/cmd/vale
+	@mv $@.new $@
+
+bin/hugo: hack/site/go.mod hack/site/go.sum
+	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
+	@CGO_ENABLED=0 go build -C hack/site -trimpath -ldflags='-s -w' -o ../../$@.new github.com/gohugoio/hugo
 	@mv $@.new $@
 
 # What has passed is not read again, unless the rules have changed.

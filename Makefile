@@ -25,7 +25,7 @@ sources = $(shell find $(1) -type f '(' -name '*.go' -o -name go.mod -o -name go
   ! -name '*_test.go' ! -path '*/testdata/*')
 # The web page is embedded into the programs.
 PAGE := $(wildcard internal/ui/page/*)
-OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata e2e,$(patsubst %/,%,$(wildcard */)))) $(PAGE)
+OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata test,$(patsubst %/,%,$(wildcard */)))) $(PAGE)
 
 # What is written for people, and by which rules: pages, and Go files for their comments.
 PROSE := $(wildcard *.md) $(shell find docs examples -name '*.md') \
@@ -165,16 +165,16 @@ FAULTS_PLAN ?=
 .PHONY: faults
 ifdef FAULTS_PLAN
 faults: bin/janus-cluster
-	go test ./e2e/faults -run 'TestPlan$$' -count=1 -v -plan='$(FAULTS_PLAN)'
+	go test ./test/e2e/faults -run 'TestPlan$$' -count=1 -v -plan='$(FAULTS_PLAN)'
 else
 faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHARD=i/n runs a share, FAULTS_PLAN=NAME or NUMBER one plan), pairs of faults, and contests
 	@mkdir -p dist
 	@echo "==> every plan of share $(FAULTS_SHARD); the table goes to $(FAULTS_TABLE)"
-	go test ./e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE) -names=$(FAULTS_TABLE:.md=-plans.txt)
+	go test ./test/e2e/faults -run 'TestPlans$$' -timeout 24h -v -all -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE) -names=$(FAULTS_TABLE:.md=-plans.txt)
 	@echo "==> $(FAULTS_CONTESTS) contests of Transactions for the same targets, seed $(FAULTS_SEED)"
-	go test ./e2e/faults -run 'TestContenders' -timeout 24h -v -contests=$(FAULTS_CONTESTS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-contests.md)
+	go test ./test/e2e/faults -run 'TestContenders' -timeout 24h -v -contests=$(FAULTS_CONTESTS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-contests.md)
 	@echo "==> $(FAULTS_PAIRS) pairs of faults, seed $(FAULTS_SEED)"
-	go test ./e2e/faults -run 'TestPairs$$' -timeout 24h -v -pairs=$(FAULTS_PAIRS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-pairs.md)
+	go test ./test/e2e/faults -run 'TestPairs$$' -timeout 24h -v -pairs=$(FAULTS_PAIRS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-pairs.md)
 endif
 
 BENCH_RESULTS ?= $(CURDIR)/dist/bench.md
@@ -185,7 +185,7 @@ BENCH_FLAGS ?=
 bench: bin/janus-cluster bin/kubectl ## Measure what Transactions cost beside a bare client and kubectl (BENCH_FLAGS='-sizes=10,100 -rounds=3' measures less)
 	@mkdir -p dist
 	@echo "==> measuring; the tables go to $(BENCH_RESULTS)"
-	go test ./e2e/bench -run TestWhatATransactionCosts -count=1 -v -timeout 24h -results='$(BENCH_RESULTS)' $(BENCH_FLAGS)
+	go test ./test/e2e/bench -run TestWhatATransactionCosts -count=1 -v -timeout 24h -results='$(BENCH_RESULTS)' $(BENCH_FLAGS)
 
 .PHONY: vet
 vet: ## Run go vet in every module

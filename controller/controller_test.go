@@ -22,7 +22,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // silent records no events.
@@ -32,11 +32,11 @@ func (silent) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
 func TestOwnWritesAreNoReasonToLookAgain(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	r := newRig(t, e, parts{}).start()
 	e.Submit("first", three)
 	txn := e.Ended("first")
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	e.Merge("somebody", api.GroupVersion.String()+" Transaction/first", `{"metadata":{"labels":{"a":"b"}}}`)
 	// Events arrive in order: what the first one's writes caused has been heard of
 	// before the second one is.
@@ -48,7 +48,7 @@ func TestOwnWritesAreNoReasonToLookAgain(t *testing.T) {
 
 func TestADeletionIsAReasonToLook(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	r := newRig(t, e, parts{do: later(time.Hour)}).start()
 	e.Submit("deploy", three)
 	e.Await("deploy", "waiting", waiting)
@@ -69,13 +69,13 @@ func later(wait time.Duration) func(context.Context, engine.Intent) error {
 }
 
 func waiting(t *api.Transaction) bool {
-	_, reason, _ := janustest.Condition(t, api.ConditionReconciling)
+	_, reason, _ := harness.Condition(t, api.ConditionReconciling)
 	return t.Status.Phase == api.PhaseCommitting && reason == errclass.TooManyRequests
 }
 
 func TestTheGaugeOfRunningTransactionsIsRightAfterARestart(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	r := newRig(t, e, parts{do: later(time.Hour), workers: 2}).start()
 	for _, name := range []string{"one", "two"} {
 		e.Submit(name, three)
@@ -103,7 +103,7 @@ janus_transactions_active{phase="RollingBack"} 0
 
 func TestAStopFinishesTheStepInHandAndBeginsNoOther(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	begun, release := make(chan struct{}), make(chan struct{})
 	var dos, released atomic.Int32
 	r := newRig(t, e, parts{do: func(ctx context.Context, _ engine.Intent) error {
@@ -126,7 +126,7 @@ func TestAStopFinishesTheStepInHandAndBeginsNoOther(t *testing.T) {
 	<-stopped
 	txn := e.Transaction("deploy")
 	done := dos.Load()
-	assert.Equal(t, fmt.Sprintf("%d/3", done), txn.Status.Progress, "what was done is on record: %s", janustest.Describe(txn))
+	assert.Equal(t, fmt.Sprintf("%d/3", done), txn.Status.Progress, "what was done is on record: %s", harness.Describe(txn))
 
 	newRig(t, e, parts{do: func(context.Context, engine.Intent) error { dos.Add(1); return nil }}).start()
 	e.Ended("deploy")
@@ -135,7 +135,7 @@ func TestAStopFinishesTheStepInHandAndBeginsNoOther(t *testing.T) {
 
 func TestATransactionThatCannotBeReadIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	var attempts atomic.Int32
 	r := newRig(t, e, parts{read: func(types.NamespacedName) error {
 		if attempts.Add(1) <= 3 {
@@ -153,7 +153,7 @@ func TestATransactionThatCannotBeReadIsTriedAgain(t *testing.T) {
 func TestATransactionThatAReadDeniesIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int32
-	r := newRig(t, janustest.New(t), parts{denied: func(types.NamespacedName) bool { return reads.Add(1) < 3 }}).start()
+	r := newRig(t, harness.New(t), parts{denied: func(types.NamespacedName) bool { return reads.Add(1) < 3 }}).start()
 	r.Submit("txn", three)
 	r.Ended("txn")
 	assert.GreaterOrEqual(t, reads.Load(), int32(3))
@@ -165,7 +165,7 @@ func TestATransactionThatAReadDeniesIsTriedAgain(t *testing.T) {
 func TestAStepThatPanicsIsTriedAgainAndEndsNothingElse(t *testing.T) {
 	t.Parallel()
 	var does atomic.Int32
-	r := newRig(t, janustest.New(t), parts{do: func(context.Context, engine.Intent) error {
+	r := newRig(t, harness.New(t), parts{do: func(context.Context, engine.Intent) error {
 		if does.Add(1) == 2 {
 			panic("a defect")
 		}
@@ -178,14 +178,14 @@ func TestAStepThatPanicsIsTriedAgainAndEndsNothingElse(t *testing.T) {
 
 func TestEventsOfATransaction(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
 	var attempts atomic.Int32
-	j := e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes {
+	j := e.Start(harness.WithChanges(func(c engine.Changes) engine.Changes {
 		return flaky{Changes: c, attempts: &attempts}
 	}))
 	txn := e.Run("deploy", `changes: [{name: app, target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {v: "2"}}}]`)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, int32(4), attempts.Load())
 	events := eventsOf(t, e, "deploy", "Committed")
 	j.Stop()
@@ -221,7 +221,7 @@ func (f flaky) Do(ctx context.Context, in engine.Intent) error {
 // A cause may be longer than the note of an event can be.
 func TestATransactionWithALongCauseHasItsEvents(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	var changes strings.Builder
 	changes.WriteString("changes:\n")
@@ -229,18 +229,18 @@ func TestATransactionWithALongCauseHasItsEvents(t *testing.T) {
 		fmt.Fprintf(&changes, "- {target: {apiVersion: example.com/v1, kind: NoSuchKind%d, name: x}, type: Delete}\n", i)
 	}
 	txn := e.Run("deploy", changes.String())
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.NotEmpty(t, eventsOf(t, e, "deploy", "Failed"))
 }
 
 // eventsOf waits for the event with the given reason and gives all there are.
-func eventsOf(t *testing.T, e *janustest.Env, name, last string) []eventsv1.Event {
+func eventsOf(t *testing.T, e *harness.Env, name, last string) []eventsv1.Event {
 	t.Helper()
 	var found []eventsv1.Event
 	// An event is sent within milliseconds; one that was refused is not sent again.
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
-	err := janustest.Poll(ctx, func(ctx context.Context) (bool, error) {
+	err := harness.Poll(ctx, func(ctx context.Context) (bool, error) {
 		list, err := e.Kube.EventsV1().Events(e.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -261,14 +261,14 @@ func eventsOf(t *testing.T, e *janustest.Env, name, last string) []eventsv1.Even
 
 func TestAStopLeavesNoGoroutine(t *testing.T) {
 	// Not parallel: the goroutines of other tests would count.
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
 	before := goleak.IgnoreCurrent()
 	j := e.Start()
 	e.Run("deploy", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {v: "2"}}}]`)
 	j.Stop()
 	var leak error
-	err := janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+	err := harness.Poll(t.Context(), func(context.Context) (bool, error) {
 		// The connections that client-go keeps for later are no leak. (A queue that was
 		// shut down notices within half a second.)
 		leak = goleak.Find(before,

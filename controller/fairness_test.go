@@ -14,13 +14,13 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const one = `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}]`
 
 // ended counts the Transactions of a namespace that have ended.
-func ended(t *testing.T, e *janustest.Env) (n int) {
+func ended(t *testing.T, e *harness.Env) (n int) {
 	t.Helper()
 	list, err := e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func ended(t *testing.T, e *janustest.Env) (n int) {
 func TestManyTransactionsOfOneNamespaceDoNotHoldUpAnother(t *testing.T) {
 	t.Parallel()
 	const many = 300
-	busy, quiet := janustest.New(t), janustest.New(t)
+	busy, quiet := harness.New(t), harness.New(t)
 	for n := range many {
 		busy.Submit(fmt.Sprintf("txn-%03d", n), one)
 	}
@@ -54,7 +54,7 @@ func TestManyTransactionsOfOneNamespaceDoNotHoldUpAnother(t *testing.T) {
 func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	const many = 60
-	busy, quiet := janustest.New(t), janustest.New(t)
+	busy, quiet := harness.New(t), harness.New(t)
 	var dos, othersDo atomic.Int32
 	begun, submitted := make(chan struct{}), make(chan struct{})
 	var r *rig
@@ -65,7 +65,7 @@ func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
 		case dos.Add(1) == many/3:
 			close(begun)
 			<-submitted
-			return janustest.Poll(ctx, func(context.Context) (bool, error) {
+			return harness.Poll(ctx, func(context.Context) (bool, error) {
 				active := 0
 				for _, n := range r.ctl.Active() {
 					active += n

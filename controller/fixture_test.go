@@ -15,8 +15,9 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/internal/outcome"
+	"janus.io/janus/internal/wiring"
+	"janus.io/janus/test/harness"
 )
 
 const three = `
@@ -29,7 +30,7 @@ changes:
 // A rig is a Controller that watches and writes real Transactions, on an engine
 // whose changes are the test's own.
 type rig struct {
-	*janustest.Env
+	*harness.Env
 	t        *testing.T
 	ctl      *controller.Controller
 	registry *prometheus.Registry
@@ -50,12 +51,12 @@ type parts struct {
 	watch   []string // namespaces besides that of the test
 }
 
-func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
+func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	t.Helper()
 	r := &rig{Env: e, t: t, registry: prometheus.NewRegistry(), reads: map[string]int{}}
 	metrics, err := controller.NewMetrics(r.registry)
 	require.NoError(t, err)
-	journal := adapter.NewJournal(e.Dynamic)
+	journal := wiring.NewJournal(e.Dynamic)
 	log := zaptest.NewLogger(t)
 	ports := engine.Ports{
 		Journal: journal, Locks: stub{}, Planner: stub{}, Changes: metrics.Count(stub{do: p.do}),
@@ -77,7 +78,7 @@ func newRig(t *testing.T, e *janustest.Env, p parts) *rig {
 	})
 	watcher, err := controller.NewWatcher(e.Config)
 	require.NoError(t, err)
-	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, janustest.FastPolicy), reader, watcher, log,
+	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, harness.FastPolicy), reader, watcher, log,
 		controller.Options{
 			Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Shards: p.shards, Resync: time.Hour,
 		})
@@ -151,10 +152,12 @@ func (s stub) Do(ctx context.Context, in engine.Intent) error {
 	}
 	return s.do(ctx, in)
 }
-func (stub) Observe(context.Context, engine.Intent) (engine.Finding, error) {
-	return engine.NotApplied, nil
+func (stub) Observe(context.Context, engine.Intent) (outcome.Finding, error) {
+	return outcome.NotApplied, nil
 }
-func (stub) Undo(context.Context, engine.Intent) (engine.Undone, error) { return engine.Undone{}, nil }
+func (stub) Undo(context.Context, engine.Intent) (outcome.Undone, error) {
+	return outcome.Undone{}, nil
+}
 func (stub) HandOver(context.Context, *api.Transaction) (map[int]string, error) {
 	return nil, nil
 }

@@ -9,6 +9,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/lockmgr"
 )
 
@@ -140,13 +141,13 @@ func (c counted) Do(ctx context.Context, in engine.Intent) error {
 	return err
 }
 
-func (c counted) Observe(ctx context.Context, in engine.Intent) (engine.Finding, error) {
+func (c counted) Observe(ctx context.Context, in engine.Intent) (outcome.Finding, error) {
 	finding, err := c.Changes.Observe(ctx, in)
 	c.count("observe", err)
 	return finding, err
 }
 
-func (c counted) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
+func (c counted) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	undone, err := c.Changes.Undo(ctx, in)
 	c.count("undo", err)
 	return undone, err

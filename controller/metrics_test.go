@@ -15,8 +15,8 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/test/harness"
 )
 
 // family is what dashboards and alerts rely on.
@@ -43,21 +43,21 @@ var (
 
 func TestMetricsOfACommitAndARollback(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
-	j := e.Start(janustest.WithChanges(func(c engine.Changes) engine.Changes { return refusing{c} }))
+	j := e.Start(harness.WithChanges(func(c engine.Changes) engine.Changes { return refusing{c} }))
 	patch := func(v string) string {
 		return `{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {v: "` + v + `"}}}`
 	}
 	txn := e.Run("commit", "changes: ["+patch("2")+"]")
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	create := func(name string) string {
 		return `{name: ` + name + `, target: {apiVersion: v1, kind: ConfigMap, name: ` + name + `}, type: Create, content: {}}`
 	}
 	txn = e.Run("rollback", "changes: ["+patch("3")+", "+create("new")+", "+create("refused")+"]")
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	txn = e.Run("invalid", "changes: [{target: {apiVersion: v1, kind: NoSuchKind, name: x}, type: Delete}]")
-	require.Equal(t, api.PhaseFailed, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	j.Stop()
 
 	problems, err := testutil.GatherAndLint(j.Metrics)

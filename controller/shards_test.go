@@ -14,8 +14,8 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/shard"
+	"janus.io/janus/test/harness"
 )
 
 // inShard makes up a name of a Transaction that is in a shard of two.
@@ -46,7 +46,7 @@ func (r *rig) serve(number int) (stop func()) {
 
 func TestTransactionsOfOtherShardsAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, janustest.New(t), parts{shards: 2, workers: 2})
+	r := newRig(t, harness.New(t), parts{shards: 2, workers: 2})
 	ours, theirs, later := r.inShard(0, 1), r.inShard(1, 1), r.inShard(0, 2)
 	r.Submit(theirs, three)
 	r.Submit(ours, three)
@@ -70,7 +70,7 @@ janus_transactions_active{phase="Preparing"} 0
 janus_transactions_active{phase="RollingBack"} 0
 `
 	var difference error
-	require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) {
+	require.NoError(t, harness.Poll(t.Context(), func(context.Context) (bool, error) {
 		difference = testutil.GatherAndCompare(r.registry, strings.NewReader(metrics), "janus_shards_held", "janus_transactions_active")
 		return difference == nil, nil
 	}), "others count theirs: %v", difference)
@@ -90,7 +90,7 @@ janus_transactions_active{phase="RollingBack"} 0
 // step: each change is made once.
 func TestAShardIsHandedOverBetweenTwoSteps(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	var dos atomic.Int32
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	do := func(context.Context, engine.Intent) error {
@@ -112,7 +112,7 @@ func TestAShardIsHandedOverBetweenTwoSteps(t *testing.T) {
 			stop()
 			close(stopped)
 		}()
-		require.NoError(t, janustest.Poll(t.Context(), func(context.Context) (bool, error) { return r.ctl.Shards() == 0, nil }))
+		require.NoError(t, harness.Poll(t.Context(), func(context.Context) (bool, error) { return r.ctl.Shards() == 0, nil }))
 		select {
 		case <-stopped:
 			require.Fail(t, "the shard was given up with a step in flight")

@@ -14,6 +14,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/otlp"
+	"janus.io/janus/internal/outcome"
 )
 
 // remembered is of how many Transactions it is known at what time something was done. One
@@ -128,7 +129,7 @@ func (c tracedChanges) Do(ctx context.Context, in engine.Intent) error {
 }
 
 // Undo implements engine.Changes.
-func (c tracedChanges) Undo(ctx context.Context, in engine.Intent) (engine.Undone, error) {
+func (c tracedChanges) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	defer c.traces.operation(in)()
 	return c.Changes.Undo(ctx, in)
 }

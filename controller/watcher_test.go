@@ -16,16 +16,16 @@ import (
 	"k8s.io/utils/ptr"
 
 	"janus.io/janus/controller"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // watched is what the informer asks with.
-func watched(t *testing.T, e *janustest.Env) *cache.ListWatch {
+func watched(t *testing.T, e *harness.Env) *cache.ListWatch {
 	t.Helper()
 	return watchedBy(t, e, e.Config)
 }
 
-func watchedBy(t *testing.T, e *janustest.Env, who *rest.Config) *cache.ListWatch {
+func watchedBy(t *testing.T, e *harness.Env, who *rest.Config) *cache.ListWatch {
 	t.Helper()
 	watcher, err := controller.NewWatcher(who)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func watchedBy(t *testing.T, e *janustest.Env, who *rest.Config) *cache.ListWatc
 // Where the API server does not stream what there is, it is listed.
 func TestTransactionsAreListedToo(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Submit("one", three)
 	list, err := watched(t, e).ListWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestTransactionsAreListedToo(t *testing.T) {
 // What there is comes first, then a bookmark that says so, then what happens.
 func TestTransactionsAreStreamed(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Submit("one", three)
 	stream, err := watched(t, e).WatchWithContext(t.Context(), metav1.ListOptions{
 		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
@@ -82,7 +82,7 @@ func TestTransactionsAreStreamed(t *testing.T) {
 // listed again.
 func TestAWatchThatIsTooFarBehindSaysSo(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	stream, err := watched(t, e).WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
 	require.NoError(t, err)
 	defer stream.Stop()
@@ -93,7 +93,7 @@ func TestAWatchThatIsTooFarBehindSaysSo(t *testing.T) {
 
 func TestARefusalSaysWhoMayNot(t *testing.T) {
 	t.Parallel()
-	e := janustest.New(t)
+	e := harness.New(t)
 	nobody := rest.CopyConfig(e.Config)
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
 	from := watchedBy(t, e, nobody)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 const chart = "chart/janus"
@@ -34,7 +34,7 @@ func template(t *testing.T, values string, args ...string) (objects []*unstructu
 		require.NotEmpty(t, said.String(), "%v", err)
 		return nil, said.String()
 	}
-	objects, err = janustest.Decode(printed.String())
+	objects, err = harness.Decode(printed.String())
 	require.NoError(t, err)
 	return objects, ""
 }

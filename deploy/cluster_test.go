@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // policies are those that deploy installs.
@@ -31,7 +31,7 @@ var (
 // A scene is a namespace under the policies, with a Janus that runs its Transactions as
 // the ServiceAccount that deploy gives it, and with just the rights that it has there.
 type scene struct {
-	*janustest.Env
+	*harness.Env
 	in installation
 	t  *testing.T
 	// admin may do anything in the namespace, and nothing else.
@@ -40,7 +40,7 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{in: install(t), Env: janustest.New(t), t: t}
+	s := &scene{in: install(t), Env: harness.New(t), t: t}
 	bind(t, s.in, s.Namespace, "cluster-admin", "admin-of-"+s.Namespace)
 	s.admin = s.in.as(t, "admin-of-"+s.Namespace)
 	awaitPolicies(t, s.in, s.Namespace)
@@ -61,7 +61,7 @@ func (s *scene) run() {
 	config, err := s.AsJanusd(s.t.Context())
 	require.NoError(s.t, err)
 	config.WarningHandler = rest.NoWarnings{}
-	j, err := janustest.Launch(config, s.Namespace, zaptest.NewLogger(s.t))
+	j, err := harness.Launch(config, s.Namespace, zaptest.NewLogger(s.t))
 	require.NoError(s.t, err)
 	s.t.Cleanup(j.Stop)
 }

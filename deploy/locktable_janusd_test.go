@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestJanusdEnforcesLocks runs the program, with the token of its ServiceAccount. An entry
@@ -27,7 +27,7 @@ func TestJanusdEnforcesLocks(t *testing.T) {
 	s := enforcedScene(t)
 	s.enforce()
 	s.enter(map[string]string{"configmaps/stale": s.Namespace + "/gone/2f0c8bd2-0000-4000-8000-000000000000"})
-	program := janustest.BuildJanusd(t)
+	program := harness.BuildJanusd(t)
 	said := &bytes.Buffer{}
 	run := s.start(program, "janusd", said)
 	ended := make(chan error, 1)
@@ -41,7 +41,7 @@ func TestJanusdEnforcesLocks(t *testing.T) {
 	}
 	s.open()
 	txn := s.Ended("release")
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	require.Empty(t, s.entries())
 	require.NoError(t, run.Process.Signal(os.Interrupt))
 	require.NoError(t, <-ended, "%s", said)

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 const (
@@ -32,7 +32,7 @@ var services = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 func enforcedScene(t *testing.T) *scene {
 	t.Helper()
 	in := installed(t, withComponent(t, ".", "enforced"))
-	s := &scene{in: in, Env: janustest.New(t), t: t}
+	s := &scene{in: in, Env: harness.New(t), t: t}
 	bind(t, in, s.Namespace, "cluster-admin", "admin-of-"+s.Namespace)
 	s.admin = in.as(t, "admin-of-"+s.Namespace)
 	awaitPolicies(t, in, s.Namespace)
@@ -95,11 +95,11 @@ func (s *scene) entries() map[string]string {
 }
 
 // runEnforcing starts Janus with the rights that the component gives it.
-func (s *scene) runEnforcing(options ...janustest.Option) *janustest.Janus {
+func (s *scene) runEnforcing(options ...harness.Option) *harness.Janus {
 	s.t.Helper()
 	config, err := s.AsJanusd(s.t.Context())
 	require.NoError(s.t, err)
-	j, err := janustest.Launch(config, s.Namespace, zaptest.NewLogger(s.t), append(options, janustest.EnforcingLocks())...)
+	j, err := harness.Launch(config, s.Namespace, zaptest.NewLogger(s.t), append(options, harness.EnforcingLocks())...)
 	require.NoError(s.t, err)
 	s.t.Cleanup(j.Stop)
 	return j
@@ -201,7 +201,7 @@ func TestWhatIsLockedIsRefusedToOthers(t *testing.T) {
 
 	s.open()
 	txn = s.Ended("release")
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "2", s.Value("ConfigMap/made", "data", "version"))
 	s.NothingLeft("release")
 	require.Empty(t, s.entries())
@@ -272,7 +272,7 @@ func TestEachNamespaceDecides(t *testing.T) {
 	// Janus notices, as it does without enforced locks, and rolls back the rest.
 	s.open()
 	txn := s.Ended("release")
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	require.Empty(t, s.entries())
 	assert.Equal(t, "b", other.Value("ConfigMap/old", "data", "a"))
 	assert.Equal(t, "yes", other.Value("ConfigMap/old", "data", "theirs"))

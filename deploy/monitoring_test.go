@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // ruleGroup and rule are what is looked at of a PrometheusRule.

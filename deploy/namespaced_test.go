@@ -34,7 +34,7 @@ func granted(t *testing.T, rules []rbacv1.PolicyRule) []string {
 
 // TestRightsInNamespacedMode reads them whole: they are those of the cluster-wide
 // installation in one namespace, but for acting as any ServiceAccount, and next to nothing
-// elsewhere. That they suffice is shown in e2e/packages.
+// elsewhere. That they suffice is shown in test/e2e/packages.
 func TestRightsInNamespacedMode(t *testing.T) {
 	in := installation{objects: build(t, "overlays/namespaced")}
 	rights, bound := map[string][]string{}, map[string]string{}

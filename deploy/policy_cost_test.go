@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // BenchmarkWriteUnderThePolicies writes the same object by turns in a namespace to which

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestJanusWorksUnderItsPolicies runs what writes records and locks in every way: a commit
@@ -20,15 +20,15 @@ func TestJanusWorksUnderItsPolicies(t *testing.T) {
 	s.run()
 	s.Apply(before)
 	txn := s.Run("first", release)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	txn = s.Run("undo", `{undoOf: {name: first}, revisionHistoryLimit: 1}`)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	s.gone(revisions, "janus-revision-1")
 	txn = s.Run("broken", `{changes: [
 	  {target: {apiVersion: v1, kind: ConfigMap, name: config}, type: Patch, content: {data: {version: "3"}}},
 	  {target: {apiVersion: v1, kind: Secret, name: key}, type: Patch, content: {stringData: {key: newer}},
 	   readyWhen: {expression: "has(object.data.never)", timeout: 1s}}]}`)
-	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "1", s.Value("ConfigMap/config", "data", "version"))
 	for _, name := range []string{"first", "undo", "broken"} {
 		s.NothingLeft(name)
@@ -49,7 +49,7 @@ func TestADeletedNamespaceIsEmptied(t *testing.T) {
 	s.run()
 	s.Apply(before)
 	txn := s.Run("done", release)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	s.Submit("running", held)
 	s.lockOf("running")
 	require.NoError(t, s.in.client.CoreV1().Namespaces().Delete(t.Context(), s.Namespace, metav1.DeleteOptions{}))

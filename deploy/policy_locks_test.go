@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // held waits for something that never comes, so that its lock stays held.
@@ -51,7 +51,7 @@ func TestOnlyJanusdWritesHeldLocks(t *testing.T) {
 	require.NoError(t, s.in.as(t, janusd.User).Resource(leases).Namespace(s.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	s.Merge("opener", "ConfigMap/config", `{"data":{"open":"yes"}}`)
 	txn := s.Ended("release")
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	s.NothingLeft("release")
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // release changes a ConfigMap and a Secret, so that there is a before-image of each type.
@@ -31,7 +31,7 @@ func TestOnlyJanusdWritesRecords(t *testing.T) {
 	s.run()
 	s.Apply(before)
 	txn := s.Run("release", release)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 
 	for _, r := range []struct {
 		kind, name string
@@ -52,7 +52,7 @@ func TestOnlyJanusdWritesRecords(t *testing.T) {
 	}
 	s.NothingLeft("release") // All of it is still as Janus left it.
 	undo := s.Run("undo", `{undoOf: {name: release}}`)
-	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, janustest.Describe(undo))
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 }
 
 // keepsRecord wants every write to a record to be refused, but one that changes nothing.

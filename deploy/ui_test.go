@@ -15,7 +15,7 @@ import (
 )
 
 // TestThePageGivesJanusdTwoRights reads what the component changes whole. That they suffice is
-// shown in e2e/packages.
+// shown in test/e2e/packages.
 func TestThePageGivesJanusdTwoRights(t *testing.T) {
 	for _, c := range []struct{ directory, kind string }{{".", "ClusterRole"}, {"overlays/namespaced", "Role"}} {
 		without, with := byName(t, build(t, c.directory)), byName(t, withComponent(t, c.directory, "ui"))

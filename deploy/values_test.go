@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // Each value that has an effect on what is rendered has it.
@@ -72,7 +72,7 @@ var besides = []string{"kubeconfig", "namespace", "leader-elect", "metrics-bind-
 // TestEveryFlagOfJanusdIsAValueOfTheChart sets every one, and has janusd accept what the
 // chart makes of them.
 func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
-	janusd := janustest.BuildJanusd(t)
+	janusd := harness.BuildJanusd(t)
 	help, err := exec.CommandContext(t.Context(), janusd, "--help").Output()
 	require.NoError(t, err)
 	var flags []string

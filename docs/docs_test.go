@@ -47,7 +47,7 @@ func TestTheReferenceListsTheMetrics(t *testing.T) {
 var besides = []string{"NotReady", "WhenFalse", "NotActivated", "DependencySkipped", "Settling", "ValidationFailed", "RollbackIncomplete", "Overwritten", "Reclaimed", "Restored", "ManagerStays", "HistoryIncomplete", "Suspended"}
 
 func TestTheReferenceListsTheReasons(t *testing.T) {
-	reasons := append(stringConstants(t, "internal/errclass/fault.go"), besides...)
+	reasons := append(stringConstants(t, "internal/errclass/errclass.go"), besides...)
 	_, table, found := strings.Cut(read(t, "docs/reference/reasons.md"), "| reason |")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -7,6 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // The way back may lead through what an earlier change has made impossible: a schema, a
@@ -69,7 +70,7 @@ func (s *saga) othersOpen(i int) bool {
 }
 
 // setAside records that item i was refused, and goes on with the others.
-func (s *saga) setAside(ctx context.Context, i int, refusal error, undone Undone) error {
+func (s *saga) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		beside(item, undone, s.share())
@@ -91,7 +92,7 @@ func backFromAside(item *api.Item) {
 type refused struct {
 	item   int
 	why    error
-	undone Undone
+	undone outcome.Undone
 }
 
 // again rolls back what was set aside, the last first. One that is rolled back may be what

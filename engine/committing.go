@@ -7,6 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 func uid(s string) types.UID { return types.UID(s) }
@@ -142,12 +143,12 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		return s.turnOr(ctx, i, err)
 	}
 	switch finding {
-	case Applied:
+	case outcome.Applied:
 		s.isOver(i)
 		return nil
-	case Diverged:
+	case outcome.Diverged:
 		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
-	case Applying:
+	case outcome.Applying:
 		s.unsure(i)
 		return s.send(ctx, i)
 	}
@@ -188,7 +189,7 @@ func (s *saga) takeOver(ctx context.Context) error {
 func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 	if errclass.ClassOf(refusal) == errclass.Conflict {
 		in.warn = s.warner(in.Index())
-		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == Applied {
+		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == outcome.Applied {
 			s.isOver(in.Index())
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // A request that its sender has given up on, or did not live to see answered, may
@@ -47,7 +48,7 @@ type memory struct {
 	// lost, what others have written since is not taken for the change. Where another
 	// process goes on with the Transaction, a Create is looked at again: only that can be
 	// made once more by a request of its that is under way. It is nil until there is one.
-	undone map[int]Undone
+	undone map[int]outcome.Undone
 	// restored is when it last took an item back; zero if it did not.
 	restored time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
@@ -105,7 +106,7 @@ func (s *saga) meet() {
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
 		m.doubt, m.checkpoints, m.txn, m.flight = s.clock.Now(), s.txn.Status.Version, keptOf(s.txn), nil
-		maps.DeleteFunc(m.undone, func(i int, _ Undone) bool { return creates(s.txn, i) })
+		maps.DeleteFunc(m.undone, func(i int, _ outcome.Undone) bool { return creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
@@ -125,7 +126,7 @@ func (s *saga) overtaken() bool {
 }
 
 // undone gives what this process has found out while it took item i back, if it has.
-func (s *saga) undone(i int) (undone Undone, ok bool) {
+func (s *saga) undone(i int) (undone outcome.Undone, ok bool) {
 	s.know(func(m *memory) { undone, ok = m.undone[i] })
 	return undone, ok
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // Journal writes the Transaction itself. Every method gives back the object as
@@ -144,34 +144,21 @@ type PreparedItem struct {
 	DeferredBy string
 }
 
-// Undone is what a strategy reports of a change that it has rolled back.
-type Undone struct {
-	// Reclaimed are fields that were left alone because whoever owned them before
-	// the change owns them again.
-	Reclaimed []errclass.Field
-	// Overwritten are fields that others had written since.
-	Overwritten []errclass.Field
-	// Notes say what else is not just as it was.
-	Notes []string
-	// Recreated is the uid of the object that was made in place of a deleted one.
-	Recreated types.UID
-}
-
-// Changes makes changes and rolls them back.
+// Changes makes changes and takes them back.
 type Changes interface {
 	// Do makes the change of an intent. When it returns nil the change is in
 	// effect. An error of class Terminal or Conflict means that it is not; after
 	// any other, Observe tells.
 	Do(ctx context.Context, in Intent) error
-	// Observe checks whether the change of an intent is in effect. One that is about to
-	// be rolled back is Applied, or Applying, only if nothing of it has been rolled back.
-	Observe(ctx context.Context, in Intent) (Finding, error)
+	// Observe looks whether the change of an intent is in effect. One that is about to be
+	// rolled back is Applied, or Applying, only if nothing of it has been rolled back.
+	Observe(ctx context.Context, in Intent) (outcome.Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
 	// class Terminal or Conflict means that it cannot be rolled back. Fields that
 	// others have written since are overwritten when the policy is Force and the
 	// item lists conflicts already: what is overwritten is on record before.
-	Undo(ctx context.Context, in Intent) (Undone, error)
+	Undo(ctx context.Context, in Intent) (outcome.Undone, error)
 	// HandOver leaves the fields that the changes of a committed Transaction have
 	// set to those who owned them before, and the others to one manager that is the
 	// same for every Transaction. It says what went wrong for good, by item; an
@@ -179,26 +166,7 @@ type Changes interface {
 	HandOver(ctx context.Context, t *api.Transaction) (problems map[int]string, err error)
 }
 
-// Finding is what Observe saw.
-type Finding int
-
-const (
-	// NotApplied means that the target is as it was when it was prepared.
-	NotApplied Finding = iota
-	// Applied means that the change is in effect.
-	Applied
-	// Applying means that the change has been accepted and takes effect by itself, such as
-	// the deletion of an object that waits for its finalizers.
-	Applying
-	// Diverged means neither: another client has written the target.
-	Diverged
-)
-
-func (f Finding) String() string {
-	return [...]string{"not applied", "applied", "applying", "diverged"}[f]
-}
-
-// Intent is the durable record that an item is about to be changed or rolled
+// Intent is the durable record that an item is about to be changed or taken
 // back. Only a stored Transaction gives one.
 type Intent struct {
 	txn     *api.Transaction

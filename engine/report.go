@@ -7,6 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // Reasons of items whose change came to a good end, with something to be said.
@@ -103,15 +104,15 @@ func addWarnings(item *api.Item, warnings []string, share int) {
 
 // beside records what was reported of an item, whether it was rolled back or
 // not.
-func beside(item *api.Item, undone Undone, share int) {
+func beside(item *api.Item, undone outcome.Undone, share int) {
 	item.Reclaimed = ownedOf(undone.Reclaimed, share)
 	if undone.Recreated != "" {
 		item.RecreatedUID = undone.Recreated
 	}
 }
 
-// report records what was reported of an item that was rolled back.
-func report(item *api.Item, undone Undone, share int) {
+// report records what there is to say about an item that was rolled back.
+func report(item *api.Item, undone outcome.Undone, share int) {
 	beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {
 		item.Conflicts = conflictsOf(undone.Overwritten, share)

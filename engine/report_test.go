@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 func manyFields(n int) []errclass.Field {
@@ -26,7 +27,7 @@ func TestAReportStaysWithinItsShare(t *testing.T) {
 	fields := append(manyFields(100), errclass.Field{Path: long, Managers: []string{long}})
 	for _, n := range []int{1, 100, 1000} {
 		item := api.Item{State: api.ItemRolledBack}
-		report(&item, Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
+		report(&item, outcome.Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
 		text, err := json.Marshal(item)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, len(text), 4*ShareOf(n)+1500, "of %d items", n)
@@ -39,9 +40,9 @@ func TestAReportStaysWithinItsShare(t *testing.T) {
 
 func TestAReportSaysWhatWasLeftAndWhatWasOverwritten(t *testing.T) {
 	item := api.Item{State: api.ItemRolledBack, Reason: "kept", Message: "kept"}
-	report(&item, Undone{}, 2000)
+	report(&item, outcome.Undone{}, 2000)
 	assert.Equal(t, "kept", item.Message, "nothing to say")
-	report(&item, Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []errclass.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
+	report(&item, outcome.Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []errclass.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
 	assert.Equal(t, "rolled back; its owner has another uid; left as they are, because their former owners have taken them again: .spec.replicas of hpa, now 7", item.Message)
 	assert.Equal(t, "Reclaimed", item.Reason)
 	assert.Equal(t, []api.OwnedFields{{Manager: "hpa", Fields: []string{".spec.replicas"}}}, item.Reclaimed)

@@ -7,6 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // settle finds out what became of an intent that was open when the rollback
@@ -19,7 +20,7 @@ func (s *saga) settle(ctx context.Context, i int) error {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
-	if err == nil && finding == NotApplied {
+	if err == nil && finding == outcome.NotApplied {
 		if wait := s.settleTime(i); wait > 0 {
 			return s.stay(ctx, i)
 		}
@@ -30,12 +31,12 @@ func (s *saga) settle(ctx context.Context, i int) error {
 		return s.unresolvedOr(ctx, i, err, func(item *api.Item) { item.Unsettled = true })
 	}
 	switch finding {
-	case Applied, Applying:
+	case outcome.Applied, outcome.Applying:
 		s.settled(i)
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			return moveItem(&status.Items[i], api.ItemCommitted)
 		})
-	case Diverged:
+	case outcome.Diverged:
 		s.settled(i)
 		return s.unresolved(ctx, i, diverged(s.txn, i))
 	}
@@ -57,32 +58,32 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { beside(item, undone, s.share()) })
 }
 
-// takeBackItem rolls item i back, or gives the refusal that it met. A lock that another
-// client holds by now is no reason not to: every write carries a precondition, and
-// waiting for a lock while holding others could be part of a cycle.
-func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal, err error) {
+// takeBackItem takes item i back, or gives the refusal that it met. A lock that somebody
+// else holds by now is no reason not to: every write carries a precondition, and waiting
+// for a lock while holding others could be part of a cycle.
+func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
 	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
-		return Undone{}, nil, s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
+		return outcome.Undone{}, nil, s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
 	}
 	if _, ok := s.undone(i); ok {
 		s.isOver(i)
-		return Undone{}, nil, nil
+		return outcome.Undone{}, nil, nil
 	}
 	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
-		// that is under way: once the object is gone, it would re-create it.
-		return Undone{}, nil, s.stay(ctx, i)
+		// that is under way: once the object is gone, it would make it anew.
+		return outcome.Undone{}, nil, s.stay(ctx, i)
 	}
 	err = s.keep(ctx)
 	if isJournal(err) {
-		return Undone{}, nil, err
+		return outcome.Undone{}, nil, err
 	}
 	if err != nil && !errclass.Is(err, errclass.LockLost) && !definite(err) {
-		return Undone{}, nil, s.unresolvedOr(ctx, i, err)
+		return outcome.Undone{}, nil, s.unresolvedOr(ctx, i, err)
 	}
 	in, err := s.intent(i, api.ItemRollingBack)
 	if err != nil {
-		return Undone{}, nil, err
+		return outcome.Undone{}, nil, err
 	}
 	delete(s.flight.fresh, i)
 	delete(s.flight.parked, i)
@@ -99,7 +100,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 	}
 	s.know(func(m *memory) {
 		if m.undone == nil {
-			m.undone = map[int]Undone{}
+			m.undone = map[int]outcome.Undone{}
 		}
 		m.undone[i], m.restored = undone, s.clock.Now()
 	})
@@ -114,7 +115,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone Undone, refusal,
 
 // afterRefusal records what must be on record before item i is tried again at once, and
 // gives back the refusal if there is nothing of that kind.
-func (s *saga) afterRefusal(ctx context.Context, i int, undone Undone, err error) (refusal, failed error) {
+func (s *saga) afterRefusal(ctx context.Context, i int, undone outcome.Undone, err error) (refusal, failed error) {
 	switch {
 	case s.mayOverwrite(i, err):
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {

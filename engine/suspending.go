@@ -14,6 +14,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // A Transaction that is suspended stands still between two changes, or two
@@ -182,7 +183,9 @@ func (s *saga) outwait(ctx context.Context) error {
 	return nil
 }
 
-func inEffect(finding Finding) bool { return finding == Applied || finding == Applying }
+func inEffect(finding outcome.Finding) bool {
+	return finding == outcome.Applied || finding == outcome.Applying
+}
 
 // leave records that the changes which are in effect are left so.
 func (s *saga) leave(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 )
 
 // journal is the durable Transaction.
@@ -257,18 +258,18 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 	})
 }
 
-func (c changes) Observe(_ context.Context, in Intent) (finding Finding, err error) {
+func (c changes) Observe(_ context.Context, in Intent) (finding outcome.Finding, err error) {
 	name, target := c.itemOf(in)
 	return finding, c.call("observe "+name, func() (string, error) {
 		switch c.targets[target] {
 		case wrote(name):
-			finding = Applied
+			finding = outcome.Applied
 		case c.images[name]:
-			finding = NotApplied
+			finding = outcome.NotApplied
 		case "going":
-			finding = Applying
+			finding = outcome.Applying
 		default:
-			finding = Diverged
+			finding = outcome.Diverged
 		}
 		return "observe " + name + ": " + finding.String(), nil
 	})
@@ -278,14 +279,14 @@ func (c changes) HandOver(context.Context, *api.Transaction) (map[int]string, er
 	return nil, c.call("hand over", func() (string, error) { return "hand over", nil })
 }
 
-func (c changes) Undo(ctx context.Context, in Intent) (Undone, error) {
+func (c changes) Undo(ctx context.Context, in Intent) (outcome.Undone, error) {
 	name, target := c.itemOf(in)
 	if c.target(target) != c.images[name] {
 		if err := in.Confirm(ctx, false); err != nil {
-			return Undone{}, err
+			return outcome.Undone{}, err
 		}
 	}
-	return Undone{Recreated: c.anew[name]}, c.call("undo "+name, func() (string, error) {
+	return outcome.Undone{Recreated: c.anew[name]}, c.call("undo "+name, func() (string, error) {
 		switch c.targets[target] {
 		case "to be made anew":
 			if err := in.MayCreate(); err != nil {

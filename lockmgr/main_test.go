@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

@@ -5,7 +5,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/mutate"
+	"janus.io/janus/internal/outcome"
 )
 
 // Whoever is not to take a change back any more has to know whether that was begun: what
@@ -16,18 +16,18 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 	forWrites(t, func(e *env, i *item) {
 		i.done()
 		i.change.Undoing = true
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		i.wire.refuseNth(2)
 		fails(i.t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 		i.sent("GET PATCH PATCH")
-		i.finds(mutate.Diverged)
+		i.finds(outcome.Diverged)
 		i.change.Undoing = false
-		i.finds(mutate.Applied) // by its manager, who still owns the values of before
+		i.finds(outcome.Applied) // by its manager, who still owns the values of before
 		i.change.Undoing = true
 		i.undone()
-		i.finds(mutate.NotApplied)
+		i.finds(outcome.NotApplied)
 	})
 }
 
@@ -43,10 +43,10 @@ func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
 			i := e.prepare(0, kind, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}").done()
 			e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
 			i.change.Undoing = true
-			i.finds(mutate.Applied)
+			i.finds(outcome.Applied)
 			i.wire.refuseNth(2)
 			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
-			i.finds(mutate.Diverged)
+			i.finds(outcome.Diverged)
 		})
 	}
 }
@@ -56,11 +56,11 @@ func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
 	i.change.Undoing = true
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	fails(t, i.undo(), errclass.Retryable, errclass.Terminating)
-	i.finds(mutate.Diverged)
+	i.finds(outcome.Diverged)
 	e.merge("somebody", i.object, `{"metadata":{"finalizers":null}}`)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 }
 
 func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
@@ -69,8 +69,8 @@ func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
 	i.change.Undoing = true
-	i.finds(mutate.Applied)
-	i.wire.refuseNth(3) // It is re-created, and its fields do not have their owners.
+	i.finds(outcome.Applied)
+	i.wire.refuseNth(3) // It is made anew, and its fields do not have their owners.
 	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
-	i.finds(mutate.Diverged)
+	i.finds(outcome.Diverged)
 }

@@ -9,7 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/mutate"
+	"janus.io/janus/internal/outcome"
 )
 
 // What an owner owns goes with it.
@@ -24,7 +24,7 @@ func TestDeleteOfWhatWentWithItsOwnerIsDone(t *testing.T) {
 	s.do(0)
 	e.within("the garbage collector has taken it", func() bool { return child.now() == nil })
 	s.do(1)
-	child.finds(mutate.Applied)
+	child.finds(outcome.Applied)
 	s.rollBack()
 	s.items[0].restored()
 	child.descends(owner)

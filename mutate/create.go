@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
@@ -97,15 +98,15 @@ func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured,
 	})
 }
 
-func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (Finding, error) {
+func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (outcome.Finding, error) {
 	_, live, err := c.locate(ctx)
 	if err != nil || live == nil || !c.made(live) {
-		return NotApplied, err
+		return outcome.NotApplied, err
 	}
 	if c.Undoing && live.GetDeletionTimestamp() != nil {
-		return Diverged, nil
+		return outcome.Diverged, nil
 	}
-	return Applied, nil
+	return outcome.Applied, nil
 }
 
 func (createStrategy) Verbs() (change, compensation []string) {

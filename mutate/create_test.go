@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/mutate"
 )
 
@@ -18,19 +19,19 @@ func TestCreateIsDoneInOneRequestAndUndoneInFour(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	i.wire.requests()
 	i.done()
 	i.sent("POST")
 	assert.Equal(t, i.change.Marker, i.now().GetAnnotations()[mutate.MarkerAnnotation])
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	i.sent("GET")
 	i.undone()
 	i.sent("GET DELETE GET GET")
 	i.restored()
 	i.undone()
 	i.sent("GET GET")
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 }
 
 func TestCreateDoneTwiceKnowsItsOwn(t *testing.T) {
@@ -56,10 +57,10 @@ func TestCreateWhoseReplyIsLostIsFound(t *testing.T) {
 			i := e.prepare(0, api.Create, text)
 			i.wire.loseNth(0)
 			fails(t, i.do(), errclass.Unknown, errclass.ServerUnavailable)
-			i.finds(mutate.Applied)
+			i.finds(outcome.Applied)
 			// It stays ours when others have changed every value.
 			e.apply("gitops", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}")
-			i.finds(mutate.Applied)
+			i.finds(outcome.Applied)
 		})
 	}
 }
@@ -71,7 +72,7 @@ func TestK16CreateOfWhatExistsFailsAndLeavesItAlone(t *testing.T) {
 	theirs := e.create(settings)
 	fails(t, e.plan(1, api.Create, settings).tryPrepare(), errclass.Conflict, errclass.AlreadyExists)
 	fails(t, i.do(), errclass.Conflict, errclass.AlreadyExists, "nothing of it was touched")
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	// Nor does a rollback delete the foreign object.
 	i.undone()
 	assert.Equal(t, theirs, i.now())
@@ -85,7 +86,7 @@ func TestCreateMeetsATargetOnItsWayOut(t *testing.T) {
 	e.askToRemove(obj)
 	fails(t, e.plan(1, api.Create, settings).tryPrepare(), errclass.Terminal, errclass.Terminating, "example.com/held")
 	fails(t, i.do(), errclass.Conflict, errclass.AlreadyExists)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	e.merge("test", obj, `{"metadata":{"finalizers":null}}`)
 	i.done()
 }
@@ -164,7 +165,7 @@ func TestUndoOfACreateThatSomebodyDeletedIsDone(t *testing.T) {
 	i := e.prepare(0, api.Create, settings).done()
 	e.remove(i.object)
 	i.undone()
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 }
 
 func TestK17UndoOfACreateThatSomebodyReplacedKeepsTheirs(t *testing.T) {

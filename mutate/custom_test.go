@@ -11,7 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/mutate"
+	"janus.io/janus/internal/outcome"
 )
 
 const gadget = `
@@ -151,7 +151,7 @@ func TestRecreatedDeploymentHasItsPodsMadeAnew(t *testing.T) {
 	i := e.plan(0, api.Delete, deployment)
 	require.NoError(t, i.tryPrepare())
 	i.done()
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	i.undone()
 	i.restored()
 	e.within("it has another ReplicaSet", func() bool {

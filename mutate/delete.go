@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
@@ -159,21 +160,21 @@ func (c Change) confirmGone(ctx context.Context, before Baseline) error {
 	return nil
 }
 
-func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
+func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
 	_, live, err := c.locate(ctx)
 	switch {
 	case err != nil:
-		return Diverged, err
+		return outcome.Diverged, err
 	case record.Before == nil && live != nil:
-		return NotApplied, nil
+		return outcome.NotApplied, nil
 	case c.Undoing && live != nil && !sameObject(live, record.Before.GetUID()):
-		return Diverged, nil // It may have been re-created, without all that belongs to it.
+		return outcome.Diverged, nil // It may have been made anew, without all that belongs to it.
 	case record.Before == nil || !sameObject(live, record.Before.GetUID()):
-		return Applied, nil
+		return outcome.Applied, nil
 	case live.GetDeletionTimestamp() != nil:
-		return Applying, nil
+		return outcome.Applying, nil
 	default:
-		return NotApplied, nil
+		return outcome.NotApplied, nil
 	}
 }
 

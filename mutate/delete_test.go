@@ -11,7 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/mutate"
+	"janus.io/janus/internal/outcome"
 )
 
 func TestDeleteIsDoneInFourRequestsAndUndoneInFour(t *testing.T) {
@@ -19,12 +19,12 @@ func TestDeleteIsDoneInFourRequestsAndUndoneInFour(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	i.wire.requests()
 	i.done()
 	i.sent("GET DELETE GET GET")
 	assert.Nil(t, i.now())
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	i.wire.requests()
 	i.undone()
 	i.sent("GET GET POST PATCH")
@@ -75,20 +75,20 @@ func TestDeleteDoneTwiceReportsThatItIsGone(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings).done()
 	// The engine observes before it repeats.
 	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "deleted it")
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 }
 
 func TestDeleteOfWhatDoesNotExistIsDone(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Delete, settings)
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	i.wire.requests()
 	i.done()
 	i.sent("GET GET")
 	i.undone()
 	theirs := e.create(settings)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "created it")
 	i.undone()
 	assert.Equal(t, theirs, i.now())
@@ -115,7 +115,7 @@ func TestDeleteStopsAtADrift(t *testing.T) {
 	e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 	drifted := i.now()
 	fails(t, i.do(), errclass.Conflict, errclass.Drifted, ".metadata.annotations.note", "somebody")
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	i.undone()
 	assert.Equal(t, drifted, i.now())
 }
@@ -129,7 +129,7 @@ func TestDeleteStopsWhenTheTargetIsAnotherObject(t *testing.T) {
 	theirs := e.create(settings)
 	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "re-created")
 	assert.Equal(t, theirs, i.now())
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 }
 
 func TestK1DeleteWaitsForFinalizersAndItsUndoWaitsThenCreatesAgain(t *testing.T) {
@@ -139,7 +139,7 @@ func TestK1DeleteWaitsForFinalizersAndItsUndoWaitsThenCreatesAgain(t *testing.T)
 	i := e.prepare(0, api.Delete, settings)
 	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET DELETE GET")
-	i.finds(mutate.Applying)
+	i.finds(outcome.Applying)
 	i.wire.requests()
 	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	i.sent("GET")
@@ -373,5 +373,5 @@ func TestARefusalAfterTheDeletionWasAcceptedProvesNothing(t *testing.T) {
 	fails(t, i.do(), errclass.Unknown, errclass.AccessDenied, "its deletion was accepted", "the right was taken away")
 	i.sent("GET DELETE GET")
 	assert.Nil(t, i.now())
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 }

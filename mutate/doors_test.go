@@ -12,7 +12,7 @@ import (
 )
 
 // Steps through doors, and back to where nothing is shut. The API server is asked about most
-// of them in e2e.
+// of them in test/e2e.
 var steps = map[string]struct {
 	kind, before, after string
 	back                bool // the step back is for good as well

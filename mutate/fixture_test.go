@@ -26,10 +26,10 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // wire counts the requests of the strategies, and can break one.
@@ -117,7 +117,7 @@ func (w *wire) forbidFrom(n int) {
 
 // env is a namespace in which changes are made and rolled back.
 type env struct {
-	*janustest.Client
+	*harness.Client
 	t         *testing.T
 	namespace string
 	wire      *wire
@@ -129,7 +129,7 @@ type env struct {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	cluster := testcluster.Shared(t)
-	client, err := janustest.NewClient(cluster.Config())
+	client, err := harness.NewClient(cluster.Config())
 	require.NoError(t, err)
 	e := &env{Client: client, t: t, namespace: testcluster.Namespace(t), wire: &wire{}}
 	config := cluster.Config()
@@ -148,7 +148,7 @@ func newEnv(t *testing.T) *env {
 // within waits until something is so.
 func (e *env) within(what string, so func() bool) {
 	e.t.Helper()
-	err := janustest.Poll(e.t.Context(), func(context.Context) (bool, error) { return so(), nil })
+	err := harness.Poll(e.t.Context(), func(context.Context) (bool, error) { return so(), nil })
 	require.NoError(e.t, err, "it never was so that %s", what)
 }
 
@@ -174,7 +174,7 @@ func (e *env) widgets() {
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	objects, err := janustest.Decode(text)
+	objects, err := harness.Decode(text)
 	require.NoError(t, err)
 	require.Len(t, objects, 1)
 	// Through the decoder of the API machinery: integers stay integers.

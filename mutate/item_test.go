@@ -15,6 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/snapshot"
@@ -28,9 +29,9 @@ type item struct {
 	object   *unstructured.Unstructured // names the target
 	record   snapshot.Record
 	baseline mutate.Baseline
-	warnings []string      // of the preparation
-	idle     bool          // as the preparation found
-	report   mutate.Undone // of the last undo; what was overwritten by an earlier one stays
+	warnings []string       // of the preparation
+	idle     bool           // as the preparation found
+	report   outcome.Undone // of the last undo; what was overwritten by an earlier one stays
 }
 
 // plan makes the n-th change of a Transaction; content names the target, and a
@@ -138,7 +139,7 @@ func patiently(try func() error) error {
 	}
 }
 
-func (i *item) finds(want mutate.Finding) {
+func (i *item) finds(want outcome.Finding) {
 	i.t.Helper()
 	c := i.change
 	c.Content = nil

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // update rewrites the golden files instead of comparing with them.

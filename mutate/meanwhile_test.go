@@ -9,7 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/mutate"
+	"janus.io/janus/internal/outcome"
 )
 
 // Between the values and the owners another client removes what was restored: it looks
@@ -82,7 +82,7 @@ func TestAPatchThatAltersNothingIsNotTakenToBeMade(t *testing.T) {
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 	e.merge("somebody", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	require.Error(t, i.do(), "the annotation is drift")
 }
 

@@ -16,6 +16,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/snapshot"
 )
@@ -149,20 +150,6 @@ type Contents struct {
 	Stay, Leave []string
 }
 
-// Finding is what Observe saw.
-type Finding int
-
-const (
-	// NotApplied means that the change is not in effect.
-	NotApplied Finding = iota
-	// Applied means that the change is in effect.
-	Applied
-	// Applying means that the change takes effect by itself once finalizers are done.
-	Applying
-	// Diverged means that another client has written the target, and it cannot be told.
-	Diverged
-)
-
 // Strategy is the code for one type of change. before is the target as it was
 // when it was prepared, nil if it did not exist.
 type Strategy interface {
@@ -175,27 +162,14 @@ type Strategy interface {
 	Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error)
 	// Do makes the change. When it returns nil the change is in effect.
 	Do(ctx context.Context, c Change, before Baseline) error
-	// Observe checks whether the change is in effect.
-	Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error)
+	// Observe looks whether the change is in effect.
+	Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error)
 	// Undo takes the change back. When it returns no error nothing is left of it.
 	// There may be something to say beside an error too.
-	Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error)
+	Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error)
 	// Verbs lists what the ServiceAccount must be allowed to do to the target, for
 	// the change and for its compensation.
 	Verbs() (change, compensation []string)
-}
-
-// Undone is what a strategy reports of a change that it has rolled back.
-type Undone struct {
-	// Reclaimed are fields that were left alone because whoever owned them before
-	// the change owns them again.
-	Reclaimed []errclass.Field
-	// Overwritten are fields that others had written since.
-	Overwritten []errclass.Field
-	// Notes say what else is not just as it was, and need not be.
-	Notes []string
-	// Recreated is the uid of the object that was made in place of a deleted one.
-	Recreated types.UID
 }
 
 // For gives the strategy of a type of change.

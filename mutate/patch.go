@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
@@ -109,12 +110,12 @@ func (c Change) contended(fields []errclass.Field) error {
 	return err
 }
 
-func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
+func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
 	c.applies = true
 	return c.observeWrite(ctx, record)
 }
 
-func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
+func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
 	return c.restore(ctx, record)
 }
 

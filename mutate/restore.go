@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
@@ -17,44 +18,44 @@ import (
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the
 // fields of the change tell. Values that another client has written alike prove nothing.
-func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (Finding, error) {
+func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outcome.Finding, error) {
 	live, err := Read(ctx, c)
 	if err != nil {
-		return Diverged, err
+		return outcome.Diverged, err
 	}
 	before := record.Before
 	switch {
 	case before == nil:
-		return Diverged, c.incomplete(record)
+		return outcome.Diverged, c.incomplete(record)
 	case !sameObject(live, before.GetUID()):
-		return Diverged, nil
+		return outcome.Diverged, nil
 	case live.GetResourceVersion() == before.GetResourceVersion():
-		return NotApplied, nil
+		return outcome.NotApplied, nil
 	case c.owns(live) && !c.Undoing:
-		return Applied, nil
+		return outcome.Applied, nil
 	case record.After == nil:
-		return Diverged, nil
+		return outcome.Diverged, nil
 	}
 	images, err := c.images(ctx, before, record.After, live)
 	if err != nil {
-		return Diverged, err
+		return outcome.Diverged, err
 	}
 	images.Took = record.Took
 	switch stand := images.Stand(); {
 	case c.owns(live) && (stand == snapshot.AtAfter || unrestored(images)):
-		return Applied, nil
+		return outcome.Applied, nil
 	case c.owns(live):
-		return Diverged, nil // Its values have been restored, and their owners have not.
+		return outcome.Diverged, nil // Its values have been restored, and their owners have not.
 	case stand == snapshot.AtAfter && c.applies && snapshot.Tracked(live):
 		// The change alters nothing, and its manager would be there: it is made so that
 		// a request which was sent before, and lands late, finds all as it leaves it.
-		return NotApplied, nil
+		return outcome.NotApplied, nil
 	case stand == snapshot.AtAfter:
-		return Applied, nil
+		return outcome.Applied, nil
 	case stand == snapshot.AtBefore:
-		return NotApplied, nil
+		return outcome.NotApplied, nil
 	default:
-		return Diverged, nil
+		return outcome.Diverged, nil
 	}
 }
 
@@ -68,9 +69,9 @@ func unrestored(images snapshot.Images) bool {
 // each under the resourceVersion just read. The API server does not take both in
 // one request. A crash between the two is harmless: the next call sees that the
 // values are restored and goes on with the owners.
-func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, error) {
+func (c Change) restore(ctx context.Context, record snapshot.Record) (outcome.Undone, error) {
 	if record.Before == nil || record.After == nil {
-		return Undone{}, c.incomplete(record)
+		return outcome.Undone{}, c.incomplete(record)
 	}
 	var overwritten []errclass.Field
 	var so restoring
@@ -90,7 +91,7 @@ func (c Change) restore(ctx context.Context, record snapshot.Record) (Undone, er
 			return undone, c.wrap(err, "restore")
 		}
 	}
-	return Undone{Overwritten: overwritten}, c.fail(errclass.Retryable, errclass.StaleVersion, "restore", "it changes faster than it can be written")
+	return outcome.Undone{Overwritten: overwritten}, c.fail(errclass.Retryable, errclass.StaleVersion, "restore", "it changes faster than it can be written")
 }
 
 // joined adds to a list the fields that it does not name yet. What was overwritten
@@ -107,22 +108,22 @@ func joined(list, more []errclass.Field) []errclass.Field {
 // restoreOnce looks and restores once, from what was seen if it was. It tells whether it
 // has written anything. Values that were restored before are not restored again: what has
 // become of them since is another client's.
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, so *restoring) (undone Undone, wrote bool, err error) {
+func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, so *restoring) (undone outcome.Undone, wrote bool, err error) {
 	live := seen
 	if live == nil {
 		if live, err = Read(ctx, c); err != nil {
-			return Undone{}, false, err
+			return outcome.Undone{}, false, err
 		}
 	}
 	if !c.sameOrRecreated(live, record) {
-		return Undone{}, false, c.cannotRestore(live, record)
+		return outcome.Undone{}, false, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Undone{}, false, c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
+		return outcome.Undone{}, false, c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {
-		return Undone{}, false, err
+		return outcome.Undone{}, false, err
 	}
 	images.Took = record.Took
 	wanted := images.Restore()
@@ -133,12 +134,12 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	// To look may have taken long, and would find what another process has restored as
 	// another client has written it since.
 	if err := c.confirm(ctx, false); err != nil {
-		return Undone{}, false, err
+		return outcome.Undone{}, false, err
 	}
 	if so.restored != nil {
 		wanted = *so.restored
 	} else if images.Live, err = c.patchValues(ctx, live, desired); err != nil {
-		return Undone{}, false, err
+		return outcome.Undone{}, false, err
 	} else if images.Live != live {
 		so.restored = &wanted
 	}

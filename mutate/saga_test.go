@@ -9,6 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/mutate"
 )
 
@@ -55,7 +56,7 @@ func (i *item) takesEffect() {
 	i.within("it is in effect", func() bool {
 		found, err := i.strategy.Observe(i.t.Context(), i.change, i.record)
 		require.NoError(i.t, err)
-		return found == mutate.Applied
+		return found == outcome.Applied
 	})
 }
 

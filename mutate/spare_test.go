@@ -23,7 +23,7 @@ const (
 	mine    = `{apiVersion: v1, kind: Pod, metadata: {name: mine, labels: {app: x}}, spec: {containers: [{name: a, image: example.com/a}]}}`
 )
 
-// withOwners lists the Pods that have owners, as the adapter does.
+// withOwners lists the Pods that have owners, as internal/wiring does.
 func (e *env) withOwners(ctx context.Context, _ *unstructured.Unstructured, _ mutate.Wanted) (mutate.Dependants, error) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	list, err := e.dynamic.Resource(gvr).Namespace(e.namespace).List(ctx, metav1.ListOptions{})

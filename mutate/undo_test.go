@@ -9,6 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/mutate"
 )
 
@@ -137,14 +138,14 @@ func TestDoWhoseReplyIsLostIsObservedAndUndone(t *testing.T) {
 	forWrites(t, func(_ *env, i *item) {
 		i.wire.loseNth(0)
 		fails(i.t, i.do(), errclass.Unknown, errclass.ServerUnavailable)
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		i.undone()
 		i.restored()
 		i.baseline = mutate.BaselineOf(i.now())
 		i.record.Before = i.now()
 		i.wire.refuseNth(0)
 		fails(i.t, i.do(), errclass.Unknown, errclass.ServerUnavailable)
-		i.finds(mutate.NotApplied)
+		i.finds(outcome.NotApplied)
 	})
 }
 
@@ -230,16 +231,16 @@ func TestUpdateThatOnlyRemovesIsObservedAndUndone(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	i.done()
 	assert.NotContains(t, managers(i.now()), i.change.Manager+" Update")
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":null}}}`)
 	i.undone()
 	i.restored()
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 }
 
 func TestUpdateThatRemovesEverythingIsUndone(t *testing.T) {
@@ -247,7 +248,7 @@ func TestUpdateThatRemovesEverythingIsUndone(t *testing.T) {
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {a: b}, annotations: {c: d}, finalizers: [example.com/f]}, data: {color: blue}, binaryData: {x: AAEC}}")
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}").done()
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	i.undone()
 	i.restored()
 	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
@@ -268,7 +269,7 @@ func TestObjectWithoutManagedFieldsIsWithoutThemAfterUndo(t *testing.T) {
 				i := e.prepare(0, kind, settingsChanged)
 				assert.Empty(t, i.record.Before.GetManagedFields())
 				i.done()
-				i.finds(mutate.Applied)
+				i.finds(outcome.Applied)
 				i.undone()
 				i.restored()
 				e.remove(obj)

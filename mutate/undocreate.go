@@ -8,36 +8,37 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
 // Undo deletes the object, if it is still what this change made. An object that
 // others have written, or that has an owner by now, is theirs as well.
-func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
-	var undone Undone
+func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
+	var undone outcome.Undone
 	for range attempts {
 		var live *unstructured.Unstructured
 		var err error
 		c, live, err = c.locate(ctx)
 		switch {
 		case err != nil:
-			return Undone{}, err
+			return outcome.Undone{}, err
 		case live == nil || !c.made(live):
 			return undone, c.giveVolumeBack(ctx)
 		case live.GetDeletionTimestamp() != nil && held(live):
-			return Undone{}, c.goOnSparing(ctx, live)
+			return outcome.Undone{}, c.goOnSparing(ctx, live)
 		case live.GetDeletionTimestamp() != nil:
-			return Undone{}, c.awaitGone(live)
+			return outcome.Undone{}, c.awaitGone(live)
 		}
 		found, err := c.unmake(ctx, record, live)
 		switch {
 		case err == nil:
 			undone.Overwritten = c.fields(found)
 		case !stale(err):
-			return Undone{}, c.wrap(c.kept(ctx, err), "delete")
+			return outcome.Undone{}, c.wrap(c.kept(ctx, err), "delete")
 		}
 	}
-	return Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "it changes faster than it can be deleted")
+	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "it changes faster than it can be deleted")
 }
 
 // unmake deletes the object, unless it is not for this change alone to delete. It gives

@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
-func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
+func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
 	if record.Before == nil {
-		return Undone{}, nil
+		return outcome.Undone{}, nil
 	}
 	made := c.Created // by a call before this one
 	for range attempts {
@@ -25,31 +26,31 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 			return undone, c.wrap(err, "re-create")
 		}
 	}
-	return Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it changes faster than it can be written")
+	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it changes faster than it can be written")
 }
 
-// remake re-creates the object, or resumes what an earlier attempt has begun:
-// until its fields have their owners, and it its, the item's manager is on the object.
-func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (Undone, error) {
+// remake makes the object anew, or goes on where an earlier attempt got to: until
+// its fields have their owners, and it its, the item's manager is on the object.
+func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (outcome.Undone, error) {
 	live, err := Read(ctx, c)
 	if err == nil && made != "" && !sameObject(live, made) {
-		return Undone{}, c.deletedAgain("")
+		return outcome.Undone{}, c.deletedAgain("")
 	}
 	if err == nil && sameObject(live, before.GetUID()) && live.GetDeletionTimestamp() == nil {
 		live, err = Read(ctx, c) // One answer may be of before the deletion.
 	}
 	if err != nil {
-		return Undone{}, err
+		return outcome.Undone{}, err
 	}
 	if sameObject(live, before.GetUID()) {
 		if live.GetDeletionTimestamp() == nil {
-			return Undone{}, nil
+			return outcome.Undone{}, nil
 		}
-		return Undone{}, c.awaitGone(live)
+		return outcome.Undone{}, c.awaitGone(live)
 	}
 	l, err := c.lineage(ctx, before)
 	if err != nil {
-		return Undone{}, err
+		return outcome.Undone{}, err
 	}
 	switch {
 	case live == nil:
@@ -65,9 +66,9 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 		err = c.deletedAgain(waitsFor(live))
 	}
 	if err != nil {
-		return Undone{}, err
+		return outcome.Undone{}, err
 	}
-	undone := Undone{Recreated: live.GetUID()}
+	undone := outcome.Undone{Recreated: live.GetUID()}
 	if c.Created != live.GetUID() && hollow(l.wanted) && c.marked(live) {
 		return undone, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "%w", errUnrecorded)
 	}

@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -38,7 +39,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Dial, metadata: {name: d}, spec: {size: 2}}").done()
 	now := e.withdraw(crd, i.object)
 	require.NotNil(t, e.live(now))
-	i.finds(mutate.Applied)
+	i.finds(outcome.Applied)
 	i.undone()
 	assert.Nil(t, e.live(now), "it is still there by v2")
 }
@@ -51,7 +52,7 @@ func TestADeletionIsNotTakenForDoneBecauseItsVersionIsServedNoMore(t *testing.T)
 	e.create(lever)
 	i := e.prepare(0, api.Delete, lever)
 	now := e.withdraw(crd, i.object)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	fails(t, i.do(), errclass.Terminal, errclass.KindNotFound, "serves it in example.com/v2 and not in example.com/v1")
 	assert.NotNil(t, e.live(now))
 }
@@ -100,7 +101,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 	crd := e.dials("Cog", "cogs")
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Cog, metadata: {name: d}, spec: {size: 2}}").done()
 	e.remove(crd)
-	i.finds(mutate.NotApplied)
+	i.finds(outcome.NotApplied)
 	i.undone()
 	// To re-create one takes its CRD.
 	j := e.plan(1, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")

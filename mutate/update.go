@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
 )
 
@@ -41,11 +42,11 @@ func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured
 	})
 }
 
-func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (Finding, error) {
+func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
 	return c.observeWrite(ctx, record)
 }
 
-func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (Undone, error) {
+func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
 	return c.restore(ctx, record)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/mutate"
 )
 
@@ -60,23 +61,23 @@ func TestWriteIsDoneInOneRequestAndUndoneInThree(t *testing.T) {
 func TestWriteIsObserved(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
-		i.finds(mutate.NotApplied)
+		i.finds(outcome.NotApplied)
 		i.sent("GET")
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
-		i.finds(mutate.NotApplied)
+		i.finds(outcome.NotApplied)
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":null}}}`)
 		i.done()
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
 		if i.record.Type == "Patch" {
-			i.finds(mutate.Diverged)
+			i.finds(outcome.Diverged)
 		}
 		e.remove(i.object)
-		i.finds(mutate.Diverged)
+		i.finds(outcome.Diverged)
 		e.create(settings)
-		i.finds(mutate.Diverged)
+		i.finds(outcome.Diverged)
 	})
 }
 
@@ -145,7 +146,7 @@ func TestWriteGoesOnWhenOnlyTheStatusHasChanged(t *testing.T) {
 			i.done()
 			i.sent(map[string]string{"Update": "PUT GET PUT", "Patch": "PATCH GET PATCH"}[string(kind)])
 			assert.Equal(t, int64(2), value(t, i.now(), "spec", "size"))
-			i.finds(mutate.Applied)
+			i.finds(outcome.Applied)
 			i.undone()
 			i.restored()
 			assert.Equal(t, "Ready", value(t, i.now(), "status", "phase"), "the status is not ours")
@@ -238,7 +239,7 @@ data: {color: red, size: small}
 		e.askToRemove(i.object)
 		fails(i.t, late.do(), errclass.Conflict, errclass.Drifted, "example.com/held")
 		fails(i.t, i.undo(), errclass.Conflict, errclass.Drifted, "example.com/held")
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		refused := e.plan(3, api.ChangeType(i.record.Type), settingsChanged)
 		fails(i.t, refused.tryPrepare(), errclass.Terminal, errclass.Terminating, "example.com/held")
 		e.merge("somebody", i.object, `{"metadata":{"finalizers":null}}`)
@@ -287,7 +288,7 @@ func TestWriteThatChangesNothingCountsAsApplied(t *testing.T) {
 			assert.Equal(i.t, i.record.Before, i.now())
 		}
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
-		i.finds(mutate.Applied)
+		i.finds(outcome.Applied)
 		i.undone()
 		assert.NotContains(i.t, managers(i.now()), i.change.Manager+" Apply ")
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":null}}}`)
@@ -406,6 +407,6 @@ func TestValuesThatSomebodyElseHasWrittenAlikeAreNotTakenForTheChange(t *testing
 		data, err := json.Marshal(map[string]any{"data": parse(t, settingsChanged).Object["data"]})
 		require.NoError(t, err)
 		e.merge("somebody", i.object, string(data))
-		i.finds(mutate.Diverged)
+		i.finds(outcome.Diverged)
 	})
 }

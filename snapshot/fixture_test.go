@@ -22,7 +22,7 @@ import (
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // canary is in every record that must not leak.

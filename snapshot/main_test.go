@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // update rewrites the golden files. Other files of tests in this package use it

@@ -10,13 +10,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/adapter"
-	"janus.io/janus/internal/adapter/enforced"
+	"janus.io/janus/internal/wiring"
+	"janus.io/janus/internal/wiring/enforced"
 )
 
 // enforced puts the tables around the locks.
 func (c *clients) enforced(locks engine.Locks) engine.Locks {
-	return enforced.Around(locks, enforced.NewTables(c.dynamic), adapter.NewJournal(c.dynamic), clock.RealClock{}, engine.DefaultLateness)
+	return enforced.Around(locks, enforced.NewTables(c.dynamic), wiring.NewJournal(c.dynamic), clock.RealClock{}, engine.DefaultLateness)
 }
 
 // enforceLocks fails if locks are to be enforced and cannot be. It sweeps the tables at once,
@@ -29,7 +29,7 @@ func (c *clients) enforceLocks(ctx context.Context, o options, log *zap.Logger) 
 	if err := enforced.Check(ctx, tables, c.may); err != nil {
 		return nil, err
 	}
-	sweeper := enforced.NewSweeper(tables, adapter.NewJournal(c.dynamic), clock.RealClock{}, log)
+	sweeper := enforced.NewSweeper(tables, wiring.NewJournal(c.dynamic), clock.RealClock{}, log)
 	if err := sweeper.Sweep(ctx); err != nil {
 		log.Warn("sweep the tables of locks", zap.Error(err)) // It is done again.
 	}

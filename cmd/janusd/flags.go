@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"janus.io/janus/internal/adapter"
 	"janus.io/janus/internal/otlp"
+	"janus.io/janus/internal/wiring"
 )
 
 // options are the flags of janusd.
@@ -60,7 +60,7 @@ Flags:
 `
 
 func parse(args []string, help io.Writer) (options, error) {
-	o := options{imagesLimit: adapter.DefaultImagesLimit}
+	o := options{imagesLimit: wiring.DefaultImagesLimit}
 	f := pflag.NewFlagSet("janusd", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.SetOutput(io.Discard)

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 const targets = `
@@ -31,19 +31,19 @@ changes:
 - {name: b, target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {v: "2"}}}
 `
 
-func newEnv(t *testing.T) *janustest.Env {
+func newEnv(t *testing.T) *harness.Env {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.OwnRights()
 	e.Apply(targets)
 	return e
 }
 
 // committed wants a Transaction that ended well, with its changes in effect.
-func committed(t *testing.T, e *janustest.Env, name string) {
+func committed(t *testing.T, e *harness.Env, name string) {
 	t.Helper()
 	txn := e.Ended(name)
-	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, janustest.Describe(txn))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "2", e.Value("ConfigMap/a", "data", "v"))
 	assert.Equal(t, "2", e.Value("ConfigMap/b", "data", "v"))
 	e.NothingLeft(name)
@@ -79,7 +79,7 @@ func TestAStopFinishesTheStepInHand(t *testing.T) {
 			assert.Equal(t, 0, p.exit())
 
 			txn := e.Transaction("deploy")
-			require.Equal(t, api.PhaseCommitting, txn.Status.Phase, janustest.Describe(txn))
+			require.Equal(t, api.PhaseCommitting, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, []api.ItemState{api.ItemCommitted, api.ItemCommitting}, states(txn), "the step is on record and no other was begun")
 			assert.Equal(t, "1", e.Value("ConfigMap/b", "data", "v"))
 			if len(args) > 0 {
@@ -101,7 +101,7 @@ func states(t *api.Transaction) []api.ItemState {
 }
 
 // leader is who holds the leader Lease.
-func leader(t *testing.T, e *janustest.Env) string {
+func leader(t *testing.T, e *harness.Env) string {
 	t.Helper()
 	lease, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), leaderLease, metav1.GetOptions{})
 	require.NoError(t, err)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var update = flag.Bool("update", false, "write the golden output into the scripts")
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // commands are what scripts have beside the usual.
-var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": janustest.Exits}
+var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": harness.Exits}
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 // These need an API server. One without the CRD is another one than that of the
 // other tests.
 func TestScriptsOnACluster(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/cluster", Cmds: commands, UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {

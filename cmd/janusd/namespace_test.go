@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 func TestJanusdCreatesItsOwnNamespaceWhereItMay(t *testing.T) {
@@ -50,7 +50,7 @@ func TestJanusdSaysThatItsNamespaceIsMissingWhereItMayNotCreateIt(t *testing.T) 
 	own, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 
-	require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		_, err := own.CoreV1().Namespaces().Get(ctx, "nowhere", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	}), "the API server takes a moment to know of the right")

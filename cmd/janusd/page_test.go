@@ -18,8 +18,8 @@ import (
 	authzv1 "k8s.io/api/authorization/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/test/harness"
 )
 
 // withPage has the page served, on a port of our own.
@@ -183,7 +183,7 @@ func TestThePageIsForThoseWhoMayGetIt(t *testing.T) {
 }
 
 // mayShow gives janusd in the namespace of the test what deploy/ui gives it where it runs.
-func mayShow(t *testing.T, e *janustest.Env) {
+func mayShow(t *testing.T, e *harness.Env) {
 	t.Helper()
 	e.Apply(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -197,9 +197,9 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: janusd-page}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: janusd-page}
-subjects: [{kind: ServiceAccount, name: janusd, namespace: ` + janustest.SystemNamespace + `}]
+subjects: [{kind: ServiceAccount, name: janusd, namespace: ` + harness.SystemNamespace + `}]
 `)
-	require.NoError(t, e.AwaitRight(t.Context(), janustest.Identity, authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "list", Resource: "events"}))
+	require.NoError(t, e.AwaitRight(t.Context(), harness.Identity, authzv1.ResourceAttributes{Namespace: e.Namespace, Verb: "list", Resource: "events"}))
 }
 
 // following reads the stream until it tells of a Transaction in a phase, or to its end.

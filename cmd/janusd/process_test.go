@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // patience is how long a process may take to do what it must.
@@ -35,7 +35,7 @@ type process struct {
 
 // startJanusd starts janusd for the Transactions of the namespace, whose own
 // namespace is the same, with the rights that are shipped.
-func startJanusd(t *testing.T, e *janustest.Env, args ...string) *process {
+func startJanusd(t *testing.T, e *harness.Env, args ...string) *process {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, e.JanusdKubeconfig(t.Context(), kubeconfig))

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // A gate is between a janusd and the API server. It holds back the requests that a
@@ -30,7 +30,7 @@ type gate struct {
 // newGate holds back requests that the function picks, dry runs excepted.
 func newGate(t *testing.T, held func(*http.Request) bool) *gate {
 	t.Helper()
-	client, err := janustest.NewClient(testcluster.Shared(t).Config())
+	client, err := harness.NewClient(testcluster.Shared(t).Config())
 	require.NoError(t, err)
 	config, err := client.AsJanusd(t.Context())
 	require.NoError(t, err)

@@ -15,10 +15,10 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
-	"janus.io/janus/internal/adapter"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
+	"janus.io/janus/internal/wiring"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
@@ -122,7 +122,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 	if o.enforce {
 		accounts = accounts.Marking()
 	}
-	ports := adapter.Ports(adapter.Parts{
+	ports := wiring.Ports(wiring.Parts{
 		Own:       c.dynamic,
 		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
 		Clients:   accounts,
@@ -140,7 +140,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 	policy := engine.DefaultPolicy
 	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
 	e := engine.New(observers.watch(ports), clock.RealClock{}, policy)
-	return controller.New(e, adapter.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
+	return controller.New(e, wiring.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
 		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},
 	})

@@ -22,14 +22,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certutil "k8s.io/client-go/util/cert"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // secure has the metrics served as they are by default, on a port of our own.
 var secure = []string{"--metrics-bind-address=127.0.0.1:0", "--metrics-secure"}
 
 // token makes a ServiceAccount that may get some paths, and gives a token of it.
-func token(t *testing.T, e *janustest.Env, name string, paths ...string) string {
+func token(t *testing.T, e *harness.Env, name string, paths ...string) string {
 	t.Helper()
 	accounts := e.Kube.CoreV1().ServiceAccounts(e.Namespace)
 	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

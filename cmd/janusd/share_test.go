@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/shard"
+	"janus.io/janus/test/harness"
 )
 
 // replica starts a janusd that shares two shards with others.
-func replica(t *testing.T, e *janustest.Env) *process {
+func replica(t *testing.T, e *harness.Env) *process {
 	t.Helper()
 	return startJanusd(t, e, "--leader-elect", "--shards=2", "--leader-elect-lease-duration=12s",
 		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 }
 
 // holders are who holds the two shards.
-func holders(t *testing.T, e *janustest.Env) [2]string {
+func holders(t *testing.T, e *harness.Env) [2]string {
 	t.Helper()
 	var out [2]string
 	for number := range out {
@@ -39,7 +39,7 @@ func holders(t *testing.T, e *janustest.Env) [2]string {
 }
 
 // awaitHolders waits until the two shards are held as it is wanted.
-func awaitHolders(t *testing.T, e *janustest.Env, so func(holders [2]string) bool) [2]string {
+func awaitHolders(t *testing.T, e *harness.Env, so func(holders [2]string) bool) [2]string {
 	t.Helper()
 	var now [2]string
 	e.Until("the shards are held as is wanted", func() bool {
@@ -97,8 +97,8 @@ func TestReplicasShareTheShards(t *testing.T) {
 	assert.Empty(t, left.Items)
 }
 
-// nameIn makes up a name for a Transaction in the shard of a replica.
-func nameIn(e *janustest.Env, holders [2]string, who string) string {
+// nameIn makes up a name for a Transaction in the shard of somebody.
+func nameIn(e *harness.Env, holders [2]string, who string) string {
 	for n := 0; ; n++ {
 		name := fmt.Sprintf("deploy-%d", n)
 		if holders[shard.Of(types.NamespacedName{Namespace: e.Namespace, Name: name}, 2)] == who {
@@ -114,7 +114,7 @@ func TestAReplicaThatLosesTheLeaseOfAShardGoesOn(t *testing.T) {
 	mine, _ := p.await("sharing the work")["identity"].(string)
 	awaitHolders(t, e, func(h [2]string) bool { return h == [2]string{mine, mine} })
 	leases := e.Kube.CoordinationV1().Leases(e.Namespace)
-	require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		lease, err := leases.Get(ctx, "janusd-shard-1", metav1.GetOptions{})
 		if err != nil {
 			return false, err

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -45,7 +45,7 @@ func afterwards(become func(*http.Request) (*http.Response, error)) func(http.Ro
 // those that are there then, and the error.
 func creates(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, metadata map[string]any) ([]string, error) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	s := newSession(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: io.Discard, ErrOut: io.Discard})
 	s.flags.KubeConfig = &testcluster.Shared(t).Kubeconfig
 	s.flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {

@@ -13,15 +13,15 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // holds runs a shell script while a lock of so many seconds is held. The API server cannot
 // be reached from one time after the start until another.
 func holds(t *testing.T, lasts string, from, until time.Duration, script string) error {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	s := newSession(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
 	s.flags.KubeConfig, s.flags.Namespace = &testcluster.Shared(t).Kubeconfig, &e.Namespace
 	var away atomic.Bool

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var update = flag.Bool("update", false, "write the golden output into the scripts")
@@ -47,7 +47,7 @@ func kubectl(t *testing.T, namespace string) command {
 // Scripts that need no API server.
 func TestOffline(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/offline", UpdateScripts: *update, Cmds: map[string]command{"exits": janustest.Exits},
+		Dir: "testdata/offline", UpdateScripts: *update, Cmds: map[string]command{"exits": harness.Exits},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
@@ -66,12 +66,12 @@ func TestOnACluster(t *testing.T) {
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			e := janustest.New(t)
+			e := harness.New(t)
 			e.Refuse()
 			e.Start()
 			testscript.Run(t, testscript.Params{
 				Files: []string{script}, UpdateScripts: *update,
-				Cmds:  map[string]command{"exits": janustest.Exits, "kubectl": kubectl(t, e.Namespace)},
+				Cmds:  map[string]command{"exits": harness.Exits, "kubectl": kubectl(t, e.Namespace)},
 				Setup: func(env *testscript.Env) error { return prepare(t, e.Namespace, env) },
 			})
 		})
@@ -89,6 +89,6 @@ func prepare(t *testing.T, namespace string, env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("KUBECONFIG", path)
 	env.Setenv("NAMESPACE", namespace)
-	env.Setenv("COMPLETE", filepath.Join(janustest.Root(), "cmd", "kubectl-janus", "kubectl_complete-janus"))
+	env.Setenv("COMPLETE", filepath.Join(harness.Root(), "cmd", "kubectl-janus", "kubectl_complete-janus"))
 	return clientcmd.WriteToFile(*config, path)
 }

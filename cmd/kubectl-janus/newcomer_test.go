@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // elsewhere has the API server asked for a version of the API that it does not serve, which
@@ -32,7 +32,7 @@ func elsewhere(real http.RoundTripper) http.RoundTripper {
 }
 
 func TestWithoutTheDefinitionItIsSaidToInstallJanus(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	s := newSession(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: io.Discard, ErrOut: io.Discard})
 	s.flags.KubeConfig, s.flags.Namespace = &testcluster.Shared(t).Kubeconfig, &e.Namespace
 	s.flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {

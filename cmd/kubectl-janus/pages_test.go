@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // TestThePageIsAsItIs runs docs/kubectl-janus.md. The test binary is found as kubectl-janus.
 func TestThePageIsAsItIs(t *testing.T) {
-	e := janustest.New(t)
-	policy := janustest.FastPolicy
+	e := harness.New(t)
+	policy := harness.FastPolicy
 	policy.RevisionHistoryLimit = 10
-	e.Start(janustest.WithPolicy(policy))
+	e.Start(harness.WithPolicy(policy))
 	shell := e.Shell()
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -17,9 +17,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // startUI runs kubectl janus ui until the test ends, and gives the address that it prints.
@@ -102,7 +102,7 @@ changes:
 `
 
 func TestTheUIShowsATransactionAsItRuns(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	address := startUI(t, "--namespace", e.Namespace)
 	require.Regexp(t, `^http://127\.0\.0\.1:[0-9]+/[A-Z2-7]{26}/$`, address)
@@ -148,7 +148,7 @@ func TestTheUIShowsATransactionAsItRuns(t *testing.T) {
 }
 
 func TestTheUIShowsItsNamespaceAlone(t *testing.T) {
-	here, there := janustest.New(t), janustest.New(t)
+	here, there := harness.New(t), harness.New(t)
 	here.Submit("here", twoSteps)
 	there.Submit("there", twoSteps)
 	names := func(address string) (out []string) {
@@ -168,7 +168,7 @@ func TestTheUIShowsItsNamespaceAlone(t *testing.T) {
 }
 
 func TestTheUIIsForTheUserOfThisMachineAlone(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	address := startUI(t, "--namespace", e.Namespace)
 	base, _, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
 	assert.Equal(t, http.StatusOK, codeOf(t, address))

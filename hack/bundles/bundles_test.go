@@ -20,15 +20,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var dir = flag.String("dir", ".", "the directory below which the bundles are, one in each")
 
 func TestMain(m *testing.M) {
 	os.Exit(testcluster.Main(m, testcluster.Options{
-		ControllerManager: true, Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: janustest.JudgeRights, Alone: true,
+		ControllerManager: true, Nodes: 2, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights, Alone: true,
 	}))
 }
 
@@ -50,7 +50,7 @@ func TestABundleIsInstalledUpgradedAndTakenBack(t *testing.T) {
 // tried takes a bundle through its life.
 func tried(t *testing.T, plugin, bundle string) {
 	t.Helper()
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.ClusterWide()
 	e.Start()
 	b := &run{Env: e, t: t, plugin: plugin, shell: e.Shell()}
@@ -90,7 +90,7 @@ func tried(t *testing.T, plugin, bundle string) {
 
 // run is what is done with one bundle.
 type run struct {
-	*janustest.Env
+	*harness.Env
 	t       *testing.T
 	plugin  string
 	shell   *testcluster.Shell
@@ -141,7 +141,7 @@ func (b *run) ends(txn *unstructured.Unstructured, name string, phase api.Phase)
 	text, err := json.Marshal(spec)
 	require.NoError(b.t, err)
 	ended := b.Run(name, string(text))
-	require.Equal(b.t, phase, ended.Status.Phase, "%s: %s", name, janustest.Describe(ended))
+	require.Equal(b.t, phase, ended.Status.Phase, "%s: %s", name, harness.Describe(ended))
 	b.NothingLeft(name)
 }
 
@@ -245,7 +245,7 @@ func (b *run) same(before map[target]*unstructured.Unstructured, times bool, whe
 	b.t.Helper()
 	now := b.read()
 	for _, o := range b.objects {
-		assert.Empty(b.t, janustest.Differences(before[o], now[o], false, times), "%s %s\nwas %v\nis %v", o, when, before[o], now[o])
+		assert.Empty(b.t, harness.Differences(before[o], now[o], false, times), "%s %s\nwas %v\nis %v", o, when, before[o], now[o])
 	}
 }
 

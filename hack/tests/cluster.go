@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // shared is a control plane that all packages of a step use.

@@ -7,7 +7,7 @@
 //
 // parts.yaml has the parts. A part is a list of steps, and a step is a target of the Makefile
 // or one go test. Steps with "share" hand one control plane to all their packages by the
-// environment variable JANUS_TEST_CLUSTER, see internal/testcluster.
+// environment variable JANUS_TEST_CLUSTER, see test/testcluster.
 //
 // # Invariant
 //

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 const usage = `tests runs the tests of Janus in parts.

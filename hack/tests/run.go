@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // A runner runs parts.

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
+	"janus.io/janus/test/harness"
 )
 
 // browser is a tab of Chromium and what has been noticed in it.
@@ -35,7 +35,7 @@ type browser struct {
 // chromium finds the browser. Without one the test fails.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{filepath.Join(janustest.Root(), "bin", "chromium"), "chromium"} {
+	for _, name := range []string{filepath.Join(harness.Root(), "bin", "chromium"), "chromium"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}

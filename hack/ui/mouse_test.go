@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/test/harness"
 )
 
 // mouse sends what the left button does in the middle of the first element of a selector.
@@ -25,7 +25,7 @@ func (b *browser) mouse(selector string, does input.MouseType) {
 // TestThePageStaysStillUnderTheMouse presses the button on a row, has the row change, and lets
 // the button go: on a page that is live that happens to everybody. What is marked stays marked.
 func TestThePageStaysStillUnderTheMouse(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{})
 	require.NoError(t, err)

@@ -20,9 +20,9 @@ import (
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 var update = flag.Bool("update", false, "write the pictures into docs")
@@ -70,13 +70,13 @@ changes:
 `
 
 // shop is the namespace of the walkthrough, with what its Transaction finds, and Janus for it.
-func shop(t *testing.T) *janustest.Env {
+func shop(t *testing.T) *harness.Env {
 	t.Helper()
-	e := janustest.New(t).In("shop")
-	before, err := os.ReadFile(filepath.Join(janustest.Root(), "examples", "deploy-v2", "before.yaml"))
+	e := harness.New(t).In("shop")
+	before, err := os.ReadFile(filepath.Join(harness.Root(), "examples", "deploy-v2", "before.yaml"))
 	require.NoError(t, err)
 	e.Apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
-	objects, err := janustest.Decode(string(before))
+	objects, err := harness.Decode(string(before))
 	require.NoError(t, err)
 	for _, object := range objects {
 		client, err := e.For(object.GroupVersionKind(), "shop")
@@ -223,6 +223,6 @@ func (b *browser) picture(name string) {
 	b.do(chromedp.CaptureScreenshot(&png))
 	require.NotEmpty(b.t, png)
 	if *update {
-		require.NoError(b.t, os.WriteFile(filepath.Join(janustest.Root(), "docs", name), png, 0o644))
+		require.NoError(b.t, os.WriteFile(filepath.Join(harness.Root(), "docs", name), png, 0o644))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/test/harness"
 )
 
 // look has the tab be hidden or seen, as far as the page can tell.
@@ -23,7 +23,7 @@ func (b *browser) look(hidden string) {
 
 // TestAPageThatNobodyLooksAtLeavesItsConnectionToOthers hides the tab and shows it again.
 func TestAPageThatNobodyLooksAtLeavesItsConnectionToOthers(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	e.Start()
 	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{})
 	require.NoError(t, err)

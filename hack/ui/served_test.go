@@ -22,14 +22,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"janus.io/janus/internal/janustest"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // served starts a janusd that serves the page, and gives its address.
-func served(t *testing.T, e *janustest.Env) *url.URL {
+func served(t *testing.T, e *harness.Env) *url.URL {
 	t.Helper()
-	janusd := exec.Command(janustest.BuildJanusd(t), "--kubeconfig="+testcluster.Shared(t).Kubeconfig, "--namespace="+e.Namespace,
+	janusd := exec.Command(harness.BuildJanusd(t), "--kubeconfig="+testcluster.Shared(t).Kubeconfig, "--namespace="+e.Namespace,
 		"--watch-namespaces="+e.Namespace, "--ui", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0")
 	log, err := janusd.StderrPipe()
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func served(t *testing.T, e *janustest.Env) *url.URL {
 }
 
 // viewer lets the ServiceAccount deployer see the page, and gives a token of it.
-func viewer(t *testing.T, e *janustest.Env) string {
+func viewer(t *testing.T, e *harness.Env) string {
 	t.Helper()
 	name := metav1.ObjectMeta{Name: e.Namespace + "-viewer"}
 	_, err := e.Kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
@@ -75,7 +75,7 @@ var anybody = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // See above.
 
 // admitted waits until the page is served to whoever has the token: a role takes effect some
 // moments after it is bound.
-func admitted(t *testing.T, e *janustest.Env, page *url.URL, token string) {
+func admitted(t *testing.T, e *harness.Env, page *url.URL, token string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: anybody}}
 	defer client.CloseIdleConnections()
@@ -99,7 +99,7 @@ changes:
 `
 
 // follow opens a Transaction in the browser, and follows it to its end.
-func (b *browser) follow(e *janustest.Env, name string) {
+func (b *browser) follow(e *harness.Env, name string) {
 	b.t.Helper()
 	b.becomes("true", rows+`.includes("`+name+`")`)
 	b.do(chromedp.Click(`//a[text()="`+name+`"]`, chromedp.BySearch))
@@ -114,7 +114,7 @@ func (b *browser) follow(e *janustest.Env, name string) {
 // TestThePageOfJanusdBehindAProxy reaches it as people do behind a proxy that lets them in,
 // sends a token for them, and has it below a path of its own.
 func TestThePageOfJanusdBehindAProxy(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	page, token := served(t, e), viewer(t, e)
 	admitted(t, e, page, token)
 	const prefix = "/tools/janus"
@@ -143,7 +143,7 @@ func TestThePageOfJanusdBehindAProxy(t *testing.T) {
 // TestThePageOfJanusdWithATypedToken reaches it with nothing in between, as through kubectl
 // port-forward: the browser asks for a password, and gets a token.
 func TestThePageOfJanusdWithATypedToken(t *testing.T) {
-	e := janustest.New(t)
+	e := harness.New(t)
 	page, token := served(t, e), viewer(t, e)
 	admitted(t, e, page, token)
 	b := open(t, chromedp.IgnoreCertErrors)

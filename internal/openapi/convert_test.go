@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // serverDocuments reads the documents of all GroupVersions that the cluster serves.

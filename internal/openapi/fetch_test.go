@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 func TestNothingIsAskedForTwice(t *testing.T) {

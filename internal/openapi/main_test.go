@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 // Alone: a test looks at every object of the cluster, and others delete kinds meanwhile.

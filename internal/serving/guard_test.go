@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 var toMetrics = Access{Path: "/metrics", Role: "janus-metrics-reader"}

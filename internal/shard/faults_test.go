@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"janus.io/janus/internal/chaos"
+	"janus.io/janus/test/faultinject"
 )
 
 var (
@@ -25,7 +25,7 @@ var (
 type role struct {
 	f    *floor
 	name string
-	line *chaos.Line
+	line *faultinject.Line
 
 	mu      sync.Mutex
 	number  int
@@ -70,22 +70,22 @@ func (r *role) stop() {
 // plan is a drill in which one thing goes wrong.
 type plan struct {
 	role  string
-	at    chaos.At
-	fault chaos.Fault
+	at    faultinject.At
+	fault faultinject.Fault
 }
 
 func (p plan) String() string { return fmt.Sprintf("%s %s %s", p.role, p.at, p.fault) }
 
 // drill has a replica take two shards, share them with another, and leave. It gives the
 // calls of both. That no shard is served twice at once the floor sees to.
-func drill(t *testing.T, p plan) (calls map[string][]chaos.Call, missed bool) {
+func drill(t *testing.T, p plan) (calls map[string][]faultinject.Call, missed bool) {
 	f := newFloor(t)
 	roles := map[string]*role{}
 	for _, name := range []string{"a", "b"} {
-		roles[name] = &role{f: f, name: name, line: chaos.NewLine()}
+		roles[name] = &role{f: f, name: name, line: faultinject.NewLine()}
 	}
-	if p.fault != chaos.NoFault {
-		roles[p.role].line.Inject(chaos.Injection{At: p.at, Fault: p.fault})
+	if p.fault != faultinject.NoFault {
+		roles[p.role].line.Inject(faultinject.Injection{At: p.at, Fault: p.fault})
 	}
 	roles["a"].start()
 	f.awaitSizes(2)
@@ -95,14 +95,14 @@ func drill(t *testing.T, p plan) (calls map[string][]chaos.Call, missed bool) {
 	f.awaitSizes(2)
 	roles["b"].stop()
 	f.awaitSizes()
-	calls = map[string][]chaos.Call{}
+	calls = map[string][]faultinject.Call{}
 	for name, r := range roles {
 		r.line.Process() // What was to land after a restart does.
 		r.line.Settle()
 		calls[name] = r.line.Calls()
 		missed = missed || len(r.line.Missed()) > 0
 	}
-	if p.fault == chaos.NoFault {
+	if p.fault == faultinject.NoFault {
 		assert.Equal(t, []string{"", ""}, []string{f.holder(0), f.holder(1)}, "the last one has given the shards back")
 		assert.Empty(t, f.replicas())
 	}
@@ -113,7 +113,7 @@ func drill(t *testing.T, p plan) (calls map[string][]chaos.Call, missed bool) {
 // and again.
 const often = 3
 
-func plansOf(calls map[string][]chaos.Call) (plans []plan) {
+func plansOf(calls map[string][]faultinject.Call) (plans []plan) {
 	for _, role := range []string{"a", "b"} {
 		for _, call := range calls[role] {
 			if call.Nth >= often {

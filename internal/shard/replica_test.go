@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
-	"janus.io/janus/internal/janustest"
 	"janus.io/janus/internal/shard"
+	"janus.io/janus/test/harness"
 )
 
 const lasting = 3 * time.Second
@@ -32,7 +32,7 @@ func labelsOf(component string) map[string]string {
 
 // floor is where replicas are served, with a book of who serves what.
 type floor struct {
-	*janustest.Env
+	*harness.Env
 	t *testing.T
 
 	mu      sync.Mutex
@@ -42,7 +42,7 @@ type floor struct {
 }
 
 func newFloor(t *testing.T) *floor {
-	return &floor{Env: janustest.New(t), t: t, serving: map[int]string{}, leaving: map[string]chan struct{}{}}
+	return &floor{Env: harness.New(t), t: t, serving: map[int]string{}, leaving: map[string]chan struct{}{}}
 }
 
 // start starts a replica, and gives what stops it in order.
@@ -109,7 +109,7 @@ func (f *floor) load() map[string]int {
 // await waits until the shards are divided so.
 func (f *floor) await(want map[string]int) {
 	f.t.Helper()
-	err := janustest.Poll(f.t.Context(), func(context.Context) (bool, error) {
+	err := harness.Poll(f.t.Context(), func(context.Context) (bool, error) {
 		return assert.ObjectsAreEqual(want, f.load()), nil
 	})
 	require.NoError(f.t, err, "the shards are divided so: %v", f.load())
@@ -118,7 +118,7 @@ func (f *floor) await(want map[string]int) {
 // awaitSizes waits until so many replicas have so many shards, in rising order.
 func (f *floor) awaitSizes(want ...int) {
 	f.t.Helper()
-	err := janustest.Poll(f.t.Context(), func(context.Context) (bool, error) {
+	err := harness.Poll(f.t.Context(), func(context.Context) (bool, error) {
 		return slices.Equal(want, slices.Sorted(maps.Values(f.load()))), nil
 	})
 	require.NoError(f.t, err, "the shards are divided so: %v", f.load())
@@ -198,7 +198,7 @@ func TestAShardIsGivenBackWhenWhatWasInHandIsFinished(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "a", *lease.Spec.HolderIdentity)
 		begun := lease.Spec.RenewTime.Time
-		require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+		require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 			lease, err := f.Kube.CoordinationV1().Leases(f.Namespace).Get(ctx, leaseOf(number), metav1.GetOptions{})
 			return err == nil && lease.Spec.RenewTime.Sub(begun) > lasting, err
 		}))
@@ -243,8 +243,8 @@ func TestAReplicaThatLosesAShardGoesOnWithTheOthers(t *testing.T) {
 	f.await(map[string]int{"a": 2})
 	lease, err := f.Kube.CoordinationV1().Leases(f.Namespace).Get(t.Context(), leaseOf(1), metav1.GetOptions{})
 	require.NoError(t, err)
-	// Another replica takes it, as after a pause of which the replica knows nothing.
-	require.NoError(t, janustest.Poll(t.Context(), func(ctx context.Context) (bool, error) {
+	// Somebody takes it, as after a pause of which the replica knows nothing.
+	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		lease, err = f.Kube.CoordinationV1().Leases(f.Namespace).Get(ctx, leaseOf(1), metav1.GetOptions{})
 		if err != nil {
 			return false, err

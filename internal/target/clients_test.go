@@ -20,7 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 func newClients(t *testing.T, own string) (*Clients, kubernetes.Interface, types.NamespacedName) {

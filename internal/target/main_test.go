@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"janus.io/janus/internal/testcluster"
+	"janus.io/janus/test/testcluster"
 )
 
 func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{})) }

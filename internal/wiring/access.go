@@ -1,0 +1,175 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	authzv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// question is one thing that a ServiceAccount may be allowed to do.
+type question struct {
+	verb, group, version, resource, namespace, name string
+}
+
+// mayDo gives what the ServiceAccount may not do of all that some items need. A no counts
+// if the API server was ready before it was asked: it may have become so since it said
+// that the first time.
+func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]engine.Problem, error) {
+	answers, err := askAll(ctx, t, items, id)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := denials(ctx, t, items, id, answers)
+	if err != nil || len(problems) == 0 {
+		return nil, err
+	}
+	if err := id.Ready(ctx); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(answers, func(_ question, yes bool) bool { return !yes })
+	return denials(ctx, t, items, id, answers)
+}
+
+// askAll asks, side by side, what is asked of all objects of a kind in a namespace.
+func askAll(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) (map[question]bool, error) {
+	answers := map[question]bool{}
+	var questions []question
+	for _, i := range items {
+		ref, err := refOf(t.Status.Items[i])
+		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
+		if err != nil || !ok {
+			continue // That is found out by who goes through them.
+		}
+		change, compensation := strategy.Verbs()
+		for _, verb := range append(change, compensation...) {
+			if q := questionAbout(ref, verb); !slices.Contains(questions, q) {
+				questions = append(questions, q)
+			}
+		}
+	}
+	allowed, errs := make([]bool, len(questions)), make([]error, len(questions))
+	sideBySide(askers, len(questions), func(n int) { allowed[n], errs[n] = ask(ctx, id, questions[n]) })
+	for n, q := range questions {
+		answers[q] = allowed[n]
+	}
+	if found := notNil(errs); len(found) > 0 {
+		return nil, found[0]
+	}
+	return answers, nil
+}
+
+// askers is how many questions are asked at once.
+const askers = 8
+
+// questionAbout is the question about all objects of a kind in a namespace.
+func questionAbout(ref target.Ref, verb string) question {
+	return question{verb: verb, group: ref.GVR.Group, version: ref.GVR.Version, resource: ref.GVR.Resource, namespace: ref.Namespace}
+}
+
+// denials asks whether the ServiceAccount may do everything that the items need:
+// read each target, change it, and roll that back. It is asked before any lock is
+// taken, so that nobody can lock objects that they may not touch. One question is
+// asked for each verb, resource and namespace; only where that is refused is the
+// object asked for by name. All refusals are reported.
+func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Identity, answers map[question]bool) ([]engine.Problem, error) {
+	var problems []engine.Problem
+	for _, i := range items {
+		item := t.Status.Items[i]
+		ref, err := refOf(item)
+		if err != nil {
+			return nil, err
+		}
+		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
+		if !ok {
+			continue
+		}
+		change, compensation := strategy.Verbs()
+		for _, need := range []struct {
+			verbs []string
+			what  string
+		}{{change, "making"}, {compensation, "rolling back"}} {
+			for _, verb := range need.verbs {
+				ok, err := allowed(ctx, id, ref, verb, answers)
+				if err != nil {
+					return nil, err
+				}
+				if !ok {
+					denied := errclass.New(errclass.Terminal, errclass.AccessDenied, verb, ref.String(),
+						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
+						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
+					denied.Verb = verb
+					problems = append(problems, engine.Problem{Item: i, Err: denied})
+				}
+			}
+		}
+	}
+	return problems, nil
+}
+
+func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb string, answers map[question]bool) (bool, error) {
+	q := questionAbout(ref, verb)
+	for _, name := range []string{"", ref.Name} {
+		q.name = name
+		answer, known := answers[q]
+		if !known {
+			var err error
+			if answer, err = ask(ctx, id, q); err != nil {
+				return false, err
+			}
+			answers[q] = answer
+		}
+		if answer {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
+	review, err := id.Access.Create(ctx, &authzv1.SelfSubjectAccessReview{Spec: authzv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authzv1.ResourceAttributes{
+			Verb: q.verb, Group: q.group, Version: q.version, Resource: q.resource, Namespace: q.namespace, Name: q.name,
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, errclass.Wrap(err, "ask what may be done by", "ServiceAccount "+id.Account.String(), false)
+	}
+	return review.Status.Allowed, nil
+}
+
+// explainDenied tells the two meanings of 403 apart: the ServiceAccount lacks one of
+// the verbs that were used on the target, or admission, such as a quota or a policy,
+// refused the object. Only the first is cured by a role. An error that has a hint
+// knows better.
+func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verbs []string, err error) error {
+	var found *errclass.Error
+	if !errors.As(err, &found) || found.Reason != errclass.AccessDenied || found.Target != c.Ref.String() || found.Hint != "" {
+		return err
+	}
+	own := *found
+	for _, verb := range verbs {
+		ok, askErr := allowed(ctx, id, c.Ref, verb, map[question]bool{})
+		if askErr != nil {
+			return err
+		}
+		if !ok {
+			own.Verb = verb
+			own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", id.Account, verb, c.Ref.GVR.GroupResource())
+			return &own
+		}
+	}
+	own.Reason = errclass.Rejected
+	own.Hint = own.Refuser.WayOut()
+	return &own
+}

@@ -1,0 +1,71 @@
+package wiring
+
+import (
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/openapi"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/lockmgr"
+	"janus.io/janus/revision"
+	"janus.io/janus/snapshot"
+)
+
+// Parts are what the ports are made of.
+type Parts struct {
+	// Own is a client with the controller's own identity, for Transactions.
+	Own      dynamic.Interface
+	Resolver *target.Resolver
+	Clients  *target.Clients
+	Store    *snapshot.Store
+	// Revisions are the history.
+	Revisions *revision.Store
+	Locks     *lockmgr.Manager
+	// Types tells how the fields of kinds merge.
+	Types *openapi.Types
+	// Parallel is how many targets of one Transaction are read and tried at once;
+	// zero means 8.
+	Parallel int
+	// ImagesLimit is how many bytes the before-images of one Transaction may take; zero
+	// means DefaultImagesLimit.
+	ImagesLimit int64
+	// Clock tells how long a call takes; nil means the real one.
+	Clock clock.PassiveClock
+	// Lateness is as in engine.Policy.
+	Lateness time.Duration
+}
+
+// Ports puts the parts together for the engine.
+func Ports(p Parts) engine.Ports {
+	if p.Parallel <= 0 {
+		p.Parallel = 8
+	}
+	if p.ImagesLimit <= 0 {
+		p.ImagesLimit = DefaultImagesLimit
+	}
+	if p.Clock == nil {
+		p.Clock = clock.RealClock{}
+	}
+	if p.Lateness <= 0 {
+		p.Lateness = engine.DefaultLateness
+	}
+	shared := newImages()
+	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
+	written, patience := newWritten(), newPatience(p.Clock)
+	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written, patience: patience}
+	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)
+	return engine.Ports{
+		Journal: NewJournal(p.Own),
+		Locks:   newLocks(p.Locks, late),
+		Planner: &Planner{
+			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
+			tried: newForecasts(p.Clock), written: written, patience: patience, locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
+		},
+		History: history,
+		Changes: changes,
+		Gates:   &Gates{changes},
+	}
+}

@@ -1,0 +1,190 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/snapshot"
+)
+
+// deferring finds, of changes that are refused as the cluster is, the earlier change that
+// may be the reason: that one is tried again when its turn comes. What none can be the
+// reason of is refused before anything is changed.
+type deferring struct {
+	txn   *api.Transaction
+	order []int
+	image func(context.Context, api.Item) (map[string]any, error)
+}
+
+func newDeferring(t *api.Transaction, u *undo) (*deferring, error) {
+	order, err := engine.Order(t)
+	d := &deferring{txn: t, order: order}
+	if u != nil {
+		d.image = u.image
+	}
+	return d, err
+}
+
+// by gives the last item before i that may be the reason why its change was refused; -1
+// for none.
+func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
+	if hurdleOf(refusal) == "" {
+		return -1, nil
+	}
+	later, err := d.step(ctx, i)
+	if err != nil {
+		return -1, err
+	}
+	var before []int
+	var steps []step
+	for _, j := range d.order[:max(slices.Index(d.order, i), 0)] {
+		if d.txn.Status.Items[j].State == api.ItemSkipped || d.txn.Status.Items[j].Resource == "" {
+			continue
+		}
+		earlier, err := d.step(ctx, j)
+		if err != nil {
+			return -1, err
+		}
+		before, steps = append(before, j), append(steps, earlier)
+	}
+	if n := explain(steps, later, refusal); n >= 0 {
+		return before[n], nil
+	}
+	return -1, nil
+}
+
+// step is a change as explanations look at it. Of an undo, the content is that of the
+// object which it restores.
+func (d *deferring) step(ctx context.Context, i int) (step, error) {
+	item := d.txn.Status.Items[i]
+	ref, err := refOf(item)
+	if err != nil {
+		return step{}, err
+	}
+	content, err := contentOf(d.txn.Spec.Changes[i])
+	if err == nil && d.image != nil {
+		content, err = d.image(ctx, item)
+	}
+	return step{d.txn.Spec.Changes[i].Type, ref, content, accountOf(d.txn)}, err
+}
+
+// why says by which earlier item a change is deferred, and what refuses it until then.
+func (d *deferring) why(j int, refusal error) string {
+	return fmt.Sprintf("item %s changes %s first, and may be the reason why it is refused now (%s)",
+		d.txn.Status.Items[j].Name, engine.Describe(d.txn.Status.Items[j].Target), errclass.ReasonOf(refusal))
+}
+
+// put defers the items of problems that an earlier change may be the reason of, and gives
+// the others.
+func (f *preflight) put(ctx context.Context, problems []engine.Problem) (left []engine.Problem, err error) {
+	if len(problems) == 0 {
+		return nil, nil
+	}
+	d, err := newDeferring(f.txn, f.undo)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range problems {
+		j, err := d.by(ctx, p.Item, p.Err)
+		switch {
+		case err != nil:
+			return nil, err
+		case j < 0:
+			left = append(left, p)
+		default:
+			f.deferBy(d, p, j)
+		}
+	}
+	return left, nil
+}
+
+// deferBy notes that item j may be the reason of a problem. The last of several counts.
+func (f *preflight) deferBy(d *deferring, p engine.Problem, j int) {
+	item := &f.txn.Status.Items[p.Item]
+	names := func(i int) bool { return f.txn.Status.Items[i].Name == item.DeferredBy }
+	if known := slices.IndexFunc(d.order, names); known >= 0 && known > slices.Index(d.order, j) {
+		return
+	}
+	item.DeferredBy = f.txn.Status.Items[j].Name
+	f.refusals[p.Item] = refusal{why: d.why(j, p.Err), err: p.Err}
+}
+
+// refusal is why a change is deferred that is refused now.
+type refusal struct {
+	why string
+	err error
+}
+
+// later gives the changes that are deferred because they are refused now, as trials.
+func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
+	d, err := newDeferring(f.txn, f.undo)
+	if err != nil {
+		return err
+	}
+	for n, o := range trials {
+		if o.err == nil {
+			continue
+		}
+		j, err := d.by(ctx, sound[n], o.err)
+		if err != nil {
+			return err
+		}
+		if j < 0 {
+			continue
+		}
+		f.deferBy(d, engine.Problem{Item: sound[n], Err: o.err}, j)
+		trials[n] = f.trialOf(sound[n])
+	}
+	return nil
+}
+
+// trialOf is what came of trying a change that is deferred because it is refused now.
+func (f *preflight) trialOf(i int) trial {
+	r := f.refusals[i]
+	o := trial{later: r.why}
+	if f.txn.Spec.DryRun {
+		room := min(512, max(engine.PlanShareOf(len(f.txn.Status.Items)), 100))
+		o.plan = &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(r.why+": "+r.err.Error()), room)}
+	}
+	return o
+}
+
+// deferAgain defers the items that are refused under the lock, before anything is changed,
+// where an earlier change may be the reason. Once their turn has come, none is left.
+func deferAgain(ctx context.Context, t *api.Transaction, u *undo, items []int, prepared []engine.PreparedItem, problems []error) error {
+	if t.Status.Phase != api.PhasePreparing || len(notNil(problems)) == 0 {
+		return nil
+	}
+	d, err := newDeferring(t, u)
+	if err != nil {
+		return err
+	}
+	for n, refusal := range problems {
+		if refusal == nil {
+			continue
+		}
+		j, err := d.by(ctx, items[n], refusal)
+		if err != nil {
+			return err
+		}
+		if j >= 0 {
+			prepared[n], problems[n] = engine.PreparedItem{DeferredBy: t.Status.Items[j].Name}, nil
+		}
+	}
+	return nil
+}
+
+// toSave leaves out what is deferred.
+func toSave(records []snapshot.Record, prepared []engine.PreparedItem) []snapshot.Record {
+	var out []snapshot.Record
+	for n := range records {
+		if prepared[n].DeferredBy == "" {
+			out = append(out, records[n])
+		}
+	}
+	return out
+}

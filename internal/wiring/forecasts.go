@@ -1,0 +1,139 @@
+package wiring
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"janus.io/janus/mutate"
+)
+
+// What the pre-flight has found out about a change holds for its target as it was then,
+// so that a change need not be tried again under the lock if its target is unchanged. But
+// roles, policies and quotas change too: what was found out does not hold for long.
+const forecastLife = time.Minute
+
+// maxForecasts is how many bytes of targets all of them may hold, about. What is beyond
+// that is tried again.
+const maxForecasts = 32 << 20
+
+// forecasts keeps what pre-flights of this process have found out.
+type forecasts struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	size int
+	kept map[types.UID]*tries
+}
+
+func newForecasts(c clock.PassiveClock) *forecasts {
+	return &forecasts{clock: c, kept: map[types.UID]*tries{}}
+}
+
+// tries are the changes of one Transaction that were tried as one ServiceAccount.
+type tries struct {
+	txn, account types.UID
+	since        time.Time
+
+	mu    sync.Mutex
+	size  int
+	items map[int]tried
+}
+
+// tried is what was found out on a target of a certain version; none if it did not exist.
+type tried struct {
+	meets    mutate.Version
+	forecast mutate.Forecast
+}
+
+func newTries(txn, account types.UID) *tries {
+	return &tries{txn: txn, account: account, items: map[int]tried{}}
+}
+
+// add may be called for several items at once.
+func (t *tries) add(i int, s seen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.forecast.After != nil {
+		t.size += sizeOf(s.forecast.After.Object)
+	}
+	t.items[i] = tried{meets: mutate.VersionOf(s.before), forecast: s.forecast}
+}
+
+// at gives what was found out about an item, if its target has that version still.
+func (t *tries) at(i int, now mutate.Version) (mutate.Forecast, bool) {
+	if t == nil {
+		return mutate.Forecast{}, false
+	}
+	known, ok := t.items[i]
+	return known.forecast, ok && known.meets == now
+}
+
+// keep keeps what was found out about a Transaction, if there is room for it.
+func (f *forecasts) keep(t *tries) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t.since = f.clock.Now()
+	f.drop(t.txn)
+	for uid, old := range f.kept {
+		if f.clock.Since(old.since) > forecastLife {
+			f.drop(uid)
+		}
+	}
+	if f.size+t.size > maxForecasts {
+		return
+	}
+	f.size += t.size
+	f.kept[t.txn] = t
+}
+
+// of gives what was found out about a Transaction as that ServiceAccount, nil if nothing
+// was that still holds.
+func (f *forecasts) of(txn, account types.UID) *tries {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.kept[txn]
+	if t == nil || t.account != account || f.clock.Since(t.since) > forecastLife {
+		return nil
+	}
+	return t
+}
+
+// forget drops what was found out about a Transaction.
+func (f *forecasts) forget(txn types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drop(txn)
+}
+
+func (f *forecasts) drop(txn types.UID) {
+	if t := f.kept[txn]; t != nil {
+		f.size -= t.size
+		delete(f.kept, txn)
+	}
+}
+
+// sizeOf is about how many bytes a decoded value takes.
+func sizeOf(v any) int {
+	const each = 32
+	switch v := v.(type) {
+	case string:
+		return each + len(v)
+	case map[string]any:
+		n := each
+		for key, value := range v {
+			n += each + len(key) + sizeOf(value)
+		}
+		return n
+	case []any:
+		n := each
+		for _, value := range v {
+			n += sizeOf(value)
+		}
+		return n
+	default:
+		return each
+	}
+}

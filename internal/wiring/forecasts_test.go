@@ -1,0 +1,84 @@
+package wiring
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"janus.io/janus/mutate"
+)
+
+// triedOn are the tries of a Transaction whose only target has that resourceVersion, and
+// takes that many bytes.
+func triedOn(txn types.UID, version string, bytes int) *tries {
+	before := &unstructured.Unstructured{Object: map[string]any{}}
+	before.SetUID("u")
+	before.SetResourceVersion(version)
+	after := &unstructured.Unstructured{Object: map[string]any{"data": strings.Repeat("x", bytes)}}
+	t := newTries(txn, "account")
+	t.add(0, seen{before: before, forecast: mutate.Forecast{After: after}})
+	return t
+}
+
+func TestAForecastHoldsForTheTargetAsItWas(t *testing.T) {
+	f := newForecasts(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	f.keep(triedOn("a", "7", 10))
+	known := f.of("a", "account")
+	for _, c := range []struct {
+		item  int
+		now   mutate.Version
+		holds bool
+	}{
+		{0, mutate.Version{UID: "u", ResourceVersion: "7"}, true},
+		{0, mutate.Version{UID: "u", ResourceVersion: "8"}, false},
+		{0, mutate.Version{UID: "v", ResourceVersion: "7"}, false},
+		{0, mutate.Version{}, false},
+		{1, mutate.Version{}, false},
+	} {
+		_, holds := known.at(c.item, c.now)
+		assert.Equal(t, c.holds, holds, "%+v", c)
+	}
+	absent := newTries("b", "account")
+	absent.add(0, seen{})
+	f.keep(absent)
+	_, holds := f.of("b", "account").at(0, mutate.Version{})
+	assert.True(t, holds, "of a target that did not exist, and does not")
+	_, holds = (*tries)(nil).at(0, mutate.Version{})
+	assert.False(t, holds, "of a Transaction that nothing is known of")
+}
+
+func TestAForecastHoldsForAServiceAccountAndAWhile(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	f := newForecasts(clock)
+	f.keep(triedOn("a", "7", 10))
+	assert.NotNil(t, f.of("a", "account"))
+	assert.Nil(t, f.of("a", "re-created"))
+	assert.Nil(t, f.of("b", "account"))
+	clock.SetTime(time.Unix(0, 0).Add(forecastLife))
+	assert.NotNil(t, f.of("a", "account"))
+	clock.SetTime(time.Unix(0, 1).Add(forecastLife))
+	assert.Nil(t, f.of("a", "account"))
+
+	f.keep(triedOn("b", "7", 10))
+	assert.NotContains(t, f.kept, types.UID("a"), "what does not hold any more makes room")
+	f.forget("b")
+	assert.Nil(t, f.of("b", "account"))
+	assert.Zero(t, f.size)
+}
+
+func TestForecastsTakeNoMoreThanTheirRoom(t *testing.T) {
+	f := newForecasts(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	f.keep(triedOn("a", "7", maxForecasts/2))
+	f.keep(triedOn("a", "8", maxForecasts/2))
+	assert.NotNil(t, f.of("a", "account"), "it takes its own place")
+	f.keep(triedOn("b", "7", maxForecasts/2))
+	assert.Nil(t, f.of("b", "account"))
+	f.keep(triedOn("c", "7", 10))
+	assert.NotNil(t, f.of("c", "account"))
+	assert.LessOrEqual(t, f.size, maxForecasts)
+}

@@ -1,0 +1,132 @@
+package wiring
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// HandOver leaves the fields of a committed Transaction to those who are to own
+// them. Several targets are worked on at once.
+func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]string, error) {
+	id, err := c.clients.As(ctx, accountOf(t))
+	if err != nil {
+		return nil, err
+	}
+	chains, err := chainsOf(t)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	problems := map[int]string{}
+	var pending error
+	sideBySide(c.parallel, len(chains), func(n int) {
+		err := c.handOver(ctx, t, chains[n], id)
+		if err == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if class := errclass.ClassOf(err); class != errclass.Terminal && class != errclass.Conflict {
+			pending = err
+			return
+		}
+		problems[chains[n].last] = "the change is in effect, but its field manager stays on the target: " + errclass.Message(err)
+	})
+	return problems, pending
+}
+
+// chain is the run of items that have written one object, from the first after it
+// was made or deleted.
+type chain struct {
+	first, last int
+	made        bool // by the first
+}
+
+// chainsOf gives one chain for each target that exists after the commit.
+func chainsOf(t *api.Transaction) ([]chain, error) {
+	byTarget := map[target.Key]chain{}
+	var order []target.Key
+	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+		if t.Status.Items[i].State == api.ItemSkipped {
+			continue
+		}
+		ref, err := refOf(t.Status.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		known, ok := byTarget[ref.Key()]
+		switch kind := t.Spec.Changes[i].Type; {
+		case kind == api.Delete:
+			delete(byTarget, ref.Key())
+		case !ok || kind == api.Create:
+			byTarget[ref.Key()] = chain{first: i, last: i, made: kind == api.Create}
+			order = append(order, ref.Key())
+		default:
+			known.last = i
+			byTarget[ref.Key()] = known
+		}
+	}
+	var out []chain
+	for _, key := range order {
+		if c, ok := byTarget[key]; ok {
+			out = append(out, c)
+			delete(byTarget, key)
+		}
+	}
+	return out, nil
+}
+
+func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id *target.Identity) error {
+	change, err := c.change(t, of.last, nil, id)
+	if err != nil {
+		return err
+	}
+	var before mutate.Baseline
+	if !of.made {
+		if t.Status.Items[of.first].Before == nil {
+			return imageLost(t, of.first)
+		}
+		before = c.baseline(t, of.first)
+	}
+	change.Sets = func() ([]map[string]any, error) { return contentsOf(t, change.Ref.Key()) }
+	if t.Spec.UndoOf != nil {
+		change.Owners = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
+			record, err := c.record(ctx, t, of.last)
+			return record.Owners, err
+		}
+	}
+	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
+	if of.made && errclass.Is(err, errclass.AccessDenied) {
+		// To create an object takes no right to patch it. Nobody owned any of it before,
+		// and it is created once: the manager of its item may stay.
+		return nil
+	}
+	return explainDenied(ctx, id, change, []string{"get", "patch"}, err)
+}
+
+// contentsOf gives the content of every change of a target, as the spec has it.
+func contentsOf(t *api.Transaction, key target.Key) ([]map[string]any, error) {
+	var out []map[string]any
+	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+		ref, err := refOf(t.Status.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if ref.Key() != key {
+			continue
+		}
+		content, err := contentOf(t.Spec.Changes[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, content)
+	}
+	return out, nil
+}

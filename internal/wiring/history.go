@@ -1,0 +1,282 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/revision"
+	"janus.io/janus/snapshot"
+)
+
+// History remembers committed Transactions as ControllerRevisions that refer to their
+// before-images.
+type History struct {
+	revisions *revision.Store
+	store     *snapshot.Store
+	journal   *Journal
+	clock     clock.PassiveClock
+	pruning   *rounds
+
+	mu    sync.Mutex
+	given map[types.UID]number // to Transactions whose revisions are not made yet
+}
+
+func newHistory(revisions *revision.Store, store *snapshot.Store, journal *Journal, now clock.PassiveClock) *History {
+	h := &History{revisions: revisions, store: store, journal: journal, clock: now, given: map[types.UID]number{}}
+	h.pruning = newRounds(h.forgetOldest)
+	return h
+}
+
+// number is one that this process has given.
+type number struct {
+	namespace string
+	n         int64
+	when      time.Time
+}
+
+// givenLife is for how long it is remembered which number a Transaction was given that has
+// made no revision. It is no more than a help for Transactions that commit at the same time:
+// a number that another process has given is found to be taken.
+const givenLife = time.Minute
+
+// give gives a Transaction a number above those that are in use, and above those that others
+// were given and will use soon.
+func (h *History) give(txn types.UID, namespace string, used int64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.clock.Now()
+	for other, given := range h.given {
+		if ago := now.Sub(given.when); ago < 0 || ago > givenLife {
+			delete(h.given, other)
+		} else if given.namespace == namespace && other != txn {
+			used = max(used, given.n)
+		}
+	}
+	h.given[txn] = number{namespace, used + 1, now}
+	return used + 1
+}
+
+// used notes that the number of a Transaction is in use.
+func (h *History) used(txn types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.given, txn)
+}
+
+// highest is the highest number that another is given after: no namespace comes so far, and
+// whoever makes a revision of a higher one by hand must not use up the numbers.
+const highest = 1 << 53
+
+// Number gives the number after the highest in use, or given. That another process takes it at the
+// same time shows when the revision is made.
+func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
+	what, err := h.revisionOf(t)
+	if err != nil {
+		return 0, "", err
+	}
+	digest, err := revision.Digest(what)
+	if err != nil {
+		return 0, "", err
+	}
+	known, err := h.revisions.List(ctx, t.Namespace)
+	if err != nil {
+		return 0, "", err
+	}
+	for _, entry := range known {
+		if entry.Number <= highest {
+			floor = max(floor, entry.Number)
+		}
+	}
+	return h.give(t.UID, t.Namespace, floor), digest, nil
+}
+
+// Keep makes the revision.
+func (h *History) Keep(ctx context.Context, t *api.Transaction) (taken bool, err error) {
+	what, err := h.revisionOf(t)
+	if err != nil {
+		return false, err
+	}
+	taken, err = h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
+	if err == nil {
+		h.used(t.UID)
+	}
+	return taken, err
+}
+
+// revisionOf is what is remembered of a Transaction: the same before and after a crash,
+// for it follows from what does not change any more.
+func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
+	out := revision.Revision{Transaction: revision.Owner{Name: t.Name, UID: t.UID}, ServiceAccount: t.Spec.ServiceAccountName}
+	if t.Status.RollbackRef != nil {
+		out.Images = *t.Status.RollbackRef
+	}
+	order, err := engine.Order(t)
+	if err != nil {
+		return out, err
+	}
+	for _, i := range order {
+		if i >= len(t.Status.Items) || t.Status.Items[i].State == api.ItemSkipped {
+			continue
+		}
+		item := t.Status.Items[i]
+		set, err := h.setBy(t, t.Spec.Changes[i])
+		if err != nil {
+			return out, errclass.New(errclass.Terminal, errclass.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
+		}
+		out.Items = append(out.Items, revision.Item{
+			Index: i, Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
+		})
+	}
+	return out, nil
+}
+
+// setBy is what a change has set, as a digest. An undo sets what follows from what it has
+// undone.
+func (h *History) setBy(t *api.Transaction, change api.Change) (string, error) {
+	if t.Status.Undoing != nil {
+		return t.Status.Undoing.Digest, nil
+	}
+	content, err := contentOf(change)
+	kind := schema.FromAPIVersionAndKind(change.Target.APIVersion, change.Target.Kind).GroupKind()
+	if err != nil || content == nil || h.store.Sensitive(kind) {
+		return "", err
+	}
+	return revision.SetBy(content)
+}
+
+// Remembered looks for the revision of t.
+func (h *History) Remembered(ctx context.Context, t *api.Transaction) (bool, error) {
+	owner, err := h.revisions.Owner(ctx, t.Namespace, t.Status.Revision)
+	if errclass.Is(err, errclass.NotFound) {
+		return false, nil
+	}
+	return owner.UID == t.UID, err
+}
+
+// Find finds the revision that spec.undoOf names.
+func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, error) {
+	undo := *t.Spec.UndoOf
+	number := ptr.Deref(undo.Revision, 0)
+	if undo.Name != "" {
+		named, err := h.transaction(ctx, types.NamespacedName{Namespace: t.Namespace, Name: undo.Name})
+		switch {
+		case err != nil:
+			return api.Undoing{}, err
+		case named == nil:
+			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
+		case named.Status.Revision == 0:
+			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", describe(named),
+				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
+		}
+		number = named.Status.Revision
+	}
+	found, digest, err := h.read(ctx, t.Namespace, number)
+	return api.Undoing{Name: found.Transaction.Name, UID: found.Transaction.UID, Revision: number, Digest: digest}, err
+}
+
+// undone reads the revision that has been found to be undone.
+func (h *History) undone(ctx context.Context, t *api.Transaction) (revision.Revision, error) {
+	found, digest, err := h.read(ctx, t.Namespace, t.Status.Undoing.Revision)
+	if err == nil && digest != t.Status.Undoing.Digest {
+		return found, h.forged(t.Namespace, t.Status.Undoing.Revision)
+	}
+	return found, err
+}
+
+// read reads a revision, and believes it if its Transaction says the same of it: others
+// can make revisions, but not write the status of a Transaction.
+func (h *History) read(ctx context.Context, namespace string, number int64) (revision.Revision, string, error) {
+	found, err := h.revisions.Get(ctx, namespace, number)
+	if errclass.Is(err, errclass.NotFound) {
+		return found, "", errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
+			WithHint("kubectl get controllerrevisions -l app.kubernetes.io/managed-by=janus lists those that can be undone")
+	}
+	if err != nil {
+		return found, "", err
+	}
+	digest, err := revision.Digest(found)
+	if err != nil {
+		return found, "", err
+	}
+	owner, err := h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: found.Transaction.Name})
+	if err != nil {
+		return found, "", err
+	}
+	if owner == nil || owner.UID != found.Transaction.UID || owner.Status.Phase != api.PhaseCommitted ||
+		owner.Status.Revision != number || owner.Status.RevisionDigest != digest {
+		return found, "", h.forged(namespace, number)
+	}
+	return found, digest, nil
+}
+
+func (h *History) forged(namespace string, number int64) error {
+	return errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number),
+		"it is not what its Transaction says of it: that has not committed, is gone, or another client has made the revision").
+		WithHint("nothing was done; find out who made it")
+}
+
+// Prune forgets the oldest. Transactions that commit at the same time share it: each by
+// itself would list the same revisions, and all would try to delete the same ones. One of
+// them stands for the others because it matters to none of them who forgets a revision: it
+// lists after the revisions of all were made, and what it does follows from what the API
+// server says then, not from the Transaction that asks. Another process may forget the same
+// ones meanwhile, and one that hung may be late with it: a revision is deleted as it was
+// listed, by its uid, and a before-image only if it is that of the Transaction.
+func (h *History) Prune(ctx context.Context, t *api.Transaction, limit int) error {
+	return h.pruning.share(ctx, t.Namespace, limit)
+}
+
+func (h *History) forgetOldest(ctx context.Context, namespace string, limit int) error {
+	known, err := h.revisions.List(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	for _, old := range known[:max(len(known)-limit, 0)] {
+		if err := h.forget(ctx, namespace, old); err != nil {
+			return fmt.Errorf("forget revision %d: %w", old.Number, err)
+		}
+	}
+	return nil
+}
+
+// forget deletes a revision, and before it the before-images to which it refers: the
+// other way round, nobody would look for them after a crash. What they are is believed
+// of their Transaction alone, for others can make revisions. With a Transaction that is
+// gone they are gone, too. One that has not ended has yet to say that it is remembered,
+// and is forgotten by the next.
+func (h *History) forget(ctx context.Context, namespace string, old revision.Entry) error {
+	t, err := h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: old.Owner.Name})
+	if err != nil {
+		return err
+	}
+	if there := t != nil && t.UID == old.Owner.UID; there {
+		switch remembered := t.Status.Revision == old.Number && t.Status.RollbackRef != nil; {
+		case !t.Status.Phase.Terminal():
+			return nil
+		case t.Status.Phase == api.PhaseCommitted && remembered:
+			if err := h.store.DropKept(ctx, ownerOf(t), *t.Status.RollbackRef); err != nil {
+				return err
+			}
+		}
+	}
+	return h.revisions.Delete(ctx, old)
+}
+
+// transaction reads a Transaction, nil if it does not exist, which is confirmed.
+func (h *History) transaction(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
+	t, err := h.journal.Read(ctx, name)
+	if t == nil && err == nil {
+		return h.journal.Read(ctx, name)
+	}
+	return t, err
+}

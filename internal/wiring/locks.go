@@ -1,0 +1,236 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/lockmgr"
+	"janus.io/janus/snapshot"
+)
+
+// Locks are the Leases of a Transaction's targets.
+type Locks struct {
+	manager *lockmgr.Manager
+	late    latecomers
+
+	mu   sync.Mutex
+	kept map[string]time.Time // when the locks of a holder were last kept
+}
+
+func newLocks(manager *lockmgr.Manager, late latecomers) *Locks {
+	return &Locks{manager: manager, late: late, kept: map[string]time.Time{}}
+}
+
+// justKept reports whether the locks of a holder were kept a moment ago: none of them has
+// come near the time at which it is to be renewed since.
+func (l *Locks) justKept(h lockmgr.Holder) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, ok := l.kept[h.Identity]
+	since := l.late.clock.Since(at)
+	return ok && since >= 0 && since < h.TTL/12
+}
+
+func (l *Locks) setKept(h lockmgr.Holder, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept[h.Identity] = at
+}
+
+// unkept has the locks of a holder looked at before they are taken to be held.
+func (l *Locks) unkept(h lockmgr.Holder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, h.Identity)
+}
+
+// taker is the holder as which locks are taken.
+func (l *Locks) taker(t *api.Transaction, lost func()) lockmgr.Holder {
+	h := holderOf(t)
+	h.Confirm, h.Lost = l.late.begin(t), lost
+	return h
+}
+
+// Acquire takes the locks of all targets.
+func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([]string, error) {
+	l.unkept(holderOf(t))
+	keys, items, err := keysOf(t)
+	if err != nil {
+		return nil, err
+	}
+	locks, err := l.manager.Acquire(ctx, l.taker(t, lost), keys)
+	if err != nil {
+		return nil, explainLock(err)
+	}
+	names := map[lockmgr.Key]string{}
+	for _, lock := range locks {
+		names[lock.Key] = lock.String()
+	}
+	out := make([]string, len(t.Status.Items))
+	for n, key := range keys {
+		out[items[n]] = names[key]
+	}
+	return out, nil
+}
+
+// Keep renews what needs renewing. While the locks are being taken it renews
+// those that are held.
+func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error {
+	if l.justKept(holderOf(t)) {
+		return nil
+	}
+	began := l.late.clock.Now()
+	keys, items, err := keysOf(t)
+	if err != nil {
+		return err
+	}
+	var locks []lockmgr.Lock
+	seen := map[lockmgr.Key]bool{}
+	for n, key := range keys {
+		lease := t.Status.Items[items[n]].LockLease
+		if lease == "" || seen[key] {
+			continue
+		}
+		seen[key] = true
+		lock, err := lockmgr.ParseLock(key, lease)
+		if err != nil {
+			return err
+		}
+		locks = append(locks, lock)
+	}
+	if len(locks) == 0 {
+		_, err := l.manager.Acquire(ctx, l.taker(t, lost), keys)
+		return explainLock(err)
+	}
+	if err := l.manager.Keep(ctx, l.taker(t, lost), locks); err != nil {
+		return explainLock(err)
+	}
+	l.setKept(holderOf(t), began)
+	return nil
+}
+
+// Release gives back every lock, recorded or not.
+func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
+	keys, _, err := keysOf(t)
+	if err != nil {
+		return err
+	}
+	holder := holderOf(t)
+	l.unkept(holder)
+	holder.Confirm = l.late.unlessOvertaken(t)
+	if err := l.manager.Release(ctx, holder, keys); err != nil && !onlyUnseen(err, held(t)) {
+		return explainLock(err)
+	}
+	l.manager.Forget(holder.Identity)
+	return nil
+}
+
+// onlyUnseen reports whether all that could not be given back are locks that are not on
+// record, of Leases at which janusd may not look. It may not take them either. One that it
+// took while it still might, and died before that was on record, expires.
+func onlyUnseen(err error, held map[lockmgr.Key]bool) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !onlyUnseen(err, held) })
+	}
+	var unseen *lockmgr.UnseenError
+	return errors.As(err, &unseen) && !held[unseen.Key]
+}
+
+// held are the locks that are on record.
+func held(t *api.Transaction) map[lockmgr.Key]bool {
+	out := map[lockmgr.Key]bool{}
+	for _, item := range t.Status.Items {
+		if ref, err := refOf(item); err == nil && item.LockLease != "" {
+			out[keyOf(ref)] = true
+		}
+	}
+	return out
+}
+
+// Distrust forgets which locks are held.
+func (l *Locks) Distrust(t *api.Transaction) {
+	l.unkept(holderOf(t))
+	l.manager.Distrust(holderOf(t).Identity)
+}
+
+// Forget implements engine.Locks.
+func (l *Locks) Forget(t *api.Transaction) {
+	l.unkept(holderOf(t))
+	l.manager.Forget(holderOf(t).Identity)
+}
+
+// keysOf gives the keys of what is to be locked, and which item each is of. A target that
+// was skipped before anything was locked is not.
+func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
+	for i, item := range t.Status.Items {
+		if item.State == api.ItemSkipped && item.LockLease == "" {
+			continue
+		}
+		ref, err := refOf(item)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys = append(keys, keyOf(ref))
+		items = append(items, i)
+	}
+	return keys, items, nil
+}
+
+func keyOf(ref target.Ref) lockmgr.Key {
+	return lockmgr.Key{Group: ref.GVR.Group, Resource: ref.GVR.Resource, Kind: ref.GVK.Kind, Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// holderOf identifies a Transaction as a holder. The uid makes a new Transaction
+// of the same name another holder.
+func holderOf(t *api.Transaction) lockmgr.Holder {
+	return lockmgr.Holder{
+		Identity:       fmt.Sprintf("%s/%s/%s", t.Namespace, t.Name, t.UID),
+		Labels:         snapshot.Labels(t.Name),
+		Annotations:    map[string]string{snapshot.TransactionKey: t.Namespace + "/" + t.Name},
+		OwnerNamespace: t.Namespace,
+		Owner: &metav1.OwnerReference{
+			APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: t.Name, UID: t.UID,
+		},
+		TTL: engine.LockTimeout(t),
+	}
+}
+
+// explainLock puts the errors of lockmgr into the classes that the engine knows.
+func explainLock(err error) error {
+	var held *lockmgr.HeldError
+	var lost *lockmgr.LostError
+	var terminating *lockmgr.NamespaceTerminatingError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &held):
+		return errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(),
+			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
+	case errors.As(err, &lost):
+		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
+			"Lease %s has passed to %s", lost.Lock, nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
+	case errors.As(err, &terminating):
+		return errclass.New(errclass.Terminal, errclass.Terminating, "lock", terminating.Key.String(),
+			"namespace %s is being deleted", terminating.Namespace).WithHint("wait until it is gone and re-created, then create the Transaction again")
+	default:
+		return errclass.Wrap(err, "lock", "", false)
+	}
+}
+
+// nameOfHolder names a holder. A Lease that is being deleted is in the way without one.
+func nameOfHolder(identity string) string {
+	if identity == "" {
+		return "nobody that it names"
+	}
+	return identity
+}

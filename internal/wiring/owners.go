@@ -1,0 +1,141 @@
+package wiring
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// ownerRefs knows the owners of the target of an item, and the other Deletes of its
+// Transaction. It answers from the Transaction as stored.
+type ownerRefs struct {
+	*Changes
+	txn  *api.Transaction
+	item int
+	id   *target.Identity
+}
+
+func (c *Changes) ownerRefsOf(t *api.Transaction, i int, id *target.Identity) mutate.OwnerRefs {
+	return ownerRefs{Changes: c, txn: t, item: i, id: id}
+}
+
+// Owner looks an owner up as the ServiceAccount. Whether one that it may not see, or
+// whose kind is not served, is there cannot be told.
+func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (types.UID, bool, error) {
+	ref, err := k.resolver.ResolveOwner(reference, k.txn.Status.Items[k.item].Target.Namespace)
+	if errclass.Is(err, errclass.KindNotFound) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return k.id.Resource(ref).Get(ctx, reference.Name, metav1.GetOptions{})
+	})
+	switch {
+	case errclass.Unserved(err):
+		return "", false, nil
+	case errclass.Is(err, errclass.NotFound):
+		return "", true, nil
+	case errclass.Is(err, errclass.AccessDenied):
+		return "", false, nil
+	case err != nil:
+		return "", false, errclass.Wrap(err, "read the owner", ref.String(), false)
+	default:
+		return live.GetUID(), true, nil
+	}
+}
+
+// Deleted tells from the status alone: it has the uid of every target.
+func (k ownerRefs) Deleted(uid types.UID) bool {
+	for j, item := range k.txn.Status.Items {
+		if k.deletes(j) && item.Before.UID == uid && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
+			return true
+		}
+	}
+	return false
+}
+
+// deletes reports whether item j is a Delete of an object that was there.
+func (k ownerRefs) deletes(j int) bool {
+	before := k.txn.Status.Items[j].Before
+	return j < len(k.txn.Spec.Changes) && k.txn.Spec.Changes[j].Type == api.Delete && before != nil && before.UID != ""
+}
+
+// Dependents reads the before-images of later Deletes, each once while this process
+// runs.
+func (k ownerRefs) Dependents(ctx context.Context, uid types.UID) ([]mutate.Dependent, error) {
+	var out []mutate.Dependent
+	for j := range k.txn.Status.Items {
+		state := k.txn.Status.Items[j].State
+		if !k.deletes(j) || state != api.ItemRolledBack && state != api.ItemUnresolved {
+			continue
+		}
+		owned, err := k.images.ownedBy(k.txn.UID, j, uid, func() ([]metav1.OwnerReference, error) {
+			record, err := k.record(ctx, k.txn, j)
+			if err != nil || record.Before == nil {
+				return nil, err
+			}
+			return record.Before.GetOwnerReferences(), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !owned {
+			continue
+		}
+		dependent, err := k.dependent(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, dependent)
+	}
+	return out, nil
+}
+
+func (k ownerRefs) dependent(ctx context.Context, j int) (mutate.Dependent, error) {
+	record, err := k.record(ctx, k.txn, j)
+	if err != nil {
+		return mutate.Dependent{}, err
+	}
+	change, err := k.change(k.txn, j, nil, k.id)
+	if err != nil {
+		return mutate.Dependent{}, err
+	}
+	if err := sameTarget(record, change); err != nil {
+		return mutate.Dependent{}, err
+	}
+	change.OwnerRefs = k.ownerRefsOf(k.txn, j, k.id)
+	return mutate.Dependent{Change: change, Before: record.Before}, nil
+}
+
+// ownedBy reports whether the before-image of an item names an owner. read gives its
+// owners when they are not known yet; they never change.
+func (m *images) ownedBy(txn types.UID, item int, owner types.UID, read func() ([]metav1.OwnerReference, error)) (bool, error) {
+	m.mu.Lock()
+	known, ok := m.readers[txn].owners[item]
+	m.mu.Unlock()
+	if !ok {
+		references, err := read()
+		if err != nil {
+			return false, err
+		}
+		known = map[types.UID]bool{}
+		for _, r := range references {
+			known[r.UID] = true
+		}
+		m.mu.Lock()
+		if of, open := m.readers[txn]; open {
+			of.owners[item] = known
+		}
+		m.mu.Unlock()
+	}
+	return known[owner], nil
+}

@@ -1,0 +1,169 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+)
+
+// maxLooks is how often a target is looked at that another client writes at the same time.
+const maxLooks = 5
+
+// trial is what came of trying the change of an item: what was seen, why it could not
+// be tried, or an error.
+type trial struct {
+	seen  seen
+	later string
+	err   error
+	// plan is what the change would do, if that is asked for.
+	plan *api.Plan
+	// bytes is what its before-image takes; zero if it could not be tried.
+	bytes int64
+}
+
+// try makes each change without effect, several at once, but for those that would meet
+// what is not there yet.
+func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
+	sound, waits := f.sound(), f.waits()
+	mine := f.refusals
+	trials := make([]trial, len(sound))
+	sideBySide(f.planner.parallel, len(sound), func(n int) {
+		i := sound[n]
+		if _, refused := mine[i]; refused {
+			trials[n] = f.trialOf(i)
+			return
+		}
+		if trials[n].later = waits[i]; waits[i] == "" {
+			trials[n] = f.tryItem(ctx, i)
+		}
+		if o := &trials[n]; o.err == nil && o.later == "" {
+			o.bytes, o.err = f.weigh(i, o.seen)
+		}
+		if trials[n].err == nil && f.txn.Spec.DryRun {
+			trials[n].plan, trials[n].err = f.plan(ctx, i, trials[n])
+		}
+	})
+	if err := f.later(ctx, sound, trials); err != nil {
+		return nil, err
+	}
+	var problems []engine.Problem
+	tries := newTries(f.txn.UID, f.id.UID)
+	for n, o := range trials {
+		f.notePlan(sound[n], o)
+		switch i := sound[n]; {
+		case o.err != nil:
+			problems = append(problems, engine.Problem{Item: i, Err: o.err})
+		case o.later != "":
+			f.deferred = append(f.deferred, engine.Deferral{Item: i, Why: o.later})
+		default:
+			tries.add(i, o.seen)
+		}
+	}
+	problems = append(problems, f.overweight(sound, trials)...)
+	// What may heal is waited for, unless something will not.
+	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p engine.Problem) bool { return !mayHeal(p.Err) }) {
+		return nil, problems[0].Err
+	}
+	if len(problems)+len(f.problems) == 0 && !f.txn.Spec.DryRun {
+		f.planner.tried.keep(tries)
+	}
+	return problems, nil
+}
+
+// waits says of each item why its change cannot be tried before an earlier one is in
+// effect; empty if it can.
+func (f *preflight) waits() []string {
+	items := f.txn.Status.Items
+	out := make([]string, len(items))
+	for i, later := range engine.Later(f.txn) {
+		switch {
+		case later && f.before(i) == "":
+			out[i] = "its when is asked when its turn comes"
+		case later:
+			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), engine.Describe(items[i].Target))
+		case items[i].Deferred && f.txn.Spec.Changes[i].Type == api.Create:
+			out[i] = "an earlier change makes the kind or the namespace of " + engine.Describe(items[i].Target)
+		}
+	}
+	return out
+}
+
+// before names the last item before i with the same target that is to be made.
+func (f *preflight) before(i int) string {
+	items := f.txn.Status.Items
+	own, err := refOf(items[i])
+	for j := i - 1; j >= 0 && err == nil; j-- {
+		var ref target.Ref
+		if ref, err = refOf(items[j]); err == nil && ref.Key() == own.Key() && items[j].State != api.ItemSkipped {
+			return items[j].Name
+		}
+	}
+	return ""
+}
+
+// tryItem tries the change of one item. What it meets may be the doing of another
+// Transaction, which may be rolled back: that counts only of a target that nobody has
+// locked, before and after. A change of one that is locked is tried under its own lock.
+func (f *preflight) tryItem(ctx context.Context, i int) trial {
+	free := false
+	for range maxLooks {
+		seen, err := f.planner.look(ctx, f.txn, i, f.id, f.undo, nil)
+		if err == nil || mayHeal(err) {
+			return trial{seen: seen, err: err}
+		}
+		holder, lockErr := f.holder(ctx, i)
+		switch {
+		case lockErr != nil:
+			return trial{err: lockErr}
+		case holder != "":
+			return trial{later: engine.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
+		case free && !errclass.Is(err, errclass.Drifted):
+			return trial{err: err}
+		}
+		free = true
+	}
+	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", engine.Describe(f.txn.Status.Items[i].Target),
+		"it changes faster than it can be looked at")}
+}
+
+// holder is who has the lock of an item's target.
+func (f *preflight) holder(ctx context.Context, i int) (string, error) {
+	ref, err := refOf(f.txn.Status.Items[i])
+	if err != nil {
+		return "", err
+	}
+	holder, err := f.planner.locks.HolderOf(ctx, keyOf(ref))
+	return holder, explainLock(err)
+}
+
+// plan tells what the change of an item would do. Several are made at once: it changes
+// nothing that another looks at.
+func (f *preflight) plan(ctx context.Context, i int, o trial) (*api.Plan, error) {
+	if o.later != "" {
+		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(o.later), 512)}, nil
+	}
+	return planOf(ctx, f.txn, i, o.seen)
+}
+
+// notePlan notes it.
+func (f *preflight) notePlan(i int, o trial) {
+	if o.plan == nil {
+		return
+	}
+	item := &f.txn.Status.Items[i]
+	if item.Plan = o.plan; o.later == "" {
+		share := engine.ShareOf(len(f.txn.Status.Items))
+		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), warningsFor(o.seen.forecast.Warnings, share)
+	}
+}
+
+// mayHeal reports an error that the same attempt may not meet later.
+func mayHeal(err error) bool {
+	class := errclass.ClassOf(err)
+	return class == errclass.Retryable || class == errclass.Unknown
+}

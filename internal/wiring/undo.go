@@ -1,0 +1,144 @@
+package wiring
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+	"janus.io/janus/revision"
+	"janus.io/janus/snapshot"
+)
+
+// An undo is a Transaction whose changes follow from another. What they are is on record
+// in its items from the time when it is validated; with what content, in its before-images
+// from the time when they are prepared. Neither is found out twice.
+
+// inverse gives the changes that take those of a revision back. The Delete of what was not
+// there has none.
+func inverse(of revision.Revision, acceptLoss bool) []api.Change {
+	var out []api.Change
+	for i := len(of.Items) - 1; i >= 0; i-- {
+		item := of.Items[i]
+		if item.Type == api.Delete && (item.Before == nil || item.Before.UID == "") {
+			continue
+		}
+		out = append(out, api.Change{Name: item.Name, Type: mutate.InverseOf(item.Type), Target: item.Target, AcceptLoss: acceptLoss})
+	}
+	return out
+}
+
+// undo is what is needed to find the content of the changes of an undo.
+type undo struct {
+	of     revision.Revision
+	reader *snapshot.Reader
+	owner  snapshot.Owner
+}
+
+// undoOf opens what a Transaction undoes; nil if it undoes none.
+func (p *Planner) undoOf(ctx context.Context, t *api.Transaction) (*undo, error) {
+	if t.Spec.UndoOf == nil {
+		return nil, nil
+	}
+	of, err := p.history.undone(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	owner := snapshot.Owner{Namespace: t.Namespace, Name: of.Transaction.Name, UID: of.Transaction.UID}
+	return &undo{of: of, reader: p.store.Open(owner, of.Images), owner: owner}, nil
+}
+
+// derive gives a Transaction that undoes another the changes that follow from that.
+func (u *undo) derive(t *api.Transaction) error {
+	if u == nil {
+		return nil
+	}
+	t.Spec.Changes = inverse(u.of, t.Spec.UndoOf.AcceptLoss)
+	if len(t.Spec.Changes) == 0 {
+		return errclass.New(errclass.Terminal, errclass.Invalid, "undo", revision.Describe(t.Namespace, t.Status.Undoing.Revision), "it has changed nothing")
+	}
+	return nil
+}
+
+// content finds the content of item i of t, for the target as it is now, and who owned its
+// fields before the change that the item rolls back.
+func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i int, id *target.Identity, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
+	original, err := u.original(ctx, t.Status.Items[i])
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := sameTarget(original.Record, c); err != nil {
+		return nil, nil, nil, err
+	}
+	for j := range t.Status.Items[:i] {
+		earlier, err := refOf(t.Status.Items[j])
+		if err == nil && earlier.Key() == c.Ref.Key() && t.Spec.Changes[j].Type == api.Create {
+			original.Recreated = true
+		}
+	}
+	c.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce
+	c.OwnerRefs = (&Changes{resolver: p.resolver}).ownerRefsOf(t, i, id)
+	content, notes, err = c.Invert(ctx, original, live)
+	return content, original.Owners(), notes, err
+}
+
+// original finds what an item rolls back, by its name.
+func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, error) {
+	for i, of := range u.of.Items {
+		if of.Name != item.Name || of.Before == nil {
+			continue
+		}
+		record, err := u.reader.Load(ctx, *of.Before)
+		if err != nil {
+			return mutate.Original{}, err
+		}
+		first, err := u.first(ctx, i)
+		return mutate.Original{Record: record, First: first, Marker: markerOf(u.owner.UID, of.Index)}, err
+	}
+	return mutate.Original{}, errclass.New(errclass.Terminal, errclass.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
+}
+
+// image gives the target of an item as it was before the change that it rolls back; nil if
+// that has made it.
+func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error) {
+	original, err := u.original(ctx, item)
+	if err != nil || original.Record.Before == nil {
+		return nil, err
+	}
+	return original.Record.Before.Object, nil
+}
+
+// first gives the target of an item before the first of the changes that have been made to
+// it in a row; nil if that is the item's own, or has made it.
+func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
+	at := item
+	for j := item - 1; j >= 0 && u.of.Items[at].Type != api.Create; j-- {
+		if !engine.SameTarget(u.of.Items[j].Target, u.of.Items[item].Target) {
+			continue
+		}
+		if u.of.Items[j].Type == api.Delete {
+			break
+		}
+		at = j
+	}
+	if at == item || u.of.Items[at].Before == nil {
+		return nil, nil
+	}
+	record, err := u.reader.Load(ctx, *u.of.Items[at].Before)
+	return record.Before, err
+}
+
+// contentFor is the content of the change of an item: that of the spec, or of an undo what
+// was kept with the before-image.
+func (c *Changes) contentFor(ctx context.Context, t *api.Transaction, i int) (map[string]any, error) {
+	if t.Spec.UndoOf == nil {
+		return contentOf(t.Spec.Changes[i])
+	}
+	record, err := c.record(ctx, t, i)
+	return record.Content, err
+}

@@ -1,0 +1,216 @@
+package wiring
+
+import (
+	"fmt"
+	"strings"
+
+	legal "k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// fits refuses a Transaction whose status could not be written to the end.
+func fits(t *api.Transaction) error {
+	size, err := engine.StoredBytes(t)
+	if err != nil || size <= engine.MaxBytes {
+		return err
+	}
+	return errclass.New(errclass.Terminal, errclass.TooLarge, "validate", describe(t),
+		"with its status it would take %d bytes, and %d can be stored", size, engine.MaxBytes).
+		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
+}
+
+// first gives all problems the class and reason of the first that will not heal;
+// when each of them may, they may together.
+func first(problems []error) error {
+	if len(problems) == 1 {
+		return problems[0]
+	}
+	all := list(problems)
+	for _, err := range problems {
+		if class := errclass.ClassOf(err); class == errclass.Terminal || class == errclass.Conflict {
+			return &errclass.Error{Op: "prepare", Target: "the changes", Class: class, Reason: errclass.ReasonOf(err), Err: all}
+		}
+	}
+	return all
+}
+
+// list is several problems as one error, on one line.
+type list []error
+
+func (l list) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d problems", len(l))
+	for i, err := range l {
+		fmt.Fprintf(&b, "; (%d) %s", i+1, err)
+	}
+	return b.String()
+}
+
+func (l list) Unwrap() []error { return l }
+
+func accountOf(t *api.Transaction) types.NamespacedName {
+	return types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.ServiceAccountName}
+}
+
+// validation goes through the changes in order and remembers what earlier ones
+// make: kinds, namespaces and names.
+type validation struct {
+	planner    *Planner
+	txn        *api.Transaction
+	planned    []target.PlannedKind
+	namespaces map[string]bool
+	names      map[string]bool
+	// image gives the target of an item of an undo as it was before the change that is
+	// undone.
+	image func(api.Item) (map[string]any, error)
+	// live gives a CustomResourceDefinition as it is; nil if there is none, or if the
+	// ServiceAccount may not read it.
+	live func(target.Ref) (map[string]any, error)
+	// definitions are the contents of those that earlier changes make.
+	definitions map[string]map[string]any
+	// fresh is set once the kinds that are served have been looked up again.
+	fresh bool
+}
+
+func (v *validation) item(i int, change api.Change) (api.Item, error) {
+	item := api.Item{Name: engine.ChangeName(i, change), Target: change.Target}
+	engine.SetItemState(&item, api.ItemPending)
+	if v.txn.Spec.UndoOf != nil {
+		item.Type = change.Type
+	}
+	if v.names[item.Name] {
+		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(change.Target).String(),
+			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
+	}
+	v.names[item.Name] = true
+	if wrong := legal.IsPathSegmentName(change.Target.Name); change.Target.Name == "" || len(wrong) > 0 {
+		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(change.Target).String(),
+			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
+	}
+	if change.Activation != nil || len(v.planned) > 0 {
+		v.refresh()
+	}
+	if change.Activation != nil {
+		served, err := v.planner.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+		if err != nil {
+			return item, err
+		}
+		if !served {
+			return item, engine.Skip(&item, engine.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
+				engine.Describe(item.Target), change.Activation.Kind, change.Activation.APIVersion))
+		}
+	}
+	if err := checkGates(v.txn, change); err != nil {
+		return item, err
+	}
+	ref, err := v.planner.resolver.Resolve(target.Spec(change.Target), v.txn.Namespace, v.planned)
+	if err != nil {
+		return item, err
+	}
+	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
+	var content map[string]any
+	if v.txn.Spec.UndoOf == nil { // The content of an undo is found when its change is tried.
+		if content, err = checkContent(change, item.Target); err != nil {
+			return item, err
+		}
+	} else if ref.GVK.GroupKind() == target.CRDKind {
+		if content, err = v.image(item); err != nil {
+			return item, err
+		}
+	}
+	if change.Type == api.Delete {
+		if err := v.outlived(ref); err != nil {
+			return item, err
+		}
+	}
+	if ref.GVK.GroupKind() == target.CRDKind && change.Type != api.Delete {
+		if content, err = v.definition(change.Type, ref, content); err != nil {
+			return item, err
+		}
+	}
+	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
+	v.remember(change.Type, ref, content)
+	return item, nil
+}
+
+// outlived refuses to delete what the Transaction itself would go with: nothing
+// could roll that back.
+func (v *validation) outlived(ref target.Ref) error {
+	refuse := func(why, hint string) error {
+		return errclass.New(errclass.Terminal, errclass.Irreversible, "validate", ref.String(), "%s", why).WithHint(hint)
+	}
+	const holds = "it holds the Transaction itself, which would be deleted with it"
+	switch {
+	case ref.GVK.GroupKind() == target.NamespaceKind && ref.Name == v.txn.Namespace:
+		return refuse(holds, "delete it from a Transaction in another namespace, or outside of one")
+	case ref.GVK.GroupKind() == target.CRDKind && ref.Name == api.Resource.GroupResource().String():
+		return refuse(holds, "delete it outside of a Transaction")
+	case ref.GVK.GroupKind() == api.Kind.GroupKind() && ref.Namespace == v.txn.Namespace && ref.Name == v.txn.Name:
+		return refuse("it is the Transaction itself", "delete it outside of a Transaction; it can be deleted at any time")
+	}
+	return nil
+}
+
+// refresh has the kinds that are served looked up again, once: where it decides what is
+// made whether a kind is served, one that has gone since must not be found.
+func (v *validation) refresh() {
+	if !v.fresh {
+		v.planner.resolver.Refresh()
+		v.fresh = true
+	}
+}
+
+// remember notes what a change makes: a namespace, or a kind. A CRD that is there already
+// may get another version.
+func (v *validation) remember(change api.ChangeType, ref target.Ref, content map[string]any) {
+	switch kind := ref.GVK.GroupKind(); {
+	case kind == target.CRDKind:
+		v.planned = append(v.planned, target.PlannedKinds(content)...)
+	case kind == target.NamespaceKind && change == api.Create:
+		v.namespaces[ref.Name] = true
+	}
+}
+
+// definition completes the content of a change of a CustomResourceDefinition.
+func (v *validation) definition(change api.ChangeType, ref target.Ref, content map[string]any) (map[string]any, error) {
+	if change != api.Create {
+		before := v.definitions[ref.Name]
+		if before == nil {
+			var err error
+			if before, err = v.live(ref); err != nil {
+				return nil, err
+			}
+		}
+		content = target.Completed(content, before)
+	}
+	v.definitions[ref.Name] = content
+	return content, nil
+}
+
+func checkContent(change api.Change, t api.Target) (map[string]any, error) {
+	if _, ok := mutate.For(change.Type); !ok {
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
+			WithHint("use Create, Update, Patch or Delete")
+	}
+	content, err := contentOf(change)
+	switch {
+	case err != nil:
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "%w", err)
+	case change.Type == api.Delete && content != nil:
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
+	case change.Type != api.Delete && content == nil:
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
+	}
+	if _, list := content["items"].([]any); list {
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(),
+			"content.items is a list: an object with one looks like a list of objects, and the API server cannot show it").
+			WithHint("change it outside of a Transaction")
+	}
+	return content, contradiction(content, t)
+}

@@ -1,0 +1,65 @@
+package wiring
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/snapshot"
+)
+
+// DefaultImagesLimit is how many bytes the before-images of one Transaction may take. They
+// are in etcd, which keeps 2 GiB if it is not told otherwise, for the whole cluster.
+const DefaultImagesLimit = 256 << 20
+
+// recordOf is what is kept of an item, so that it can be rolled back.
+func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
+	record := snapshot.Record{
+		Item: i, Type: string(t.Spec.Changes[i].Type), Target: s.change.Ref, Before: s.before, After: s.forecast.After,
+		Took: s.forecast.Took, Heir: t.Spec.FieldManager,
+	}
+	if undo != nil {
+		record.Content, record.Owners = s.change.Content, s.owners
+	}
+	return record
+}
+
+// weigh tells how many bytes the before-image of an item takes.
+func (f *preflight) weigh(i int, s seen) (int64, error) {
+	data, err := snapshot.Encode(recordOf(f.txn, i, s, f.undo))
+	if err != nil {
+		return 0, fmt.Errorf("weigh the before-image of %s: %w", engine.Describe(f.txn.Status.Items[i].Target), err)
+	}
+	return int64(len(data)), nil
+}
+
+// overweight reports that the before-images take too much together. It is said of the item
+// that takes most.
+func (f *preflight) overweight(sound []int, trials []trial) (found []engine.Problem) {
+	var all int64
+	most := 0
+	for n, o := range trials {
+		if all += o.bytes; o.bytes > trials[most].bytes {
+			most = n
+		}
+	}
+	if all <= f.planner.imagesLimit {
+		return nil
+	}
+	i := sound[most]
+	return []engine.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", engine.Describe(f.txn.Status.Items[i].Target),
+		"the before-images of all changes would take %s, this one the most, and %s are kept for one Transaction",
+		quantity(all), quantity(f.planner.imagesLimit)).
+		WithHint("split the Transaction, or raise janusd's --before-images-limit")}}
+}
+
+// quantity writes a number of bytes, rounded up to KiB where it has more than one.
+func quantity(bytes int64) string {
+	if bytes > 1<<10 {
+		bytes = (bytes + 1<<10 - 1) &^ (1<<10 - 1)
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
+}

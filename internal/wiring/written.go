@@ -1,0 +1,74 @@
+package wiring
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/target"
+)
+
+// maxWritten is how many bytes of objects written may hold, about. What is beyond that
+// is read again.
+const maxWritten = 32 << 20
+
+// written keeps the targets as the API server answered the writes of changes, so that
+// they need not be read for the hand-over, or to be rolled back. A write that relies on one says which version
+// it must meet.
+type written struct {
+	mu   sync.Mutex
+	size int
+	by   map[types.UID]map[target.Key]*unstructured.Unstructured
+}
+
+func newWritten() *written {
+	return &written{by: map[types.UID]map[target.Key]*unstructured.Unstructured{}}
+}
+
+func (w *written) put(txn types.UID, key target.Key, obj *unstructured.Unstructured) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if old := w.by[txn][key]; old != nil {
+		w.size -= sizeOf(old.Object)
+		delete(w.by[txn], key)
+	}
+	size := sizeOf(obj.Object)
+	if w.size+size > maxWritten {
+		return
+	}
+	if w.by[txn] == nil {
+		w.by[txn] = map[target.Key]*unstructured.Unstructured{}
+	}
+	w.size += size
+	w.by[txn][key] = obj
+}
+
+// get gives the target as it was last written, nil if that is not known.
+func (w *written) get(txn types.UID, key target.Key) *unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.by[txn][key]
+}
+
+// take gives it, and drops it.
+func (w *written) take(txn types.UID, key target.Key) *unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	obj := w.by[txn][key]
+	if obj != nil {
+		w.size -= sizeOf(obj.Object)
+		delete(w.by[txn], key)
+	}
+	return obj
+}
+
+// forget drops the targets of a Transaction.
+func (w *written) forget(txn types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, obj := range w.by[txn] {
+		w.size -= sizeOf(obj.Object)
+	}
+	delete(w.by, txn)
+}

@@ -1,0 +1,115 @@
+// Package bench measures what a Transaction costs. A bare client, janusd and kubectl change
+// the same number of ConfigMaps on one cluster in turn, several times: what counts is the
+// ratio to the bare client in the same run, and the requests, which the API server's audit
+// log tells. `make bench` measures; otherwise a small run shows that it still can.
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"janus.io/janus/test/testcluster"
+)
+
+// options is what is measured.
+type options struct {
+	sizes, many    sizes
+	rounds, stored int
+	idle           time.Duration
+	plot           string // the file to which a plot is written, if it is not empty
+}
+
+var (
+	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}}
+	results  = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
+)
+
+func init() {
+	flag.Var(&measured.sizes, "sizes", "of how many changes a Transaction is, comma-separated")
+	flag.Var(&measured.many, "many", "how many Transactions of 5 changes to run at once, comma-separated; empty for none")
+	flag.IntVar(&measured.rounds, "rounds", 5, "how often each is measured")
+	flag.IntVar(&measured.stored, "stored", 10_000, "how many finished Transactions of 5 changes are in the cluster when janusd is started; 0 leaves that out")
+	flag.DurationVar(&measured.idle, "idle", 30*time.Second, "for how long to watch a janusd that has nothing to do")
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(testcluster.Main(m, testcluster.Options{Audit: true, ControllerManager: true, Alone: true}))
+}
+
+// sizes is a list of numbers, as a flag.
+type sizes []int
+
+func (s *sizes) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*s)), " ", ","), "[]")
+}
+
+func (s *sizes) Set(text string) error {
+	*s = nil
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number above 0", part)
+		}
+		*s = append(*s, n)
+	}
+	return nil
+}
+
+// TestWhatATransactionCosts measures everything.
+func TestWhatATransactionCosts(t *testing.T) {
+	o := options{sizes: sizes{1, 3}, many: sizes{4}, rounds: 2, stored: 20, idle: time.Second}
+	var out strings.Builder
+	tables := io.Writer(&out)
+	if *results != "" {
+		o = measured
+		o.plot = strings.TrimSuffix(*results, filepath.Ext(*results)) + ".svg"
+		tables = io.MultiWriter(&out, os.Stderr)
+	}
+	s := newStage(t, o)
+	for _, part := range []func(context.Context, io.Writer) error{s.oneByOne, s.atOnce, s.atRest, s.fullCluster} {
+		require.NoError(t, part(t.Context(), tables))
+	}
+	if *results != "" {
+		require.NoError(t, os.WriteFile(*results, []byte(out.String()), 0o600))
+		return
+	}
+	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "janusd has made ", "janusd is ready "} {
+		assert.Contains(t, out.String(), text)
+	}
+}
+
+// progress says what is being done.
+func progress(format string, args ...any) { _, _ = fmt.Fprintf(os.Stderr, "==> "+format+"\n", args...) }
+
+func TestTheMedianOfSomeTimes(t *testing.T) {
+	assert.Zero(t, median(nil))
+	assert.Equal(t, 2*time.Second, median([]time.Duration{9 * time.Second, 1, 2 * time.Second}))
+	assert.Equal(t, 3*time.Second, median([]time.Duration{4 * time.Second, 9 * time.Second, 1, 2 * time.Second}))
+}
+
+func TestATableHasRatiosToItsFirstColumn(t *testing.T) {
+	var out strings.Builder
+	table{title: "T", first: "n", columns: []string{"bare", "other"}, rows: []row{
+		{name: "10", times: map[string][]time.Duration{"bare": {20 * time.Millisecond}, "other": {50 * time.Millisecond}}},
+		{name: "20", texts: []string{"a", "b"}},
+	}}.write(&out)
+	assert.Equal(t, "\n### T\n\n| n | bare | other |\n|---|---|---|\n| 10 | 20.0 ms | **2.50** (50.0 ms) |\n| 20 | a | b |\n", out.String())
+}
+
+func TestWritesAreThoseThatLast(t *testing.T) {
+	r := requests{"create leases": 2, "patch configmaps (dry run)": 3, "get configmaps": 4, "update transactions/status": 5, "create events": 6, "create selfsubjectaccessreviews": 7}
+	assert.Equal(t, 7, r.writes())
+	assert.Equal(t, 27, r.sum())
+	assert.Equal(t, requests{"create leases": 1, "get configmaps": 4}, requests{"create leases": 3, "get configmaps": 4}.since(requests{"create leases": 2}))
+}

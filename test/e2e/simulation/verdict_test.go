@@ -1,0 +1,147 @@
+package simulation
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/wiring"
+	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/oracle"
+)
+
+func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// outcome is what became of a run.
+type outcome struct {
+	breaches []string
+	calls    []faultinject.Call
+	missed   []faultinject.At
+	phases   []string
+	causes   []string
+	steps    int
+	trace    []string
+}
+
+// simulate runs a plan in a bubble of its own and judges it.
+func simulate(t *testing.T, p plan) (o outcome) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		w, err := newWorld(p)
+		if err != nil {
+			o.breaches = []string{err.Error()}
+			return
+		}
+		if err := w.run(context.Background()); err != nil {
+			o.breaches = []string{err.Error()}
+			return
+		}
+		o = w.outcome()
+	})
+	return o
+}
+
+func (w *world) outcome() outcome {
+	o := outcome{calls: w.line.Calls(), missed: w.line.Missed(), steps: w.step, trace: w.trace}
+	if w.problem != "" {
+		o.breaches = append(o.breaches, w.problem)
+	}
+	evidence := oracle.Evidence{
+		TrustsAccounts: w.trust() > 0,
+		History:        w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
+		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
+	}
+	for _, m := range w.machines {
+		evidence.HandedOver = max(evidence.HandedOver, m.handed)
+	}
+	for i, spec := range w.plan.scenario.transactions {
+		run := oracle.Run{Namespace: namespace, Name: transactionName(i), Spec: w.derived(transactionName(i), spec)}
+		for _, c := range run.Spec.Changes {
+			run.Items = append(run.Items, oracle.Ref{Resource: qualified(schema.FromAPIVersionAndKind(c.Target.APIVersion, c.Target.Kind)), Namespace: namespace, Name: c.Target.Name})
+		}
+		phase := "gone"
+		if t := w.transaction(run.Name); t != nil {
+			phase, _, _ = unstructured.NestedString(t.Object, "status", "phase")
+			o.causes = append(o.causes, run.Name+": "+causeOf(t))
+		}
+		o.phases = append(o.phases, phase)
+		run.UID = w.uidOf(run.Name)
+		evidence.Runs = append(evidence.Runs, run)
+	}
+	for _, b := range oracle.Judge(evidence) {
+		o.breaches = append(o.breaches, b.Guarantee+": "+b.Message)
+	}
+	if w.plan.harmless {
+		o.breaches = append(o.breaches, isolated(evidence)...)
+	}
+	return o
+}
+
+// derived gives the spec of an undo the changes that have followed from it, as its status
+// says, and any other as it is.
+func (w *world) derived(name string, spec api.TransactionSpec) api.TransactionSpec {
+	for _, v := range w.history {
+		if spec.UndoOf == nil || v.Ref.Resource != "transactions.backup.janus.io" || v.Ref.Name != name {
+			continue
+		}
+		if t, err := wiring.FromUnstructured(v.Object); err == nil && len(t.Spec.Changes) > 0 {
+			return t.Spec
+		}
+	}
+	return spec
+}
+
+// source gives the choices of a seed; number tells apart what they are for.
+func source(seed, number uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, number)) //nolint:gosec // the same choices for the same seed are the point
+}
+
+// seeded is the plan of a seed. One of three has two machines.
+func seeded(seed uint64) plan {
+	random := source(seed, 2)
+	rates := []float64{0, 0.01, 0.03, 0.1}
+	p := plan{
+		seed: seed, scenario: draw(random), machines: 1 + random.IntN(3)/2, chaotic: 20 + random.IntN(200),
+		faultRate: rates[random.IntN(len(rates))], actRate: rates[random.IntN(len(rates))] / 2,
+	}
+	branch(source(seed, 3), &p.scenario)
+	pace(source(seed, 4), &p.scenario)
+	return p
+}
+
+// pace bounds the failed attempts of some Transactions, and how fast some go.
+func pace(random *rand.Rand, s *scenario) {
+	for i := range s.transactions {
+		if random.IntN(6) == 0 {
+			s.transactions[i].RetryLimit = ptr.To(int32(random.IntN(6))) //nolint:gosec // a small number
+		}
+		if random.IntN(6) == 0 {
+			s.transactions[i].ChangesPerMinute = ptr.To(1 + int32(random.IntN(300))) //nolint:gosec // a small number
+		}
+	}
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("%s, %d calls, %d steps\n%s\n%s", strings.Join(o.phases, ", "), len(o.calls), o.steps,
+		strings.Join(o.breaches, "\n"), strings.Join(o.causes, "\n"))
+}
+
+// causeOf is what a Transaction says about how it is.
+func causeOf(t *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(t.Object, "status", "conditions")
+	for _, c := range conditions {
+		if condition, _ := c.(map[string]any); condition["type"] == "Ready" {
+			return fmt.Sprint(condition["reason"], ": ", condition["message"])
+		}
+	}
+	return "it has no condition"
+}

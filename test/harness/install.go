@@ -1,0 +1,41 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+var installOnce sync.Map // *testcluster.Cluster by kubeconfig → *sync.Once
+
+// install is Install, once for a cluster.
+func install(t testing.TB, c *Client) {
+	t.Helper()
+	once, _ := installOnce.LoadOrStore(c.Host, &sync.Once{})
+	once.(*sync.Once).Do(func() { require.NoError(t, c.Install(context.Background())) })
+}
+
+// Install applies the CRD, and makes Janus' namespace and its ServiceAccount with the
+// rights that are shipped. It returns when Transactions are served and the rights count.
+func (c *Client) Install(ctx context.Context) error {
+	crd, err := os.ReadFile(filepath.Join(Root(), "deploy", "crd", "backup.janus.io_transactions.yaml"))
+	if err != nil {
+		return err
+	}
+	if err := c.ApplyYAML(ctx, "", string(crd)); err != nil {
+		return err
+	}
+	if err := c.ApplyYAML(ctx, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+SystemNamespace+"}}"); err != nil {
+		return err
+	}
+	if err := c.installRights(ctx); err != nil {
+		return err
+	}
+	return c.awaitServed(ctx, api.Kind)
+}

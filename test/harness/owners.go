@@ -1,0 +1,34 @@
+package harness
+
+import (
+	"strings"
+
+	"janus.io/janus/mutate"
+)
+
+// ItemManagers lists the field managers of items that own something on an object.
+func (e *Env) ItemManagers(ref string) []string {
+	e.t.Helper()
+	var out []string
+	for _, manager := range e.Managers(ref) {
+		if strings.HasPrefix(manager, mutate.Heir+"-") {
+			out = append(out, manager)
+		}
+	}
+	return out
+}
+
+// Managers lists who has an entry in the managedFields of an object; nobody if it
+// is gone.
+func (e *Env) Managers(ref string) []string {
+	e.t.Helper()
+	obj := e.Object(ref)
+	if obj == nil {
+		return nil
+	}
+	var out []string
+	for _, entry := range obj.GetManagedFields() {
+		out = append(out, entry.Manager)
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package oracle
+
+import (
+	"slices"
+	"strconv"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// judgeDepends: a change is made after all that it depends on is in effect and ready, and
+// rolled back before that. Without dependsOn it depends on all that come before it in the
+// list.
+func (c *trial) judgeDepends(r *run) {
+	on := r.dependencies()
+	for _, w := range r.writes {
+		if w.made == nil || w.item < 0 {
+			continue
+		}
+		s := r.before(w.made.Revision)
+		if s == nil || len(s.items) != len(on) {
+			continue
+		}
+		switch w.role {
+		case do:
+			for _, j := range on[w.item] {
+				if !r.doneAt(s, j) && !r.madeBefore(s, j, w) {
+					c.breach(Order, "%s: %s made %s@%d while item %d, which it depends on, was %s (@%d), ready: %t",
+						r.named(w.item), w.At, w.ref, w.made.Revision, j, s.items[j].state, s.Revision, s.items[j].ready)
+				}
+			}
+		case undo:
+			for k := range on {
+				// What was refused is set aside, and may need what is rolled back now.
+				if slices.Contains(on[k], w.item) && !s.items[k].aside && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.takenBackBefore(s, k, w) {
+					c.breach(Order, "%s: %s took %s@%d back while item %d, which depends on it, was %s (@%d)",
+						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
+				}
+			}
+		}
+	}
+}
+
+// madeBefore reports whether a change was in effect before a write, although that was not
+// on record: several are recorded together.
+func (r *run) madeBefore(s *state, i int, w *write) bool {
+	change := &r.Spec.Changes[i]
+	if !s.items[i].in(api.ItemCommitting) || change.ReadyWhen != nil || change.GoneWhen != nil {
+		return false
+	}
+	before, after := r.around(w, i, do)
+	next := r.next(s, i)
+	return before || !after && (next == nil || next.items[i].in(api.ItemCommitted))
+}
+
+// takenBackBefore reports the same of a compensation. One that was seen counts even if it
+// never got on record: its before-image may have been edited before a process went on.
+func (r *run) takenBackBefore(s *state, i int, w *write) bool {
+	before, after := r.around(w, i, undo)
+	next := r.next(s, i)
+	return s.items[i].in(api.ItemRollingBack) && !after && (before || next == nil || next.items[i].in(api.ItemRolledBack))
+}
+
+// around reports whether an item has had an effect in a role before and after a write.
+func (r *run) around(w *write, i int, as role) (before, after bool) {
+	for _, own := range r.made(i, as) {
+		before = before || own.made.Revision < w.made.Revision
+		after = after || own.made.Revision > w.made.Revision
+	}
+	return before, after
+}
+
+// next gives the first state after s in which an item is in another one; nil if there is
+// none.
+func (r *run) next(s *state, i int) *state {
+	for _, later := range r.states {
+		if later.Revision > s.Revision && i < len(later.items) && later.items[i].state != s.items[i].state {
+			return later
+		}
+	}
+	return nil
+}
+
+// dependencies gives what each change depends on, by the spec.
+func (r *run) dependencies() [][]int {
+	byName, branches := map[string]int{}, r.branches()
+	for i, change := range r.Spec.Changes {
+		name := change.Name
+		if name == "" {
+			name = strconv.Itoa(i)
+		}
+		byName[name] = i
+	}
+	out := make([][]int, len(r.Spec.Changes))
+	for i, change := range r.Spec.Changes {
+		for j := 0; j < i && !branches; j++ {
+			out[i] = append(out[i], j)
+		}
+		for _, name := range change.DependsOn {
+			out[i] = append(out[i], byName[name])
+		}
+	}
+	return out
+}
+
+// branches reports whether the list is not the order.
+func (r *run) branches() bool {
+	if r.Spec.Order != "" {
+		return r.Spec.Order == api.OrderGraph
+	}
+	return slices.ContainsFunc(r.Spec.Changes, func(c api.Change) bool { return len(c.DependsOn) > 0 })
+}
+
+// doneAt reports whether a change was done in a state. Where the list is the order, one
+// that is skipped is no reason not to go on.
+func (r *run) doneAt(s *state, i int) bool {
+	item, change := &s.items[i], &r.Spec.Changes[i]
+	if item.in(api.ItemSkipped) {
+		return !r.branches()
+	}
+	return item.in(api.ItemCommitted) && (item.ready || change.ReadyWhen == nil && change.GoneWhen == nil)
+}

@@ -144,14 +144,14 @@ type PreparedItem struct {
 	DeferredBy string
 }
 
-// Changes makes changes and takes them back.
+// Changes makes changes and rolls them back.
 type Changes interface {
 	// Do makes the change of an intent. When it returns nil the change is in
 	// effect. An error of class Terminal or Conflict means that it is not; after
 	// any other, Observe tells.
 	Do(ctx context.Context, in Intent) error
-	// Observe looks whether the change of an intent is in effect. One that is about to be
-	// rolled back is Applied, or Applying, only if nothing of it has been rolled back.
+	// Observe checks whether the change of an intent is in effect. One that is about to
+	// be rolled back is Applied, or Applying, only if nothing of it has been rolled back.
 	Observe(ctx context.Context, in Intent) (outcome.Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
@@ -166,7 +166,7 @@ type Changes interface {
 	HandOver(ctx context.Context, t *api.Transaction) (problems map[int]string, err error)
 }
 
-// Intent is the durable record that an item is about to be changed or taken
+// Intent is the durable record that an item is about to be changed or rolled
 // back. Only a stored Transaction gives one.
 type Intent struct {
 	txn     *api.Transaction

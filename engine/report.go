@@ -111,7 +111,7 @@ func beside(item *api.Item, undone outcome.Undone, share int) {
 	}
 }
 
-// report records what there is to say about an item that was rolled back.
+// report records what was reported of an item that was rolled back.
 func report(item *api.Item, undone outcome.Undone, share int) {
 	beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {

@@ -58,9 +58,9 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { beside(item, undone, s.share()) })
 }
 
-// takeBackItem takes item i back, or gives the refusal that it met. A lock that somebody
-// else holds by now is no reason not to: every write carries a precondition, and waiting
-// for a lock while holding others could be part of a cycle.
+// takeBackItem rolls item i back, or gives the refusal that it met. A lock that another
+// client holds by now is no reason not to: every write carries a precondition, and
+// waiting for a lock while holding others could be part of a cycle.
 func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
 	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
 		return outcome.Undone{}, nil, s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
@@ -71,7 +71,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	}
 	if creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
-		// that is under way: once the object is gone, it would make it anew.
+		// that is under way: once the object is gone, it would re-create it.
 		return outcome.Undone{}, nil, s.stay(ctx, i)
 	}
 	err = s.keep(ctx)

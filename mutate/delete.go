@@ -168,7 +168,7 @@ func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Rec
 	case record.Before == nil && live != nil:
 		return outcome.NotApplied, nil
 	case c.Undoing && live != nil && !sameObject(live, record.Before.GetUID()):
-		return outcome.Diverged, nil // It may have been made anew, without all that belongs to it.
+		return outcome.Diverged, nil // It may have been re-created, without all that belongs to it.
 	case record.Before == nil || !sameObject(live, record.Before.GetUID()):
 		return outcome.Applied, nil
 	case live.GetDeletionTimestamp() != nil:

@@ -162,7 +162,7 @@ type Strategy interface {
 	Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error)
 	// Do makes the change. When it returns nil the change is in effect.
 	Do(ctx context.Context, c Change, before Baseline) error
-	// Observe looks whether the change is in effect.
+	// Observe checks whether the change is in effect.
 	Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error)
 	// Undo takes the change back. When it returns no error nothing is left of it.
 	// There may be something to say beside an error too.

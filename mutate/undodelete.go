@@ -29,8 +29,9 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it changes faster than it can be written")
 }
 
-// remake makes the object anew, or goes on where an earlier attempt got to: until
-// its fields have their owners, and it its, the item's manager is on the object.
+// remake re-creates the object, or resumes what an earlier attempt has begun:
+// until its fields have their owners, and it its, the item's manager is on the
+// object.
 func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (outcome.Undone, error) {
 	live, err := Read(ctx, c)
 	if err == nil && made != "" && !sameObject(live, made) {

@@ -243,7 +243,8 @@ func TestAReplicaThatLosesAShardGoesOnWithTheOthers(t *testing.T) {
 	f.await(map[string]int{"a": 2})
 	lease, err := f.Kube.CoordinationV1().Leases(f.Namespace).Get(t.Context(), leaseOf(1), metav1.GetOptions{})
 	require.NoError(t, err)
-	// Somebody takes it, as after a pause of which the replica knows nothing.
+	// Another replica takes it, as after a pause of which the replica knows
+	// nothing.
 	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		lease, err = f.Kube.CoordinationV1().Leases(f.Namespace).Get(ctx, leaseOf(1), metav1.GetOptions{})
 		if err != nil {

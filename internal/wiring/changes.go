@@ -102,7 +102,7 @@ func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 	}
 }
 
-// Observe looks whether the change of an intent is in effect.
+// Observe checks whether the change of an intent is in effect.
 func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Finding, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *saga) missTime() (left time.Duration) {
 	return left
 }
 
-// takenFor gives the Transactions of a name for which this process may have made
+// takenFor returns the Transactions of a name for which this process may have made
 // something.
 func (e *Engine) takenFor(name types.NamespacedName) []*api.Transaction {
 	e.mu.Lock()

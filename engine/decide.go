@@ -65,7 +65,7 @@ type Cause struct {
 	Item string
 }
 
-// Decide gives the next step of a Transaction as the API server last stored it, and as far
+// Decide returns the next step of a Transaction as the API server last stored it, and as far
 // as this process knows more of it. It is a pure function.
 func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) Action {
 	status := &t.Status
@@ -140,7 +140,7 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	}
 }
 
-// sideBySide gives the changes to make next, of which the n-th in order is the first.
+// sideBySide returns the changes to make next, of which the n-th in order is the first.
 func sideBySide(t *api.Transaction, plan schedule, n int, flight InFlight) []int {
 	var fresh []int
 	for _, i := range plan.order[n:] {
@@ -195,7 +195,7 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 	return Action{Verb: FinishUndo}
 }
 
-// unclear gives the last open intent of a change that no other change of the same object
+// unclear returns the last open intent of a change that no other change of the same object
 // covers: it is found out about before anything is rolled back, and one that is covered when
 // its turn comes.
 func unclear(items []api.Item, order []int) (int, bool) {

@@ -226,7 +226,7 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 	return nil
 }
 
-// intent gives the Intent of an item from what this run goes on from.
+// intent returns the Intent of an item from what this run goes on from.
 func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in, err := intentOf(s.txn, i, state)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *saga) overtaken() bool {
 	return ok && m.version != "" && m.version != s.txn.ResourceVersion
 }
 
-// undone gives what this process has found out while it took item i back, if it has.
+// undone returns what this process has found out while it took item i back, if it has.
 func (s *saga) undone(i int) (undone outcome.Undone, ok bool) {
 	s.know(func(m *memory) { undone, ok = m.undone[i] })
 	return undone, ok

@@ -32,7 +32,7 @@ type Journal interface {
 // Locks keeps others from the targets. A lock held by another Transaction is a
 // retryable error of reason LockHeld that names the holder.
 type Locks interface {
-	// Acquire takes the locks of all targets and gives the Lease of each item, as
+	// Acquire takes the locks of all targets and returns the Lease of each item, as
 	// namespace/name. It takes all or says which one it waits for; what it keeps
 	// while waiting cannot be part of a cycle. It calls lost, from any goroutine, when what
 	// became of a creation is not known: that may land later, whatever it returns.
@@ -71,7 +71,7 @@ type Planner interface {
 
 // History remembers committed Transactions of a namespace by rising numbers.
 type History interface {
-	// Number gives a number for t that is higher than floor and than any other of its
+	// Number returns a number for t that is higher than floor and than any other of its
 	// namespace, and the digest of what is to be remembered of it.
 	Number(ctx context.Context, t *api.Transaction, floor int64) (number int64, digest string, err error)
 	// Keep remembers t under the number in its status. It may be repeated after any

@@ -33,7 +33,7 @@ func keptOf(t *api.Transaction) kept {
 	return k
 }
 
-// transaction gives it; it is not to be changed.
+// transaction returns it; it is not to be changed.
 func (k kept) transaction() *api.Transaction {
 	if k.whole != nil {
 		return k.whole

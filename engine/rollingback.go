@@ -58,7 +58,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { beside(item, undone, s.share()) })
 }
 
-// takeBackItem rolls item i back, or gives the refusal that it met. A lock that another
+// takeBackItem rolls item i back, or returns the refusal that it met. A lock that another
 // client holds by now is no reason not to: every write carries a precondition, and
 // waiting for a lock while holding others could be part of a cycle.
 func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
@@ -162,7 +162,7 @@ func creates(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
 }
 
-// inTheWay gives a later change of the same object that is to be rolled back before
+// inTheWay returns a later change of the same object that is to be rolled back before
 // item i, and could not be yet; -1 if there is none.
 func inTheWay(items []api.Item, i int) int {
 	for j := i + 1; j < len(items); j++ {

@@ -93,7 +93,7 @@ func (s *saga) resume(ctx context.Context) error {
 	})
 }
 
-// suspension gives the conditions that tell whether a Transaction stands still; none
+// suspension returns the conditions that tell whether a Transaction stands still; none
 // before it ever has.
 func suspension(status *api.TransactionStatus) []condition {
 	if status.SuspendTime != nil {

@@ -65,7 +65,7 @@ func deploymentPatch(spec string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop}, spec: {template: {spec: {containers: [" + spec + "]}}}}"
 }
 
-// containers gives the containers by name, in order.
+// containers returns the containers by name, in order.
 func containers(t *testing.T, obj *unstructured.Unstructured) (names []string, byName map[string]map[string]any) {
 	t.Helper()
 	byName = map[string]map[string]any{}
@@ -77,7 +77,7 @@ func containers(t *testing.T, obj *unstructured.Unstructured) (names []string, b
 	return names, byName
 }
 
-// variables gives the environment of a container as NAME=value.
+// variables returns the environment of a container as NAME=value.
 func variables(container map[string]any) string {
 	var out []string
 	list, _ := container["env"].([]any)

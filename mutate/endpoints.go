@@ -13,8 +13,8 @@ import (
 
 var endpointsResource = schema.GroupVersionResource{Version: "v1", Resource: "endpoints"}
 
-// endpointsByHand gives the Endpoints that another client has made for a Service that selects no
-// Pods. The control plane deletes them with the Service, by their name. What the
+// endpointsByHand returns the Endpoints that another client has made for a Service that
+// selects no Pods. The control plane deletes them with the Service, by their name. What the
 // ServiceAccount may not read is taken not to be there.
 func (c Change) endpointsByHand(ctx context.Context, service *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	selector, _, _ := unstructured.NestedMap(service.Object, "spec", "selector")

@@ -59,7 +59,7 @@ func TestManifestIsAsItWasAfterUndo(t *testing.T) {
 	}
 }
 
-// contentFor gives the content of a change. Not every manifest has every change: a
+// contentFor returns the content of a change. Not every manifest has every change: a
 // Job cannot be replaced, and its deletion is refused.
 func contentFor(t *testing.T, name string, kind api.ChangeType) (string, bool) {
 	t.Helper()

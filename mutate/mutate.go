@@ -157,7 +157,7 @@ type Strategy interface {
 	// could not be rolled back. It gives what is hard to roll back about one that it
 	// lets pass.
 	Admit(ctx context.Context, c Change, before *unstructured.Unstructured) (warnings []string, err error)
-	// Try dry-runs the change and gives what the target would be; nil when that
+	// Try dry-runs the change and returns what the target would be; nil when that
 	// cannot be known.
 	Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error)
 	// Do makes the change. When it returns nil the change is in effect.
@@ -172,7 +172,7 @@ type Strategy interface {
 	Verbs() (change, compensation []string)
 }
 
-// For gives the strategy of a type of change.
+// For returns the strategy of a type of change.
 func For(t api.ChangeType) (Strategy, bool) {
 	switch t {
 	case api.Create:

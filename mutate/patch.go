@@ -88,7 +88,7 @@ func (c Change) contenders(err error) []errclass.Field {
 	return out
 }
 
-// managerIn gives the manager that the API server names in the cause of a conflict:
+// managerIn returns the manager that the API server names in the cause of a conflict:
 // conflict with "kubectl" using apps/v1 at ...
 func managerIn(message string) string {
 	_, quoted, _ := strings.Cut(message, "conflict with ")

@@ -89,7 +89,7 @@ func inherited(e metav1.ManagedFieldsEntry, before *unstructured.Unstructured) b
 	})
 }
 
-// writtenBy gives the entries of who has written an object, controllers aside.
+// writtenBy returns the entries of who has written an object, controllers aside.
 func writtenBy(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, e := range exceptStatus(obj.GetManagedFields()) {

@@ -201,7 +201,7 @@ func (c Change) conflicting(found []snapshot.FieldConflict) error {
 }
 
 // patchValues writes the difference between live and what is wanted, if there is
-// one, and gives the object as it is then.
+// one, and returns the object as it is then.
 func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	patch := snapshot.MergePatch(live.Object, wanted.Object)
 	if len(patch) == 0 {

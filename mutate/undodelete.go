@@ -218,7 +218,7 @@ func (c Change) join(ctx context.Context, live, wanted *unstructured.Unstructure
 	return live, true, err
 }
 
-// ownersOf gives the entries of managedFields that a re-created object is to have:
+// ownersOf returns the entries of managedFields that a re-created object is to have:
 // those of the before-image, and what others have written since stays theirs.
 func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusState) ([]metav1.ManagedFieldsEntry, error) {
 	var entries []metav1.ManagedFieldsEntry

@@ -15,7 +15,7 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// dials installs a kind with two versions, and gives its CRD.
+// dials installs a kind with two versions, and returns its CRD.
 func (e *env) dials(kind, plural string) *unstructured.Unstructured {
 	e.t.Helper()
 	return e.crd(kind, plural, "{name: v1, served: true, storage: false, "+anything+"}", "{name: v2, served: true, storage: true, "+anything+"}")

@@ -81,7 +81,7 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 	return nil
 }
 
-// claimRef gives the fields of a volume's claimRef that are text.
+// claimRef returns the fields of a volume's claimRef that are text.
 func claimRef(volume *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	reference, _, _ := unstructured.NestedMap(volume.Object, "spec", "claimRef")

@@ -75,7 +75,7 @@ func (l *entries) add(e entry) error {
 	return nil
 }
 
-// find gives the entry of an owner, with no fields if there is none.
+// find returns the entry of an owner, with no fields if there is none.
 func (l entries) find(o owner) entry {
 	for _, e := range l {
 		if e.owner == o {

@@ -117,7 +117,7 @@ func (s *storage) check(t *testing.T, r *Reader, n int, image v1alpha1.BeforeIma
 	t.Fatalf("record %d, with the digest of nothing that was saved: %s", n, encode(t, got))
 }
 
-// at gives an object and one of its keys.
+// at returns an object and one of its keys.
 func (s *storage) at(n int) (p place, key string, ok bool) {
 	if len(s.listed) == 0 {
 		return p, "", false

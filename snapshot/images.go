@@ -63,7 +63,7 @@ func (i Images) statusCounts() bool {
 	return there
 }
 
-// Outcome gives what is kept of an object that a dry run has made from before: Strip
+// Outcome returns what is kept of an object that a dry run has made from before: Strip
 // of it, and the status where the change altered that. A status that it removed is
 // kept as null.
 func Outcome(before, after *unstructured.Unstructured) *unstructured.Unstructured {

@@ -22,7 +22,7 @@ var recreateRules = map[schema.GroupKind]func(object map[string]any){
 	{Kind: "PersistentVolumeClaim"}: recreateClaim,
 }
 
-// ForCreate gives what may be POSTed to make obj again: Strip of it, less what
+// ForCreate returns what may be POSTed to make obj again: Strip of it, less what
 // the server would refuse or misunderstand for its kind. Owner references are
 // kept; whether their owners still live is for the caller to find out. So is the
 // status of a custom kind: where it is no subresource it is a field like any other,

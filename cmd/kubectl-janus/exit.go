@@ -37,7 +37,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode prints an error and gives the exit code for it.
+// exitCode prints an error and returns the exit code for it.
 func exitCode(err error, stderr io.Writer) int {
 	var own *exitError
 	switch {

@@ -118,7 +118,7 @@ func only(client dynamic.ResourceInterface, name string, x *troubles) cache.List
 	}
 }
 
-// seen gives the Transaction of an event.
+// seen returns the Transaction of an event.
 func seen(event watch.Event, uid types.UID) (*api.Transaction, error) {
 	u, ok := event.Object.(*unstructured.Unstructured)
 	if !ok {

@@ -148,7 +148,7 @@ const (
 	green, red, yellow, grey = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[90m"
 )
 
-// signOf gives what an item is marked with, and its colour.
+// signOf returns what an item is marked with, and its colour.
 func signOf(state api.ItemState) (sign, colour string) {
 	switch state {
 	case api.ItemCommitted:

@@ -88,7 +88,7 @@ func (s *session) kube() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// transactions gives the interface to the Transactions of a namespace; of all, if it is
+// transactions returns the interface to the Transactions of a namespace; of all, if it is
 // empty.
 func (s *session) transactions(namespace string) (dynamic.ResourceInterface, error) {
 	client, err := s.dynamic()

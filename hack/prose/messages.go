@@ -12,8 +12,8 @@ import (
 // sentence is true for more than two words in a row, of which each may be a verb of fmt.
 var sentence = regexp.MustCompile(`[\pL%]+,? [\pL%]+,? [\pL%]+`)
 
-// messages gives the messages of a Go file, each on the line that it has there. Those of one
-// line are put together.
+// messages returns the messages of a Go file, each on the line that it has there. Those of
+// one line are put together.
 func messages(name string, text []byte) (string, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
@@ -44,7 +44,7 @@ func messages(name string, text []byte) (string, error) {
 	return out.String(), nil
 }
 
-// said gives a message by lines of the source.
+// said returns a message by lines of the source.
 func said(literal *ast.BasicLit) []string {
 	value, err := strconv.Unquote(literal.Value)
 	switch {

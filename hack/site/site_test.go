@@ -26,7 +26,7 @@ type page struct {
 	escaped []string // text that was to be an element of a table
 }
 
-// build builds the site, and gives its pages and files by path.
+// build builds the site, and returns its pages and files by path.
 func build(t *testing.T, repository string) (pages map[string]page, files map[string]bool) {
 	t.Helper()
 	site := t.TempDir()

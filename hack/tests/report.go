@@ -201,7 +201,7 @@ func leaves(tests []string) []string {
 	})
 }
 
-// slowest gives the tests, or packages, that took longest.
+// slowest returns the tests, or packages, that took longest.
 func (r *report) slowest(n int, tests bool) []timed {
 	times := slices.DeleteFunc(slices.Clone(r.times), func(t timed) bool {
 		return (t.Test != "") != tests || strings.Contains(t.Test, "/")

@@ -45,7 +45,7 @@ func newFloor(t *testing.T) *floor {
 	return &floor{Env: harness.New(t), t: t, serving: map[int]string{}, leaving: map[string]chan struct{}{}}
 }
 
-// start starts a replica, and gives what stops it in order.
+// start starts a replica, and returns what stops it in order.
 func (f *floor) start(name string, shards int) (stop func()) {
 	f.t.Helper()
 	return f.startOn(f.Kube, nil, name, shards)

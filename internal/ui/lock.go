@@ -73,7 +73,7 @@ func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, 
 	return found, append(unread, denied...)
 }
 
-// leaseNames gives the Leases that lock objects for Transactions.
+// leaseNames returns the Leases that lock objects for Transactions.
 func leaseNames(transactions []*api.Transaction) map[object]string {
 	out := map[object]string{}
 	for _, t := range transactions {

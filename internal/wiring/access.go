@@ -22,7 +22,7 @@ type question struct {
 	verb, group, version, resource, namespace, name string
 }
 
-// mayDo gives what the ServiceAccount may not do of all that some items need. A no counts
+// mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time.
 func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]engine.Problem, error) {

@@ -202,7 +202,7 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 		"the before-image is of another object, %s", record.Target)
 }
 
-// recreated gives the uid of the object that was made in place of the target of item
+// recreated returns the uid of the object that was made in place of the target of item
 // i when the Delete that followed it was rolled back; empty if none was.
 func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {

@@ -94,7 +94,7 @@ func ports(t testing.TB, config *rest.Config) (engine.Ports, dynamic.Interface, 
 	}), own, kube
 }
 
-// janus runs a whole Janus until the context ends, and gives what waits for that.
+// janus runs a whole Janus until the context ends, and returns what waits for that.
 func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func()) {
 	t.Helper()
 	config = rest.CopyConfig(config)

@@ -136,7 +136,7 @@ func (s *Server) Version() uint64 {
 	return s.version
 }
 
-// Get gives an object as it is stored, or nil. It must not be changed.
+// Get returns an object as it is stored, or nil. It must not be changed.
 func (s *Server) Get(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) Get(resource schema.GroupVersionResource, namespace, name strin
 	return wrap(found.content)
 }
 
-// Objects gives every object, by resource, namespace and name. They must not be
+// Objects returns every object, by resource, namespace and name. They must not be
 // changed.
 func (s *Server) Objects() []*unstructured.Unstructured {
 	s.mu.Lock()

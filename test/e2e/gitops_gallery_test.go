@@ -16,7 +16,7 @@ import (
 )
 
 // firstOfEach goes through all that was written until the Transaction "wrong" failed, and
-// gives the first version in each phase.
+// returns the first version in each phase.
 func (g *gallery) firstOfEach(written <-chan watch.Event) map[api.Phase]*api.Transaction {
 	g.t.Helper()
 	first := map[api.Phase]*api.Transaction{}

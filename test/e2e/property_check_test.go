@@ -96,7 +96,7 @@ func comparable(obj *unstructured.Unstructured) map[string]any {
 // for those of a set.
 var keyed = map[string][]string{"ports": {"port", "protocol"}, "containers": {"name"}, "env": {"name"}, "parts": {"name"}, "tags": {}}
 
-// identityOf gives the identity of each item of a list.
+// identityOf returns the identity of each item of a list.
 func identityOf(list []any, keys []string) []string {
 	var out []string
 	for _, item := range list {

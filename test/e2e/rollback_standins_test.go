@@ -70,7 +70,7 @@ var standIns = []standIn{
 	{what: "the Pod of a StatefulSet", given: underController("StatefulSet", "replicas: 1, serviceName: web,"), object: "v1 Pod/web-0", unlike: true},
 }
 
-// first gives the name of an object of a kind that a controller has named.
+// first returns the name of an object of a kind that a controller has named.
 func first(kind string) func(*testing.T, *harness.Env) string {
 	return func(_ *testing.T, e *harness.Env) string {
 		var name string

@@ -322,7 +322,7 @@ func cupVersion(name string, stored bool, properties string) string {
 		"status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}", name, stored, properties)
 }
 
-// defineCups makes the kind, and gives its group.
+// defineCups makes the kind, and returns its group.
 func defineCups(t *testing.T, e *harness.Env, versions string) string {
 	t.Helper()
 	e.Apply(cups(e, versions))

@@ -70,7 +70,7 @@ func (l *Line) Inject(in Injection) {
 	l.injections, l.reached = append(l.injections, in), append(l.reached, false)
 }
 
-// Calls gives every attempt so far, in the order in which they were made.
+// Calls returns every attempt so far, in the order in which they were made.
 func (l *Line) Calls() []Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *Line) setOut(n int) {
 	l.underWay += n
 }
 
-// begin enters an attempt, and gives its place and what happens to it.
+// begin enters an attempt, and returns its place and what happens to it.
 func (l *Line) begin(c Call) (int, []Injection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

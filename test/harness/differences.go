@@ -82,7 +82,7 @@ func keysOf[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// ownersOf gives what each manager owns, the status aside, and since when.
+// ownersOf returns what each manager owns, the status aside, and since when.
 func ownersOf(obj *unstructured.Unstructured, times bool) map[string]string {
 	out := map[string]string{}
 	for _, entry := range owners(obj) {

@@ -52,7 +52,7 @@ func (c *trial) claims(v *version) []change {
 	return out
 }
 
-// repeatedAround gives the request by which an item was rolled back again after a version,
+// repeatedAround returns the request by which an item was rolled back again after a version,
 // if it was before, or that was begun, and the record of that got lost: then nobody can
 // tell what another client has undone meanwhile from what is to be restored.
 func (c *trial) repeatedAround(r *run, o *object, middle *version) *write {

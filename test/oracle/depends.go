@@ -69,7 +69,7 @@ func (r *run) around(w *write, i int, as role) (before, after bool) {
 	return before, after
 }
 
-// next gives the first state after s in which an item is in another one; nil if there is
+// next returns the first state after s in which an item is in another one; nil if there is
 // none.
 func (r *run) next(s *state, i int) *state {
 	for _, later := range r.states {
@@ -80,7 +80,7 @@ func (r *run) next(s *state, i int) *state {
 	return nil
 }
 
-// dependencies gives what each change depends on, by the spec.
+// dependencies returns what each change depends on, by the spec.
 func (r *run) dependencies() [][]int {
 	byName, branches := map[string]int{}, r.branches()
 	for i, change := range r.Spec.Changes {

@@ -51,7 +51,7 @@ func itemOfAnother(r *run) func(string) bool {
 	}
 }
 
-// fieldsBy gives what managers own of an object.
+// fieldsBy returns what managers own of an object.
 func fieldsBy(v *version, whose func(manager string) bool) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	if v == nil {

@@ -32,7 +32,7 @@ func (c *trial) judgeRollback(r *run) {
 	}
 }
 
-// excuses gives the fields of a target that are known not to be rolled back; ok is
+// excuses returns the fields of a target that are known not to be rolled back; ok is
 // false when that is so of the whole target.
 func (r *run) excuses(s *state, target Ref) (fields []string, ok bool) {
 	for i := range min(len(s.items), len(r.Items)) {

@@ -168,7 +168,7 @@ func list(object map[string]any, path ...string) []any {
 	return out
 }
 
-// before gives what was stored last before a revision. Of a Transaction that is gone
+// before returns what was stored last before a revision. Of a Transaction that is gone
 // it is the last that was there: a request that was under way may land after it.
 func (r *run) before(revision int64) *state {
 	n := sort.Search(len(r.states), func(i int) bool { return r.states[i].Revision >= revision })
@@ -206,7 +206,7 @@ func (r *run) named(i int) string {
 // family is what the field managers of its items begin with.
 func (r *run) family() string { return "janus-" + r.uid8 + "-" }
 
-// isItem reports whether a name is that of an item's manager, and gives its index.
+// isItem reports whether a name is that of an item's manager, and returns its index.
 func (r *run) isItem(manager string) (int, bool) {
 	digits, ok := strings.CutPrefix(manager, r.family())
 	if !ok {

@@ -183,7 +183,7 @@ func (f footprint) before(b footprint) (why string, dirty bool) {
 	return why, false
 }
 
-// circleIn gives the reasons along a circle of arrows; none if there is no circle.
+// circleIn returns the reasons along a circle of arrows; none if there is no circle.
 func circleIn(arrows map[string]map[string]string) []string {
 	const visiting, done = 1, 2
 	state := map[string]int{}

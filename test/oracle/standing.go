@@ -121,7 +121,7 @@ func (w *walk) changed(v *version) {
 	}
 }
 
-// takesBackTo gives the version that another Transaction met before its first change of
+// takesBackTo returns the version that another Transaction met before its first change of
 // an object, if this one is of its rollback: what that puts back is whose it was then.
 func (v *version) takesBackTo() *version {
 	if v.by == nil || v.by.role != undo {
@@ -145,7 +145,7 @@ func (w *walk) unclear(v *version) []change {
 	return w.changedBy(w.run, again)
 }
 
-// perhapsDeleted gives what the target was when it was prepared, if another client deleted
+// perhapsDeleted returns what the target was when it was prepared, if another client deleted
 // it before the first write of the Transaction, which was to re-create it.
 func (w *walk) perhapsDeleted(before []*version) *version {
 	for _, v := range before {
@@ -158,7 +158,7 @@ func (w *walk) perhapsDeleted(before []*version) *version {
 	return nil
 }
 
-// perhapsOwn gives the target as it was prepared for a Delete, and was re-created in
+// perhapsOwn returns the target as it was prepared for a Delete, and was re-created in
 // the rollback, if it was another client who deleted it. Of a request that got no
 // answer nobody can tell then whether that was its doing.
 func perhapsOwn(r *run, o *object, deleted *version) *version {

@@ -17,7 +17,7 @@ import (
 
 // Transactions are read as the API server has them.
 type Transactions interface {
-	// Read gives nil if there is none of that name.
+	// Read returns nil if there is none of that name.
 	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
 	// Unwritten fails if another client has written t.
 	Unwritten(ctx context.Context, t *api.Transaction) error
@@ -143,7 +143,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	return l.Locks.Release(ctx, t)
 }
 
-// keysOf gives the keys of the targets that are locked, by namespace.
+// keysOf returns the keys of the targets that are locked, by namespace.
 func keysOf(t *api.Transaction, leases []string) map[string][]string {
 	keys := map[string][]string{}
 	for i, item := range t.Status.Items {

@@ -24,7 +24,7 @@ type Tables struct {
 	client dynamic.NamespaceableResourceInterface
 }
 
-// NewTables gives the tables, read and written with janusd's own identity.
+// NewTables returns the tables, read and written with janusd's own identity.
 func NewTables(own dynamic.Interface) *Tables {
 	return &Tables{own.Resource(api.LockTableResource)}
 }

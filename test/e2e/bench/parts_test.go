@@ -88,7 +88,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// contest gives who is to perform in a round, and how, in any order.
+// contest returns who is to perform in a round, and how, in any order.
 func (s *stage) contest(namespace string, n, round int) map[string]func(context.Context) error {
 	value := func(who string) string { return fmt.Sprintf("%s-%d", strings.Fields(who)[0], round) }
 	name := func(who string) string { return fmt.Sprintf("%s-%d-%d", who, n, round) }

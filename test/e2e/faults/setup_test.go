@@ -93,7 +93,7 @@ func orKeep[T ~string](known map[string]string, key T) T {
 	return key
 }
 
-// client gives the interface to a kind in a namespace, that of the run by default.
+// client returns the interface to a kind in a namespace, that of the run by default.
 func (r *run) client(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	if namespace == "" {
 		namespace = r.at.namespace

@@ -111,7 +111,7 @@ type place struct {
 	used                  int
 }
 
-// decode gives a copy of what YAML says, with the names of the place.
+// decode returns a copy of what YAML says, with the names of the place.
 func decode[T any](what any, at place) (out T, err error) {
 	content, err := json.Marshal(what)
 	if err != nil {

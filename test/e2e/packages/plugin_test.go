@@ -105,7 +105,7 @@ func TestKrewTakesEveryPlatform(t *testing.T) {
 	}
 }
 
-// serveFiles serves the files of a directory, and gives the URL.
+// serveFiles serves the files of a directory, and returns the URL.
 func serveFiles(t *testing.T, dir string) string {
 	t.Helper()
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))

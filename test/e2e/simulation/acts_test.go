@@ -221,7 +221,7 @@ func part(name string, size int64) map[string]any {
 	return map[string]any{"name": name, "size": size}
 }
 
-// partsOf gives the list as it is.
+// partsOf returns the list as it is.
 func partsOf(w *world) []any {
 	live := w.server.Get(resourceOf(widget), namespace, pool[4].name)
 	if live == nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// found gives one of the objects of a kind whose name has a part; nil if there is
+// found returns one of the objects of a kind whose name has a part; nil if there is
 // none.
 func (a *actors) found(kind, part string) *unstructured.Unstructured {
 	var out []*unstructured.Unstructured

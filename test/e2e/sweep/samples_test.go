@@ -74,7 +74,7 @@ func (s sample) title() string {
 	return kind.Kind + "." + kind.Group
 }
 
-// namesFor gives the names in samples for a test that has a namespace.
+// namesFor returns the names in samples for a test that has a namespace.
 func namesFor(t *testing.T, namespace string, c *converter) *strings.Replacer {
 	t.Helper()
 	hash := fnv.New32a()

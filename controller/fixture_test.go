@@ -15,6 +15,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/test/harness"
@@ -128,13 +129,13 @@ func (stub) Distrust(*api.Transaction)                            {}
 func (stub) Forget(*api.Transaction)                              {}
 func (stub) Release(context.Context, *api.Transaction) error      { return nil }
 
-func (stub) Validate(_ context.Context, t *api.Transaction) (engine.Preflight, error) {
+func (stub) Validate(_ context.Context, t *api.Transaction) (plan.Preflight, error) {
 	items := make([]api.Item, len(t.Spec.Changes))
 	for i, c := range t.Spec.Changes {
 		items[i] = api.Item{Name: c.Name, Target: c.Target}
-		engine.SetItemState(&items[i], api.ItemPending)
+		plan.SetItemState(&items[i], api.ItemPending)
 	}
-	return engine.Preflight{Items: items}, nil
+	return plan.Preflight{Items: items}, nil
 }
 
 func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int, _ func()) (engine.Prepared, error) {

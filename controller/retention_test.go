@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 )
 
 // finished is a Transaction that ended so many seconds after midnight.
@@ -77,7 +78,7 @@ func TestReplicasThatShareANamespaceKeepSoManyOfItTogether(t *testing.T) {
 func retired(t *testing.T, o Options, shard int, there []*unstructured.Unstructured) (names []string) {
 	t.Helper()
 	o.Workers, o.Resync = 1, time.Hour
-	ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), nil, nil, nil, o)
+	ctl, err := New(engine.New(engine.Ports{}, clock.RealClock{}, plan.DefaultPolicy), nil, nil, nil, o)
 	require.NoError(t, err)
 	for _, u := range there {
 		small, err := trim(decodedOf(t, u))

@@ -17,6 +17,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 )
 
 // seen is a Transaction as an informer gets it from the API server.
@@ -160,7 +161,7 @@ func TestWhatIsQueued(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Controller{
-				engine: engine.New(engine.Ports{}, clock.RealClock{}, engine.DefaultPolicy), held: newHeldShards(),
+				engine: engine.New(engine.Ports{}, clock.RealClock{}, plan.DefaultPolicy), held: newHeldShards(),
 				queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 			}
 			c.held.begin(0)

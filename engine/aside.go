@@ -6,6 +6,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 )
@@ -16,53 +17,20 @@ import (
 // aside, which is on record, and tried again when all others are rolled back, for as long as
 // that makes progress.
 
-// targets are some objects.
-type targets map[api.Target]bool
-
-// covers reports whether an item is not to be rolled back now: it is set aside, or a later
-// change of the same object is. over says that it is rolled back, and not on record yet.
-func (held *targets) covers(item *api.Item, over bool) bool {
-	if len(*held) > 0 && (*held)[identity(item.Target)] {
-		return true
-	}
-	if !isAside(item) || over {
-		return false
-	}
-	if *held == nil {
-		*held = targets{}
-	}
-	(*held)[identity(item.Target)] = true
-	return true
-}
-
-func isAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
-
-// curable reports a refusal for which what an earlier change has done may be the reason. To
-// wait for a webhook that an earlier change has made, and that nobody serves, is to wait in
-// vain.
-func curable(err error) bool {
-	switch errclass.ReasonOf(err) {
-	case errclass.Invalid, errclass.TooLarge, errclass.AlreadyAllocated, errclass.NotFound, errclass.NamespaceNotFound, errclass.KindNotFound,
-		errclass.AccessDenied, errclass.Rejected, errclass.WebhookUnavailable, errclass.NotEmpty, errclass.ControllerMade:
-		return true
-	}
-	return false
-}
-
 // mayComeLater reports whether item i, which was refused, is to be tried again when others
 // are rolled back. A rollback that is to stand still has no others.
 func (s *saga) mayComeLater(i int, refusal error) bool {
-	return curable(refusal) && !sparing(s.txn) && s.othersOpen(i)
+	return plan.Curable(refusal) && !plan.Sparing(s.txn) && s.othersOpen(i)
 }
 
 // othersOpen reports whether a change of another object than that of item i is still to be
 // rolled back.
 func (s *saga) othersOpen(i int) bool {
-	own := identity(s.txn.Status.Items[i].Target)
+	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
 		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && !s.flight.over[j]
-		if j != i && open && identity(item.Target) != own {
+		if j != i && open && plan.Identity(item.Target) != own {
 			return true
 		}
 	}
@@ -73,19 +41,12 @@ func (s *saga) othersOpen(i int) bool {
 func (s *saga) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
-		beside(item, undone, s.share())
+		plan.Beside(item, undone, s.share())
 		s.tell(item, i, refusal)
 		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
 		item.SetAside = true
 		return nil
 	})
-}
-
-// backFromAside drops what was said of an item that was set aside and is rolled back.
-func backFromAside(item *api.Item) {
-	if item.SetAside {
-		item.SetAside, item.Reason, item.Message = false, "", ""
-	}
 }
 
 // refused is an item that was refused again.
@@ -101,10 +62,10 @@ type refused struct {
 func (s *saga) again(ctx context.Context) error {
 	var all []refused
 	var wait error
-	var held targets
-	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
+	var held plan.Held
+	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
 		item := &s.txn.Status.Items[i]
-		if known := len(held); !held.covers(item, s.flight.over[i]) || len(held) == known {
+		if known := len(held); !held.Covers(item, s.flight.over[i]) || len(held) == known {
 			continue
 		}
 		undone, why, err := s.takeBackItem(ctx, i)
@@ -113,11 +74,11 @@ func (s *saga) again(ctx context.Context) error {
 			return err
 		case err == nil && why == nil:
 			return nil
-		case err == nil && definite(why) && curable(why):
+		case err == nil && plan.Definite(why) && plan.Curable(why):
 			all = append(all, refused{i, why, undone})
 			continue
 		case err == nil:
-			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { beside(item, undone, s.share()) }); err == nil || isJournal(err) {
+			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { plan.Beside(item, undone, s.share()) }); err == nil || isJournal(err) {
 				return err
 			}
 		}
@@ -129,17 +90,9 @@ func (s *saga) again(ctx context.Context) error {
 		return wait
 	}
 	if after := s.catchingUp(); after > 0 {
-		return notYet(all[0].why, after)
+		return plan.NotYet(all[0].why, after)
 	}
 	return s.giveUpAll(ctx, all)
-}
-
-// notYet is the wait for what was rolled back to take effect.
-func notYet(why error, after time.Duration) error {
-	return &errclass.Error{
-		Op: "try again", Class: errclass.Retryable, Reason: errclass.ReasonOf(why), RetryAfter: after,
-		Err: why, Hint: "what was rolled back may not be in effect everywhere yet",
-	}
 }
 
 // catchUpInterval is how soon after a refusal that may be outdated it is tried again, at
@@ -157,7 +110,7 @@ func (s *saga) catchingUp() (wait time.Duration) {
 		if m.restored.IsZero() || now.Before(m.restored) {
 			m.restored = now // by another process, perhaps a moment ago
 		}
-		if since := now.Sub(m.restored); since < s.policy.catchUp() {
+		if since := now.Sub(m.restored); since < s.policy.CatchUp {
 			wait = max(catchUpInterval, since)
 		}
 	})
@@ -169,7 +122,7 @@ func (s *saga) catchingUp() (wait time.Duration) {
 func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
 		if !s.flight.sure[r.item] && s.settleTime(r.item) > 0 {
-			return unsettled(Describe(s.txn.Status.Items[r.item].Target))
+			return plan.Unsettled(plan.Describe(s.txn.Status.Items[r.item].Target))
 		}
 	}
 	for _, r := range all {
@@ -177,7 +130,7 @@ func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	}
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		for _, r := range all {
-			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { beside(item, r.undone, s.share()) }); err != nil {
+			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { plan.Beside(item, r.undone, s.share()) }); err != nil {
 				return err
 			}
 		}

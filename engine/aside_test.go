@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -131,11 +133,11 @@ func TestNobodyWaitsForTheTimeoutForWhatWaitingCannotHeal(t *testing.T) {
 	w.refuse["undo b"] = errInvalid
 	w.run()
 	require.Equal(t, api.PhaseFailed, phaseOf(w))
-	assert.Less(t, w.clock.Since(start), 10*time.Second, w.transcript())
+	assert.Less(t, w.clock.Since(fixture.Start), 10*time.Second, w.transcript())
 	assert.Equal(t, errclass.Invalid, w.itemOfName("b").Reason)
 	assert.Equal(t, api.ItemRolledBack, w.itemOfName("a").State)
 }
 
 func (w *world) itemOfName(name string) api.Item {
-	return w.stored.Status.Items[indexOf(w.stored.Status.Items, name)]
+	return w.stored.Status.Items[plan.IndexOf(w.stored.Status.Items, name)]
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -113,7 +114,7 @@ func TestChangesThatCannotAllBeBegunInTimeAreRefused(t *testing.T) {
 		if tt.perMinute > 0 {
 			w.perMinute(tt.perMinute)
 		}
-		err := InTime(w.stored)
+		err := plan.InTime(w.stored)
 		assert.Equal(t, tt.inTime, err == nil, tt)
 		if err != nil {
 			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
@@ -130,7 +131,7 @@ func TestALongWaitForTheNextTurnIsNoted(t *testing.T) {
 		seen := false
 		w.nth = func(int, string) reply {
 			c := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionReconciling)
-			seen = seen || c != nil && c.Reason == paced && c.Message == "begin the next change: it waits for its turn, because spec.changesPerMinute is 6"
+			seen = seen || c != nil && c.Reason == plan.Paced && c.Message == "begin the next change: it waits for its turn, because spec.changesPerMinute is 6"
 			return reply{}
 		}
 		w.run()

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -149,87 +150,12 @@ func TestWhatIsWrongWithTheOrder(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			w := newWorld(t, "a", "b", "c")
 			c.set(w)
-			_, err := Order(w.stored)
+			_, err := plan.Order(w.stored)
 			assert.Equal(t, errclass.Terminal, errclass.ClassOf(err))
 			assert.Equal(t, c.reason, errclass.ReasonOf(err))
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
-}
-
-func TestWhatNeedsNoDependsOn(t *testing.T) {
-	txn := transaction("ns", "crd", "widget", "inside", "free")
-	set := func(i int, kind api.ChangeType, target api.Target) {
-		txn.Spec.Changes[i].Type, txn.Spec.Changes[i].Target = kind, target
-	}
-	set(0, api.Create, api.Target{APIVersion: "v1", Kind: "Namespace", Name: "new"})
-	set(1, api.Create, api.Target{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "widgets.example.com"})
-	set(2, api.Create, api.Target{APIVersion: "example.com/v1", Kind: "Widget", Name: "w"})
-	set(3, api.Create, api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "new", Name: "c"})
-	txn.Spec.Changes[0].DependsOn = []string{"free"}
-	needs, err := needsOf(txn)
-	require.NoError(t, err)
-	assert.Equal(t, [][]int{{4}, nil, {1}, {0}, nil}, needs)
-	order, err := Order(txn)
-	require.NoError(t, err)
-	assert.Equal(t, []int{4, 0, 1, 2, 3}, order)
-}
-
-func TestWhichChangeIsTheLastWhateverHappens(t *testing.T) {
-	w := newWorld(t, turned...)
-	for i, want := range []bool{false, false, false, true} {
-		assert.Equal(t, want, IsLast(withItems(w.stored), i), "item %d of a list", i)
-	}
-	diamond(w)
-	for i, want := range []bool{true, false, false, false} {
-		assert.Equal(t, want, IsLast(withItems(w.stored), i), "item %d of a diamond", i)
-	}
-	w.waitsFor("d", "1m")
-	assert.False(t, IsLast(withItems(w.stored), 0), "it may not become ready")
-	w.needs("d", "b")
-	w.stored.Spec.Changes[0].ReadyWhen = nil
-	assert.False(t, IsLast(withItems(w.stored), 0), "c may come after it")
-}
-
-func withItems(t *api.Transaction) *api.Transaction {
-	t = t.DeepCopy()
-	t.Status.Items = make([]api.Item, len(t.Spec.Changes))
-	return t
-}
-
-// Any acyclic graph is gone through in an order that it allows, the same each time.
-func TestTheOrderOfAnyGraph(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}[:rapid.IntRange(1, 8).Draw(t, "changes")]
-		shuffled := rapid.Permutation(names).Draw(t, "list")
-		txn := transaction(shuffled...)
-		for i, c := range txn.Spec.Changes {
-			for _, name := range names[:slices.Index(names, c.Name)] {
-				if rapid.Bool().Draw(t, c.Name+" needs "+name) {
-					txn.Spec.Changes[i].DependsOn = append(txn.Spec.Changes[i].DependsOn, name)
-				}
-			}
-		}
-		order, err := Order(txn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := map[string]bool{}
-		for _, i := range order {
-			for _, name := range txn.Spec.Changes[i].DependsOn {
-				if !seen[name] {
-					t.Fatalf("%s comes before %s, which it depends on: %v of %v", txn.Spec.Changes[i].Name, name, order, shuffled)
-				}
-			}
-			seen[txn.Spec.Changes[i].Name] = true
-		}
-		if len(seen) != len(names) {
-			t.Fatalf("%v of %v", order, shuffled)
-		}
-		if again, _ := Order(txn); !slices.Equal(order, again) {
-			t.Fatalf("%v, and then %v", order, again)
-		}
-	})
 }
 
 // A wait is polled, and never for longer than is left of its time.
@@ -238,7 +164,7 @@ func TestHowLongAWaitIsWaited(t *testing.T) {
 	w.waitsFor("a", "90s")
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w))
-	took := w.clock.Now().Sub(start)
+	took := w.clock.Now().Sub(fixture.Start)
 	assert.GreaterOrEqual(t, took, 90*time.Second)
 	assert.Less(t, took, 95*time.Second)
 }
@@ -248,16 +174,16 @@ func TestHowLongAWaitIsWaited(t *testing.T) {
 func TestAWaitThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
 	w := newWorld(t, "a")
 	w.waitsFor("a", "90s")
-	w.clock.SetTime(start.Add(time.Hour))
+	w.clock.SetTime(fixture.Start.Add(time.Hour))
 	w.after["-- looks again in 1s"] = func() {
 		delete(w.after, "-- looks again in 1s")
 		require.NotNil(t, w.stored.Status.Items[0].WaitStartTime)
-		w.clock.SetTime(start)
+		w.clock.SetTime(fixture.Start)
 	}
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w))
-	assert.Equal(t, start.Add(time.Second), w.stored.Status.StartTime.UTC(), w.transcript())
-	took := w.clock.Now().Sub(start)
+	assert.Equal(t, fixture.Start.Add(time.Second), w.stored.Status.StartTime.UTC(), w.transcript())
+	took := w.clock.Now().Sub(fixture.Start)
 	assert.GreaterOrEqual(t, took, 90*time.Second, w.transcript())
 	assert.Less(t, took, 95*time.Second, w.transcript())
 }
@@ -267,11 +193,11 @@ func TestAWaitForALockThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
 	w := newWorld(t, "a")
 	w.stored.Spec.Timeout = ptr.To(api.Duration("90s"))
 	w.locks["a"] = "another Transaction"
-	w.clock.SetTime(start.Add(time.Hour))
-	w.after["-- looks again in 1s"] = func() { w.clock.SetTime(start) }
+	w.clock.SetTime(fixture.Start.Add(time.Hour))
+	w.after["-- looks again in 1s"] = func() { w.clock.SetTime(fixture.Start) }
 	w.run()
 	assert.Equal(t, api.PhaseFailed, phaseOf(w))
-	assert.Less(t, w.clock.Now().Sub(start), 105*time.Second, w.transcript())
+	assert.Less(t, w.clock.Now().Sub(fixture.Start), 105*time.Second, w.transcript())
 }
 
 func TestARollbackThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
@@ -282,11 +208,11 @@ func TestARollbackThatBeganAheadOfTheClockBeginsNow(t *testing.T) {
 	w.stored.Spec.Timeout = ptr.To(api.Duration("90s"))
 	w.refuse["undo a"] = errBusy
 	w.after["do a"] = func() { w.clock.Step(30 * time.Second) }
-	w.after["undo a: fails"] = func() { w.clock.SetTime(start) }
+	w.after["undo a: fails"] = func() { w.clock.SetTime(fixture.Start) }
 	w.run()
 	assert.Equal(t, api.PhaseFailed, phaseOf(w))
 	assert.Equal(t, errclass.DeadlineExceeded, w.stored.Status.Items[0].Reason, w.transcript())
-	assert.Less(t, w.stored.Status.CompletionTime.Sub(start), 100*time.Second, w.transcript())
+	assert.Less(t, w.stored.Status.CompletionTime.Sub(fixture.Start), 100*time.Second, w.transcript())
 }
 
 // What follows after the end of a Transaction counts from now if it ended ahead of the clock.
@@ -296,57 +222,35 @@ func TestWhatEndedAheadOfTheClockEndsNow(t *testing.T) {
 		refuseB(w)
 		w.replies["undo a"] = []reply{{err: errRefused}}
 		w.after["do a"] = func() { w.clock.Step(time.Hour) }
-		w.after["-- looks again in 10s"] = func() { w.clock.SetTime(start) }
+		w.after["-- looks again in 10s"] = func() { w.clock.SetTime(fixture.Start) }
 		w.run()
 		assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
-		assert.Less(t, w.clock.Now().Sub(start), 30*time.Second, w.transcript())
+		assert.Less(t, w.clock.Now().Sub(fixture.Start), 30*time.Second, w.transcript())
 	})
 	t.Run("it is deleted", func(t *testing.T) {
 		w := newWorld(t, "a")
 		w.stored.Spec.TTLSecondsAfterFinished = ptr.To(int32(60))
 		w.after["do a"] = func() { w.clock.Step(time.Hour) }
-		w.after["-- looks again in 1m0s"] = func() { w.clock.SetTime(start) }
+		w.after["-- looks again in 1m0s"] = func() { w.clock.SetTime(fixture.Start) }
 		w.run()
 		require.Nil(t, w.stored, w.transcript())
 		assert.Equal(t, "1h0m0s", w.gone.Status.Duration, "that it took, as far as is known")
-		assert.Less(t, w.clock.Now().Sub(start), 130*time.Second, w.transcript())
+		assert.Less(t, w.clock.Now().Sub(fixture.Start), 130*time.Second, w.transcript())
 	})
 }
 
 // Only what lies ahead begins now, in a rollback as well.
 func TestWhatBeganBeforeNowKeepsItsBeginning(t *testing.T) {
 	w := newWorld(t, "a", "b")
-	before, ahead := metav1.NewTime(start.Add(-time.Hour)), metav1.NewTime(start.Add(time.Hour))
+	before, ahead := metav1.NewTime(fixture.Start.Add(-time.Hour)), metav1.NewTime(fixture.Start.Add(time.Hour))
 	status := api.TransactionStatus{
 		StartTime: before.DeepCopy(), RollbackStartTime: ahead.DeepCopy(),
 		Items: []api.Item{{WaitStartTime: before.DeepCopy()}, {WaitStartTime: ahead.DeepCopy()}, {}},
 	}
 	w.engine.saga(w.stored).notAhead(&status)
 	assert.Equal(t, before.UTC(), status.StartTime.UTC())
-	assert.Equal(t, start, status.RollbackStartTime.UTC())
+	assert.Equal(t, fixture.Start, status.RollbackStartTime.UTC())
 	assert.Equal(t, before.UTC(), status.Items[0].WaitStartTime.UTC())
-	assert.Equal(t, start, status.Items[1].WaitStartTime.UTC())
+	assert.Equal(t, fixture.Start, status.Items[1].WaitStartTime.UTC())
 	assert.Nil(t, status.Items[2].WaitStartTime)
-}
-
-// What is refused as long as another change is not in effect waits for that and for all
-// before it, any of which may be the reason as well, and the order stays as it is.
-func TestADeferredChangeWaitsForAllUpToTheOneThatMayBeTheReason(t *testing.T) {
-	w := newWorld(t, "a", "b", "c", "d", "e")
-	w.stored.Spec.Order = api.OrderGraph
-	txn := withItems(w.stored)
-	for i := range txn.Status.Items {
-		txn.Status.Items[i].Target = txn.Spec.Changes[i].Target
-	}
-	before := scheduleOf(txn)
-	txn.Status.Items[3].DeferredBy = "b"
-	after := scheduleOf(txn)
-	assert.Equal(t, before.order, after.order)
-	assert.Equal(t, []int{0, 1}, after.needs[3])
-	assert.Empty(t, after.needs[4])
-	assert.Equal(t, []int{0, 1, 2, 4}, early(txn), "its before-image is taken when its turn comes")
-
-	txn.Status.Items[0].DeferredBy = "e" // as another client may have written it
-	assert.Equal(t, before.order, scheduleOf(txn).order)
-	assert.Empty(t, scheduleOf(txn).needs[0])
 }

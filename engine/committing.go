@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 )
@@ -15,13 +16,13 @@ func uid(s string) types.UID { return types.UID(s) }
 // begin records the first intents.
 func (s *saga) begin(ctx context.Context) error {
 	return s.openIn(ctx, func(status *api.TransactionStatus) error {
-		return movePhase(status, api.PhaseCommitting)
+		return plan.MovePhase(status, api.PhaseCommitting)
 	})
 }
 
 // open records intents that the checkpoint before did not open.
 func (s *saga) open(ctx context.Context) error {
-	if spacing(s.txn) > 0 {
+	if plan.Spacing(s.txn) > 0 {
 		if left := s.paceTime(); left > 0 {
 			return s.await(ctx, left)
 		}
@@ -32,7 +33,7 @@ func (s *saga) open(ctx context.Context) error {
 // record writes a checkpoint that also opens the intents of the next items, unless they
 // have to wait for their turn.
 func (s *saga) record(ctx context.Context, change func(*api.TransactionStatus) error) error {
-	if spacing(s.txn) > 0 && s.txn.Status.Phase != api.PhaseRollingBack {
+	if plan.Spacing(s.txn) > 0 && s.txn.Status.Phase != api.PhaseRollingBack {
 		return s.checkpoint(ctx, change)
 	}
 	return s.openIn(ctx, change)
@@ -46,7 +47,7 @@ func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) e
 		if err := change(status); err != nil {
 			return err
 		}
-		if suspended(s.txn) {
+		if plan.Suspended(s.txn) {
 			return nil
 		}
 		if status.Phase == api.PhaseRollingBack {
@@ -54,19 +55,19 @@ func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) e
 		}
 		return s.openNext(status)
 	})
-	if err == nil && spacing(s.txn) > 0 && len(s.flight.fresh) > 0 {
+	if err == nil && plan.Spacing(s.txn) > 0 && len(s.flight.fresh) > 0 {
 		s.know(func(m *memory) { m.begun = s.clock.Now() })
 	}
 	return err
 }
 
 func (s *saga) openNext(status *api.TransactionStatus) error {
-	most := s.policy.window()
-	if spacing(s.txn) > 0 {
+	most := s.policy.Window
+	if plan.Spacing(s.txn) > 0 {
 		most = 1
 	}
-	for _, i := range scheduleOf(s.txn).window(s.txn.Spec.Changes, status.Items, most) {
-		if err := moveItem(&status.Items[i], api.ItemCommitting); err != nil {
+	for _, i := range plan.ScheduleOf(s.txn).Window(s.txn.Spec.Changes, status.Items, most) {
+		if err := plan.MoveItem(&status.Items[i], api.ItemCommitting); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (s *saga) openNext(status *api.TransactionStatus) error {
 // capture takes the before-image of an item that could not be prepared before: an
 // earlier item has changed its target by now, or it is only now known to be wanted.
 func (s *saga) capture(ctx context.Context, i int) error {
-	if spacing(s.txn) > 0 {
+	if plan.Spacing(s.txn) > 0 {
 		// Whether it is wanted is asked when its turn comes.
 		if left := s.paceTime(); left > 0 {
 			return s.await(ctx, left)
@@ -147,12 +148,12 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		s.isOver(i)
 		return nil
 	case outcome.Diverged:
-		return s.turn(ctx, itemCause(s.txn, i, diverged(s.txn, i)))
+		return s.turn(ctx, plan.ItemCause(s.txn, i, plan.Diverged(s.txn, i)))
 	case outcome.Applying:
 		s.unsure(i)
 		return s.send(ctx, i)
 	}
-	if suspended(s.txn) {
+	if plan.Suspended(s.txn) {
 		s.flight.parked[i] = true
 		return nil
 	}
@@ -194,7 +195,7 @@ func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 			return nil
 		}
 	}
-	return s.turn(ctx, itemCause(s.txn, in.Index(), refusal))
+	return s.turn(ctx, plan.ItemCause(s.txn, in.Index(), refusal))
 }
 
 // reject records that changes were refused, and turns round because of the first. Of one
@@ -203,73 +204,43 @@ func (s *saga) reject(ctx context.Context, refused []*sent) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for _, c := range refused {
 			i := c.in.Index()
-			cause, item := itemCause(s.txn, i, c.err), &status.Items[i]
+			cause, item := plan.ItemCause(s.txn, i, c.err), &status.Items[i]
 			item.Reason, item.Message = cause.Reason, cause.Message
 			if !s.flight.sure[i] {
 				continue
 			}
-			if err := moveItem(item, api.ItemRejected); err != nil {
+			if err := plan.MoveItem(item, api.ItemRejected); err != nil {
 				return err
 			}
 		}
-		return s.turnStatus(status, itemCause(s.txn, refused[0].in.Index(), refused[0].err))
+		return s.turnStatus(status, plan.ItemCause(s.txn, refused[0].in.Index(), refused[0].err))
 	})
 }
 
 // turnOr turns round because of item i on an error that will not heal, and waits
 // on any other.
 func (s *saga) turnOr(ctx context.Context, i int, err error) error {
-	if definite(err) && !isJournal(err) {
-		return s.turn(ctx, itemCause(s.txn, i, err))
+	if plan.Definite(err) && !isJournal(err) {
+		return s.turn(ctx, plan.ItemCause(s.txn, i, err))
 	}
 	return err
 }
 
 // turn stops committing and starts rolling back.
-func (s *saga) turn(ctx context.Context, cause Cause) error {
+func (s *saga) turn(ctx context.Context, cause plan.Cause) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		if i := indexOf(status.Items, cause.Item); i >= 0 {
+		if i := plan.IndexOf(status.Items, cause.Item); i >= 0 {
 			status.Items[i].Reason, status.Items[i].Message = cause.Reason, cause.Message
 		}
 		return s.turnStatus(status, cause)
 	})
 }
 
-func (s *saga) turnStatus(status *api.TransactionStatus, cause Cause) error {
+func (s *saga) turnStatus(status *api.TransactionStatus, cause plan.Cause) error {
 	if err := s.withdraw(status); err != nil {
 		return err
 	}
-	setCause(status, s.txn.Generation, s.clock.Now(), cause)
+	plan.SetCause(status, s.txn.Generation, s.clock.Now(), cause)
 	status.RollbackStartTime = s.now()
-	return movePhase(status, api.PhaseRollingBack)
-}
-
-func itemCause(t *api.Transaction, i int, err error) Cause {
-	cause := causeOf(err)
-	cause.Item = t.Status.Items[i].Name
-	return cause
-}
-
-func indexOf(items []api.Item, name string) int {
-	for i := range items {
-		if name != "" && items[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-func diverged(t *api.Transaction, i int) error {
-	target := t.Status.Items[i].Target
-	return errclass.New(errclass.Conflict, errclass.Drifted, "observe", Describe(target),
-		"it is neither as it was nor as the change would leave it: another client has written it").
-		WithHint("their version is kept; compare it with the before-image and correct it by hand")
-}
-
-// Describe writes a target as a person would: "Deployment shop/web".
-func Describe(t api.Target) string {
-	if t.Namespace == "" {
-		return t.Kind + " " + t.Name
-	}
-	return t.Kind + " " + t.Namespace + "/" + t.Name
+	return plan.MovePhase(status, api.PhaseRollingBack)
 }

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -82,7 +84,7 @@ func reachedIn(t *testing.T, scenario string, phase api.Phase) *api.Transaction 
 	w.run()
 	var last *api.Transaction
 	for _, txn := range w.reached {
-		if txn.Status.Phase == phase && (last == nil || waitingFor(last) == "" || waitingFor(txn) != "") {
+		if txn.Status.Phase == phase && (last == nil || plan.WaitingFor(last) == "" || plan.WaitingFor(txn) != "") {
 			last = txn
 		}
 	}
@@ -103,7 +105,7 @@ func kstatusOf(t *testing.T, txn *api.Transaction) status.Status {
 
 // The CRD gives a new Transaction this status, see api/v1alpha1.
 func TestATransactionThatNoControllerHasSeenIsInProgress(t *testing.T) {
-	txn := transaction("a")
+	txn := fixture.Transaction("a")
 	assert.Equal(t, int64(-1), txn.Status.ObservedGeneration)
 	assert.Equal(t, status.InProgressStatus, kstatusOf(t, txn))
 }
@@ -143,7 +145,7 @@ func TestMessagesAreBoundedAndPrintable(t *testing.T) {
 				w.refuse["undo a"] = hostile
 			}
 			w.run() // the journal of the world checks every condition and item
-			_, cause := causeOnRecord(&w.stored.Status)
+			_, cause := plan.RecordedCause(&w.stored.Status)
 			assert.Contains(t, cause, "ConfigMap shop/")
 			assert.LessOrEqual(t, len(cause), errclass.MaxMessage)
 		}
@@ -200,9 +202,9 @@ func TestATransitionTimeIsThatOfTheTransition(t *testing.T) {
 		return meta.FindStatusCondition(txn.Status.Conditions, kind).LastTransitionTime
 	}
 	last := w.stored
-	assert.Equal(t, start, at(last, api.ConditionValidated).UTC())
-	assert.Equal(t, start.Add(time.Minute), at(last, api.ConditionReady).UTC())
-	assert.Equal(t, start, at(last, api.ConditionStalled).UTC())
+	assert.Equal(t, fixture.Start, at(last, api.ConditionValidated).UTC())
+	assert.Equal(t, fixture.Start.Add(time.Minute), at(last, api.ConditionReady).UTC())
+	assert.Equal(t, fixture.Start, at(last, api.ConditionStalled).UTC())
 	assert.Equal(t, "1m0s", last.Status.Duration)
 }
 

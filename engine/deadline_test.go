@@ -6,8 +6,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -106,4 +108,13 @@ func TestWhatIsOverForLongIsNotTriedWithoutAPause(t *testing.T) {
 	result, _ := w.once()
 	require.Error(t, result.Err, w.transcript())
 	assert.Zero(t, result.Within)
+}
+
+func TestTheMessageOfATimeoutSaysWhatWasWaitedFor(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.locks["b"] = "another Transaction"
+	w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
+	w.run()
+	_, message := plan.RecordedCause(&w.stored.Status)
+	assert.Equal(t, "not done within spec.timeout (3s): lock ConfigMap shop/b: Lease shop/lock-b is held by another Transaction; waiting until it is released or expires", message)
 }

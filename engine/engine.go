@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -18,7 +19,7 @@ import (
 type Engine struct {
 	Ports
 	clock  clock.WithTicker
-	policy Policy
+	policy plan.Policy
 
 	mu       sync.Mutex
 	memories map[types.UID]*memory // of Transactions that have not ended, or may have left something
@@ -38,8 +39,8 @@ type Ports struct {
 }
 
 // New makes an Engine.
-func New(ports Ports, c clock.WithTicker, policy Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy, memories: map[types.UID]*memory{}, known: clearedUp{since: map[types.UID]time.Time{}}}
+func New(ports Ports, c clock.WithTicker, policy plan.Policy) *Engine {
+	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: map[types.UID]*memory{}, known: clearedUp{since: map[types.UID]time.Time{}}}
 }
 
 // Result says when a Transaction wants to be looked at again.
@@ -69,17 +70,17 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 	s := e.saga(t)
 	s.meet()
 	for ctx.Err() == nil {
-		action := Decide(s.txn, s.inFlight(), e.clock.Now(), e.policy)
+		action := plan.Decide(s.txn, s.inFlight(), e.clock.Now(), e.policy)
 		switch action.Verb {
-		case Nothing:
+		case plan.Nothing:
 			result := s.lookBack(context.WithoutCancel(ctx), false)
 			if result == (Result{}) {
 				return s.expire(context.WithoutCancel(ctx))
 			}
 			return result
-		case Await:
+		case plan.Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
-		case Rest:
+		case plan.Rest:
 			after, err := s.rest(context.WithoutCancel(ctx))
 			if err != nil {
 				return s.pause(context.WithoutCancel(ctx), err)
@@ -99,14 +100,15 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 // saga is one run of one Transaction.
 type saga struct {
 	*Engine
-	txn    *api.Transaction // as the API server last stored it
-	flight *flight          // what is known beyond that
-	ask    turns            // of what changes that are under way ask for
-	heard  time.Time        // when the API server last had what this run goes on from, or a little before
-	began  time.Time        // when this run began
-	wrote  time.Time        // when this run last wrote the status, or began
-	took   time.Duration    // how long it took to write it
-	gone   bool             // the Transaction has been let go
+	txn     *api.Transaction // as the API server last stored it
+	flight  *flight          // what is known beyond that
+	ask     turns            // of what changes that are under way ask for
+	heard   time.Time        // when the API server last had what this run goes on from, or a little before
+	began   time.Time        // when this run began
+	wrote   time.Time        // when this run last wrote the status, or began
+	took    time.Duration    // how long it took to write it
+	gone    bool             // the Transaction has been let go
+	missing error            // what the last look at what is waited for found missing, if nothing was done since
 }
 
 func (e *Engine) saga(t *api.Transaction) *saga {
@@ -114,57 +116,62 @@ func (e *Engine) saga(t *api.Transaction) *saga {
 	return &saga{Engine: e, txn: t, flight: newFlight(), ask: newTurns(), heard: now, began: now, wrote: now}
 }
 
-func (s *saga) perform(ctx context.Context, a Action) error {
+func (s *saga) perform(ctx context.Context, a plan.Action) error {
+	if a.Verb != plan.AwaitReady {
+		s.missing = nil
+	}
 	switch a.Verb {
-	case AddFinalizer:
+	case plan.AddFinalizer:
 		return s.hold(ctx)
-	case Validate:
+	case plan.Validate:
 		return s.validate(ctx)
-	case Prepare:
+	case plan.Prepare:
 		return s.prepare(ctx)
-	case Begin:
+	case plan.Begin:
 		return s.begin(ctx)
-	case Capture:
+	case plan.Capture:
 		return s.capture(ctx, a.Item)
-	case Open:
+	case plan.Open:
 		return s.open(ctx)
-	case Look:
+	case plan.Look:
 		return s.look(ctx)
-	case Do:
+	case plan.AwaitReady:
+		return s.awaitReady(ctx)
+	case plan.Do:
 		return s.do(ctx, a.Items)
-	case Observe:
+	case plan.Observe:
 		return s.resolve(ctx, a.Item)
-	case Record:
+	case plan.Record:
 		return s.writeDown(ctx)
-	case Finish:
+	case plan.Finish:
 		return s.finish(ctx)
-	case Fail:
+	case plan.Fail:
 		return s.fail(ctx, a.Cause)
-	case StartRollback:
+	case plan.StartRollback:
 		return s.turn(ctx, a.Cause)
-	case ObserveUndo:
+	case plan.ObserveUndo:
 		return s.settle(ctx, a.Item)
-	case OpenUndo:
+	case plan.OpenUndo:
 		return s.writeDown(ctx)
-	case Undo:
+	case plan.Undo:
 		return s.undo(ctx, a.Item)
-	case Again:
+	case plan.Again:
 		return s.again(ctx)
-	case SkipUndo:
+	case plan.SkipUndo:
 		return s.spare(ctx, a.Item)
-	case FinishUndo:
+	case plan.FinishUndo:
 		return s.finishUndo(ctx)
-	case Recover:
+	case plan.Recover:
 		return s.recover(ctx)
-	case Suspend:
+	case plan.Suspend:
 		return s.suspend(ctx)
-	case Resume:
+	case plan.Resume:
 		return s.resume(ctx)
-	case AcceptPartial:
+	case plan.AcceptPartial:
 		return s.leave(ctx)
-	case ObserveGeneration:
+	case plan.ObserveGeneration:
 		return s.seen(ctx)
-	case LetGo:
+	case plan.LetGo:
 		return s.letGoAgain(ctx)
 	default:
 		return s.abandon(ctx)
@@ -182,7 +189,7 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 		return err
 	}
 	s.notAhead(&next.Status)
-	summarize(next, s.clock.Now())
+	plan.Summarize(next, s.clock.Now())
 	if err := s.store(ctx, next); err != nil {
 		return err
 	}
@@ -196,7 +203,7 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	s.know(func(m *memory) { next.Status.Failures += m.failures })
 	sent := s.clock.Now()
 	stored, err := s.Journal.Checkpoint(ctx, next)
-	if errclass.Is(err, errclass.TooLarge) && lighten(&next.Status) {
+	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {
 		stored, err = s.Journal.Checkpoint(ctx, next)
 	}
 	if err != nil {
@@ -216,7 +223,7 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 		return s.takeOver(ctx)
 	}
 	asked := s.clock.Now()
-	if asked.Sub(s.heard) < s.policy.lateness() {
+	if asked.Sub(s.heard) < s.policy.Lateness {
 		return nil
 	}
 	if err := s.Journal.Unwritten(ctx, s.txn); err != nil {
@@ -234,7 +241,7 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	}
 	in.txn, err = s.soFar()
 	in.fresh = s.flight.sure[i]
-	in.last = func() bool { return isAside(&s.txn.Status.Items[i]) || sparing(s.txn) || !s.othersOpen(i) }
+	in.last = func() bool { return plan.IsAside(&s.txn.Status.Items[i]) || plan.Sparing(s.txn) || !s.othersOpen(i) }
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		defer s.ask.take()()
@@ -290,7 +297,7 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 	}
 	within := s.timeLeft()
 	after := errclass.RetryAfter(err)
-	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, settling) {
+	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, plan.Settling) {
 		after = s.lookAgain(s.awaited())
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -30,13 +31,13 @@ func (s *saga) finish(ctx context.Context) error {
 		}
 		last := &status.Items[len(status.Items)-1]
 		if remembered.problem != "" {
-			last.Reason, last.Message = reasonHistory, errclass.Printable(remembered.problem)
+			last.Reason, last.Message = plan.ReasonHistory, errclass.Printable(remembered.problem)
 		}
 		for i, problem := range problems {
 			item := &status.Items[i]
-			item.Reason, item.Message = reasonManagerStays, errclass.Printable(problem)
+			item.Reason, item.Message = plan.ReasonManagerStays, errclass.Printable(problem)
 		}
-		return movePhase(status, api.PhaseCommitted)
+		return plan.MovePhase(status, api.PhaseCommitted)
 	})
 }
 
@@ -52,7 +53,7 @@ func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
 	if err == nil {
 		return problems, nil
 	}
-	if definite(err) || overdue(s.txn, s.clock.Now()) {
+	if plan.Definite(err) || plan.Overdue(s.txn, s.clock.Now()) {
 		return map[int]string{len(s.txn.Status.Items) - 1: errclass.Message(err)}, nil
 	}
 	return nil, err
@@ -62,28 +63,28 @@ func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
 // that it can.
 func (s *saga) finishUndo(ctx context.Context) error {
 	return s.end(ctx, true, func(status *api.TransactionStatus) error {
-		if len(unresolvedItems(status)) > 0 {
-			return movePhase(status, api.PhaseFailed)
+		if len(plan.DescribeUnresolved(status)) > 0 {
+			return plan.MovePhase(status, api.PhaseFailed)
 		}
-		return movePhase(status, api.PhaseRolledBack)
+		return plan.MovePhase(status, api.PhaseRolledBack)
 	})
 }
 
 // fail ends a Transaction that has recorded no intent. That it fails is recorded
 // before anything is let go of: another process may have gone on to make changes,
 // and relies on the locks and before-images. Then the record is refused.
-func (s *saga) fail(ctx context.Context, cause Cause) error {
-	if _, failing := failure(&s.txn.Status); !failing && len(s.txn.Status.Items) > 0 {
+func (s *saga) fail(ctx context.Context, cause plan.Cause) error {
+	if _, failing := plan.Failure(&s.txn.Status); !failing && len(s.txn.Status.Items) > 0 {
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-			setFailure(status, s.txn.Generation, s.clock.Now(), cause)
+			plan.SetFailure(status, s.txn.Generation, s.clock.Now(), cause)
 			return nil
 		})
 	}
 	return s.end(ctx, false, func(status *api.TransactionStatus) error {
 		s.accept(status)
-		setCause(status, s.txn.Generation, s.clock.Now(), cause)
+		plan.SetCause(status, s.txn.Generation, s.clock.Now(), cause)
 		status.RollbackRef = nil
-		return movePhase(status, api.PhaseFailed)
+		return plan.MovePhase(status, api.PhaseFailed)
 	})
 }
 
@@ -149,7 +150,7 @@ func (s *saga) setLoose(loose bool) {
 }
 
 func (s *saga) removeFinalizer(ctx context.Context) error {
-	if !hasFinalizer(s.txn) {
+	if !plan.HasFinalizer(s.txn) {
 		return nil
 	}
 	stored, err := s.Journal.RemoveFinalizer(ctx, s.txn)
@@ -194,6 +195,6 @@ func (s *saga) asItIs() (*api.Transaction, error) {
 	if err := s.withdraw(&t.Status); err != nil {
 		return nil, err
 	}
-	summarize(t, s.clock.Now())
+	plan.Summarize(t, s.clock.Now())
 	return t, nil
 }

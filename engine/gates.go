@@ -8,6 +8,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -31,72 +32,33 @@ type Readiness struct {
 	Message string
 }
 
-// Reasons of items that were skipped.
-const (
-	reasonWhenFalse         = "WhenFalse"
-	reasonDependencySkipped = "DependencySkipped"
-	// ReasonNotActivated is that of a change whose activation names a kind that the
-	// cluster does not serve.
-	ReasonNotActivated = "NotActivated"
-)
-
-// notReady is the reason of the wait for a change to be done.
-const notReady = "NotReady"
-
-// SkipDependents skips what depends on changes that are skipped.
-func SkipDependents(t *api.Transaction, items []api.Item) error {
-	order, err := Order(t)
-	if err != nil {
-		return err
-	}
-	skipped := map[string]string{}
-	for _, i := range order {
-		name, on := ChangeName(i, t.Spec.Changes[i]), ""
-		for _, dependency := range t.Spec.Changes[i].DependsOn {
-			if _, ok := skipped[dependency]; ok {
-				on = dependency
-				break
-			}
-		}
-		item := &items[i]
-		if on != "" && (item.State == api.ItemPending || item.State == api.ItemPrepared) {
-			if err := Skip(item, reasonDependencySkipped, fmt.Sprintf("%s is left as it is: it depends on %s, which is skipped", Describe(item.Target), on)); err != nil {
-				return err
-			}
-		}
-		if item.State == api.ItemSkipped {
-			skipped[name] = item.Reason
-		}
-	}
-	return nil
-}
-
-// Skip records that a change is not made.
-func Skip(item *api.Item, reason, message string) error {
-	item.Reason, item.Message = reason, errclass.Printable(message)
-	return moveItem(item, api.ItemSkipped)
-}
-
 // skip records that the change of item i is not wanted, and so are not those that depend
 // on it.
 func (s *saga) skip(ctx context.Context, i int) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
-		message := fmt.Sprintf("%s is left as it is: when is false (%s)", Describe(status.Items[i].Target), s.txn.Spec.Changes[i].When)
-		if err := Skip(&status.Items[i], reasonWhenFalse, message); err != nil {
+		message := fmt.Sprintf("%s is left as it is: when is false (%s)", plan.Describe(status.Items[i].Target), s.txn.Spec.Changes[i].When)
+		if err := plan.Skip(&status.Items[i], plan.ReasonWhenFalse, message); err != nil {
 			return err
 		}
-		return SkipDependents(s.txn, status.Items)
+		return plan.SkipDependents(s.txn, status.Items)
 	})
 }
 
-// look looks after what is waited for, and waits for it if there is nothing else to do.
-func (s *saga) look(ctx context.Context) error {
-	missing, err := s.lookAround(ctx)
-	if err != nil || missing == nil {
-		return err
+// look looks whether what is waited for is ready. What it misses is no reason to wait, as long
+// as something else is to be done.
+func (s *saga) look(ctx context.Context) (err error) {
+	s.missing, err = s.lookAround(ctx)
+	return err
+}
+
+// awaitReady waits for what is not ready, as it was found just now or is found again.
+func (s *saga) awaitReady(ctx context.Context) error {
+	if s.missing != nil {
+		return s.missing
 	}
-	if next := Decide(s.txn, s.inFlight(), s.clock.Now(), s.policy); next.Verb != Look {
-		return nil
+	missing, err := s.lookAround(ctx)
+	if err != nil {
+		return err
 	}
 	return missing
 }
@@ -120,21 +82,21 @@ func (s *saga) lookDue() bool {
 // awaited lists the items that are waited for while changes are made. While the
 // Transaction is suspended, or when it is deleted, none is.
 func (s *saga) awaited() []int {
-	if s.txn.Status.Phase != api.PhaseCommitting || suspended(s.txn) || s.txn.DeletionTimestamp != nil {
+	if s.txn.Status.Phase != api.PhaseCommitting || plan.Suspended(s.txn) || s.txn.DeletionTimestamp != nil {
 		return nil
 	}
-	return waiting(s.txn.Status.Items)
+	return plan.Waiting(s.txn.Status.Items)
 }
 
 // lookAround checks whether what is waited for is done, and turns round if it cannot
 // become so or has had its time. It says what is missing if there was nothing to record.
 func (s *saga) lookAround(ctx context.Context) (missing, err error) {
 	s.know(func(m *memory) { m.looked = s.clock.Now() })
-	items := waiting(s.txn.Status.Items)
+	items := plan.Waiting(s.txn.Status.Items)
 	if err := s.keep(ctx); err != nil {
 		return nil, s.turnOr(ctx, items[0], err)
 	}
-	if len(begunLater(&s.txn.Status, s.clock.Now())) > 0 {
+	if len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0 {
 		return nil, s.record(ctx, func(*api.TransactionStatus) error { return nil })
 	}
 	return s.readiness(ctx, items)
@@ -153,8 +115,8 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 			ready = append(ready, i)
 			continue
 		}
-		if definite(err) {
-			return nil, s.turn(ctx, itemCause(s.txn, i, err))
+		if plan.Definite(err) {
+			return nil, s.turn(ctx, plan.ItemCause(s.txn, i, err))
 		}
 		message := found.Message
 		if err != nil {
@@ -162,7 +124,7 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 		}
 		if left, limited := s.readyTimeLeft(i); limited && left <= 0 {
 			return nil, s.turn(ctx, s.neverReady(i, errclass.ReadyTimeout,
-				fmt.Sprintf("not ready within %s: %s", *readyTimeout(s.txn.Spec.Changes[i]), message)))
+				fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(s.txn.Spec.Changes[i]), message)))
 		}
 		missing = append(missing, message)
 	}
@@ -177,13 +139,13 @@ func (s *saga) readiness(ctx context.Context, items []int) (wait, err error) {
 	if unclear != nil {
 		return unclear, nil
 	}
-	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(missing, "; "), Class: errclass.Retryable, Reason: notReady}
+	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(missing, "; "), Class: errclass.Retryable, Reason: plan.NotReady}
 	lacks.RetryAfter = s.lookAgain(items)
 	return lacks, nil
 }
 
-func (s *saga) neverReady(i int, reason, message string) Cause {
-	return Cause{Reason: reason, Message: errclass.Printable(message), Item: s.txn.Status.Items[i].Name}
+func (s *saga) neverReady(i int, reason, message string) plan.Cause {
+	return plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: s.txn.Status.Items[i].Name}
 }
 
 // lookAgain is how long to wait before what is waited for is looked at again.
@@ -207,20 +169,10 @@ func (s *saga) readyTimeLeft(i int) (time.Duration, bool) {
 	if i >= len(s.txn.Spec.Changes) {
 		return 0, false // Another client has cut the spec short.
 	}
-	limit := readyTimeout(s.txn.Spec.Changes[i])
+	limit := plan.ReadyTimeout(s.txn.Spec.Changes[i])
 	if limit == nil {
 		return 0, false
 	}
-	end := s.txn.Status.Items[i].WaitStartTime.Add(time.Second + duration(limit, DefaultTimeout))
+	end := s.txn.Status.Items[i].WaitStartTime.Add(time.Second + plan.Duration(limit, plan.DefaultTimeout))
 	return end.Sub(s.clock.Now()), true
-}
-
-func readyTimeout(c api.Change) *api.Duration {
-	switch {
-	case c.ReadyWhen != nil:
-		return c.ReadyWhen.Timeout
-	case c.GoneWhen != nil:
-		return c.GoneWhen.Timeout
-	}
-	return nil
 }

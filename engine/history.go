@@ -4,21 +4,13 @@ import (
 	"context"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
 // A committed Transaction can be remembered, so that it can be undone: it is given a
 // number, and its before-images are kept. The number is on record before anything is
 // made under it: whoever goes on makes the same revision, and no other.
-
-// historyLimit is how many committed Transactions of its namespace are remembered once
-// t has committed; 0 leaves the history alone.
-func (p Policy) historyLimit(t *api.Transaction) int {
-	if own := t.Spec.RevisionHistoryLimit; own != nil {
-		return int(*own)
-	}
-	return int(p.RevisionHistoryLimit)
-}
 
 // remembered is what has come of remembering a Transaction.
 type remembered struct {
@@ -31,7 +23,7 @@ type remembered struct {
 // effect whatever comes of it: what fails for good, or still when the Transaction has
 // had its time, is left.
 func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err error) {
-	if s.policy.historyLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
+	if s.policy.HistoryLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
 		return remembered{}, false, nil // What is deleted is not remembered: its revision would go with it.
 	}
 	if s.txn.Status.Revision == 0 {
@@ -39,11 +31,11 @@ func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err 
 	} else {
 		r.kept, again, err = s.keepRevision(ctx)
 	}
-	if err == nil || isJournal(err) || !definite(err) && !overdue(s.txn, s.clock.Now()) {
+	if err == nil || isJournal(err) || !plan.Definite(err) && !plan.Overdue(s.txn, s.clock.Now()) {
 		return r, again, err
 	}
 	// What was sent for the revision and may land yet names the before-images.
-	r.kept = r.kept || !definite(err) && s.txn.Status.Revision > 0
+	r.kept = r.kept || !plan.Definite(err) && s.txn.Status.Revision > 0
 	r.problem = "the changes are in effect, but the history is not as it should be: " + errclass.Message(err)
 	return r, false, nil
 }
@@ -60,7 +52,7 @@ func (s *saga) keepRevision(ctx context.Context) (kept, again bool, err error) {
 			return err
 		}
 		kept = true
-		return s.History.Prune(ctx, s.txn, s.policy.historyLimit(s.txn))
+		return s.History.Prune(ctx, s.txn, s.policy.HistoryLimit(s.txn))
 	})
 	if taken {
 		return false, true, s.number(ctx)
@@ -89,8 +81,8 @@ func (s *saga) number(ctx context.Context) error {
 // find records what is to be undone. It is found once: whoever goes on undoes that.
 func (s *saga) find(ctx context.Context) error {
 	found, err := s.History.Find(ctx, s.txn)
-	if definite(err) {
-		return s.fail(ctx, causeOf(err))
+	if plan.Definite(err) {
+		return s.fail(ctx, plan.CauseOf(err))
 	}
 	if err != nil {
 		return err
@@ -98,6 +90,6 @@ func (s *saga) find(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		s.accept(status)
 		status.Undoing = &found
-		return movePhase(status, orPending(status.Phase))
+		return plan.MovePhase(status, plan.OrPending(status.Phase))
 	})
 }

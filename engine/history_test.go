@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // history is what a world remembers of its Transaction and of others.
@@ -126,10 +127,10 @@ func TestATransactionIsRememberedOnce(t *testing.T) {
 
 func TestATransactionSaysHowManyAreRememberedOrThePolicyDoes(t *testing.T) {
 	txn := &api.Transaction{}
-	assert.Zero(t, Policy{}.historyLimit(txn))
-	assert.Equal(t, 5, Policy{RevisionHistoryLimit: 5}.historyLimit(txn))
+	assert.Zero(t, plan.Policy{}.HistoryLimit(txn))
+	assert.Equal(t, 5, plan.Policy{RevisionHistoryLimit: 5}.HistoryLimit(txn))
 	for _, says := range []int32{0, 7} {
 		txn.Spec.RevisionHistoryLimit = &says
-		assert.EqualValues(t, says, Policy{RevisionHistoryLimit: 5}.historyLimit(txn))
+		assert.EqualValues(t, says, plan.Policy{RevisionHistoryLimit: 5}.HistoryLimit(txn))
 	}
 }

@@ -7,32 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // One checkpoint records several intents, and a later one what has come of all of them:
 // a write of the status costs more the larger the Transaction is. In between this process
 // has in flight what is not on record. If it dies, the intents are on record, and whoever
 // goes on looks at their targets.
-
-// DefaultWindow is how many intents may be open at once: those of the largest Transaction.
-const DefaultWindow = 1000
-
-// InFlight is what a process knows of open intents beyond what is on record.
-type InFlight struct {
-	// Fresh are the items for whose intents this process has sent nothing yet, and
-	// nobody else has.
-	Fresh map[int]bool
-	// Over are the items whose change is in effect, or that are rolled back.
-	Over map[int]bool
-	// Parked are the items that are left as they are because the Transaction is suspended,
-	// or stopped while it rolls back: changes that are not in effect, and compensations
-	// that are not and cannot come to be.
-	Parked map[int]bool
-	// Due says that it is time to record what is over.
-	Due bool
-	// LookDue says that it is time to check whether what is waited for is ready.
-	LookDue bool
-}
 
 // flight is the InFlight of a process, and what belongs to it. It holds as long as nobody else
 // has written the status.
@@ -54,10 +35,10 @@ func newFlight() *flight {
 }
 
 // inFlight is what Decide has to know.
-func (s *saga) inFlight() InFlight {
-	return InFlight{
+func (s *saga) inFlight() plan.InFlight {
+	return plan.InFlight{
 		Fresh: s.flight.fresh, Over: s.flight.over, Parked: s.flight.parked,
-		Due:     s.clock.Since(s.wrote) >= max(s.policy.lateness()/2, writeShare*s.took),
+		Due:     s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
 		LookDue: s.lookDue(),
 	}
 }
@@ -113,16 +94,16 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	switch item.State {
 	case api.ItemCommitting:
 		item.CreatedUID = s.flight.made[i]
-		addWarnings(item, s.flight.said[i], s.share())
-		if i < len(s.txn.Spec.Changes) && gated(s.txn.Spec.Changes[i]) {
+		plan.AddWarnings(item, s.flight.said[i], s.share())
+		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}
-		return moveItem(item, api.ItemCommitted)
+		return plan.MoveItem(item, api.ItemCommitted)
 	case api.ItemRollingBack:
 		undone, _ := s.undone(i)
-		backFromAside(item)
-		report(item, undone, s.share())
-		return moveItem(item, api.ItemRolledBack)
+		plan.ClearSetAside(item)
+		plan.Report(item, undone, s.share())
+		return plan.MoveItem(item, api.ItemRolledBack)
 	}
 	return nil
 }
@@ -142,11 +123,6 @@ func (s *saga) soFar() (*api.Transaction, error) {
 		s.flight.soFar = &t
 	}
 	return s.flight.soFar, nil
-}
-
-// deletes reports whether item i is a Delete, or may be.
-func deletes(t *api.Transaction, i int) bool {
-	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Delete
 }
 
 // writeDown records what is over, and opens what comes next.
@@ -175,7 +151,7 @@ func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
 func (s *saga) takeBack(status *api.TransactionStatus, open, closed api.ItemState) error {
 	for i := range s.flight.fresh {
 		if i < len(status.Items) && status.Items[i].State == open {
-			if err := moveItem(&status.Items[i], closed); err != nil {
+			if err := plan.MoveItem(&status.Items[i], closed); err != nil {
 				return err
 			}
 		}

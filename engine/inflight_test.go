@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -20,107 +20,6 @@ func (w *world) wide(most int) *world {
 	w.policy.Window = most
 	w.restart()
 	return w
-}
-
-// What a process has in flight decides what it does next.
-func TestDecideWithSeveralInHand(t *testing.T) {
-	const (
-		prepared, committing, committed = api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
-		rollingBack, rolledBack         = api.ItemRollingBack, api.ItemRolledBack
-	)
-	these := func(is ...int) items { return fresh(is...).Fresh }
-	for name, tt := range map[string]struct {
-		txn    *api.Transaction
-		flight InFlight
-		verb   Verb
-		item   int
-	}{
-		"the first in order":                             {with(api.PhaseCommitting, committing, committing), InFlight{Fresh: these(0, 1)}, Do, 0},
-		"the next":                                       {with(api.PhaseCommitting, committing, committing), InFlight{Fresh: these(1), Over: these(0)}, Do, 1},
-		"one of which it is not known":                   {with(api.PhaseCommitting, committing, committing), InFlight{Fresh: these(1)}, Observe, 0},
-		"none is left of the window":                     {with(api.PhaseCommitting, committing, committing, prepared), InFlight{Over: these(0, 1)}, Record, 0},
-		"none is left at all":                            {with(api.PhaseCommitting, committed, committing), InFlight{Over: these(1)}, Finish, 0},
-		"it is time":                                     {with(api.PhaseCommitting, committing, committing), InFlight{Fresh: these(1), Over: these(0), Due: true}, Record, 0},
-		"it is time and nothing is over":                 {with(api.PhaseCommitting, committing, committing), InFlight{Fresh: these(0, 1), Due: true}, Do, 0},
-		"everything is over before a cancel":             {cancelled(with(api.PhaseCommitting, committing), api.CancelRollback), InFlight{Over: these(0)}, Finish, 0},
-		"everything is over of another spec":             {changed(with(api.PhaseCommitting, committing)), InFlight{Over: these(0)}, StartRollback, 0},
-		"everything is over of a shorter spec":           {edited(1, with(api.PhaseCommitting, committed, committing)), InFlight{Over: these(1)}, StartRollback, 0},
-		"cancelled":                                      {cancelled(with(api.PhaseCommitting, committing, committing), api.CancelRollback), InFlight{Fresh: these(1), Over: these(0)}, StartRollback, 0},
-		"suspended":                                      {suspendedSpec(with(api.PhaseCommitting, committing, committing)), InFlight{Fresh: these(1), Over: these(0)}, Record, 0},
-		"suspended, with nothing over":                   {suspendedSpec(with(api.PhaseCommitting, committed, committing)), InFlight{Fresh: these(1)}, Suspend, 0},
-		"suspended, and found not in effect":             {suspendedSpec(with(api.PhaseCommitting, committed, committing)), InFlight{Parked: these(1)}, Suspend, 0},
-		"no longer suspended":                            {with(api.PhaseCommitting, committed, committing), InFlight{Parked: these(1)}, Observe, 1},
-		"the last is rolled back first":                  {with(api.PhaseRollingBack, rollingBack, rollingBack), InFlight{Fresh: these(0, 1)}, Undo, 1},
-		"the one before":                                 {with(api.PhaseRollingBack, rollingBack, rollingBack), InFlight{Fresh: these(0), Over: these(1)}, Undo, 0},
-		"all that were opened":                           {with(api.PhaseRollingBack, committed, rollingBack), InFlight{Over: these(1)}, Record, 0},
-		"all":                                            {with(api.PhaseRollingBack, rollingBack, rolledBack), InFlight{Over: these(0)}, Record, 0},
-		"it is time while rolling back":                  {with(api.PhaseRollingBack, rollingBack, rollingBack), InFlight{Fresh: these(0), Over: these(1), Due: true}, Record, 0},
-		"a later one is to be opened first":              {with(api.PhaseRollingBack, rollingBack, committed), InFlight{}, OpenUndo, 1},
-		"what is not known, before anything":             {with(api.PhaseRollingBack, committing, committed), InFlight{}, ObserveUndo, 0},
-		"and what is over recorded before":               {with(api.PhaseRollingBack, rollingBack, committed, rollingBack), InFlight{Over: these(2)}, Record, 0},
-		"stopped while rolling back":                     {cancelled(with(api.PhaseRollingBack, rollingBack, rollingBack), api.CancelStop), InFlight{Fresh: these(0), Over: these(1)}, Record, 0},
-		"stopped, and the rest not yet begun":            {cancelled(with(api.PhaseRollingBack, rollingBack, rolledBack), api.CancelStop), InFlight{Fresh: these(0)}, AcceptPartial, 0},
-		"stopped, and one of which is not known":         {cancelled(with(api.PhaseRollingBack, rollingBack, rolledBack), api.CancelStop), InFlight{}, SkipUndo, 0},
-		"stopped, and found to be in effect":             {cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), InFlight{Parked: these(1)}, AcceptPartial, 0},
-		"stopped, and another of which it is not known":  {cancelled(with(api.PhaseRollingBack, rollingBack, rollingBack), api.CancelStop), InFlight{Parked: these(1)}, SkipUndo, 0},
-		"suspended while rolling back":                   {suspendedSpec(with(api.PhaseRollingBack, rollingBack, rollingBack)), InFlight{Fresh: these(0), Over: these(1)}, Record, 0},
-		"suspended, and the rest not yet begun":          {suspendedSpec(with(api.PhaseRollingBack, rollingBack, rolledBack)), InFlight{Fresh: these(0)}, Suspend, 0},
-		"suspended, and found to be in effect":           {suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), InFlight{Parked: these(1)}, Suspend, 0},
-		"suspended, with one that a later one covers":    {suspendedSpec(coveredOpen()), InFlight{}, Suspend, 0},
-		"no longer suspended, and found to be in effect": {with(api.PhaseRollingBack, committed, rollingBack), InFlight{Parked: these(1)}, Undo, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := Decide(tt.txn, tt.flight, start, testPolicy)
-			assert.Equal(t, tt.verb, got.Verb)
-			assert.Equal(t, tt.item, got.Item)
-		})
-	}
-}
-
-// coveredOpen rolls back, and the change of an object whose outcome is not known comes
-// before one that is in effect.
-func coveredOpen() *api.Transaction {
-	t := with(api.PhaseRollingBack, api.ItemCommitting, api.ItemCommitted)
-	t.Status.Items[0].Target = t.Status.Items[1].Target
-	return t
-}
-
-// Which intents one checkpoint opens.
-func TestTheWindow(t *testing.T) {
-	const (
-		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
-	)
-	for name, tt := range map[string]struct {
-		set    func(w *world)
-		states []api.ItemState
-		most   int
-		want   []int
-	}{
-		"all of a list":                       {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1, 2, 3}},
-		"no more than so many":                {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 3, []int{0, 1, 2}},
-		"those that are open count":           {nil, []api.ItemState{committed, committing, committing, prepared}, 3, []int{3}},
-		"up to one without a before-image":    {nil, []api.ItemState{committed, prepared, pending, prepared}, 10, []int{1}},
-		"up to one that is waited for":        {func(w *world) { w.waitsFor("b", "1m") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
-		"none after one that is waited for":   {func(w *world) { w.waitsFor("b", "1m") }, []api.ItemState{committed, committing, prepared, prepared}, 10, nil},
-		"all of a graph, in its order":        {func(w *world) { w.needs("a", "d") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{3, 0, 1, 2}},
-		"of a graph those that need not wait": {func(w *world) { w.needs("b", "a"); w.waitsFor("a", "1m") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 2, 3}},
-		"of a graph as many as may be waited for": {func(w *world) {
-			w.needs("d", "a")
-			w.waitsFor("a", "1m")
-			w.waitsFor("b", "1m")
-			w.stored.Spec.Parallelism = ptr.To(int32(2))
-		}, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "a", "b", "c", "d")
-			if tt.set != nil {
-				tt.set(w)
-			}
-			txn := with(api.PhaseCommitting, tt.states...)
-			txn.Spec = w.stored.Spec
-			assert.Equal(t, tt.want, scheduleOf(txn).window(txn.Spec.Changes, txn.Status.Items, tt.most))
-		})
-	}
 }
 
 // severalInHand are stories of Transactions with up to three open intents.
@@ -254,7 +153,7 @@ func TestAllOpenIntentsAreSettledInOneSettleTime(t *testing.T) {
 	w.after["-- the process ends"] = func() { w.nth = nil; w.cancel(api.CancelRollback) }
 	w.run()
 	require.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
-	assert.Less(t, w.clock.Now().Sub(start), 2*testPolicy.SettleTime, w.transcript())
+	assert.Less(t, w.clock.Now().Sub(fixture.Start), 2*testPolicy.SettleTime, w.transcript())
 }
 
 // A process that is told to end records what it has done.
@@ -323,4 +222,23 @@ func TestWhatIsInHandIsVoidOnceAnotherHasGoneOn(t *testing.T) {
 	_, then, _ := strings.Cut(w.transcript(), "-- the first goes on")
 	assert.Contains(t, then, "observe a: applied", "another may have made it")
 	oracle(t, w)
+}
+
+func TestOnlyAnOpenIntentIsOne(t *testing.T) {
+	txn := fixture.Transaction("a", "b", "c", "d")
+	for i, state := range []api.ItemState{api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted} {
+		txn.Status.Items = append(txn.Status.Items, api.Item{Name: txn.Spec.Changes[i].Name, State: state})
+	}
+	for i := range txn.Status.Items {
+		in, err := intentOf(txn, i, api.ItemCommitting)
+		if txn.Status.Items[i].State != api.ItemCommitting {
+			require.ErrorContains(t, err, "no intent of it is on record")
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, i, in.Index())
+		assert.Equal(t, "c", in.Item().Name)
+		assert.Equal(t, "c", in.Change().Name)
+		assert.Same(t, txn, in.Transaction())
+	}
 }

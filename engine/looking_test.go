@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -48,7 +49,7 @@ func TestWhatFailsIsSeenWhileAnotherChangeWaits(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
 	assert.Equal(t, errclass.ReadyFailed, w.stored.Status.Items[0].Reason)
-	assert.Less(t, w.clock.Now().Sub(start), 5*time.Second+testPolicy.SettleTime, w.transcript())
+	assert.Less(t, w.clock.Now().Sub(fixture.Start), 5*time.Second+testPolicy.SettleTime, w.transcript())
 }
 
 func TestTheTimeToBeReadyIsOverWhileAnotherChangeWaits(t *testing.T) {
@@ -57,7 +58,7 @@ func TestTheTimeToBeReadyIsOverWhileAnotherChangeWaits(t *testing.T) {
 	var ended time.Duration
 	w.nth = func(_ int, _ string) reply {
 		if ended == 0 && w.stored.Status.Phase == api.PhaseRollingBack {
-			ended = w.clock.Now().Sub(start)
+			ended = w.clock.Now().Sub(fixture.Start)
 		}
 		return reply{}
 	}

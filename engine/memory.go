@@ -5,7 +5,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/errclass"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -20,7 +20,7 @@ type items map[int]bool
 
 func (some items) holdsDelete(t *api.Transaction) bool {
 	for i := range some {
-		if deletes(t, i) {
+		if plan.Deletes(t, i) {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (s *saga) meet() {
 	case ok && m.checkpoints != s.txn.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
 		m.doubt, m.checkpoints, m.txn, m.flight = s.clock.Now(), s.txn.Status.Version, keptOf(s.txn), nil
-		maps.DeleteFunc(m.undone, func(i int, _ outcome.Undone) bool { return creates(s.txn, i) })
+		maps.DeleteFunc(m.undone, func(i int, _ outcome.Undone) bool { return plan.Creates(s.txn, i) })
 	case ok:
 	case phase.Terminal() && (s.known.has(s.txn.UID) || !s.EndedLately(s.txn.Status.CompletionTime) && s.txn.DeletionTimestamp == nil):
 	default:
@@ -149,9 +149,6 @@ func (s *saga) doubt() {
 	s.know(func(m *memory) { m.doubt, m.txn = s.clock.Now(), keptOf(s.txn) })
 }
 
-// settling is the reason of the wait for a request to land or not.
-const settling = "Settling"
-
 // settleTime is how much longer to wait for a request for item i to land or not, counted
 // from when this process first asked for one of those that are open: another machine's
 // clock proves nothing.
@@ -192,23 +189,18 @@ func (s *saga) pollTime() (wait time.Duration) {
 		}
 		wait = now.Sub(m.waiting) / 8
 	})
-	return max(pollInterval, min(wait, maxPollInterval, LockTimeout(s.txn)/4))
+	return max(pollInterval, min(wait, maxPollInterval, plan.LockTimeout(s.txn)/4))
 }
 
 // settled ends the wait for requests for item i.
 func (s *saga) settled(i int) { s.know(func(m *memory) { delete(m.asked, i) }) }
-
-// unsettled is the wait for a request to land or not.
-func unsettled(what string) error {
-	return errclass.New(errclass.Retryable, settling, "settle", what, "waiting until a request sent before cannot take effect any more")
-}
 
 // mayCreate is asked before the object of item i is created, or created again.
 func (s *saga) mayCreate(i int) error {
 	if s.flight.sure[i] || s.settleTime(i) <= 0 {
 		return nil
 	}
-	return unsettled(Describe(s.txn.Status.Items[i].Target))
+	return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
 }
 
 // mayGo is asked before a Transaction goes for good. What would be made for it after
@@ -217,7 +209,7 @@ func (s *saga) mayGo() error {
 	if s.doubtTime() <= 0 {
 		return nil
 	}
-	return unsettled("Transaction " + s.txn.Namespace + "/" + s.txn.Name)
+	return plan.Unsettled("Transaction " + s.txn.Namespace + "/" + s.txn.Name)
 }
 
 // doubtTime is how much longer a creation may be under way.

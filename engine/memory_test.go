@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -42,7 +44,7 @@ func TestWhatEndedLatelyIsClearedUpOnceByEachProcess(t *testing.T) {
 
 func TestWhatIsKnownToBeClearedUpIsForgotten(t *testing.T) {
 	k := clearedUp{since: map[types.UID]time.Time{}}
-	now := start
+	now := fixture.Start
 	for n := range 10_000 {
 		now = now.Add(time.Minute)
 		k.add(types.UID(string(rune('a'+n%26))+now.String()), now)
@@ -209,7 +211,7 @@ func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItTakesBack(t *testing.T) {
 		w.after["keep the locks"] = func() {
 			w.targets["a"] = wrote("a") // as another client has it, after it was rolled back
 			w.overtake()
-			SetItemState(&w.stored.Status.Items[0], api.ItemRolledBack)
+			plan.SetItemState(&w.stored.Status.Items[0], api.ItemRolledBack)
 		}
 	}
 	w.run()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -49,7 +50,7 @@ func (s *saga) sort(c *sent) {
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
 		s.flight.made[i], s.flight.said[i] = c.made, c.said
 		s.isOver(i)
-	case !isJournal(c.err) && !definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
+	case !isJournal(c.err) && !plan.Definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
 		s.unsure(i)
 	}
 }
@@ -63,7 +64,7 @@ func (s *saga) answer(ctx context.Context, all []sent) error {
 		switch err := all[n].err; {
 		case isJournal(err):
 			return err
-		case definite(err):
+		case plan.Definite(err):
 			refused = append(refused, &all[n])
 		case err != nil && pending == nil:
 			pending = err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // meeting lets changes be made only when so many are under way, and notes which were.
@@ -95,7 +96,7 @@ func TestChangesSideBySideShareALook(t *testing.T) {
 		w := newWorld(t, "a", "b")
 		w.stored.Spec.Order = api.OrderGraph
 		m := w.inMeetings(2)
-		m.met = func() { w.clock.Step(DefaultLateness) }
+		m.met = func() { w.clock.Step(plan.DefaultLateness) }
 		w.engine.Journal = slowLooks{w.engine.Journal}
 		w.run()
 		assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
@@ -200,7 +201,7 @@ func TestAListRefusesDependsOn(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.needs("b", "a")
 	w.stored.Spec.Order = api.OrderList
-	_, err := Order(w.stored)
+	_, err := plan.Order(w.stored)
 	require.ErrorContains(t, err, "change b: it has dependsOn, and spec.order is List; leave one of them out, or set spec.order to Graph")
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -54,7 +55,7 @@ type Planner interface {
 	// Validate looks, without effect, for everything that would keep the changes from
 	// being made or rolled back. An error is about the Transaction as a whole, or is worth
 	// another try.
-	Validate(ctx context.Context, t *api.Transaction) (Preflight, error)
+	Validate(ctx context.Context, t *api.Transaction) (plan.Preflight, error)
 	// Prepare reads the targets of the given items, tries their changes without
 	// effect, and saves their before-images. It returns once those are durable. It calls
 	// lost, as Locks do.
@@ -84,28 +85,6 @@ type History interface {
 	Find(ctx context.Context, t *api.Transaction) (api.Undoing, error)
 	// Remembered reports whether t still is, under the number in its status.
 	Remembered(ctx context.Context, t *api.Transaction) (bool, error)
-}
-
-// Preflight is what is known of a Transaction before anything is taken for it.
-type Preflight struct {
-	// Items has one for each change, all Pending.
-	Items []api.Item
-	// Deferred are those whose changes could not be tried, in the order of the items.
-	Deferred []Deferral
-	// Problems are what is wrong, by item; at least one of them will not heal.
-	Problems []Problem
-}
-
-// Deferral is why the change of an item is tried later.
-type Deferral struct {
-	Item int
-	Why  string
-}
-
-// Problem is what is wrong with an item.
-type Problem struct {
-	Item int
-	Err  error
 }
 
 // Recorder is told what has become durable, for events and metrics. It cannot

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -20,18 +21,18 @@ var (
 	errMissing = errclass.New(errclass.Terminal, errclass.NotFound, "patch", "ConfigMap shop/a", "it does not exist").WithHint("make it with a Create")
 	errDenied  = errclass.New(errclass.Terminal, errclass.AccessDenied, "patch", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
 	// twoProblems are of different kinds.
-	twoProblems = []Problem{{0, errMissing}, {2, errDenied}}
+	twoProblems = []plan.Problem{{Item: 0, Err: errMissing}, {Item: 2, Err: errDenied}}
 )
 
 // preflights are what happens before anything is taken for a Transaction.
 var preflights = []scenario{
 	{"two changes cannot be made", []string{"a", "b", "c"}, func(w *world) { w.problems = twoProblems }, api.PhaseFailed},
-	{"a change cannot be made", []string{"a", "b"}, func(w *world) { w.problems = []Problem{{1, errRefused}} }, api.PhaseFailed},
+	{"a change cannot be made", []string{"a", "b"}, func(w *world) { w.problems = []plan.Problem{{Item: 1, Err: errRefused}} }, api.PhaseFailed},
 	{"it is not known of one change whether it can be made, and another cannot", []string{"a", "b", "c"}, func(w *world) {
-		w.problems = []Problem{{0, errBusy}, {2, errDenied}}
+		w.problems = []plan.Problem{{Item: 0, Err: errBusy}, {Item: 2, Err: errDenied}}
 	}, api.PhaseFailed},
 	{"a change cannot be made and the record of that is lost", []string{"a", "b"}, func(w *world) {
-		w.problems = []Problem{{1, errRefused}}
+		w.problems = []plan.Problem{{Item: 1, Err: errRefused}}
 		w.replies["checkpoint"] = []reply{{err: errLost}}
 	}, api.PhaseFailed},
 	{"a change is refused as long as another is not in effect", []string{"a", "b", "c"}, func(w *world) {
@@ -124,7 +125,7 @@ func TestAPlanThatIsMadeStaysAsItIs(t *testing.T) {
 func TestAllProblemsAreReportedByItem(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
 	again := errclass.New(errclass.Terminal, errclass.AccessDenied, "get", "ConfigMap shop/c", "ServiceAccount shop/deployer may not")
-	w.problems = append(twoProblems[:2:2], Problem{2, again})
+	w.problems = append(twoProblems[:2:2], plan.Problem{Item: 2, Err: again})
 	w.run()
 	items, failed := w.stored.Status.Items, w.stored.Status.FailedItem
 	assert.Equal(t, "a", failed)
@@ -137,7 +138,7 @@ func TestAllProblemsAreReportedByItem(t *testing.T) {
 	assert.Contains(t, validated.Message, "3 problems with 2 of 3 changes (a, c): item a: patch ConfigMap shop/a: it does not exist")
 
 	w = newWorld(t, "a", "b", "c")
-	w.problems = []Problem{{0, errDenied}, {2, again}}
+	w.problems = []plan.Problem{{Item: 0, Err: errDenied}, {Item: 2, Err: again}}
 	w.run()
 	assert.Equal(t, errclass.AccessDenied, meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated).Reason)
 }
@@ -145,18 +146,18 @@ func TestAllProblemsAreReportedByItem(t *testing.T) {
 // The names and messages of a thousand items do not fit into a message.
 func TestManyProblemsAreBounded(t *testing.T) {
 	items := make([]api.Item, 1000)
-	var problems []Problem
+	var problems []plan.Problem
 	for i := range items {
 		items[i].Name = fmt.Sprintf("item-%d", i)
-		problems = append(problems, Problem{i, errors.New(strings.Repeat("long ", 1000))}, Problem{i, errDenied})
+		problems = append(problems, plan.Problem{Item: i, Err: errors.New(strings.Repeat("long ", 1000))}, plan.Problem{Item: i, Err: errDenied})
 	}
-	complain(items, problems)
+	plan.ReportProblems(items, problems)
 	total := 0
 	for _, item := range items {
 		total += len(item.Message)
 	}
-	assert.LessOrEqual(t, total, reportBytes)
-	cause := sumUp(items, problems)
+	assert.LessOrEqual(t, total, plan.ReportBytes)
+	cause := plan.SumUp(items, problems)
 	assert.LessOrEqual(t, len(cause.Message), errclass.MaxMessage)
 	assert.Contains(t, cause.Message, "2000 problems with 1000 of 1000 changes (item-0, item-1, ")
 	assert.Contains(t, cause.Message, "item-19 and 980 more): ")

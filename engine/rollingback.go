@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 )
@@ -34,15 +35,15 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	case outcome.Applied, outcome.Applying:
 		s.settled(i)
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-			return moveItem(&status.Items[i], api.ItemCommitted)
+			return plan.MoveItem(&status.Items[i], api.ItemCommitted)
 		})
 	case outcome.Diverged:
 		s.settled(i)
-		return s.unresolved(ctx, i, diverged(s.txn, i))
+		return s.unresolved(ctx, i, plan.Diverged(s.txn, i))
 	}
 	s.settled(i)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		return moveItem(&status.Items[i], api.ItemRejected)
+		return plan.MoveItem(&status.Items[i], api.ItemRejected)
 	})
 }
 
@@ -55,21 +56,21 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	case s.mayComeLater(i, refusal):
 		return s.setAside(ctx, i, refusal, undone)
 	}
-	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { beside(item, undone, s.share()) })
+	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { plan.Beside(item, undone, s.share()) })
 }
 
 // takeBackItem rolls item i back, or returns the refusal that it met. A lock that another
 // client holds by now is no reason not to: every write carries a precondition, and
 // waiting for a lock while holding others could be part of a cycle.
 func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
-	if later := inTheWay(s.txn.Status.Items, i); later >= 0 {
-		return outcome.Undone{}, nil, s.unresolved(ctx, i, blocked(&s.txn.Status, i, later))
+	if later := plan.InTheWay(s.txn.Status.Items, i); later >= 0 {
+		return outcome.Undone{}, nil, s.unresolved(ctx, i, plan.Blocked(&s.txn.Status, i, later))
 	}
 	if _, ok := s.undone(i); ok {
 		s.isOver(i)
 		return outcome.Undone{}, nil, nil
 	}
-	if creates(s.txn, i) && s.doubtTime() > 0 {
+	if plan.Creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would re-create it.
 		return outcome.Undone{}, nil, s.stay(ctx, i)
@@ -78,7 +79,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	if isJournal(err) {
 		return outcome.Undone{}, nil, err
 	}
-	if err != nil && !errclass.Is(err, errclass.LockLost) && !definite(err) {
+	if err != nil && !errclass.Is(err, errclass.LockLost) && !plan.Definite(err) {
 		return outcome.Undone{}, nil, s.unresolvedOr(ctx, i, err)
 	}
 	in, err := s.intent(i, api.ItemRollingBack)
@@ -91,7 +92,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	if isJournal(err) {
 		return undone, nil, err
 	}
-	if err == nil || errclass.ClassOf(err) == errclass.Unknown || undone.Recreated != "" && !definite(err) {
+	if err == nil || errclass.ClassOf(err) == errclass.Unknown || undone.Recreated != "" && !plan.Definite(err) {
 		s.unsure(i)
 	}
 	if err != nil {
@@ -119,12 +120,11 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone outcome.Undone, e
 	switch {
 	case s.mayOverwrite(i, err):
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-			status.Items[i].Conflicts = conflictsOf(errclass.FieldsOf(err), s.share())
+			status.Items[i].Conflicts = plan.ConflictsOf(errclass.FieldsOf(err), s.share())
 			return nil
 		})
-	case !definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not re-created once more, by whoever goes on, if another client deletes it
-		// meanwhile.
+	case !plan.Definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
+		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated
 			return nil
@@ -140,7 +140,7 @@ func (s *saga) shared(i int) bool {
 	own := s.txn.Status.Items[i].Target
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && identity(item.Target) == identity(own) {
+		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && plan.Identity(item.Target) == plan.Identity(own) {
 			return true
 		}
 	}
@@ -153,39 +153,17 @@ func (s *saga) stay(ctx context.Context, i int) error {
 	if err := s.keep(ctx); isJournal(err) {
 		return err
 	}
-	return unsettled(Describe(s.txn.Status.Items[i].Target))
-}
-
-// creates reports whether item i is a Create, or may be: a spec that another client has cut
-// short since does not tell.
-func creates(t *api.Transaction, i int) bool {
-	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
-}
-
-// inTheWay returns a later change of the same object that is to be rolled back before
-// item i, and could not be yet; -1 if there is none.
-func inTheWay(items []api.Item, i int) int {
-	for j := i + 1; j < len(items); j++ {
-		if (mayHeal(&items[j]) || left(&items[j])) && identity(items[j].Target) == identity(items[i].Target) {
-			return j
-		}
-	}
-	return -1
-}
-
-func blocked(status *api.TransactionStatus, i, later int) error {
-	return errclass.New(errclass.Terminal, errclass.Blocked, "roll back", Describe(status.Items[i].Target),
-		"item %s, which changed it after this one, is not rolled back", status.Items[later].Name)
+	return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
 }
 
 // share is how much an item of this Transaction may report.
-func (s *saga) share() int { return ShareOf(len(s.txn.Status.Items)) }
+func (s *saga) share() int { return plan.ShareOf(len(s.txn.Status.Items)) }
 
 // mayOverwrite reports whether item i is to be rolled back over what others have
 // written, and that is not on record yet. What is overwritten cannot be read
 // afterwards: it is recorded before.
 func (s *saga) mayOverwrite(i int, err error) bool {
-	return s.txn.Spec.ConflictPolicy == api.ConflictForce && Unchanged(s.txn) &&
+	return s.txn.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(s.txn) &&
 		errclass.Is(err, errclass.FieldConflict) && len(s.txn.Status.Items[i].Conflicts) == 0 && len(errclass.FieldsOf(err)) > 0
 }
 
@@ -195,23 +173,23 @@ func (s *saga) openUndos(status *api.TransactionStatus) error {
 		return nil
 	}
 	open := map[api.Target]bool{}
-	var held targets
-	for _, i := range slices.Backward(scheduleOf(s.txn).order) {
+	var held plan.Held
+	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
 		item := &status.Items[i]
-		if held.covers(item, false) {
+		if held.Covers(item, false) {
 			continue
 		}
 		switch item.State {
 		case api.ItemCommitting:
 			return nil
 		case api.ItemRollingBack:
-			open[identity(item.Target)] = true
+			open[plan.Identity(item.Target)] = true
 		case api.ItemCommitted:
-			if open[identity(item.Target)] || len(open) >= s.policy.window() {
+			if open[plan.Identity(item.Target)] || len(open) >= s.policy.Window {
 				return nil
 			}
-			open[identity(item.Target)] = true
-			if err := moveItem(item, api.ItemRollingBack); err != nil {
+			open[plan.Identity(item.Target)] = true
+			if err := plan.MoveItem(item, api.ItemRollingBack); err != nil {
 				return err
 			}
 		}
@@ -225,19 +203,19 @@ func (s *saga) openUndos(status *api.TransactionStatus) error {
 // does not answer.
 func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
 	start := s.txn.Status.RollbackStartTime
-	late := start != nil && s.clock.Now().After(start.Add(Timeout(s.txn)))
+	late := start != nil && s.clock.Now().After(start.Add(plan.Timeout(s.txn)))
 	switch {
-	case !definite(err) && !late:
+	case !plan.Definite(err) && !late:
 		return err
 	case !s.flight.sure[i] && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
-		return unsettled(Describe(s.txn.Status.Items[i].Target))
+		return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
 	}
 	s.settled(i)
-	if definite(err) {
+	if plan.Definite(err) {
 		return s.unresolved(ctx, i, err, also...)
 	}
 	return s.unresolved(ctx, i, errclass.New(errclass.Terminal, errclass.DeadlineExceeded, "roll back",
-		Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", Timeout(s.txn), err), also...)
+		plan.Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", plan.Timeout(s.txn), err), also...)
 }
 
 // unresolved records that item i cannot be rolled back and goes on to the next.
@@ -251,11 +229,11 @@ func (s *saga) unresolved(ctx context.Context, i int, err error, also ...func(*a
 func (s *saga) giveUp(status *api.TransactionStatus, i int, err error, also ...func(*api.Item)) error {
 	item := &status.Items[i]
 	s.tell(item, i, err)
-	item.Conflicts = conflictsOf(errclass.FieldsOf(err), s.share())
+	item.Conflicts = plan.ConflictsOf(errclass.FieldsOf(err), s.share())
 	for _, record := range also {
 		record(item)
 	}
-	if err := moveItem(item, api.ItemUnresolved); err != nil {
+	if err := plan.MoveItem(item, api.ItemUnresolved); err != nil {
 		return err
 	}
 	if status.FailedItem == "" {
@@ -266,43 +244,21 @@ func (s *saga) giveUp(status *api.TransactionStatus, i int, err error, also ...f
 
 // tell writes into item i why it was refused.
 func (s *saga) tell(item *api.Item, i int, err error) {
-	cause := itemCause(s.txn, i, err)
+	cause := plan.ItemCause(s.txn, i, err)
 	if !strings.Contains(cause.Message, item.Target.Name) {
-		cause.Message = "roll back " + Describe(item.Target) + ": " + cause.Message
+		cause.Message = "roll back " + plan.Describe(item.Target) + ": " + cause.Message
 	}
 	item.Reason, item.Message = cause.Reason, cause.Message
 }
 
 // recover takes up a failed rollback once more.
 func (s *saga) recover(ctx context.Context) error {
-	if !hasFinalizer(s.txn) {
+	if !plan.HasFinalizer(s.txn) {
 		if err := s.hold(ctx); err != nil {
 			return err
 		}
 	}
-	wanted, asked := wantsBack(s.txn), asksAgain(s.txn)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		if reason, _ := causeOnRecord(status); wanted && reason == errclass.Cancelled {
-			setCondition(status, s.txn.Generation, s.clock.Now(), condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
-		}
-		these := hopeful(status.Items)
-		if asked {
-			these, status.HandledRecovery = unresolvedOnes(status.Items), askedFor(s.txn)
-		} else {
-			status.Recoveries++
-		}
-		for _, i := range these {
-			item := &status.Items[i]
-			if err := takeUp(item); err != nil {
-				return err
-			}
-			item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
-		}
-		if err := takeUpAside(status.Items); err != nil {
-			return err
-		}
-		status.CompletionTime, status.Duration = nil, ""
-		status.RollbackStartTime = s.now()
-		return movePhase(status, api.PhaseRollingBack)
+		return plan.BeginRecovery(s.txn, status, s.clock.Now())
 	})
 }

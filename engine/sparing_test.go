@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -292,6 +293,6 @@ func TestWhatHasEndedIsNotSuspended(t *testing.T) {
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
 	assert.Nil(t, w.stored.Status.SuspendTime)
 	_, reason, _ := told(w, api.ConditionReconciling)
-	assert.Equal(t, reasonFinished, reason)
+	assert.Equal(t, plan.ReasonFinished, reason)
 	oracle(t, w)
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 )
 
 // legalReason is what the API server accepts as the reason of a condition.
@@ -27,12 +29,12 @@ func legalStatus(before, after *api.Transaction) error {
 	if is.Version != was.Version+1 {
 		return fmt.Errorf("version %d follows %d", is.Version, was.Version)
 	}
-	if is.Phase != was.Phase && !legal(phaseMoves[was.Phase], is.Phase) {
+	if is.Phase != was.Phase && !plan.LegalPhase(was.Phase, is.Phase) {
 		return fmt.Errorf("phase %s follows %q", is.Phase, was.Phase)
 	}
 	for i := range is.Items {
 		item := &is.Items[i]
-		if err := consistent(item); err != nil {
+		if err := fixture.Consistent(item); err != nil {
 			return err
 		}
 		if i < len(was.Items) && !reachable(&was.Items[i], item.State) {
@@ -48,8 +50,8 @@ func legalStatus(before, after *api.Transaction) error {
 	if (is.CompletionTime != nil) != is.Phase.Terminal() {
 		return fmt.Errorf("phase %s with completion time %v", is.Phase, is.CompletionTime)
 	}
-	if is.StartTime == nil && (accepted(after) || meta.FindStatusCondition(is.Conditions, api.ConditionSuspended) == nil) {
-		return fmt.Errorf("phase %s without a start time", is.Phase)
+	if is.StartTime == nil && (plan.Accepted(after) || meta.FindStatusCondition(is.Conditions, api.ConditionSuspended) == nil) {
+		return fmt.Errorf("phase %s without a fixture.Start time", is.Phase)
 	}
 	return legalConditions(after)
 }
@@ -59,7 +61,7 @@ func legalStatus(before, after *api.Transaction) error {
 // item is opened again.
 func reachable(was *api.Item, to api.ItemState) bool {
 	from := was.State
-	return from == to || legal(itemMoves[from], to) || to == api.ItemCommitting && (from == api.ItemPending || was.Unsettled)
+	return from == to || plan.LegalItem(from, to) || to == api.ItemCommitting && (from == api.ItemPending || was.Unsettled)
 }
 
 func legalConditions(t *api.Transaction) error {
@@ -109,37 +111,16 @@ func polarity(t *api.Transaction) error {
 	var want [4]metav1.ConditionStatus
 	switch t.Status.Phase {
 	case api.PhaseCommitted, api.PhasePlanned:
-		want = [...]metav1.ConditionStatus{yes, no, no, yes}
+		want = [...]metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionFalse, metav1.ConditionTrue}
 	case api.PhaseRolledBack, api.PhaseFailed:
-		want = [...]metav1.ConditionStatus{no, no, yes, no}
+		want = [...]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionFalse}
 	case api.PhaseRollingBack:
-		want = [...]metav1.ConditionStatus{no, yes, no, no}
+		want = [...]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionFalse}
 	default:
-		want = [...]metav1.ConditionStatus{no, yes, no, unknown}
+		want = [...]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 	}
 	if got != want {
 		return fmt.Errorf("phase %s: Ready, Reconciling, Stalled, Succeeded are %v and should be %v", t.Status.Phase, got, want)
-	}
-	return nil
-}
-
-// consistent says whether the booleans of an item are what its state means.
-func consistent(item *api.Item) error {
-	type booleans struct{ prepared, committed, rolledBack bool }
-	meaning := map[api.ItemState]booleans{
-		api.ItemPending:     {false, false, false},
-		api.ItemPrepared:    {true, false, false},
-		api.ItemCommitting:  {true, false, false},
-		api.ItemCommitted:   {true, true, false},
-		api.ItemRejected:    {true, false, false},
-		api.ItemRollingBack: {true, true, false},
-		api.ItemRolledBack:  {true, false, true},
-		api.ItemUnresolved:  {true, true, false},
-		api.ItemSkipped:     {false, false, false},
-	}
-	want, known := meaning[item.State]
-	if got := (booleans{item.Prepared, item.Committed, item.RolledBack}); !known || got != want {
-		return fmt.Errorf("item %s is %s with %+v", item.Name, item.State, got)
 	}
 	return nil
 }

@@ -2,47 +2,19 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/outcome"
 )
 
 // A Transaction that is suspended stands still between two changes, or two
 // compensations: what is in flight is finished first. Its locks stay held, and its time
 // does not run. Whoever cancels or deletes it wants it to end, so that counts for more.
-
-// suspended reports whether nothing further is to be begun.
-func suspended(t *api.Transaction) bool {
-	return t.Spec.Suspend && t.Spec.Cancel == "" && t.DeletionTimestamp == nil
-}
-
-// sparing reports whether nothing further is to be rolled back.
-func sparing(t *api.Transaction) bool {
-	return suspended(t) || t.Spec.Cancel == api.CancelStop
-}
-
-// standStill records that the Transaction is suspended, once.
-func standStill(t *api.Transaction) Action {
-	if t.Status.SuspendTime == nil {
-		return Action{Verb: Suspend}
-	}
-	return Action{Verb: Rest}
-}
-
-// accepted reports whether a Transaction has been validated.
-func accepted(t *api.Transaction) bool {
-	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending
-}
 
 // suspend records that the Transaction stands still. Compensations for which nothing was
 // sent are not about to be made any more: whoever comes next could not tell them from
@@ -53,10 +25,10 @@ func (s *saga) suspend(ctx context.Context) error {
 			return err
 		}
 		status.SuspendTime = s.now()
-		if !accepted(s.txn) {
+		if !plan.Accepted(s.txn) {
 			status.ObservedGeneration = s.txn.Generation
 		}
-		return movePhase(status, orPending(status.Phase))
+		return plan.MovePhase(status, plan.OrPending(status.Phase))
 	})
 }
 
@@ -68,10 +40,10 @@ func (s *saga) rest(ctx context.Context) (time.Duration, error) {
 	default:
 		return 0, nil
 	}
-	if err := s.keep(ctx); err != nil && (isJournal(err) || !definite(err) && !errclass.Is(err, errclass.LockLost)) {
+	if err := s.keep(ctx); err != nil && (isJournal(err) || !plan.Definite(err) && !errclass.Is(err, errclass.LockLost)) {
 		return 0, err
 	}
-	return LockTimeout(s.txn) / 4, nil
+	return plan.LockTimeout(s.txn) / 4, nil
 }
 
 // resume goes on after a suspension. A rollback has its whole time again.
@@ -80,7 +52,7 @@ func (s *saga) resume(ctx context.Context) error {
 		if status.StartTime != nil {
 			rest := max(0, s.clock.Since(status.SuspendTime.Time)).Truncate(time.Second)
 			status.SuspendedSeconds += int64(rest / time.Second)
-			for _, i := range waiting(status.Items) {
+			for _, i := range plan.Waiting(status.Items) {
 				later := metav1.NewTime(status.Items[i].WaitStartTime.Add(rest))
 				status.Items[i].WaitStartTime = &later
 			}
@@ -91,30 +63,6 @@ func (s *saga) resume(ctx context.Context) error {
 		status.SuspendTime = nil
 		return nil
 	})
-}
-
-// suspension returns the conditions that tell whether a Transaction stands still; none
-// before it ever has.
-func suspension(status *api.TransactionStatus) []condition {
-	if status.SuspendTime != nil {
-		message := fmt.Sprintf("suspended; %s changes are in effect, and nothing further is begun until spec.suspend is false or spec.cancel is set", status.Progress)
-		return []condition{
-			{api.ConditionSuspended, yes, reasonSuspended, message},
-			{api.ConditionReady, no, reasonSuspended, message},
-			{api.ConditionReconciling, yes, reasonSuspended, message},
-		}
-	}
-	if meta.FindStatusCondition(status.Conditions, api.ConditionSuspended) == nil {
-		return nil
-	}
-	return []condition{{api.ConditionSuspended, no, reasonResumed, "spec.suspend does not hold the Transaction up"}}
-}
-
-func orPending(phase api.Phase) api.Phase {
-	if phase == "" {
-		return api.PhasePending
-	}
-	return phase
 }
 
 // spare parks item i, whose compensation this process or another may have begun, if none of
@@ -133,16 +81,16 @@ func (s *saga) spare(ctx context.Context, i int) error {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
-	if err == nil && inEffect(finding) && !s.flight.sure[i] {
+	if err == nil && plan.InEffect(finding) && !s.flight.sure[i] {
 		if s.settleTime(i) > 0 {
 			return s.stay(ctx, i)
 		}
 		finding, err = s.Changes.Observe(ctx, in) // One answer may be of before the compensation.
 	}
 	switch {
-	case err != nil && !definite(err):
+	case err != nil && !plan.Definite(err):
 		return s.unresolvedOr(ctx, i, err)
-	case err != nil || !inEffect(finding):
+	case err != nil || !plan.InEffect(finding):
 		return s.undo(ctx, i) // It tells of an error that it meets, too.
 	}
 	s.settled(i)
@@ -153,10 +101,10 @@ func (s *saga) spare(ctx context.Context, i int) error {
 // park leaves item i as it is, and with it the earlier changes of its object. A recovery
 // opens them all at once, and rolls them back one after the other, the latest first.
 func (s *saga) park(i int) {
-	own := identity(s.txn.Status.Items[i].Target)
+	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j == i || item.State == api.ItemRollingBack && !s.flight.over[j] && identity(item.Target) == own {
+		if j == i || item.State == api.ItemRollingBack && !s.flight.over[j] && plan.Identity(item.Target) == own {
 			s.flight.parked[j] = true
 		}
 	}
@@ -183,10 +131,6 @@ func (s *saga) outwait(ctx context.Context) error {
 	return nil
 }
 
-func inEffect(finding outcome.Finding) bool {
-	return finding == outcome.Applied || finding == outcome.Applying
-}
-
 // leave records that the changes which are in effect are left so.
 func (s *saga) leave(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
@@ -197,30 +141,13 @@ func (s *saga) leave(ctx context.Context) error {
 				continue
 			}
 			item.Reason, item.SetAside = errclass.Cancelled, false
-			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; Rollback takes it back", Describe(item.Target))
-			if err := moveItem(item, api.ItemUnresolved); err != nil {
+			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; Rollback takes it back", plan.Describe(item.Target))
+			if err := plan.MoveItem(item, api.ItemUnresolved); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// stoppedWith says what is in effect of a Transaction that was stopped, if nothing but
-// that is why.
-func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bool) {
-	var names []string
-	for i := range status.Items {
-		if item := &status.Items[i]; left(item) {
-			names = append(names, fmt.Sprintf("%s (%s)", item.Name, Describe(item.Target)))
-		}
-	}
-	if len(names) < len(unresolved) {
-		return "", false
-	}
-	_, cause := causeOnRecord(status)
-	return errclass.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to take them back",
-		cause, strings.Join(names, ", "))), true
 }
 
 // letGoAgain undoes the beginning of a recovery that was not to be when it began.
@@ -238,27 +165,4 @@ func (s *saga) seen(ctx context.Context) error {
 		status.ObservedGeneration = s.txn.Generation
 		return nil
 	})
-}
-
-// Unchanged reports whether the spec is as it was accepted, but for suspend and cancel.
-func Unchanged(t *api.Transaction) bool {
-	if t.Status.SpecDigest == "" {
-		return t.Generation == t.Status.ObservedGeneration
-	}
-	return t.Status.SpecDigest == specDigest(&t.Spec)
-}
-
-// specDigest is of all that may not change in a spec.
-func specDigest(spec *api.TransactionSpec) string {
-	fixed := *spec
-	fixed.Suspend, fixed.Cancel = false, ""
-	if fixed.UndoOf != nil {
-		fixed.Changes = nil // They follow from it.
-	}
-	text, err := json.Marshal(fixed)
-	if err != nil {
-		return "" // Content that came in as JSON goes out as JSON.
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -214,17 +216,17 @@ func TestWhatHasEndedSeesThatItsSpecWasChanged(t *testing.T) {
 }
 
 func TestUnchangedKnowsASpecByAllButWhatMayChange(t *testing.T) {
-	txn := transaction("a", "b")
+	txn := fixture.Transaction("a", "b")
 	txn.Status.ObservedGeneration = 1
-	assert.True(t, Unchanged(txn), "accepted by a version that kept no digest")
+	assert.True(t, plan.Unchanged(txn), "accepted by a version that kept no digest")
 	txn.Generation = 2
-	assert.False(t, Unchanged(txn))
-	txn.Status.SpecDigest = specDigest(&txn.Spec)
-	assert.True(t, Unchanged(txn))
+	assert.False(t, plan.Unchanged(txn))
+	txn.Status.SpecDigest = plan.SpecDigest(&txn.Spec)
+	assert.True(t, plan.Unchanged(txn))
 	txn.Spec.Suspend, txn.Spec.Cancel = true, api.CancelStop
-	assert.True(t, Unchanged(txn))
+	assert.True(t, plan.Unchanged(txn))
 	txn.Spec.ConflictPolicy = api.ConflictForce
-	assert.False(t, Unchanged(txn))
+	assert.False(t, plan.Unchanged(txn))
 	txn.Generation = 1
-	assert.False(t, Unchanged(txn), "whatever the generation says")
+	assert.False(t, plan.Unchanged(txn), "whatever the generation says")
 }

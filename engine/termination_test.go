@@ -9,10 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -122,9 +125,12 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 		}
 	}}
 	w.engine = New(ports, w.clock, testPolicy)
-	txn := with(api.PhasePreparing, api.ItemPending)
+	txn := fixture.Transaction()
+	txn.Finalizers = []string{api.Finalizer}
+	txn.Status = api.TransactionStatus{Phase: api.PhasePreparing, ObservedGeneration: 1, StartTime: ptr.To(metav1.NewTime(fixture.Start))}
+	txn.Status.Items = []api.Item{{Name: w.stored.Spec.Changes[0].Name, Target: w.stored.Spec.Changes[0].Target, State: api.ItemPending}}
 	txn.Spec, txn.ResourceVersion = w.stored.Spec, w.stored.ResourceVersion
-	summarize(txn, w.clock.Now())
+	plan.Summarize(txn, w.clock.Now())
 	s := w.engine.saga(txn)
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
 	require.NoError(t, s.prepare(t.Context()))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 )
@@ -110,13 +111,13 @@ func describe(t *api.Transaction) string {
 		items = append(items, text)
 	}
 	line := fmt.Sprintf("checkpoint %d %s: %s", t.Status.Version, t.Status.Phase, strings.Join(items, ", "))
-	if waiting := waitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
+	if waiting := plan.WaitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
 		line += " [waits: " + waiting + "]"
 	}
 	if t.Status.Revision > 0 {
 		line += fmt.Sprintf(" [revision %d]", t.Status.Revision)
 	}
-	if reason, _ := causeOnRecord(&t.Status); reason != "" {
+	if reason, _ := plan.RecordedCause(&t.Status); reason != "" {
 		line += " [because: " + reason + "]"
 	}
 	return line
@@ -132,7 +133,7 @@ func (l locks) Acquire(_ context.Context, t *api.Transaction, lost func()) (leas
 		for _, item := range t.Status.Items {
 			name := item.Target.Name
 			if holder := l.locks[name]; holder != "" && holder != ours {
-				return "", errclass.New(errclass.Retryable, errclass.LockHeld, "lock", Describe(item.Target),
+				return "", errclass.New(errclass.Retryable, errclass.LockHeld, "lock", plan.Describe(item.Target),
 					"Lease shop/lock-%s is held by %s; waiting until it is released or expires", name, holder)
 			}
 			leases = append(leases, "shop/lock-"+name)
@@ -162,7 +163,7 @@ func (l locks) Keep(_ context.Context, t *api.Transaction, _ func()) error {
 			case "":
 				l.locks[item.Target.Name] = ours
 			default:
-				return "", errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", Describe(item.Target), "it has passed to %s", holder)
+				return "", errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", plan.Describe(item.Target), "it has passed to %s", holder)
 			}
 		}
 		return "keep the locks", nil
@@ -183,20 +184,20 @@ func (l locks) Release(_ context.Context, t *api.Transaction) error {
 // planner accepts everything that is not to be refused.
 type planner struct{ *world }
 
-func (p planner) Validate(_ context.Context, t *api.Transaction) (found Preflight, err error) {
+func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Preflight, err error) {
 	return found, p.call("validate", func() (string, error) {
 		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
-			SetItemState(&item, api.ItemPending)
+			plan.SetItemState(&item, api.ItemPending)
 			items = append(items, item)
 		}
-		found = Preflight{Items: items, Problems: p.problems}
+		found = plan.Preflight{Items: items, Problems: p.problems}
 		shown := t.DeepCopy()
 		shown.Status.Items = items
-		for i, later := range Later(shown) {
+		for i, later := range plan.Later(shown) {
 			if later {
-				found.Deferred = append(found.Deferred, Deferral{i, "item a1 changes it first"})
+				found.Deferred = append(found.Deferred, plan.Deferral{Item: i, Why: "item a1 changes it first"})
 			}
 		}
 		if len(p.problems) > 0 {
@@ -249,7 +250,7 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 	}
 	return c.call("do "+name, func() (string, error) {
 		if c.targets[target] != c.images[name] {
-			return "", errclass.New(errclass.Conflict, errclass.Drifted, "patch", Describe(in.Item().Target), "another client has written it")
+			return "", errclass.New(errclass.Conflict, errclass.Drifted, "patch", plan.Describe(in.Item().Target), "another client has written it")
 		}
 		c.mayBeMade(in)
 		c.targets[target] = wrote(name)
@@ -301,7 +302,7 @@ func (c changes) Undo(ctx context.Context, in Intent) (outcome.Undone, error) {
 		case c.images[name]:
 			return "undo " + name + " (it is undone)", nil
 		}
-		return "", errclass.New(errclass.Conflict, errclass.Drifted, "restore", Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
+		return "", errclass.New(errclass.Conflict, errclass.Drifted, "restore", plan.Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
 	})
 }
 
@@ -333,7 +334,7 @@ func (c changes) mayBeTakenBack(in Intent) {
 }
 
 func (c changes) itemNamed(name string) api.Item {
-	return c.stored.Status.Items[indexOf(c.stored.Status.Items, name)]
+	return c.stored.Status.Items[plan.IndexOf(c.stored.Status.Items, name)]
 }
 
 // gates say what the world says of an item.

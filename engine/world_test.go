@@ -13,15 +13,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
-// start is when the worlds of these tests begin.
-var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-
 // testPolicy has numbers that are easy to recognize in a transcript, and one open intent
 // at a time.
-var testPolicy = Policy{Recoveries: 2, RecoveryDelay: 10 * time.Second, SettleTime: 7 * time.Second, Window: 1}
+var testPolicy = plan.Policy{Recoveries: 2, RecoveryDelay: 10 * time.Second, SettleTime: 7 * time.Second, Window: 1}
 
 // ours is how the Transaction of a world is called as the holder of locks.
 const ours = "us"
@@ -40,7 +39,7 @@ type reporter interface {
 type world struct {
 	t      reporter
 	clock  *clocktesting.FakeClock
-	policy Policy
+	policy plan.Policy
 	engine *Engine
 
 	mu         sync.Mutex
@@ -50,7 +49,7 @@ type world struct {
 	images     map[string]string             // saved before-images, by item
 	anew       map[string]types.UID          // what an undo tells that it has re-created
 	history    map[int64]string              // who is remembered, by number
-	problems   []Problem                     // what the pre-flight finds
+	problems   []plan.Problem                // what the pre-flight finds
 	deferredBy map[string]string             // which item another waits for
 	refuse     map[string]error              // what is refused for good, by call such as "do b"
 	replies    map[string][]reply            // what happens instead, once each, by call
@@ -95,37 +94,19 @@ var (
 // so do "a1" and "a2".
 func newWorld(t reporter, names ...string) *world {
 	w := &world{
-		t: t, clock: clocktesting.NewFakeClock(start), policy: testPolicy,
+		t: t, clock: clocktesting.NewFakeClock(fixture.Start), policy: testPolicy,
 		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
 		unready: map[string]Readiness{}, unasked: map[string]bool{},
 		deferredBy: map[string]string{},
 		refuse:     map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
 		dos: map[string]int{}, undos: map[string]int{},
 	}
-	w.stored = transaction(names...)
+	w.stored = fixture.Transaction(names...)
 	for _, c := range w.stored.Spec.Changes {
 		w.targets[c.Target.Name] = "as it was"
 	}
 	w.restart()
 	return w
-}
-
-// transaction is one that no controller has seen.
-func transaction(names ...string) *api.Transaction {
-	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "deploy", UID: "7f3a", Generation: 1, ResourceVersion: "1",
-		CreationTimestamp: metav1.NewTime(start),
-	}}
-	t.Spec.ServiceAccountName = "deployer"
-	t.Spec.OnDelete = api.DeleteRelease
-	for _, name := range names {
-		t.Spec.Changes = append(t.Spec.Changes, api.Change{
-			Name: name, Type: api.Patch,
-			Target: api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: strings.TrimRight(name, "0123456789")},
-		})
-	}
-	t.Status.ObservedGeneration = -1
-	return t
 }
 
 // restart makes a new Engine, as a new process would.

@@ -10,13 +10,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/internal/wiring/enforced"
 )
 
 // enforced puts the tables around the locks.
 func (c *clients) enforced(locks engine.Locks) engine.Locks {
-	return enforced.Around(locks, enforced.NewTables(c.dynamic), wiring.NewJournal(c.dynamic), clock.RealClock{}, engine.DefaultLateness)
+	return enforced.Around(locks, enforced.NewTables(c.dynamic), wiring.NewJournal(c.dynamic), clock.RealClock{}, plan.DefaultLateness)
 }
 
 // enforceLocks fails if locks are to be enforced and cannot be. It sweeps the tables at once,

@@ -15,6 +15,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
@@ -137,7 +138,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 	if o.enforce {
 		ports.Locks = c.enforced(ports.Locks)
 	}
-	policy := engine.DefaultPolicy
+	policy := plan.DefaultPolicy
 	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
 	e := engine.New(observers.watch(ports), clock.RealClock{}, policy)
 	return controller.New(e, wiring.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{

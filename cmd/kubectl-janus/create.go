@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -77,21 +77,21 @@ func tooLarge(u *unstructured.Unstructured) error {
 		return nil //nolint:nilerr // the API server says what is wrong with it
 	}
 	name := "Transaction " + t.Namespace + "/" + cmp.Or(t.Name, t.GenerateName)
-	if n := len(t.Spec.Changes); n > engine.MaxChanges {
-		return fmt.Errorf("%s would have %d changes, and may have %d: split it into several", name, n, engine.MaxChanges)
+	if n := len(t.Spec.Changes); n > plan.MaxChanges {
+		return fmt.Errorf("%s would have %d changes, and may have %d: split it into several", name, n, plan.MaxChanges)
 	}
 	t.Status.Items = nil
 	for i, c := range t.Spec.Changes {
-		item := api.Item{Name: engine.ChangeName(i, c), Target: c.Target}
-		engine.SetItemState(&item, api.ItemPending)
+		item := api.Item{Name: plan.ChangeName(i, c), Target: c.Target}
+		plan.SetItemState(&item, api.ItemPending)
 		t.Status.Items = append(t.Status.Items, item)
 	}
-	size, err := engine.StoredBytes(t)
-	if err != nil || size <= engine.MaxBytes {
+	size, err := plan.StoredBytes(t)
+	if err != nil || size <= plan.MaxBytes {
 		return err
 	}
 	return fmt.Errorf("%s would take %s with its status, and may take %s: split it into several; the largest of its %d changes is %s", name,
-		megabytes(size), megabytes(engine.MaxBytes), len(t.Spec.Changes), largest(t.Spec.Changes))
+		megabytes(size), megabytes(plan.MaxBytes), len(t.Spec.Changes), largest(t.Spec.Changes))
 }
 
 func megabytes(bytes int) string { return fmt.Sprintf("%.1f MB", math.Ceil(float64(bytes)/1e5)/10) }

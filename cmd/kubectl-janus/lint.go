@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/expression"
 )
 
@@ -90,14 +90,14 @@ func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string 
 	}
 	names := map[string]bool{}
 	for i, c := range t.Spec.Changes {
-		names[engine.ChangeName(i, c)] = true
+		names[plan.ChangeName(i, c)] = true
 	}
 	for i, c := range t.Spec.Changes {
 		for _, problem := range expressions(c, names) {
 			out = append(out, fmt.Sprintf("spec.changes[%d].%s", i, problem))
 		}
 	}
-	if _, err := engine.Order(t); err != nil {
+	if _, err := plan.Order(t); err != nil {
 		out = append(out, err.Error())
 	}
 	return out

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -25,7 +25,7 @@ type question struct {
 // mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time.
-func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]engine.Problem, error) {
+func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]plan.Problem, error) {
 	answers, err := askAll(ctx, t, items, id)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func questionAbout(ref target.Ref, verb string) question {
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
 // object asked for by name. All refusals are reported.
-func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Identity, answers map[question]bool) ([]engine.Problem, error) {
-	var problems []engine.Problem
+func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Identity, answers map[question]bool) ([]plan.Problem, error) {
+	var problems []plan.Problem
 	for _, i := range items {
 		item := t.Status.Items[i]
 		ref, err := refOf(item)
@@ -109,7 +109,7 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
 						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
 					denied.Verb = verb
-					problems = append(problems, engine.Problem{Item: i, Err: denied})
+					problems = append(problems, plan.Problem{Item: i, Err: denied})
 				}
 			}
 		}

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
 
 // advise says of problems that a change which comes later may be what they lack: the order
 // is the user's, and is never rearranged.
-func (f *preflight) advise(ctx context.Context, problems []engine.Problem) error {
+func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
 	d, err := newDeferring(f.txn, f.undo)
 	if err != nil {
 		return nil // There is no order; that is the problem.
@@ -34,7 +34,7 @@ func (f *preflight) advise(ctx context.Context, problems []engine.Problem) error
 			continue
 		}
 		own := *found
-		own.Hint = fmt.Sprintf("item %s, %s, comes later and may be what it needs: put it first", engine.ChangeName(j, f.txn.Spec.Changes[j]), target.Spec(f.txn.Spec.Changes[j].Target))
+		own.Hint = fmt.Sprintf("item %s, %s, comes later and may be what it needs: put it first", plan.ChangeName(j, f.txn.Spec.Changes[j]), target.Spec(f.txn.Spec.Changes[j].Target))
 		problems[n].Err = &own
 	}
 	return nil

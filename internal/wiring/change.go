@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
@@ -47,7 +47,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 
 		FieldManager: t.Spec.FieldManager,
 		Family:       familyOf(t.UID),
-		Last:         func() bool { return engine.IsLast(t, i) },
+		Last:         func() bool { return plan.IsLast(t, i) },
 		Type:         func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
 		Marker:       markerOf(t.UID, i),
 		Sensitive:    store.Sensitive(ref.GVK.GroupKind()),
@@ -96,7 +96,7 @@ func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
 	c.AcceptLoss = change.AcceptLoss
 	c.Inverts = t.Spec.UndoOf != nil && change.Type == api.Delete
 	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
-	c.Tail = func() bool { return engine.IsTail(t, i) }
+	c.Tail = func() bool { return plan.IsTail(t, i) }
 	return c
 }
 

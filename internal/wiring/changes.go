@@ -13,6 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/outcome"
@@ -50,7 +51,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	content, err := c.contentFor(ctx, t, i)
 	if errors.Is(err, errNotAnObject) {
-		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", engine.Describe(in.Item().Target), "%w", err)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", plan.Describe(in.Item().Target), "%w", err)
 	}
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 		return outcome.Undone{}, err
 	}
 	t := in.Transaction()
-	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && engine.Unchanged(t) && len(in.Item().Conflicts) > 0
+	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
 	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
 	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
@@ -231,7 +232,7 @@ func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapsh
 }
 
 func imageLost(t *api.Transaction, i int) error {
-	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", engine.Describe(t.Status.Items[i].Target), "the status names none")
+	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", plan.Describe(t.Status.Items[i].Target), "the status names none")
 }
 
 // images keeps a reader of before-images for each Transaction that needs them, so

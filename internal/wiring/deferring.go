@@ -7,6 +7,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
@@ -21,7 +22,7 @@ type deferring struct {
 }
 
 func newDeferring(t *api.Transaction, u *undo) (*deferring, error) {
-	order, err := engine.Order(t)
+	order, err := plan.Order(t)
 	d := &deferring{txn: t, order: order}
 	if u != nil {
 		d.image = u.image
@@ -75,12 +76,12 @@ func (d *deferring) step(ctx context.Context, i int) (step, error) {
 // why says by which earlier item a change is deferred, and what refuses it until then.
 func (d *deferring) why(j int, refusal error) string {
 	return fmt.Sprintf("item %s changes %s first, and may be the reason why it is refused now (%s)",
-		d.txn.Status.Items[j].Name, engine.Describe(d.txn.Status.Items[j].Target), errclass.ReasonOf(refusal))
+		d.txn.Status.Items[j].Name, plan.Describe(d.txn.Status.Items[j].Target), errclass.ReasonOf(refusal))
 }
 
 // put defers the items of problems that an earlier change may be the reason of, and returns
 // the others.
-func (f *preflight) put(ctx context.Context, problems []engine.Problem) (left []engine.Problem, err error) {
+func (f *preflight) put(ctx context.Context, problems []plan.Problem) (left []plan.Problem, err error) {
 	if len(problems) == 0 {
 		return nil, nil
 	}
@@ -103,7 +104,7 @@ func (f *preflight) put(ctx context.Context, problems []engine.Problem) (left []
 }
 
 // deferBy notes that item j may be the reason of a problem. The last of several counts.
-func (f *preflight) deferBy(d *deferring, p engine.Problem, j int) {
+func (f *preflight) deferBy(d *deferring, p plan.Problem, j int) {
 	item := &f.txn.Status.Items[p.Item]
 	names := func(i int) bool { return f.txn.Status.Items[i].Name == item.DeferredBy }
 	if known := slices.IndexFunc(d.order, names); known >= 0 && known > slices.Index(d.order, j) {
@@ -136,7 +137,7 @@ func (f *preflight) later(ctx context.Context, sound []int, trials []trial) erro
 		if j < 0 {
 			continue
 		}
-		f.deferBy(d, engine.Problem{Item: sound[n], Err: o.err}, j)
+		f.deferBy(d, plan.Problem{Item: sound[n], Err: o.err}, j)
 		trials[n] = f.trialOf(sound[n])
 	}
 	return nil
@@ -147,7 +148,7 @@ func (f *preflight) trialOf(i int) trial {
 	r := f.refusals[i]
 	o := trial{later: r.why}
 	if f.txn.Spec.DryRun {
-		room := min(512, max(engine.PlanShareOf(len(f.txn.Status.Items)), 100))
+		room := min(512, max(plan.PlanShareOf(len(f.txn.Status.Items)), 100))
 		o.plan = &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(r.why+": "+r.err.Error()), room)}
 	}
 	return o

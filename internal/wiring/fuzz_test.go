@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -76,9 +76,9 @@ func FuzzSpec(f *testing.F) {
 			}
 			return
 		}
-		engine.Timeout(txn)
-		if engine.LockTimeout(txn) <= 0 {
-			t.Fatalf("a lock lasts %s", engine.LockTimeout(txn))
+		plan.Timeout(txn)
+		if plan.LockTimeout(txn) <= 0 {
+			t.Fatalf("a lock lasts %s", plan.LockTimeout(txn))
 		}
 		validateAlone(t, txn)
 	})

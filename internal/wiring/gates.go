@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/expression"
 	"janus.io/janus/internal/readiness"
@@ -37,7 +38,7 @@ func (g *Gates) Admits(ctx context.Context, t *api.Transaction, i int) (bool, er
 	if err == nil || seen == nil {
 		return wanted, err
 	}
-	return false, errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", engine.Describe(t.Status.Items[i].Target),
+	return false, errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", plan.Describe(t.Status.Items[i].Target),
 		"%s: %w", text, seen.without(err)).WithHint("test with has() what may not be there, and with == null who may not")
 }
 
@@ -58,7 +59,7 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 
 // holds evaluates an expression that may ask for what is not there yet.
 func (g *Gates) holds(ctx context.Context, t *api.Transaction, i int, text string) (engine.Readiness, error) {
-	name := engine.Describe(t.Status.Items[i].Target)
+	name := plan.Describe(t.Status.Items[i].Target)
 	ready, seen, err := g.evaluate(ctx, t, i, text)
 	switch {
 	case err != nil && seen == nil:
@@ -75,7 +76,7 @@ func (g *Gates) holds(ctx context.Context, t *api.Transaction, i int, text strin
 func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text string) (bool, *sight, error) {
 	e, err := compiled(t, text)
 	if err != nil {
-		return false, nil, errclass.New(errclass.Terminal, errclass.Invalid, "compile", engine.Describe(t.Status.Items[i].Target), "%w", err)
+		return false, nil, errclass.New(errclass.Terminal, errclass.Invalid, "compile", plan.Describe(t.Status.Items[i].Target), "%w", err)
 	}
 	id, err := g.clients.As(ctx, accountOf(t))
 	if err != nil {
@@ -88,7 +89,7 @@ func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text st
 		}
 	}
 	for j := range t.Spec.Changes {
-		name := engine.ChangeName(j, t.Spec.Changes[j])
+		name := plan.ChangeName(j, t.Spec.Changes[j])
 		if !slices.Contains(e.Names(), name) {
 			continue
 		}
@@ -122,7 +123,7 @@ func (g *Gates) byStatus(ctx context.Context, t *api.Transaction, i int) (engine
 	if err != nil {
 		return engine.Readiness{}, err
 	}
-	name := engine.Describe(t.Status.Items[i].Target)
+	name := plan.Describe(t.Status.Items[i].Target)
 	seen := &sight{}
 	live, err := g.read(ctx, t, i, id, seen)
 	if err != nil {
@@ -183,7 +184,7 @@ func compiled(t *api.Transaction, text string) (*expression.Expression, error) {
 	}
 	names := map[string]bool{}
 	for i := range t.Spec.Changes {
-		names[engine.ChangeName(i, t.Spec.Changes[i])] = true
+		names[plan.ChangeName(i, t.Spec.Changes[i])] = true
 	}
 	for _, name := range e.Names() {
 		if !names[name] {

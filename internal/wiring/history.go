@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
@@ -120,7 +120,7 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 	if t.Status.RollbackRef != nil {
 		out.Images = *t.Status.RollbackRef
 	}
-	order, err := engine.Order(t)
+	order, err := plan.Order(t)
 	if err != nil {
 		return out, err
 	}

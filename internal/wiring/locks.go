@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -201,7 +201,7 @@ func holderOf(t *api.Transaction) lockmgr.Holder {
 		Owner: &metav1.OwnerReference{
 			APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: t.Name, UID: t.UID,
 		},
-		TTL: engine.LockTimeout(t),
+		TTL: plan.LockTimeout(t),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
 )
@@ -45,7 +45,7 @@ func TestLocksThatWereJustKeptAreNotLookedAt(t *testing.T) {
 	assert.False(t, l.justKept(holder), "they were taken, and may be older than that")
 	keep()
 	assert.True(t, l.justKept(holder))
-	clock.SetTime(clock.Now().Add(engine.LockTimeout(txn)/12 - time.Millisecond))
+	clock.SetTime(clock.Now().Add(plan.LockTimeout(txn)/12 - time.Millisecond))
 	assert.True(t, l.justKept(holder))
 	clock.SetTime(clock.Now().Add(time.Millisecond))
 	assert.False(t, l.justKept(holder))
@@ -55,7 +55,7 @@ func TestLocksThatWereJustKeptAreNotLookedAt(t *testing.T) {
 		keep()
 		lease, err := client.CoordinationV1().Leases("shop").Get(t.Context(), names[0][len("shop/"):], metav1.GetOptions{})
 		require.NoError(t, err)
-		assert.Less(t, clock.Since(lease.Spec.RenewTime.Time), engine.LockTimeout(txn)/2)
+		assert.Less(t, clock.Since(lease.Spec.RenewTime.Time), plan.LockTimeout(txn)/2)
 		clock.SetTime(clock.Now().Add(700 * time.Millisecond))
 	}
 	assert.InDelta(t, 200*0.7/22, writes, 2, "every third of its time, or a little later")

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -24,27 +24,27 @@ func planOf(ctx context.Context, t *api.Transaction, i int, s seen) (*api.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	plan := &api.Plan{Effect: api.EffectChange}
+	out := &api.Plan{Effect: api.EffectChange}
 	switch {
 	case s.before == nil:
-		plan.Effect = api.EffectCreate
+		out.Effect = api.EffectCreate
 	case len(fields) == 0:
-		plan.Effect = api.EffectNone
+		out.Effect = api.EffectNone
 	}
-	enter(plan, fields, engine.PlanShareOf(len(t.Status.Items)))
-	return plan, nil
+	enter(out, fields, plan.PlanShareOf(len(t.Status.Items)))
+	return out, nil
 }
 
-// enter puts fields into a plan, as far as its share goes, and counts the others. One is
+// enter puts fields into a out, as far as its share goes, and counts the others. One is
 // always listed.
-func enter(plan *api.Plan, fields []errclass.Field, share int) {
+func enter(out *api.Plan, fields []errclass.Field, share int) {
 	for n, f := range fields {
 		change := api.FieldChange{Field: errclass.Cut(f.Path, 512), Before: f.Before, After: f.Now}
 		share -= len(change.Field) + len(change.Before) + len(change.After) + 40
 		if n == maxFields || n > 0 && share < 0 {
-			plan.More = int64(len(fields) - n)
+			out.More = int64(len(fields) - n)
 			return
 		}
-		plan.Fields = append(plan.Fields, change)
+		out.Fields = append(out.Fields, change)
 	}
 }

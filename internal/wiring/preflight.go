@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
@@ -16,31 +16,31 @@ import (
 // back: it resolves every target, checks the changes against themselves, asks for the
 // rights that they and their compensations need, and tries each that can be tried now.
 // Nothing is written. All that is wrong is reported at once.
-func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (engine.Preflight, error) {
+func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Preflight, error) {
 	id, err := p.clients.As(ctx, accountOf(t))
 	if err != nil {
-		return engine.Preflight{}, err
+		return plan.Preflight{}, err
 	}
 	f := &preflight{planner: p, txn: t.DeepCopy(), id: id, refusals: map[int]refusal{}}
 	if f.undo, err = p.undoOf(ctx, t); err != nil {
-		return engine.Preflight{}, err
+		return plan.Preflight{}, err
 	}
 	if err := f.undo.derive(f.txn); err != nil {
-		return engine.Preflight{}, err
+		return plan.Preflight{}, err
 	}
 	f.wrong = make([]bool, len(f.txn.Spec.Changes))
 	for _, look := range f.checks() {
 		found, err := look(ctx)
 		if err != nil {
-			return engine.Preflight{}, err
+			return plan.Preflight{}, err
 		}
 		if err := f.advise(ctx, found); err != nil {
-			return engine.Preflight{}, err
+			return plan.Preflight{}, err
 		}
 		f.note(found)
 	}
 	f.explainOrder()
-	return engine.Preflight{Items: f.txn.Status.Items, Deferred: f.deferred, Problems: f.problems}, nil
+	return plan.Preflight{Items: f.txn.Status.Items, Deferred: f.deferred, Problems: f.problems}, nil
 }
 
 // preflight is one look at all changes of a Transaction.
@@ -54,8 +54,8 @@ type preflight struct {
 	// wrong are the items that problems were found with. What comes after does not look
 	// at them again.
 	wrong    []bool
-	problems []engine.Problem
-	deferred []engine.Deferral
+	problems []plan.Problem
+	deferred []plan.Deferral
 	// refusals are those of items that are deferred because an earlier change may be the
 	// reason.
 	refusals map[int]refusal
@@ -63,36 +63,36 @@ type preflight struct {
 
 // A check gives what is wrong with items that nothing was found wrong with before. Its
 // error is about all of them, or worth another try.
-type check func(ctx context.Context) ([]engine.Problem, error)
+type check func(ctx context.Context) ([]plan.Problem, error)
 
 // checks are in the order in which they rely on each other.
 func (f *preflight) checks() []check {
 	return []check{f.resolve, f.fit, f.inTime, f.mayDo, f.try}
 }
 
-func (f *preflight) note(found []engine.Problem) {
+func (f *preflight) note(found []plan.Problem) {
 	for _, p := range found {
 		f.wrong[p.Item] = true
 	}
 	f.problems = append(f.problems, found...)
-	slices.SortStableFunc(f.problems, func(a, b engine.Problem) int { return a.Item - b.Item })
+	slices.SortStableFunc(f.problems, func(a, b plan.Problem) int { return a.Item - b.Item })
 }
 
 // resolve finds the resource of each target, and checks the changes against themselves.
-func (f *preflight) resolve(ctx context.Context) ([]engine.Problem, error) {
+func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	v := validation{planner: f.planner, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
 	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
 	v.image = func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) }
-	order, err := engine.Order(f.txn)
+	order, err := plan.Order(f.txn)
 	if err != nil {
 		return nil, err
 	}
 	items := make([]api.Item, len(f.txn.Spec.Changes))
-	var problems []engine.Problem
+	var problems []plan.Problem
 	for _, i := range order {
 		item, err := v.item(i, f.txn.Spec.Changes[i])
 		if err != nil {
-			problems = append(problems, engine.Problem{Item: i, Err: err})
+			problems = append(problems, plan.Problem{Item: i, Err: err})
 		}
 		items[i] = item
 	}
@@ -104,7 +104,7 @@ func (f *preflight) resolve(ctx context.Context) ([]engine.Problem, error) {
 			return nil, p.Err
 		}
 	}
-	return problems, engine.SkipDependents(f.txn, items)
+	return problems, plan.SkipDependents(f.txn, items)
 }
 
 // definition reads a CustomResourceDefinition that is to be changed.
@@ -121,7 +121,7 @@ func (f *preflight) definition(ctx context.Context, ref target.Ref) (map[string]
 
 // fit makes sure that the status can be written to the end. If it cannot, it cannot hold
 // what is wrong with each item either.
-func (f *preflight) fit(context.Context) ([]engine.Problem, error) {
+func (f *preflight) fit(context.Context) ([]plan.Problem, error) {
 	err := fits(f.txn)
 	if err == nil {
 		return nil, nil
@@ -134,12 +134,12 @@ func (f *preflight) fit(context.Context) ([]engine.Problem, error) {
 }
 
 // inTime makes sure that the changes can all be begun before the time is up.
-func (f *preflight) inTime(context.Context) ([]engine.Problem, error) {
-	return nil, engine.InTime(f.txn)
+func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
+	return nil, plan.InTime(f.txn)
 }
 
-// mayDo asks whether the ServiceAccount may make the changes and roll them back.
-func (f *preflight) mayDo(ctx context.Context) ([]engine.Problem, error) {
+// mayDo asks whether the ServiceAccount may make the changes and take them back.
+func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
 	denied, err := mayDo(ctx, f.txn, f.sound(), f.id)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
@@ -112,7 +113,7 @@ func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id
 	if err != nil {
 		return snapshot.Record{}, engine.PreparedItem{}, false, p.patience.bear(ctx, t, i, undo, err)
 	}
-	share := engine.ShareOf(len(t.Status.Items))
+	share := plan.ShareOf(len(t.Status.Items))
 	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
 	return recordOf(t, i, seen, undo), item, seen.forecast.Idle, nil
 }

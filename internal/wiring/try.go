@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
@@ -28,7 +28,7 @@ type trial struct {
 
 // try makes each change without effect, several at once, but for those that would meet
 // what is not there yet.
-func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
+func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	sound, waits := f.sound(), f.waits()
 	mine := f.refusals
 	trials := make([]trial, len(sound))
@@ -51,22 +51,22 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 	if err := f.later(ctx, sound, trials); err != nil {
 		return nil, err
 	}
-	var problems []engine.Problem
+	var problems []plan.Problem
 	tries := newTries(f.txn.UID, f.id.UID)
 	for n, o := range trials {
 		f.notePlan(sound[n], o)
 		switch i := sound[n]; {
 		case o.err != nil:
-			problems = append(problems, engine.Problem{Item: i, Err: o.err})
+			problems = append(problems, plan.Problem{Item: i, Err: o.err})
 		case o.later != "":
-			f.deferred = append(f.deferred, engine.Deferral{Item: i, Why: o.later})
+			f.deferred = append(f.deferred, plan.Deferral{Item: i, Why: o.later})
 		default:
 			tries.add(i, o.seen)
 		}
 	}
 	problems = append(problems, f.overweight(sound, trials)...)
 	// What may heal is waited for, unless something will not.
-	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p engine.Problem) bool { return !mayHeal(p.Err) }) {
+	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p plan.Problem) bool { return !mayHeal(p.Err) }) {
 		return nil, problems[0].Err
 	}
 	if len(problems)+len(f.problems) == 0 && !f.txn.Spec.DryRun {
@@ -80,14 +80,14 @@ func (f *preflight) try(ctx context.Context) ([]engine.Problem, error) {
 func (f *preflight) waits() []string {
 	items := f.txn.Status.Items
 	out := make([]string, len(items))
-	for i, later := range engine.Later(f.txn) {
+	for i, later := range plan.Later(f.txn) {
 		switch {
 		case later && f.before(i) == "":
 			out[i] = "its when is asked when its turn comes"
 		case later:
-			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), engine.Describe(items[i].Target))
+			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), plan.Describe(items[i].Target))
 		case items[i].Deferred && f.txn.Spec.Changes[i].Type == api.Create:
-			out[i] = "an earlier change makes the kind or the namespace of " + engine.Describe(items[i].Target)
+			out[i] = "an earlier change makes the kind or the namespace of " + plan.Describe(items[i].Target)
 		}
 	}
 	return out
@@ -121,13 +121,13 @@ func (f *preflight) tryItem(ctx context.Context, i int) trial {
 		case lockErr != nil:
 			return trial{err: lockErr}
 		case holder != "":
-			return trial{later: engine.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
+			return trial{later: plan.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
 		case free && !errclass.Is(err, errclass.Drifted):
 			return trial{err: err}
 		}
 		free = true
 	}
-	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", engine.Describe(f.txn.Status.Items[i].Target),
+	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", plan.Describe(f.txn.Status.Items[i].Target),
 		"it changes faster than it can be looked at")}
 }
 
@@ -157,7 +157,7 @@ func (f *preflight) notePlan(i int, o trial) {
 	}
 	item := &f.txn.Status.Items[i]
 	if item.Plan = o.plan; o.later == "" {
-		share := engine.ShareOf(len(f.txn.Status.Items))
+		share := plan.ShareOf(len(f.txn.Status.Items))
 		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), warningsFor(o.seen.forecast.Warnings, share)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -118,7 +118,7 @@ func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error)
 func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
 	at := item
 	for j := item - 1; j >= 0 && u.of.Items[at].Type != api.Create; j-- {
-		if !engine.SameTarget(u.of.Items[j].Target, u.of.Items[item].Target) {
+		if !plan.SameTarget(u.of.Items[j].Target, u.of.Items[item].Target) {
 			continue
 		}
 		if u.of.Items[j].Type == api.Delete {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -16,12 +16,12 @@ import (
 
 // fits refuses a Transaction whose status could not be written to the end.
 func fits(t *api.Transaction) error {
-	size, err := engine.StoredBytes(t)
-	if err != nil || size <= engine.MaxBytes {
+	size, err := plan.StoredBytes(t)
+	if err != nil || size <= plan.MaxBytes {
 		return err
 	}
 	return errclass.New(errclass.Terminal, errclass.TooLarge, "validate", describe(t),
-		"with its status it would take %d bytes, and %d can be stored", size, engine.MaxBytes).
+		"with its status it would take %d bytes, and %d can be stored", size, plan.MaxBytes).
 		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
 }
 
@@ -79,8 +79,8 @@ type validation struct {
 }
 
 func (v *validation) item(i int, change api.Change) (api.Item, error) {
-	item := api.Item{Name: engine.ChangeName(i, change), Target: change.Target}
-	engine.SetItemState(&item, api.ItemPending)
+	item := api.Item{Name: plan.ChangeName(i, change), Target: change.Target}
+	plan.SetItemState(&item, api.ItemPending)
 	if v.txn.Spec.UndoOf != nil {
 		item.Type = change.Type
 	}
@@ -102,8 +102,8 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 			return item, err
 		}
 		if !served {
-			return item, engine.Skip(&item, engine.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
-				engine.Describe(item.Target), change.Activation.Kind, change.Activation.APIVersion))
+			return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
+				plan.Describe(item.Target), change.Activation.Kind, change.Activation.APIVersion))
 		}
 	}
 	if err := checkGates(v.txn, change); err != nil {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -157,7 +157,7 @@ changes:
 }
 
 // problemsOf writes down of which item there is a problem, and its reason.
-func problemsOf(found engine.Preflight) (out []string) {
+func problemsOf(found plan.Preflight) (out []string) {
 	for _, p := range found.Problems {
 		out = append(out, fmt.Sprint(p.Item, " ", errclass.ReasonOf(p.Err)))
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
@@ -31,14 +31,14 @@ func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
 func (f *preflight) weigh(i int, s seen) (int64, error) {
 	data, err := snapshot.Encode(recordOf(f.txn, i, s, f.undo))
 	if err != nil {
-		return 0, fmt.Errorf("weigh the before-image of %s: %w", engine.Describe(f.txn.Status.Items[i].Target), err)
+		return 0, fmt.Errorf("weigh the before-image of %s: %w", plan.Describe(f.txn.Status.Items[i].Target), err)
 	}
 	return int64(len(data)), nil
 }
 
 // overweight reports that the before-images take too much together. It is said of the item
 // that takes most.
-func (f *preflight) overweight(sound []int, trials []trial) (found []engine.Problem) {
+func (f *preflight) overweight(sound []int, trials []trial) (found []plan.Problem) {
 	var all int64
 	most := 0
 	for n, o := range trials {
@@ -50,7 +50,7 @@ func (f *preflight) overweight(sound []int, trials []trial) (found []engine.Prob
 		return nil
 	}
 	i := sound[most]
-	return []engine.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", engine.Describe(f.txn.Status.Items[i].Target),
+	return []plan.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", plan.Describe(f.txn.Status.Items[i].Target),
 		"the before-images of all changes would take %s, this one the most, and %s are kept for one Transaction",
 		quantity(all), quantity(f.planner.imagesLimit)).
 		WithHint("split the Transaction, or raise janusd's --before-images-limit")}}

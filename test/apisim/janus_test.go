@@ -33,6 +33,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/wiring"
@@ -111,7 +112,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	log := zap.NewNop()
 	p.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
 	p.Changes = metrics.Count(p.Changes)
-	ctl, err := controller.New(engine.New(p, clock.RealClock{}, engine.DefaultPolicy), wiring.NewJournal(own), watcher, log,
+	ctl, err := controller.New(engine.New(p, clock.RealClock{}, plan.DefaultPolicy), wiring.NewJournal(own), watcher, log,
 		controller.Options{Namespaces: []string{namespace}, Workers: 4, Resync: time.Hour})
 	require.NoError(t, err)
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(ctx))
@@ -266,7 +267,7 @@ func BenchmarkTransaction(b *testing.B) {
 		config.Transport = sent
 		p, own, _ := ports(b, config)
 		p.Recorder = quiet{}
-		e := engine.New(p, clock.RealClock{}, engine.DefaultPolicy)
+		e := engine.New(p, clock.RealClock{}, plan.DefaultPolicy)
 		t, err := wiring.NewJournal(own).Read(context.Background(), types.NamespacedName{Namespace: namespace, Name: "t"})
 		require.NoError(b, err)
 		result := e.Run(context.Background(), t)

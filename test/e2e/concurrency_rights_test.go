@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
@@ -67,7 +67,7 @@ func grant(t *testing.T, e *harness.Env, give bool) {
 
 // runUntilDenied runs a Transaction whose rights are taken away when its rollback
 // begins.
-func runUntilDenied(t *testing.T, policy engine.Policy) *harness.Env {
+func runUntilDenied(t *testing.T, policy plan.Policy) *harness.Env {
 	t.Helper()
 	e := harness.New(t)
 	e.Apply(fourObjects)
@@ -94,7 +94,7 @@ func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABounded
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
 
-	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb, "nothing more is ever done")
+	assert.Equal(t, plan.Nothing, plan.Decide(txn, plan.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb, "nothing more is ever done")
 	assert.Equal(t, errclass.AccessDenied, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "limited\" cannot get resource \"configmaps\"")
 	assert.Equal(t, "2", e.Value("ConfigMap/patched", "data", "version"))
@@ -110,7 +110,7 @@ func TestRightsTakenAwayDuringTheRollbackAndNeverGivenBackEndFailedAfterABounded
 
 func TestRightsTakenAwayDuringTheRollbackAndGivenBackEndRolledBack(t *testing.T) {
 	t.Parallel()
-	e := runUntilDenied(t, engine.Policy{Recoveries: 6, RecoveryDelay: 100 * time.Millisecond, SettleTime: 100 * time.Millisecond})
+	e := runUntilDenied(t, plan.Policy{Recoveries: 6, RecoveryDelay: 100 * time.Millisecond, SettleTime: 100 * time.Millisecond})
 	before := "1"
 	e.Await("txn", "Failed", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseFailed })
 

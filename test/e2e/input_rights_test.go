@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/test/harness"
 )
 
@@ -145,7 +145,7 @@ data: {version: "1.0"}
 
 // losing is an Env whose ServiceAccount is deleted just before the second change
 // is made, for the first time that is.
-func losing(t *testing.T, policy engine.Policy) *harness.Env {
+func losing(t *testing.T, policy plan.Policy) *harness.Env {
 	t.Helper()
 	e := harness.New(t)
 	e.Apply(twoConfigMaps)

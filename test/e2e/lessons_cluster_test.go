@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
@@ -38,7 +38,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
 
-	assert.Equal(t, engine.Nothing, engine.Decide(txn, engine.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb)
+	assert.Equal(t, plan.Nothing, plan.Decide(txn, plan.InFlight{}, time.Now().Add(24*time.Hour), policy).Verb)
 	assert.Equal(t, errclass.ServiceAccountGone, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.LessOrEqual(t, statusWrites(e), 10+4*int(policy.Recoveries))
 	e.NothingLeft("txn")

@@ -15,6 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 )
@@ -44,7 +45,7 @@ func portThief(before *unstructured.Unstructured) string {
 }
 
 // stolen runs a Transaction of which the rollback finds taken what a Service had.
-func stolen(t *testing.T, n int, policy engine.Policy) (e *harness.Env, before *unstructured.Unstructured) {
+func stolen(t *testing.T, n int, policy plan.Policy) (e *harness.Env, before *unstructured.Unstructured) {
 	t.Helper()
 	c := takenFrom[n]
 	e = harness.New(t)
@@ -77,7 +78,7 @@ func TestAServiceIsRestoredOnceItsPortOrAddressIsFree(t *testing.T) {
 	for n, c := range takenFrom {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			e, before := stolen(t, n, engine.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond})
+			e, before := stolen(t, n, plan.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond})
 			freed(t, e)
 			txn := rolledBackLater(t, e)
 			assert.Positive(t, txn.Status.Recoveries)
@@ -116,7 +117,7 @@ func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 	e.Refuse()
 	made := e.Namespace + "-made"
 	t.Cleanup(func() { e.DeleteNamespace(made) })
-	e.Start(harness.WithPolicy(engine.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond}),
+	e.Start(harness.WithPolicy(plan.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond}),
 		harness.WithChanges(func(c engine.Changes) engine.Changes {
 			return intruder{c, func() {
 				e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: " + made + "}}")

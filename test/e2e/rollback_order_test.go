@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 )
 
 // unaided is a policy without recoveries: what is rolled back is rolled back by the rollback
 // itself.
-var unaided = engine.Policy{SettleTime: 300 * time.Millisecond}
+var unaided = plan.Policy{SettleTime: 300 * time.Millisecond}
 
 // refusedByNow holds a compensation up until what it needs is refused: a policy and a schema
 // take a moment to be in force.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 )
@@ -67,7 +67,7 @@ func TestTheTimeoutIsKeptInARollbackToo(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app, labels: {webhook: asked}}, data: {v: "1"}}`)
-	e.Start(harness.WithPolicy(engine.Policy{SettleTime: harness.FastPolicy.SettleTime}))
+	e.Start(harness.WithPolicy(plan.Policy{SettleTime: harness.FastPolicy.SettleTime}))
 	e.Submit("late", `
 timeout: 20s
 changes:

@@ -22,6 +22,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/internal/wiring/enforced"
@@ -93,7 +94,7 @@ func Root() string {
 type Option func(*settings)
 
 type settings struct {
-	policy  engine.Policy
+	policy  plan.Policy
 	wrap    transport.WrapperFunc
 	workers int
 	clock   clock.WithTicker
@@ -124,7 +125,7 @@ func WithRetention(r controller.Retention) Option { return func(s *settings) { s
 func WithTransport(wrap transport.WrapperFunc) Option { return func(s *settings) { s.wrap = wrap } }
 
 // WithPolicy sets the policy of the engine.
-func WithPolicy(p engine.Policy) Option { return func(s *settings) { s.policy = p } }
+func WithPolicy(p plan.Policy) Option { return func(s *settings) { s.policy = p } }
 
 // WithChanges puts a test's code around the changes.
 func WithChanges(wrap func(engine.Changes) engine.Changes) Option {
@@ -137,7 +138,7 @@ func WithJournal(wrap func(engine.Journal) engine.Journal) Option {
 }
 
 // FastPolicy is the policy of tests: the same, with short delays.
-var FastPolicy = engine.Policy{Recoveries: 2, RecoveryDelay: 200 * time.Millisecond, SettleTime: 300 * time.Millisecond}
+var FastPolicy = plan.Policy{Recoveries: 2, RecoveryDelay: 200 * time.Millisecond, SettleTime: 300 * time.Millisecond}
 
 // Janus is a running Janus.
 type Janus struct {
@@ -217,7 +218,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	})}, nil
 }
 
-func (s settings) steps() engine.Policy {
+func (s settings) steps() plan.Policy {
 	if s.stepwise {
 		s.policy.Window = 1
 	}

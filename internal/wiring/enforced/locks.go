@@ -13,6 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 )
 
 // Transactions are read as the API server has them.
@@ -41,7 +42,7 @@ type Locks struct {
 // Around puts the tables around the Leases. lateness is as in engine.Policy.
 func Around(leases engine.Locks, tables *Tables, transactions Transactions, c clock.PassiveClock, lateness time.Duration) *Locks {
 	if lateness <= 0 {
-		lateness = engine.DefaultLateness
+		lateness = plan.DefaultLateness
 	}
 	return &Locks{Locks: leases, tables: tables, transactions: transactions, clock: c, lateness: lateness, recovering: map[string]int32{}}
 }

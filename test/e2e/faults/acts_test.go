@@ -114,7 +114,7 @@ func (r *run) injection(e event) faultinject.Injection {
 }
 
 // has reports whether an act, or one of those that begin so, is part of the plan.
-func (p plan) has(prefix string) bool {
+func (p scenario) has(prefix string) bool {
 	for _, e := range p.events {
 		if strings.HasPrefix(e.what, prefix) {
 			return true
@@ -124,17 +124,17 @@ func (p plan) has(prefix string) bool {
 }
 
 // cancels reports whether a Transaction is deleted that is to be rolled back then.
-func (p plan) cancels() bool {
+func (p scenario) cancels() bool {
 	return slices.ContainsFunc(p.events, func(e event) bool { return isAct(e.what) && strings.HasSuffix(e.what, rollback) })
 }
 
 // deletes reports whether a Transaction is deleted.
-func (p plan) deletes() bool {
+func (p scenario) deletes() bool {
 	return slices.ContainsFunc(p.events, func(e event) bool { return actClass(e.what) == "Transaction deleted" })
 }
 
 // foreign reports whether anybody but Janus acts.
-func (p plan) foreign() bool {
+func (p scenario) foreign() bool {
 	for _, e := range p.events {
 		if a, _, ok := actOf(e.what); ok && a.class != "clock" && a.class != "second Janus" && a.class != "suspended" {
 			return true

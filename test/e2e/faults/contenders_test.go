@@ -24,7 +24,7 @@ func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
 		numbers = []int{*contest}
 	}
 	w.learnContests(t, numbers)
-	var chosen []plan
+	var chosen []scenario
 	for _, n := range numbers {
 		of := contestOf(contestNumbered(n, *seedFlag)).workload()
 		if p := choose(faultsIn(of.Name, w.learned(of).calls), n, *seedFlag); len(p.events) > 0 {
@@ -65,11 +65,11 @@ func (w *world) learnContests(t *testing.T, numbers []int) {
 }
 
 // faultsIn lists the plans with one fault at one of some calls.
-func faultsIn(workload string, calls []faultinject.Call) []plan {
-	var out []plan
+func faultsIn(workload string, calls []faultinject.Call) []scenario {
+	var out []scenario
 	for _, call := range calls {
 		for _, fault := range call.Faults() {
-			out = append(out, plan{workload: workload, events: []event{{call.At, string(fault)}}})
+			out = append(out, scenario{workload: workload, events: []event{{call.At, string(fault)}}})
 		}
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 //   - A read of a target that is out of date may be taken for the before-image. The
 //     change then meets another resourceVersion, and if fields differ, that is a
 //     conflict: Failed before the first change, RolledBack after it.
-func allowedEnds(p plan, wanted string) []string {
+func allowedEnds(p scenario, wanted string) []string {
 	for _, e := range p.events {
 		if faultinject.Fault(e.what) == faultinject.Stale {
 			return []string{wanted, "RolledBack", "Failed"}

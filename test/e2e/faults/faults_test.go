@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	var chosen []plan
+	var chosen []scenario
 	for _, name := range names {
 		chosen = append(chosen, w.called(t, name)...)
 	}
@@ -56,13 +56,13 @@ func TestPlan(t *testing.T) {
 
 // enumerate learns every workload and lists every plan, in an order that does not
 // change.
-func (w *world) enumerate(t *testing.T) []plan {
+func (w *world) enumerate(t *testing.T) []scenario {
 	t.Helper()
 	some, err := regexp.Compile(*onWork)
 	require.NoError(t, err)
 	list := slices.DeleteFunc(workloads(t), func(of workload) bool { return !some.MatchString(of.Name) })
 	require.NotEmpty(t, list, "no workload matches -workloads=%s", *onWork)
-	found := make([][]plan, len(list))
+	found := make([][]scenario, len(list))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, *atOnce)
 	for i, of := range list {
@@ -85,24 +85,24 @@ func (w *world) enumerate(t *testing.T) []plan {
 	return slices.Concat(found...)
 }
 
-func matching(t *testing.T, all []plan) []plan {
+func matching(t *testing.T, all []scenario) []scenario {
 	t.Helper()
 	only, err := regexp.Compile(*onlyFlag)
 	require.NoError(t, err)
-	some := slices.DeleteFunc(slices.Clone(all), func(p plan) bool { return !only.MatchString(p.String()) })
+	some := slices.DeleteFunc(slices.Clone(all), func(p scenario) bool { return !only.MatchString(p.String()) })
 	require.NotEmpty(t, some, "no plan matches -only=%s", *onlyFlag)
 	return some
 }
 
 // share takes one of n shares. Which plan is in which does not depend on what else was
 // learned: the shares may be run on different machines.
-func share(t *testing.T, all []plan) []plan {
+func share(t *testing.T, all []scenario) []scenario {
 	t.Helper()
 	text, of, _ := strings.Cut(*shardFlag, "/")
 	i, err1 := strconv.ParseUint(text, 10, 32)
 	n, err2 := strconv.ParseUint(of, 10, 32)
 	require.True(t, err1 == nil && err2 == nil && i < n, "want -shard=i/n, got %q", *shardFlag)
-	var out []plan
+	var out []scenario
 	for _, p := range all {
 		if p.number()%n == i {
 			out = append(out, p)
@@ -113,8 +113,8 @@ func share(t *testing.T, all []plan) []plan {
 
 // sample takes so many plans: one after the other of each pair of workload and
 // class, in an order that the seed says.
-func sample(all []plan, size int) []plan {
-	groups := map[string][]plan{}
+func sample(all []scenario, size int) []scenario {
+	groups := map[string][]scenario{}
 	var names []string
 	for _, p := range all {
 		name := p.workload + "/" + p.class()
@@ -126,9 +126,9 @@ func sample(all []plan, size int) []plan {
 	salt := func(s string) uint64 { return hash(s, *seedFlag) }
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(salt(a), salt(b)) })
 	for _, name := range names {
-		slices.SortFunc(groups[name], func(a, b plan) int { return cmp.Compare(salt(a.String()), salt(b.String())) })
+		slices.SortFunc(groups[name], func(a, b scenario) int { return cmp.Compare(salt(a.String()), salt(b.String())) })
 	}
-	var out []plan
+	var out []scenario
 	for round := 0; len(out) < min(size, len(all)); round++ {
 		for _, name := range names {
 			if round < len(groups[name]) && len(out) < size {
@@ -144,7 +144,7 @@ func sample(all []plan, size int) []plan {
 const attempts = 5
 
 // runAll runs plans side by side and reports them.
-func (w *world) runAll(t *testing.T, chosen []plan) {
+func (w *world) runAll(t *testing.T, chosen []scenario) {
 	t.Helper()
 	byName := map[string]workload{}
 	for _, of := range workloads(t) {
@@ -204,7 +204,7 @@ func (r result) onlyWhileBorne() bool {
 // what was missed could happen: it came of a wait, or of a controller that wrote in
 // between, in both runs from which the plans were learned.
 func (w *world) onlyAfterAWait(of workload, out result) bool {
-	calls := w.do(of, plan{workload: of.Name}).calls
+	calls := w.do(of, scenario{workload: of.Name}).calls
 	return len(calls) > 0 && !slices.ContainsFunc(out.plan.events, func(e event) bool {
 		return slices.Contains(out.missed, e.at) && slices.ContainsFunc(calls, e.canHappen)
 	})

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/test/harness"
 )
 
@@ -102,7 +102,7 @@ func (h *hub) ended(ctx context.Context, name types.NamespacedName, uid types.UI
 			h.heard[name.Namespace] = heard
 		}
 		h.mu.Unlock()
-		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && engine.Decide(t, engine.InFlight{}, time.Now(), harness.FastPolicy).Verb == engine.Nothing) {
+		if last.uid == uid && (t == nil || t.Generation >= generation(uid) && plan.Decide(t, plan.InFlight{}, time.Now(), harness.FastPolicy).Verb == plan.Nothing) {
 			return t, nil
 		}
 		select {

@@ -33,12 +33,12 @@ func (w *world) learned(of workload) result {
 // learn runs a workload until two runs agree about the calls. On a busy machine Janus
 // may have to wait in one and not in another, and waiting costs calls.
 func (w *world) learn(of workload) result {
-	last := w.do(of, plan{workload: of.Name})
+	last := w.do(of, scenario{workload: of.Name})
 	if isContest(of.Name) {
 		return last // who was first makes each run another
 	}
 	for range 5 {
-		next := w.do(of, plan{workload: of.Name})
+		next := w.do(of, scenario{workload: of.Name})
 		if len(next.failures) > 0 || callsOf(last) == callsOf(next) {
 			return next
 		}
@@ -71,15 +71,15 @@ func callsOf(r result) string {
 }
 
 // plans lists everything that can happen at the calls of a workload.
-func (w *world) plans(of workload) []plan {
-	var out []plan
+func (w *world) plans(of workload) []scenario {
+	var out []scenario
 	targets := targetsOf(of)
 	learned := w.learned(of)
 	for _, call := range learned.calls {
 		// Some requests are sent side by side, so their order says nothing.
 		n := int(hash(call.String()) % perWorkload)
 		add := func(what string) {
-			out = append(out, plan{workload: of.Name, events: []event{{call.At, what}}})
+			out = append(out, scenario{workload: of.Name, events: []event{{call.At, what}}})
 		}
 		for i, fault := range call.Faults() {
 			if (i+n)%of.every() != 0 {

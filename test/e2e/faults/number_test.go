@@ -28,18 +28,18 @@ func block(workload string) uint64 { return (100 + hash(workload)%900) * perWork
 // number follows from the name alone: it is the same in every run, whatever Janus did
 // while the calls were learned, and stays when workloads are added. Two plans may have
 // the same; then both are run.
-func (p plan) number() uint64 { return block(p.workload) + hash(p.String())%perWorkload }
+func (p scenario) number() uint64 { return block(p.workload) + hash(p.String())%perWorkload }
 
-// called returns the plans that a name means, or a number with or without #.
-func (w *world) called(t *testing.T, name string) []plan {
+// called gives the plans that a name means, or a number with or without #.
+func (w *world) called(t *testing.T, name string) []scenario {
 	t.Helper()
 	number, err := strconv.ParseUint(strings.TrimPrefix(name, "#"), 10, 64)
 	if err != nil {
 		p, err := parsePlan(name)
 		require.NoError(t, err)
-		return []plan{p}
+		return []scenario{p}
 	}
-	var out []plan
+	var out []scenario
 	for _, of := range workloads(t) {
 		if block(of.Name) != number/perWorkload*perWorkload {
 			continue
@@ -56,7 +56,7 @@ func (w *world) called(t *testing.T, name string) []plan {
 }
 
 // writeList writes the numbers and names of plans to a file, if one is named.
-func writeList(t *testing.T, all []plan) {
+func writeList(t *testing.T, all []scenario) {
 	t.Helper()
 	if *namesFlag == "" {
 		return
@@ -71,8 +71,8 @@ func writeList(t *testing.T, all []plan) {
 
 // choose picks one of some plans. It depends on each of them alike, so that the choice
 // stays the same where a few come or go, as they do from one learning to another.
-func choose(among []plan, values ...any) plan {
-	var best plan
+func choose(among []scenario, values ...any) scenario {
+	var best scenario
 	least := ^uint64(0)
 	for _, p := range among {
 		if h := hash(append([]any{p.String()}, values...)...); h <= least {

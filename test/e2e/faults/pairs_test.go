@@ -19,7 +19,7 @@ const perFirst = 4
 // fault, and the second among the calls that Janus makes after the first has happened.
 func TestPairs(t *testing.T) {
 	w := newWorld(t)
-	var firsts []plan
+	var firsts []scenario
 	for _, p := range matching(t, w.enumerate(t)) {
 		if !p.foreign() {
 			firsts = append(firsts, p)
@@ -31,7 +31,7 @@ func TestPairs(t *testing.T) {
 		byName[of.Name] = of
 	}
 	rounds := (max(*pairsFlag, *pairFlag+1) + perFirst - 1) / perFirst
-	found := make([][]plan, rounds)
+	found := make([][]scenario, rounds)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, *atOnce)
 	for n := range rounds {
@@ -58,7 +58,7 @@ func TestPairs(t *testing.T) {
 
 // pairsWith adds second faults to a first one, at calls that came after it. The pairs
 // are numbered from a number on.
-func pairsWith(first plan, alone result, from int) []plan {
+func pairsWith(first scenario, alone result, from int) []scenario {
 	at := -1
 	var after []faultinject.Call
 	for i, call := range alone.calls {
@@ -72,14 +72,14 @@ func pairsWith(first plan, alone result, from int) []plan {
 	if len(after) == 0 {
 		return nil // it was the last call
 	}
-	seconds := slices.DeleteFunc(faultsIn(first.workload, after), func(p plan) bool { return refusesTwice(first.events[0], p.events[0]) })
-	var out []plan
+	seconds := slices.DeleteFunc(faultsIn(first.workload, after), func(p scenario) bool { return refusesTwice(first.events[0], p.events[0]) })
+	var out []scenario
 	for n := from; n < from+perFirst; n++ {
 		if *pairFlag >= 0 && n != *pairFlag {
 			continue
 		}
 		second := choose(seconds, n, *seedFlag)
-		p := plan{workload: first.workload, events: []event{first.events[0], second.events[0]}}
+		p := scenario{workload: first.workload, events: []event{first.events[0], second.events[0]}}
 		p.drawn = fmt.Sprintf("    or: go test ./test/e2e/faults -run TestPairs -pair=%d -seed=%d", n, *seedFlag)
 		out = append(out, p)
 	}

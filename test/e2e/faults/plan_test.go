@@ -8,8 +8,8 @@ import (
 	"janus.io/janus/test/faultinject"
 )
 
-// plan is one run of a workload in which something happens at one call, or at two.
-type plan struct {
+// scenario is one run of a workload in which something happens at one call, or at two.
+type scenario struct {
 	workload string
 	events   []event
 	// named is set for a plan that was asked for: if what it says does not happen, nothing
@@ -33,7 +33,7 @@ func (e event) canHappen(call faultinject.Call) bool {
 }
 
 // String is the name by which the plan is replayed.
-func (p plan) String() string {
+func (p scenario) String() string {
 	var parts []string
 	for _, e := range p.events {
 		parts = append(parts, fmt.Sprintf("%s/%s/%s", p.workload, e.at, e.what))
@@ -48,8 +48,8 @@ func (p plan) String() string {
 const joint = " + "
 
 // parsePlan reads the name of a plan.
-func parsePlan(name string) (plan, error) {
-	var p plan
+func parsePlan(name string) (scenario, error) {
+	var p scenario
 	for _, part := range strings.Split(name, joint) {
 		workload, rest, ok := strings.Cut(part, "/")
 		p.workload = workload
@@ -59,11 +59,11 @@ func parsePlan(name string) (plan, error) {
 		slash := strings.LastIndex(rest, "/")
 		hash := strings.LastIndex(rest, "#")
 		if slash < 0 || hash < 0 || hash > slash {
-			return plan{}, fmt.Errorf("want workload/CALL#n/what, got %q", part)
+			return scenario{}, fmt.Errorf("want workload/CALL#n/what, got %q", part)
 		}
 		nth, err := strconv.Atoi(rest[hash+1 : slash])
 		if err != nil {
-			return plan{}, fmt.Errorf("want workload/CALL#n/what, got %q: %w", part, err)
+			return scenario{}, fmt.Errorf("want workload/CALL#n/what, got %q: %w", part, err)
 		}
 		p.events = append(p.events, event{faultinject.At{Key: rest[:hash], Nth: nth}, rest[slash+1:]})
 	}
@@ -71,7 +71,7 @@ func parsePlan(name string) (plan, error) {
 }
 
 // again says how the plan is run by a number.
-func (p plan) again() string {
+func (p scenario) again() string {
 	if p.drawn != "" {
 		return p.drawn
 	}
@@ -79,7 +79,7 @@ func (p plan) again() string {
 }
 
 // row is where the plan counts in the table.
-func (p plan) row() string {
+func (p scenario) row() string {
 	if isContest(p.workload) {
 		return contestOf(p.workload).row()
 	}
@@ -87,7 +87,7 @@ func (p plan) row() string {
 }
 
 // class sorts plans for the table.
-func (p plan) class() string {
+func (p scenario) class() string {
 	switch len(p.events) {
 	case 0:
 		return "no fault"

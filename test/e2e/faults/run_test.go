@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/test/faultinject"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/oracle"
@@ -29,7 +29,7 @@ const bound = 3 * time.Minute
 type run struct {
 	*world
 	workload
-	plan    plan
+	plan    scenario
 	at      place
 	line    *faultinject.Line
 	clock   *harness.Clock
@@ -50,7 +50,7 @@ type run struct {
 
 // result is what became of a run.
 type result struct {
-	plan     plan
+	plan     scenario
 	ended    []*api.Transaction // the Transactions; nil for one that is gone
 	ends     []string           // the phases in which they ended; gone if one was deleted
 	final    map[string]string
@@ -100,7 +100,7 @@ func (at place) names(name string) string {
 }
 
 // do runs a plan of a workload in a place of its own.
-func (w *world) do(of workload, p plan) (out result) {
+func (w *world) do(of workload, p scenario) (out result) {
 	begin := time.Now()
 	out.plan = p
 	defer func() { out.took = time.Since(begin) }()
@@ -146,7 +146,7 @@ func (r *run) start() {
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
 	// An intent is written off only when whoever was replaced has noticed it.
 	policy := harness.FastPolicy
-	policy.SettleTime = engine.DefaultLateness + 300*time.Millisecond
+	policy.SettleTime = plan.DefaultLateness + 300*time.Millisecond
 	if r.Slow {
 		policy.SettleTime = 3 * time.Second
 	}

@@ -16,7 +16,7 @@ var everyWrite = []string{"mixed", "mixed-refused-4", "chain-refused"}
 // of writes, in turn.
 func TestEveryWriteMeetsAFault(t *testing.T) {
 	w := newWorld(t)
-	var chosen []plan
+	var chosen []scenario
 	for _, of := range workloads(t) {
 		if !slices.Contains(everyWrite, of.Name) {
 			continue
@@ -25,7 +25,7 @@ func TestEveryWriteMeetsAFault(t *testing.T) {
 		for _, call := range w.learned(of).calls {
 			if call.Kind == faultinject.Write {
 				fault := faultinject.Writes[n%len(faultinject.Writes)]
-				chosen = append(chosen, plan{workload: of.Name, events: []event{{call.At, string(fault)}}})
+				chosen = append(chosen, scenario{workload: of.Name, events: []event{{call.At, string(fault)}}})
 				n++
 			}
 		}

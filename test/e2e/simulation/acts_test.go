@@ -27,14 +27,14 @@ func TestSmallWorkloadsMeetEveryAct(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s = cancelled(s)
-			healthy := simulate(t, plan{scenario: s, seed: 1})
+			healthy := simulate(t, script{scenario: s, seed: 1})
 			require.Empty(t, healthy.breaches, healthy.String())
 			n, runs := number, 0 // the workloads share what is left out
 			try := func(a act, when func(*world) bool, injections ...faultinject.Injection) {
 				if n++; n%*every != 0 {
 					return
 				}
-				o := simulate(t, plan{scenario: s, seed: uint64(n), choose: meeting(a, when), injections: injections}) //nolint:gosec // a count of runs
+				o := simulate(t, script{scenario: s, seed: uint64(n), choose: meeting(a, when), injections: injections}) //nolint:gosec // a count of runs
 				assert.Empty(t, o.breaches, "%s, number %d, %s after %v: %s", s.name, n, a.name, injections, o)
 				runs++
 			}
@@ -128,7 +128,7 @@ func TestSmallWorkloadsLoseRightsAfterADeletion(t *testing.T) {
 		}
 		resource := resourceOf(schema.FromAPIVersionAndKind(target.APIVersion, target.Kind))
 		gone := func(w *world) bool { return w.server.Get(resource, namespace, target.Name) == nil }
-		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(lose, gone)})
+		o := simulate(t, script{scenario: s, seed: 1, choose: meeting(lose, gone)})
 		assert.Empty(t, o.breaches, "%s: %s", s.name, o)
 	}
 }
@@ -142,9 +142,9 @@ func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
 		if s.targets()[0].Kind != widget.Kind {
 			continue
 		}
-		healthy := simulate(t, plan{scenario: s, seed: 1})
+		healthy := simulate(t, script{scenario: s, seed: 1})
 		for step := range healthy.steps {
-			o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(status, func(w *world) bool { return w.step >= step })})
+			o := simulate(t, script{scenario: s, seed: 1, choose: meeting(status, func(w *world) bool { return w.step >= step })})
 			assert.Empty(t, o.breaches, "%s, at step %d: %s", s.name, step, o)
 			assert.Equal(t, healthy.phases, o.phases, "%s, at step %d: %s", s.name, step, o)
 		}
@@ -157,11 +157,11 @@ func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
 func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
 	t.Parallel()
 	s := beside()
-	healthy := simulate(t, plan{scenario: s, seed: 1})
+	healthy := simulate(t, script{scenario: s, seed: 1})
 	require.Equal(t, []string{string(api.PhaseRolledBack)}, healthy.phases, healthy.String())
 	for step := range healthy.steps {
 		changed := func(w *world) bool { return w.step >= step && sizeOf(w, "a") == 2 }
-		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(resize, changed)})
+		o := simulate(t, script{scenario: s, seed: 1, choose: meeting(resize, changed)})
 		assert.Empty(t, o.breaches, "at step %d: %s", step, o)
 		assert.Equal(t, healthy.phases, o.phases, "at step %d: %s", step, o)
 	}
@@ -174,11 +174,11 @@ func TestSmallWorkloadsPutItemsBackWhereTheyWere(t *testing.T) {
 	s := beside()
 	s.transactions[0].Changes[0].Type = api.Update
 	s.transactions[0].Changes[0].Content = raw(map[string]any{"data": old, "parts": []any{part("b", 1)}})
-	healthy := simulate(t, plan{scenario: s, seed: 1})
+	healthy := simulate(t, script{scenario: s, seed: 1})
 	require.Equal(t, []string{string(api.PhaseRolledBack)}, healthy.phases, healthy.String())
 	for step := range healthy.steps {
 		left := func(w *world) bool { return w.step >= step && len(partsOf(w)) == 1 }
-		o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(extend, left)})
+		o := simulate(t, script{scenario: s, seed: 1, choose: meeting(extend, left)})
 		assert.Empty(t, o.breaches, "at step %d: %s", step, o)
 		assert.Equal(t, healthy.phases, o.phases, "at step %d: %s", step, o)
 	}
@@ -195,9 +195,9 @@ func TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace(t *testing.T) {
 		if !strings.HasSuffix(s.name, "back") || s.transactions[0].Changes[0].Target.Name != pool[0].name {
 			continue
 		}
-		healthy := simulate(t, plan{scenario: s, seed: 1})
+		healthy := simulate(t, script{scenario: s, seed: 1})
 		for step := range healthy.steps {
-			o := simulate(t, plan{scenario: s, seed: 1, choose: meeting(replaced, func(w *world) bool { return w.step >= step })})
+			o := simulate(t, script{scenario: s, seed: 1, choose: meeting(replaced, func(w *world) bool { return w.step >= step })})
 			assert.Empty(t, o.breaches, "%s, at step %d: %s", s.name, step, o)
 		}
 	}

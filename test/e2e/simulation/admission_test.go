@@ -17,7 +17,7 @@ const stampField = ".metadata.annotations.stamp"
 func TestControllersAndAdmission(t *testing.T) {
 	t.Parallel()
 	more := append(slices.Clone(acts), controllers...)
-	campaignOf(t, max(1, *seeds/3), func(seed uint64) plan {
+	campaignOf(t, max(1, *seeds/3), func(seed uint64) script {
 		p := seeded(seed)
 		p.acts = more
 		return p

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 )
 
 // branch gives some of the Transactions of a scenario an order of their own, and their
@@ -52,7 +52,7 @@ func depend(random *rand.Rand, spec *api.TransactionSpec) {
 			}
 		}
 	}
-	if !engine.InBranches(spec) {
+	if !plan.InBranches(spec) {
 		spec.Order = api.OrderGraph
 	}
 }

@@ -23,9 +23,9 @@ func TestTwoProcessesOfWhichOneHangs(t *testing.T) {
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			healthy := simulate(t, plan{scenario: s, seed: 1})
+			healthy := simulate(t, script{scenario: s, seed: 1})
 			for step := 0; step < healthy.steps; step += *every {
-				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: hanging(step)})
+				o := simulate(t, script{scenario: s, seed: 1, machines: 2, choose: hanging(step)})
 				assert.Empty(t, o.breaches, "%s, hung at %d: %s", s.name, step, o)
 				assert.Equal(t, healthy.phases, o.phases, "%s, hung at %d", s.name, step)
 			}
@@ -41,11 +41,11 @@ func TestTwoProcessesHangInTurn(t *testing.T) {
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			healthy := simulate(t, plan{scenario: s, seed: 1})
+			healthy := simulate(t, script{scenario: s, seed: 1})
 			runs := 0
 			for i := 0; i < healthy.steps; i += *every {
 				for j := 1; j <= healthy.steps; j += *every {
-					o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: inTurn(i, j)})
+					o := simulate(t, script{scenario: s, seed: 1, machines: 2, choose: inTurn(i, j)})
 					assert.Empty(t, o.breaches, "%s, hung at %d and %d later: %s", s.name, i, j, o)
 					assert.Equal(t, healthy.phases, o.phases, "%s, hung at %d and %d later", s.name, i, j)
 					runs++
@@ -87,7 +87,7 @@ func TestTwoProcessesOfWhichOneComesBack(t *testing.T) {
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			healthy := simulate(t, plan{scenario: s, seed: 1})
+			healthy := simulate(t, script{scenario: s, seed: 1})
 			writes, runs, stride := 0, 0, max(1, *every/2)
 			for _, c := range healthy.calls {
 				if c.Resource == api.Resource.Resource && c.Subresource == "status" {
@@ -98,7 +98,7 @@ func TestTwoProcessesOfWhichOneComesBack(t *testing.T) {
 			for i := range writes {
 				for j := 5 * i % stride; j < healthy.steps; j += stride {
 					interrupted := false
-					o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: comingBack(i, j, &interrupted)})
+					o := simulate(t, script{scenario: s, seed: 1, machines: 2, choose: comingBack(i, j, &interrupted)})
 					assert.True(t, interrupted, "%s, there is no write %d", s.name, i)
 					assert.Empty(t, o.breaches, "%s, interrupted after write %d, the other hung %d later: %s", s.name, i, j, o)
 					assert.Equal(t, healthy.phases, o.phases, "%s, interrupted after write %d, the other hung %d later", s.name, i, j)
@@ -171,9 +171,9 @@ func TestTwoProcessesOfWhichOneStops(t *testing.T) {
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			healthy := simulate(t, plan{scenario: s, seed: 1})
+			healthy := simulate(t, script{scenario: s, seed: 1})
 			for step := 0; step < healthy.steps; step += max(1, *every/8) {
-				o := simulate(t, plan{scenario: s, seed: 1, machines: 2, choose: stopping(step)})
+				o := simulate(t, script{scenario: s, seed: 1, machines: 2, choose: stopping(step)})
 				assert.Empty(t, o.breaches, "%s, stopped at %d: %s", s.name, step, o)
 				assert.Equal(t, healthy.phases, o.phases, "%s, stopped at %d", s.name, step)
 			}
@@ -243,7 +243,7 @@ func TestTwoTransactionsBearAnotherClock(t *testing.T) {
 func disturb(t *testing.T, machines int, what func(*world)) {
 	t.Helper()
 	s := rivals()
-	healthy := simulate(t, plan{scenario: s, seed: 1, machines: machines})
+	healthy := simulate(t, script{scenario: s, seed: 1, machines: machines})
 	n, runs := 0, 0
 	for step := range healthy.steps {
 		for seed := range uint64(orders) {
@@ -251,7 +251,7 @@ func disturb(t *testing.T, machines int, what func(*world)) {
 				continue
 			}
 			done := false
-			o := simulate(t, plan{scenario: s, seed: seed, machines: machines, choose: func(w *world, ready []*held) *held {
+			o := simulate(t, script{scenario: s, seed: seed, machines: machines, choose: func(w *world, ready []*held) *held {
 				if !done && w.step >= step {
 					done = true
 					what(w)

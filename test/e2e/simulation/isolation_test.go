@@ -60,7 +60,7 @@ func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
 	for n := range *contests {
 		seed := *first + uint64(n)
 		random := source(seed, 3)
-		p := plan{
+		p := script{
 			seed: seed, scenario: contention(random), machines: 1 + random.IntN(2), chaotic: 40 + random.IntN(400),
 			faultRate: []float64{0, 0.02, 0.05}[random.IntN(3)], actRate: []float64{0, 0.01}[random.IntN(2)], acts: crashes, harmless: true,
 		}

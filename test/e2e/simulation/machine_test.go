@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/lockmgr"
@@ -81,7 +82,7 @@ func newMachine(w *world) (*machine, error) {
 		Types:     known.types,
 	})
 	ports.Recorder = silent{}
-	policy := engine.DefaultPolicy
+	policy := plan.DefaultPolicy
 	policy.Window = windows[w.plan.seed%uint64(len(windows))]
 	m.engine = engine.New(ports, m.clock, policy)
 	m.journal = wiring.NewJournal(own)

@@ -43,7 +43,7 @@ func TestTransactionsPruneTheHistoryTogether(t *testing.T) {
 	for n := range *prunings {
 		seed := *first + uint64(n)
 		random := source(seed, 5)
-		p := plan{
+		p := script{
 			seed: seed, scenario: crowd(random), machines: 1 + random.IntN(3)/2, chaotic: 40 + random.IntN(400),
 			faultRate: []float64{0, 0, 0.02, 0.05}[random.IntN(4)], actRate: []float64{0, 0.01}[random.IntN(2)], acts: crashes, harmless: true,
 			keepTrace: true,

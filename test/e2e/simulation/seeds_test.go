@@ -26,7 +26,7 @@ func TestSeeds(t *testing.T) {
 }
 
 // campaignOf runs the plans of so many seeds.
-func campaignOf(t *testing.T, count int, planOf func(seed uint64) plan) {
+func campaignOf(t *testing.T, count int, planOf func(seed uint64) script) {
 	t.Helper()
 	c := &campaign{t: t, planOf: planOf, count: count, began: time.Now(), ends: map[string]int{}}
 	over := make(chan struct{})
@@ -50,7 +50,7 @@ const mostFailures = 20
 // campaign is a run of many seeds. Of those that are done it keeps numbers only.
 type campaign struct {
 	t      *testing.T
-	planOf func(seed uint64) plan
+	planOf func(seed uint64) script
 	count  int
 	began  time.Time
 

@@ -72,7 +72,7 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 // healthyRun runs a workload without a fault.
 func healthyRun(t *testing.T, s scenario) outcome {
 	t.Helper()
-	healthy := simulate(t, plan{scenario: s, seed: 1})
+	healthy := simulate(t, script{scenario: s, seed: 1})
 	require.Empty(t, healthy.breaches, healthy.String())
 	require.Equal(t, string(s.end()), healthy.phases[0], healthy.String())
 	return healthy
@@ -112,7 +112,7 @@ func runOne(t *testing.T, s scenario, phase string, injections ...faultinject.In
 			forbidden++
 		}
 	}
-	o := simulate(t, plan{scenario: s, seed: 1, injections: injections, keepTrace: *replay != ""})
+	o := simulate(t, script{scenario: s, seed: 1, injections: injections, keepTrace: *replay != ""})
 	if *replay != "" {
 		t.Log(strings.Join(o.trace, "\n"))
 	}
@@ -134,11 +134,11 @@ func TestTwoProcessesInEveryOrder(t *testing.T) {
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			healthy := simulate(t, plan{scenario: s, seed: 1})
+			healthy := simulate(t, script{scenario: s, seed: 1})
 			runs := 0
 			for i := 0; i < healthy.steps; i += *every {
 				for j := 1; j <= healthy.steps; j += *every {
-					p := plan{scenario: s, seed: 1, machines: 2, choose: switching(i, i+j)}
+					p := script{scenario: s, seed: 1, machines: 2, choose: switching(i, i+j)}
 					o := simulate(t, p)
 					assert.Empty(t, o.breaches, "%s, switched at %d and %d: %s", s.name, i, i+j, o)
 					assert.Equal(t, healthy.phases, o.phases, "%s, switched at %d and %d", s.name, i, i+j)

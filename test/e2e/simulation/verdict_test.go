@@ -33,7 +33,7 @@ type outcome struct {
 }
 
 // simulate runs a plan in a bubble of its own and judges it.
-func simulate(t *testing.T, p plan) (o outcome) {
+func simulate(t *testing.T, p script) (o outcome) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		w, err := newWorld(p)
@@ -106,10 +106,10 @@ func source(seed, number uint64) *rand.Rand {
 }
 
 // seeded is the plan of a seed. One of three has two machines.
-func seeded(seed uint64) plan {
+func seeded(seed uint64) script {
 	random := source(seed, 2)
 	rates := []float64{0, 0.01, 0.03, 0.1}
-	p := plan{
+	p := script{
 		seed: seed, scenario: draw(random), machines: 1 + random.IntN(3)/2, chaotic: 20 + random.IntN(200),
 		faultRate: rates[random.IntN(len(rates))], actRate: rates[random.IntN(len(rates))] / 2,
 	}

@@ -24,7 +24,7 @@ const (
 // world is one simulated run: machines, writers and an API server, in virtual time.
 // Whatever happens, and in what order, follows from its plan.
 type world struct {
-	plan      plan
+	plan      script
 	random    *rand.Rand     // chooses what happens next
 	reads     map[string]int // how often a process has asked for an object
 	lied      map[string]int // how often it had when it was last told what is not so
@@ -47,8 +47,8 @@ type world struct {
 	problem   string
 }
 
-// plan is what a run consists of.
-type plan struct {
+// script is what a run consists of.
+type script struct {
 	scenario scenario
 	seed     uint64
 	// choose, if there is one, says which of the requests that wait goes first;
@@ -76,7 +76,7 @@ type plan struct {
 // maxSteps bounds a run: one that takes longer does not end.
 const maxSteps = 30_000
 
-func newWorld(p plan) (*world, error) {
+func newWorld(p script) (*world, error) {
 	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
 	w.server = apisim.New(apisim.Options{
 		Seed: p.seed, CRDs: kinds(), Namespaces: []string{namespace, systemNamespace},

@@ -1,10 +1,11 @@
-package engine
+package plan
 
 import (
 	"fmt"
 	"testing"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 )
 
 // many is a Transaction of n changes half-way, with a hundred open intents of which half are
@@ -14,14 +15,14 @@ func many(n int, spec func(*api.TransactionSpec)) (*api.Transaction, InFlight) {
 	for i := range names {
 		names[i] = fmt.Sprint("change-", i)
 	}
-	t := transaction(names...)
+	t := fixture.Transaction(names...)
 	for i := range t.Spec.Changes {
 		t.Spec.Changes[i].Target.Name = names[i]
 	}
 	spec(&t.Spec)
 	t.Finalizers = []string{api.Finalizer}
 	t.Status = api.TransactionStatus{Phase: api.PhaseCommitting, ObservedGeneration: 1}
-	flight := InFlight{Fresh: items{}, Over: items{}}
+	flight := InFlight{Fresh: map[int]bool{}, Over: map[int]bool{}}
 	for i, c := range t.Spec.Changes {
 		item := api.Item{Name: c.Name, Target: c.Target, Before: &api.BeforeImage{Key: c.Name, Digest: "d", UID: "u", ResourceVersion: "1"}}
 		state := api.ItemPrepared
@@ -52,7 +53,7 @@ func BenchmarkDecide(b *testing.B) {
 				t, flight := many(n, spec)
 				b.ReportAllocs()
 				for b.Loop() {
-					if a := Decide(t, flight, start, DefaultPolicy); a.Verb != Do {
+					if a := Decide(t, flight, fixture.Start, DefaultPolicy); a.Verb != Do {
 						b.Fatal(a)
 					}
 				}
@@ -68,15 +69,15 @@ func BenchmarkSettle(b *testing.B) {
 	for b.Loop() {
 		next := t.DeepCopy()
 		for i := range flight.Over {
-			if err := moveItem(&next.Status.Items[i], api.ItemCommitted); err != nil {
+			if err := MoveItem(&next.Status.Items[i], api.ItemCommitted); err != nil {
 				b.Fatal(err)
 			}
 		}
-		for _, i := range scheduleOf(next).window(next.Spec.Changes, next.Status.Items, DefaultWindow) {
-			if err := moveItem(&next.Status.Items[i], api.ItemCommitting); err != nil {
+		for _, i := range ScheduleOf(next).Window(next.Spec.Changes, next.Status.Items, DefaultWindow) {
+			if err := MoveItem(&next.Status.Items[i], api.ItemCommitting); err != nil {
 				b.Fatal(err)
 			}
 		}
-		summarize(next, start)
+		Summarize(next, fixture.Start)
 	}
 }

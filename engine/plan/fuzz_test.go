@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 )
 
 // FuzzStored: whatever is stored of a Transaction, also by hand, the next step is
@@ -30,7 +31,7 @@ func FuzzStored(f *testing.F) {
 		add(`{"phase":"` + string(phase) + `","completionTime":"0001-01-01T00:00:00Z","startTime":"9999-12-31T23:59:59Z","recoveries":2147483647}`)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, changes int, generation int64, deleted bool, first int) {
-		txn := transaction([]string{"a", "b", "c"}[:min(max(changes, 1), 3)]...)
+		txn := fixture.Transaction([]string{"a", "b", "c"}[:min(max(changes, 1), 3)]...)
 		if json.Unmarshal(data, &txn.Status) != nil {
 			return
 		}
@@ -40,20 +41,20 @@ func FuzzStored(f *testing.F) {
 		}
 		txn.Generation, txn.Finalizers = generation, []string{api.Finalizer}
 		if deleted {
-			txn.DeletionTimestamp = &metav1.Time{Time: start}
+			txn.DeletionTimestamp = &metav1.Time{Time: fixture.Start}
 		}
 		if first < -1 || first >= len(txn.Status.Items) {
 			first = -1
 		}
-		for _, now := range []time.Time{start, start.Add(1000 * time.Hour)} {
-			for _, flight := range []InFlight{fresh(first), {Over: items{first: true}}, {Fresh: items{0: true, 1: true}, Over: items{first: true, 2: true}, Due: true}} {
-				checkDecided(t, txn, Decide(txn, flight, now, testPolicy))
+		for _, now := range []time.Time{fixture.Start, fixture.Start.Add(1000 * time.Hour)} {
+			for _, flight := range []InFlight{fresh(first), {Over: map[int]bool{first: true}}, {Fresh: map[int]bool{0: true, 1: true}, Over: map[int]bool{first: true, 2: true}, Due: true}} {
+				checkDecided(t, txn, Decide(txn, flight, now, limits))
 			}
 		}
-		summarize(txn, start)
-		early(txn)
-		waitingFor(txn)
-		lighten(&txn.Status)
+		Summarize(txn, fixture.Start)
+		Preparable(txn)
+		WaitingFor(txn)
+		Lighten(&txn.Status)
 		if _, err := json.Marshal(txn); err != nil {
 			t.Fatal(err)
 		}

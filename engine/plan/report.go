@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -15,20 +15,20 @@ const (
 	reasonOverwritten = "Overwritten"
 	reasonReclaimed   = "Reclaimed"
 	reasonRestored    = "Restored"
-	// reasonManagerStays is that of an item whose change is in effect, and whose
+	// ReasonManagerStays is that of an item whose change is in effect, and whose
 	// field manager is still on the target.
-	reasonManagerStays = "ManagerStays"
-	// reasonHistory is that of the last item of a Transaction that could not be
+	ReasonManagerStays = "ManagerStays"
+	// ReasonHistory is that of the last item of a Transaction that could not be
 	// remembered, or in whose place the oldest could not be forgotten.
-	reasonHistory = "HistoryIncomplete"
+	ReasonHistory = "HistoryIncomplete"
 )
 
-// reportBytes bounds what the items of one Transaction say together about fields:
+// ReportBytes bounds what the items of one Transaction say together about fields:
 // the status of a large Transaction must be storable to the end.
-const reportBytes = 200_000
+const ReportBytes = 200_000
 
 // ShareOf is how many bytes of that one of n items may use.
-func ShareOf(n int) int { return min(2000, reportBytes/max(n, 1)) }
+func ShareOf(n int) int { return min(2000, ReportBytes/max(n, 1)) }
 
 // planBytes bounds what the plans of one Transaction say together. Nothing else is added
 // to the status of one that is planned.
@@ -40,9 +40,9 @@ func PlanShareOf(n int) int { return min(8000, planBytes/max(n, 1)) }
 // maxListed is how many fields or managers are listed at one place.
 const maxListed = 16
 
-// conflictsOf lists fields as an item does, as far as its share goes; one is always
+// ConflictsOf lists fields as an item does, as far as its share goes; one is always
 // listed.
-func conflictsOf(fields []errclass.Field, share int) []api.FieldConflict {
+func ConflictsOf(fields []errclass.Field, share int) []api.FieldConflict {
 	var out []api.FieldConflict
 	for i, f := range fields {
 		c := api.FieldConflict{Field: errclass.Cut(f.Path, 512), Now: f.Now, Before: f.Before}
@@ -90,9 +90,9 @@ const (
 	maxWarning  = 400
 )
 
-// addWarnings adds to those that were given before the change was made, as far as there is
+// AddWarnings adds to those that were given before the change was made, as far as there is
 // room. One is always given.
-func addWarnings(item *api.Item, warnings []string, share int) {
+func AddWarnings(item *api.Item, warnings []string, share int) {
 	for i, text := range warnings {
 		text = errclass.Cut(errclass.Printable(text), maxWarning)
 		if share -= len(text); len(item.Warnings) >= maxWarnings || i > 0 && share < 0 {
@@ -102,20 +102,20 @@ func addWarnings(item *api.Item, warnings []string, share int) {
 	}
 }
 
-// beside records what was reported of an item, whether it was rolled back or
+// Beside records what there is to say about an item whether it was rolled back or
 // not.
-func beside(item *api.Item, undone outcome.Undone, share int) {
+func Beside(item *api.Item, undone outcome.Undone, share int) {
 	item.Reclaimed = ownedOf(undone.Reclaimed, share)
 	if undone.Recreated != "" {
 		item.RecreatedUID = undone.Recreated
 	}
 }
 
-// report records what was reported of an item that was rolled back.
-func report(item *api.Item, undone outcome.Undone, share int) {
-	beside(item, undone, share)
+// Report records what there is to say about an item that was rolled back.
+func Report(item *api.Item, undone outcome.Undone, share int) {
+	Beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {
-		item.Conflicts = conflictsOf(undone.Overwritten, share)
+		item.Conflicts = ConflictsOf(undone.Overwritten, share)
 	}
 	var said []string
 	say := func(reason, text string) { item.Reason, said = reason, append(said, text) }
@@ -133,9 +133,9 @@ func report(item *api.Item, undone outcome.Undone, share int) {
 	}
 }
 
-// lighten takes off the status what is there for readers alone, because otherwise
+// Lighten takes off the status what is there for readers alone, because otherwise
 // it cannot be stored. It reports whether there was any of it.
-func lighten(status *api.TransactionStatus) bool {
+func Lighten(status *api.TransactionStatus) bool {
 	lighter := false
 	for i := range status.Items {
 		item := &status.Items[i]

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// schedule is the order in which changes are begun; they are rolled back in the reverse.
-type schedule struct {
-	// order has each change after all that it needs.
-	order []int
+// Schedule is the order in which changes are begun; they are rolled back in the reverse.
+type Schedule struct {
+	// Order has each change after all that it needs.
+	Order []int
 	// needs are the changes that must be done before one is begun; nil when the list is
 	// the order.
 	needs [][]int
@@ -29,28 +29,28 @@ const DefaultParallelism = 10
 // says what is wrong with it: a name that no change has, or changes that need each other.
 func Order(t *api.Transaction) ([]int, error) {
 	s, err := scheduled(t)
-	return s.order, err
+	return s.Order, err
 }
 
-// scheduleOf is the schedule of a Transaction that was validated. If another client has edited
+// ScheduleOf is the schedule of a Transaction that was validated. If another client has edited
 // it since, the list is the order.
-func scheduleOf(t *api.Transaction) schedule {
+func ScheduleOf(t *api.Transaction) Schedule {
 	s, err := scheduled(t)
-	if err != nil || len(s.order) != len(t.Status.Items) {
+	if err != nil || len(s.Order) != len(t.Status.Items) {
 		return inListOrder(len(t.Status.Items))
 	}
 	return s
 }
 
-func inListOrder(n int) schedule {
+func inListOrder(n int) Schedule {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	return schedule{order: order, width: 1}
+	return Schedule{Order: order, width: 1}
 }
 
-func scheduled(t *api.Transaction) (schedule, error) {
+func scheduled(t *api.Transaction) (Schedule, error) {
 	changes := t.Spec.Changes
 	listed := inListOrder(len(changes))
 	if !InBranches(&t.Spec) {
@@ -71,7 +71,7 @@ func scheduled(t *api.Transaction) (schedule, error) {
 	if t.Spec.Parallelism != nil && *t.Spec.Parallelism > 0 {
 		width = int(*t.Spec.Parallelism)
 	}
-	return schedule{order: walk.order, needs: needs, width: width}, nil
+	return Schedule{Order: walk.order, needs: needs, width: width}, nil
 }
 
 // InBranches reports whether dependsOn gives the order, and not the list.
@@ -150,7 +150,7 @@ func inNamespace(t api.Target, namespace string) api.Target {
 	if t.Namespace == "" {
 		t.Namespace = namespace
 	}
-	return identity(t)
+	return Identity(t)
 }
 
 // homesOf are what must exist before an object can: its namespace, and something that
@@ -225,16 +225,16 @@ func ChangeName(i int, change api.Change) string {
 	return fmt.Sprint(i)
 }
 
-// next returns the change to begin next; -1 if there is none, or none yet.
-func (s schedule) next(items []api.Item) int {
-	if len(waiting(items)) >= s.width {
+// Next gives the change to begin next; -1 if there is none, or none yet.
+func (s Schedule) Next(items []api.Item) int {
+	if len(Waiting(items)) >= s.width {
 		return -1
 	}
-	for n, i := range s.order {
+	for n, i := range s.Order {
 		switch state := items[i].State; {
 		case state != api.ItemPending && state != api.ItemPrepared:
 			continue
-		case s.needs == nil && n > 0 && !done(&items[s.order[n-1]]):
+		case s.needs == nil && n > 0 && !done(&items[s.Order[n-1]]):
 			return -1
 		case s.needs == nil || allDone(items, s.needs[i]):
 			return i
@@ -262,8 +262,8 @@ func allDone(items []api.Item, which []int) bool {
 	return true
 }
 
-// waiting lists the items that are waited for.
-func waiting(items []api.Item) []int {
+// Waiting lists the items that are waited for.
+func Waiting(items []api.Item) []int {
 	var out []int
 	for i := range items {
 		if unready(&items[i]) {
@@ -276,20 +276,20 @@ func waiting(items []api.Item) []int {
 // IsLast reports whether a change is the last whatever happens: nothing can fail after
 // it that would have it rolled back.
 func IsLast(t *api.Transaction, i int) bool {
-	if i >= len(t.Spec.Changes) || gated(t.Spec.Changes[i]) {
+	if i >= len(t.Spec.Changes) || Gated(t.Spec.Changes[i]) {
 		return false
 	}
-	s := scheduleOf(t)
+	s := ScheduleOf(t)
 	if s.needs == nil {
-		return len(s.order) > 0 && s.order[len(s.order)-1] == i
+		return len(s.Order) > 0 && s.Order[len(s.Order)-1] == i
 	}
-	before := walk{needs: s.needs, seen: make([]int, len(s.order))}
-	return before.visit(i) == nil && len(before.order) == len(s.order)
+	before := walk{needs: s.needs, seen: make([]int, len(s.Order))}
+	return before.visit(i) == nil && len(before.order) == len(s.Order)
 }
 
 // IsTail reports whether none but Deletes come after a change.
 func IsTail(t *api.Transaction, i int) bool {
-	order := scheduleOf(t).order
+	order := ScheduleOf(t).Order
 	for n := len(order) - 1; n >= 0 && order[n] != i; n-- {
 		if t.Spec.Changes[order[n]].Type != api.Delete {
 			return false
@@ -298,5 +298,5 @@ func IsTail(t *api.Transaction, i int) bool {
 	return true
 }
 
-// gated reports whether a change is not done when it is in effect.
-func gated(c api.Change) bool { return c.ReadyWhen != nil || c.GoneWhen != nil }
+// Gated reports whether a change is not done when it is in effect.
+func Gated(c api.Change) bool { return c.ReadyWhen != nil || c.GoneWhen != nil }

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// beside lists those of the given items, which come after one another in the order, that
+// Beside lists those of the given items, which come after one another in the order, that
 // need not wait for any that is not done or over, up to so many.
-func (s schedule) beside(items []api.Item, candidates []int, over map[int]bool, most int) []int {
+func (s Schedule) beside(items []api.Item, candidates []int, over map[int]bool, most int) []int {
 	if s.needs == nil {
 		return candidates[:min(len(candidates), 1)]
 	}
@@ -24,13 +24,13 @@ func (s schedule) beside(items []api.Item, candidates []int, over map[int]bool, 
 	return out
 }
 
-// window lists the changes to open next, so that no more than so many intents are open:
+// Window lists the changes to open next, so that no more than so many intents are open:
 // those that can be made one after the other with nothing to write down in between.
-func (s schedule) window(changes []api.Change, items []api.Item, most int) []int {
+func (s Schedule) Window(changes []api.Change, items []api.Item, most int) []int {
 	open := map[int]bool{}
-	waited := len(waiting(items))
+	waited := len(Waiting(items))
 	begin := func(i int) {
-		if open[i] = true; i < len(changes) && gated(changes[i]) {
+		if open[i] = true; i < len(changes) && Gated(changes[i]) {
 			waited++
 		}
 	}
@@ -40,17 +40,17 @@ func (s schedule) window(changes []api.Change, items []api.Item, most int) []int
 		}
 	}
 	begun := func(i int) bool {
-		return done(&items[i]) || open[i] && (i >= len(changes) || !gated(changes[i]))
+		return done(&items[i]) || open[i] && (i >= len(changes) || !Gated(changes[i]))
 	}
 	var out []int
-	for n, i := range s.order {
+	for n, i := range s.Order {
 		state := items[i].State
 		switch {
 		case len(open) >= most, waited >= s.width:
 			return out
 		case state != api.ItemPending && state != api.ItemPrepared:
 			continue
-		case s.needs == nil && n > 0 && !begun(s.order[n-1]):
+		case s.needs == nil && n > 0 && !begun(s.Order[n-1]):
 			return out
 		case s.needs != nil && slices.ContainsFunc(s.needs[i], func(j int) bool { return !begun(j) }):
 			continue

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -22,6 +22,7 @@ const (
 	Begin             Verb = "Begin"             // record the first intent
 	Capture           Verb = "Capture"           // prepare an item whose target an earlier item changed
 	Look              Verb = "Look"              // see whether what is in effect is ready
+	AwaitReady        Verb = "AwaitReady"        // nothing else is to be done until it is
 	Open              Verb = "Open"              // record the intents of the next items
 	Do                Verb = "Do"                // make a change whose intent was just recorded
 	Observe           Verb = "Observe"           // observe an open intent, then do it if need be
@@ -58,14 +59,7 @@ type Action struct {
 	At time.Time
 }
 
-// Cause is why a Transaction does not commit.
-type Cause struct {
-	Reason, Message string
-	// Item is the name of the item that failed; empty when it is about none.
-	Item string
-}
-
-// Decide returns the next step of a Transaction as the API server last stored it, and as far
+// Decide gives the next step of a Transaction as the API server last stored it, and as far
 // as this process knows more of it. It is a pure function.
 func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) Action {
 	status := &t.Status
@@ -74,15 +68,15 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 		return decideEnded(t, now, policy)
 	case status.Phase == api.PhaseCommitting && nothingLeft(t, flight):
 		return Action{Verb: Finish}
-	case status.SuspendTime != nil && !suspended(t):
+	case status.SuspendTime != nil && !Suspended(t):
 		return Action{Verb: Resume}
 	case status.Phase == api.PhaseRollingBack:
 		return decideRollingBack(t, flight)
 	case t.DeletionTimestamp != nil:
 		return decideDeleted(t)
-	case suspended(t) && !accepted(t):
+	case Suspended(t) && !Accepted(t):
 		return standStill(t)
-	case !hasFinalizer(t) && !t.Spec.DryRun:
+	case !HasFinalizer(t) && !t.Spec.DryRun:
 		return Action{Verb: AddFinalizer}
 	}
 	if cause, stop := mustStop(t, now); stop {
@@ -91,7 +85,7 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 	switch {
 	case status.Phase == api.PhaseCommitting:
 		return decideCommitting(t, flight)
-	case suspended(t):
+	case Suspended(t):
 		return standStill(t)
 	case status.Phase == api.PhasePreparing:
 		return Action{Verb: Prepare}
@@ -103,11 +97,11 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 }
 
 func decideCommitting(t *api.Transaction, flight InFlight) Action {
-	plan, still := scheduleOf(t), suspended(t)
+	plan, still := ScheduleOf(t), Suspended(t)
 	if flight.LookDue && !still {
 		return Action{Verb: Look} // Others may take long, or wait themselves.
 	}
-	for n, i := range plan.order {
+	for n, i := range plan.Order {
 		switch t.Status.Items[i].State {
 		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:
 			continue
@@ -129,10 +123,10 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	if still {
 		return standStill(t)
 	}
-	i := plan.next(t.Status.Items)
+	i := plan.Next(t.Status.Items)
 	switch {
 	case i < 0:
-		return Action{Verb: Look}
+		return Action{Verb: AwaitReady}
 	case t.Status.Items[i].State == api.ItemPending:
 		return Action{Verb: Capture, Item: i}
 	default:
@@ -140,10 +134,10 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	}
 }
 
-// sideBySide returns the changes to make next, of which the n-th in order is the first.
-func sideBySide(t *api.Transaction, plan schedule, n int, flight InFlight) []int {
+// sideBySide gives the changes to make next, of which the n-th in order is the first.
+func sideBySide(t *api.Transaction, plan Schedule, n int, flight InFlight) []int {
 	var fresh []int
-	for _, i := range plan.order[n:] {
+	for _, i := range plan.Order[n:] {
 		if t.Status.Items[i].State == api.ItemCommitting && flight.Fresh[i] && !flight.Over[i] {
 			fresh = append(fresh, i)
 		}
@@ -153,16 +147,16 @@ func sideBySide(t *api.Transaction, plan schedule, n int, flight InFlight) []int
 
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction, flight InFlight) Action {
-	still := sparing(t)
-	order := scheduleOf(t).order
+	still := Sparing(t)
+	order := ScheduleOf(t).Order
 	if i, found := unclear(t.Status.Items, order); found {
 		return Action{Verb: ObserveUndo, Item: i}
 	}
 	spared := false
-	var held targets
+	var held Held
 	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
-		case !still && held.covers(&t.Status.Items[i], flight.Over[i]):
+		case !still && held.Covers(&t.Status.Items[i], flight.Over[i]):
 			continue // It was refused, or a later change of the same object was.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
@@ -204,7 +198,7 @@ func unclear(items []api.Item, order []int) (int, bool) {
 	}
 	covered := map[api.Target]bool{}
 	for _, i := range slices.Backward(order) {
-		switch key := identity(items[i].Target); items[i].State {
+		switch key := Identity(items[i].Target); items[i].State {
 		case api.ItemCommitting:
 			if !covered[key] {
 				return i, true
@@ -227,20 +221,20 @@ func decideDeleted(t *api.Transaction) Action {
 
 func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 	switch {
-	case t.DeletionTimestamp != nil && hasFinalizer(t):
+	case t.DeletionTimestamp != nil && HasFinalizer(t):
 		return Action{Verb: Abandon}
 	case t.DeletionTimestamp != nil:
 		return Action{Verb: Nothing}
 	case t.Generation != t.Status.ObservedGeneration, endedLater(t, now, policy):
 		return Action{Verb: ObserveGeneration}
-	case wantsBack(t):
+	case WantedBack(t):
 		return Action{Verb: Recover}
-	case sparing(t) && hasFinalizer(t):
+	case Sparing(t) && HasFinalizer(t):
 		return Action{Verb: LetGo}
-	case sparing(t):
+	case Sparing(t):
 		return Action{Verb: Nothing}
 	}
-	if asksAgain(t) {
+	if RecoveryAsked(t) {
 		return Action{Verb: Recover}
 	}
 	if t.Status.Phase == api.PhaseFailed && recoverable(t, policy) {
@@ -255,24 +249,24 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 
 // mustStop reports what makes a Transaction stop that has not ended.
 func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
-	if cause, failing := failure(&t.Status); failing {
+	if cause, failing := Failure(&t.Status); failing {
 		return cause, true
 	}
-	if accepted(t) && t.Generation != t.Status.ObservedGeneration && !Unchanged(t) {
+	if Accepted(t) && t.Generation != t.Status.ObservedGeneration && !Unchanged(t) {
 		return Cause{Reason: errclass.SpecChanged, Message: fmt.Sprintf(
 			"the spec was changed after it was accepted (generation %d, accepted %d); create another Transaction instead",
 			t.Generation, t.Status.ObservedGeneration)}, true
 	}
-	if items, changes := len(t.Status.Items), len(t.Spec.Changes); accepted(t) && items != changes {
+	if items, changes := len(t.Status.Items), len(t.Spec.Changes); Accepted(t) && items != changes {
 		return Cause{Reason: errclass.SpecChanged, Message: fmt.Sprintf(
 			"status.items does not fit spec.changes (%d and %d): one of them was edited; create another Transaction instead", items, changes)}, true
 	}
 	if t.Spec.Cancel != "" {
 		return Cause{Reason: errclass.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
 	}
-	if overdue(t, now) {
+	if Overdue(t, now) {
 		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))
-		if waiting := waitingFor(t); waiting != "" {
+		if waiting := WaitingFor(t); waiting != "" {
 			message += ": " + waiting
 		}
 		return Cause{Reason: errclass.DeadlineExceeded, Message: message}, true
@@ -293,13 +287,13 @@ func stopWith(t *api.Transaction, cause Cause) Action {
 func nothingLeft(t *api.Transaction, flight InFlight) bool {
 	trusted := len(t.Status.Items) == len(t.Spec.Changes) && (t.Generation == t.Status.ObservedGeneration || Unchanged(t))
 	for i := range t.Status.Items {
-		if !done(&t.Status.Items[i]) && (!trusted || !flight.Over[i] || gated(t.Spec.Changes[i])) {
+		if !done(&t.Status.Items[i]) && (!trusted || !flight.Over[i] || Gated(t.Spec.Changes[i])) {
 			return false
 		}
 	}
 	return len(t.Status.Items) > 0
 }
 
-func hasFinalizer(t *api.Transaction) bool {
+func HasFinalizer(t *api.Transaction) bool {
 	return slices.Contains(t.Finalizers, api.Finalizer)
 }

@@ -1,7 +1,9 @@
-package engine
+package plan
 
 import (
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -32,7 +34,7 @@ func hopeful(items []api.Item) []int {
 	var out []int
 	healing := map[api.Target]bool{}
 	for i := len(items) - 1; i >= 0; i-- {
-		key := identity(items[i].Target)
+		key := Identity(items[i].Target)
 		switch {
 		case mayHeal(&items[i]), left(&items[i]):
 			healing[key] = true
@@ -66,7 +68,7 @@ func takeUpAside(items []api.Item) error {
 		if item.State != api.ItemUnresolved || item.Unsettled || item.Reason != errclass.Invalid && item.Reason != errclass.TooLarge {
 			continue
 		}
-		if err := moveItem(item, api.ItemRollingBack); err != nil {
+		if err := MoveItem(item, api.ItemRollingBack); err != nil {
 			return err
 		}
 		item.SetAside = true
@@ -74,16 +76,16 @@ func takeUpAside(items []api.Item) error {
 	return nil
 }
 
-// askedFor is what the annotation asks for, if it is there, as the status keeps it.
-func askedFor(t *api.Transaction) string {
+// RecoveryAskedFor is what the annotation asks for, if it is there, as the status keeps it.
+func RecoveryAskedFor(t *api.Transaction) string {
 	return errclass.Cut(errclass.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
 }
 
-// asksAgain reports whether a person asks for a failed rollback to be taken up again, and
+// RecoveryAsked reports whether somebody asks for a failed rollback to be taken up again, and
 // it has not been since.
-func asksAgain(t *api.Transaction) bool {
-	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !sparing(t) &&
-		askedFor(t) != "" && askedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
+func RecoveryAsked(t *api.Transaction) bool {
+	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !Sparing(t) &&
+		RecoveryAskedFor(t) != "" && RecoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
 }
 
 // unresolvedOnes lists all items that could not be rolled back, whatever the reason.
@@ -113,9 +115,9 @@ func left(item *api.Item) bool {
 	return item.State == api.ItemUnresolved && item.Reason == errclass.Cancelled
 }
 
-// wantsBack reports whether what a stopped Transaction has left is to be rolled back after
+// WantedBack reports whether what a stopped Transaction has left is to be rolled back after
 // all.
-func wantsBack(t *api.Transaction) bool {
+func WantedBack(t *api.Transaction) bool {
 	if t.Spec.Cancel != api.CancelRollback || t.Status.Phase != api.PhaseFailed {
 		return false
 	}
@@ -125,4 +127,31 @@ func wantsBack(t *api.Transaction) bool {
 		}
 	}
 	return false
+}
+
+// BeginRecovery records that the failed rollback of t is taken up again: by itself of what
+// may heal, or of all that is unresolved because a person asks for it.
+func BeginRecovery(t *api.Transaction, status *api.TransactionStatus, now time.Time) error {
+	if reason, _ := RecordedCause(status); WantedBack(t) && reason == errclass.Cancelled {
+		setCondition(status, t.Generation, now, condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
+	}
+	these := hopeful(status.Items)
+	if RecoveryAsked(t) {
+		these, status.HandledRecovery = unresolvedOnes(status.Items), RecoveryAskedFor(t)
+	} else {
+		status.Recoveries++
+	}
+	for _, i := range these {
+		item := &status.Items[i]
+		if err := takeUp(item); err != nil {
+			return err
+		}
+		item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
+	}
+	if err := takeUpAside(status.Items); err != nil {
+		return err
+	}
+	began := metav1.NewTime(now).Rfc3339Copy()
+	status.CompletionTime, status.Duration, status.RollbackStartTime = nil, "", &began
+	return MovePhase(status, api.PhaseRollingBack)
 }

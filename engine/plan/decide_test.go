@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"testing"
@@ -9,15 +9,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 	"janus.io/janus/internal/errclass"
 )
+
+// limits are easy to recognize.
+var limits = Policy{Recoveries: 2, RecoveryDelay: 10 * time.Second, SettleTime: 7 * time.Second, Window: 1}
 
 // with is a Transaction in a phase with items in the given states, held by its
 // finalizer, accepted at the start of time.
 func with(phase api.Phase, states ...api.ItemState) *api.Transaction {
-	t := transaction("a", "b", "c", "d")
+	t := fixture.Transaction("a", "b", "c", "d")
 	t.Finalizers = []string{api.Finalizer}
-	t.Status = api.TransactionStatus{Phase: phase, ObservedGeneration: 1, StartTime: ptr.To(metav1.NewTime(start))}
+	t.Status = api.TransactionStatus{Phase: phase, ObservedGeneration: 1, StartTime: ptr.To(metav1.NewTime(fixture.Start))}
 	for i, state := range states {
 		item := api.Item{Name: t.Spec.Changes[i].Name, Target: t.Spec.Changes[i].Target}
 		SetItemState(&item, state)
@@ -27,13 +31,13 @@ func with(phase api.Phase, states ...api.ItemState) *api.Transaction {
 		t.Spec.Changes = t.Spec.Changes[:len(states)]
 	}
 	if phase.Terminal() {
-		t.Finalizers, t.Status.CompletionTime = nil, ptr.To(metav1.NewTime(start))
+		t.Finalizers, t.Status.CompletionTime = nil, ptr.To(metav1.NewTime(fixture.Start))
 	}
 	return t
 }
 
 func deleted(policy api.DeletePolicy, t *api.Transaction) *api.Transaction {
-	t.DeletionTimestamp, t.Spec.OnDelete = ptr.To(metav1.NewTime(start)), policy
+	t.DeletionTimestamp, t.Spec.OnDelete = ptr.To(metav1.NewTime(fixture.Start)), policy
 	t.Generation++
 	return t
 }
@@ -45,7 +49,7 @@ func changed(t *api.Transaction) *api.Transaction {
 
 // edited has an item less, or more, than the spec has changes.
 func edited(changes int, t *api.Transaction) *api.Transaction {
-	t.Spec.Changes = transaction("a", "b", "c", "d").Spec.Changes[:changes]
+	t.Spec.Changes = fixture.Transaction("a", "b", "c", "d").Spec.Changes[:changes]
 	return t
 }
 
@@ -79,7 +83,7 @@ func suspendedSpec(t *api.Transaction) *api.Transaction {
 
 // atRestSince is one that is recorded to be suspended.
 func atRestSince(t *api.Transaction) *api.Transaction {
-	t.Status.SuspendTime = ptr.To(metav1.NewTime(start))
+	t.Status.SuspendTime = ptr.To(metav1.NewTime(fixture.Start))
 	return t
 }
 
@@ -95,7 +99,7 @@ func tryOnly(t *api.Transaction) *api.Transaction {
 
 // fresh has the intents of these items, and nothing else.
 func fresh(these ...int) InFlight {
-	h := InFlight{Fresh: items{}}
+	h := InFlight{Fresh: map[int]bool{}}
 	for _, i := range these {
 		h.Fresh[i] = true
 	}
@@ -112,7 +116,7 @@ func TestDecide(t *testing.T) {
 		name  string
 		txn   *api.Transaction
 		fresh int
-		after time.Duration // since the start
+		after time.Duration // since the fixture.Start
 		verb  Verb
 		item  int
 		cause string
@@ -182,8 +186,8 @@ func TestDecide(t *testing.T) {
 		{"a spec that changes afterwards is seen", changed(with(api.PhaseCommitted, committed)), none, 0, ObserveGeneration, 0, ""},
 
 		// Suspension.
-		{"one that is created suspended", suspendedSpec(transaction("a")), none, 0, Suspend, 0, ""},
-		{"one that stays as it was created", atRestSince(suspendedSpec(transaction("a"))), none, 0, Rest, 0, ""},
+		{"one that is created suspended", suspendedSpec(fixture.Transaction("a")), none, 0, Suspend, 0, ""},
+		{"one that stays as it was created", atRestSince(suspendedSpec(fixture.Transaction("a"))), none, 0, Rest, 0, ""},
 		{"one that goes on", atRestSince(with(api.PhaseCommitting, committed, prepared)), none, 0, Resume, 0, ""},
 		{"suspended while it prepares", suspendedSpec(with(api.PhasePreparing, pending)), none, 0, Suspend, 0, ""},
 		{"suspended before the first intent", suspendedSpec(with(api.PhasePrepared, prepared)), none, 0, Suspend, 0, ""},
@@ -200,7 +204,7 @@ func TestDecide(t *testing.T) {
 		{"suspended before a recovery", suspendedSpec(failed(errclass.AccessDenied, 0)), none, time.Hour, Nothing, 0, ""},
 
 		// Cancellation.
-		{"cancelled before it was seen", cancelled(transaction("a"), api.CancelRollback), none, 0, AddFinalizer, 0, ""},
+		{"cancelled before it was seen", cancelled(fixture.Transaction("a"), api.CancelRollback), none, 0, AddFinalizer, 0, ""},
 		{"cancelled before the first intent", cancelled(with(api.PhasePrepared, prepared), api.CancelStop), none, 0, Fail, 0, errclass.Cancelled},
 		{"cancelled between two changes", cancelled(with(api.PhaseCommitting, committed, prepared), api.CancelRollback), none, 0, StartRollback, 0, errclass.Cancelled},
 		{"suspended and cancelled", cancelled(suspendedSpec(with(api.PhaseCommitting, committed, prepared)), api.CancelStop), none, 0, StartRollback, 0, errclass.Cancelled},
@@ -230,7 +234,7 @@ func TestDecide(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.txn.DeepCopy()
-			got := Decide(tt.txn, fresh(tt.fresh), start.Add(tt.after), testPolicy)
+			got := Decide(tt.txn, fresh(tt.fresh), fixture.Start.Add(tt.after), limits)
 			seen[got.Verb] = true
 			assert.Equal(t, tt.verb, got.Verb)
 			assert.Equal(t, tt.item, got.Item)
@@ -248,17 +252,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestTheMessageOfATimeoutSaysWhatWasWaitedFor(t *testing.T) {
-	w := newWorld(t, "a", "b")
-	w.locks["b"] = "another Transaction"
-	w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
-	w.run()
-	_, message := causeOnRecord(&w.stored.Status)
-	assert.Equal(t, "not done within spec.timeout (3s): lock ConfigMap shop/b: Lease shop/lock-b is held by another Transaction; waiting until it is released or expires", message)
-}
-
 func TestDurationsThatAreMissingOrMalformedMeanTheDefault(t *testing.T) {
-	txn := transaction("a")
+	txn := fixture.Transaction("a")
 	assert.Equal(t, DefaultTimeout, Timeout(txn))
 	assert.Equal(t, DefaultLockTimeout, LockTimeout(txn))
 	for text, want := range map[api.Duration]time.Duration{
@@ -272,7 +267,7 @@ func TestDurationsThatAreMissingOrMalformedMeanTheDefault(t *testing.T) {
 // What was in the way of a compensation may be a later change of the same object that
 // is not rolled back yet.
 func TestARecoveryTakesUpWhatALaterChangeOfTheObjectStoodInTheWayOf(t *testing.T) {
-	items := transaction("a1", "b", "a2", "c").Spec.Changes
+	items := fixture.Transaction("a1", "b", "a2", "c").Spec.Changes
 	unresolved := func(reasons ...string) (out []api.Item) {
 		for i, reason := range reasons {
 			out = append(out, api.Item{Name: items[i].Name, Target: items[i].Target, State: api.ItemUnresolved, Reason: reason})

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -50,7 +51,7 @@ func Ports(p Parts) engine.Ports {
 		p.Clock = clock.RealClock{}
 	}
 	if p.Lateness <= 0 {
-		p.Lateness = engine.DefaultLateness
+		p.Lateness = plan.DefaultLateness
 	}
 	shared := newImages()
 	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}

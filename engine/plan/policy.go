@@ -1,6 +1,10 @@
-package engine
+package plan
 
-import "time"
+import (
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+)
 
 // Policy holds the limits that are not the Transaction's own.
 type Policy struct {
@@ -36,28 +40,30 @@ const DefaultLateness = time.Second
 // policy or a role that was changed.
 const DefaultCatchUp = 5 * time.Second
 
-func (p Policy) catchUp() time.Duration {
-	if p.CatchUp <= 0 {
-		return DefaultCatchUp
-	}
-	return p.CatchUp
-}
-
-func (p Policy) lateness() time.Duration {
+// WithDefaults has the defaults where p says nothing.
+func (p Policy) WithDefaults() Policy {
 	if p.Lateness <= 0 {
-		return DefaultLateness
+		p.Lateness = DefaultLateness
 	}
-	return p.Lateness
-}
-
-func (p Policy) window() int {
+	if p.CatchUp <= 0 {
+		p.CatchUp = DefaultCatchUp
+	}
 	if p.Window <= 0 {
-		return DefaultWindow
+		p.Window = DefaultWindow
 	}
-	return p.Window
+	return p
 }
 
 // DefaultPolicy takes a failed rollback up three times, after half a minute, two
 // minutes and eight. The settle time covers the request timeout of 15 s, which
 // the API server is told and keeps, and some slack for the network.
 var DefaultPolicy = Policy{Recoveries: 3, RecoveryDelay: 30 * time.Second, SettleTime: 20 * time.Second}
+
+// HistoryLimit is how many committed Transactions of its namespace are remembered once
+// t has committed; 0 leaves the history alone.
+func (p Policy) HistoryLimit(t *api.Transaction) int {
+	if own := t.Spec.RevisionHistoryLimit; own != nil {
+		return int(*own)
+	}
+	return int(p.RevisionHistoryLimit)
+}

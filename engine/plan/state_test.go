@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 )
 
 var (
@@ -29,12 +30,12 @@ func TestAnItemMovesOnlyAsTheTableSays(t *testing.T) {
 			item := api.Item{Name: "a"}
 			SetItemState(&item, from)
 			was := item
-			err := moveItem(&item, to)
+			err := MoveItem(&item, to)
 			if slices.Contains(itemMoves[from], to) {
 				moves++
 				require.NoError(t, err)
 				assert.Equal(t, to, item.State)
-				require.NoError(t, consistent(&item))
+				require.NoError(t, fixture.Consistent(&item))
 				continue
 			}
 			require.ErrorContains(t, err, "no transition from "+string(from)+" to "+string(to))
@@ -48,7 +49,7 @@ func TestAPhaseMovesOnlyAsTheTableSays(t *testing.T) {
 	for _, from := range allPhases {
 		for _, to := range allPhases {
 			status := api.TransactionStatus{Phase: from}
-			err := movePhase(&status, to)
+			err := MovePhase(&status, to)
 			if from == to || slices.Contains(phaseMoves[from], to) {
 				require.NoError(t, err)
 				assert.Equal(t, to, status.Phase)
@@ -99,12 +100,12 @@ func TestTheBooleansFollowAnItemOnEveryLegalWalk(t *testing.T) {
 				break
 			}
 			to := rapid.SampledFrom(next).Draw(t, "to")
-			if err := moveItem(&item, to); err != nil {
+			if err := MoveItem(&item, to); err != nil {
 				t.Fatal(err)
 			}
 			sent = sent || to == api.ItemCommitting
 			done = done || to == api.ItemCommitted
-			if err := consistent(&item); err != nil {
+			if err := fixture.Consistent(&item); err != nil {
 				t.Fatal(err)
 			}
 			switch {
@@ -119,20 +120,4 @@ func TestTheBooleansFollowAnItemOnEveryLegalWalk(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestOnlyAnOpenIntentIsOne(t *testing.T) {
-	txn := with(api.PhaseCommitting, api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted)
-	for i := range txn.Status.Items {
-		in, err := intentOf(txn, i, api.ItemCommitting)
-		if txn.Status.Items[i].State != api.ItemCommitting {
-			require.ErrorContains(t, err, "no intent of it is on record")
-			continue
-		}
-		require.NoError(t, err)
-		assert.Equal(t, i, in.Index())
-		assert.Equal(t, "c", in.Item().Name)
-		assert.Equal(t, "c", in.Change().Name)
-		assert.Same(t, txn, in.Transaction())
-	}
 }

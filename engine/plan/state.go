@@ -1,7 +1,8 @@
-package engine
+package plan
 
 import (
 	"fmt"
+	"slices"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -27,9 +28,9 @@ var phaseMoves = map[api.Phase][]api.Phase{
 	api.PhaseFailed:      {api.PhaseRollingBack},
 }
 
-// moveItem changes the state of an item, and the three booleans with it.
-func moveItem(item *api.Item, to api.ItemState) error {
-	if !legal(itemMoves[item.State], to) {
+// MoveItem changes the state of an item, and the three booleans with it.
+func MoveItem(item *api.Item, to api.ItemState) error {
+	if !LegalItem(item.State, to) {
 		return fmt.Errorf("item %s: no transition from %s to %s", item.Name, item.State, to)
 	}
 	SetItemState(item, to)
@@ -44,7 +45,7 @@ func takeUp(item *api.Item) error {
 		SetItemState(item, api.ItemCommitting)
 		return nil
 	}
-	return moveItem(item, api.ItemRollingBack)
+	return MoveItem(item, api.ItemRollingBack)
 }
 
 // SetItemState sets the state of an item and the booleans that follow from it.
@@ -55,23 +56,20 @@ func SetItemState(item *api.Item, state api.ItemState) {
 	item.RolledBack = state == api.ItemRolledBack
 }
 
-// movePhase changes the phase of a Transaction; staying is no move.
-func movePhase(status *api.TransactionStatus, to api.Phase) error {
+// MovePhase changes the phase of a Transaction; staying is no move.
+func MovePhase(status *api.TransactionStatus, to api.Phase) error {
 	if status.Phase == to {
 		return nil
 	}
-	if !legal(phaseMoves[status.Phase], to) {
+	if !LegalPhase(status.Phase, to) {
 		return fmt.Errorf("no transition from phase %q to %s", status.Phase, to)
 	}
 	status.Phase = to
 	return nil
 }
 
-func legal[T comparable](moves []T, to T) bool {
-	for _, m := range moves {
-		if m == to {
-			return true
-		}
-	}
-	return false
-}
+// LegalItem reports whether an item may go from one state to another.
+func LegalItem(from, to api.ItemState) bool { return slices.Contains(itemMoves[from], to) }
+
+// LegalPhase reports whether a Transaction may go from one phase to another.
+func LegalPhase(from, to api.Phase) bool { return slices.Contains(phaseMoves[from], to) }

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func TestAReportStaysWithinItsShare(t *testing.T) {
 	fields := append(manyFields(100), errclass.Field{Path: long, Managers: []string{long}})
 	for _, n := range []int{1, 100, 1000} {
 		item := api.Item{State: api.ItemRolledBack}
-		report(&item, outcome.Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
+		Report(&item, outcome.Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
 		text, err := json.Marshal(item)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, len(text), 4*ShareOf(n)+1500, "of %d items", n)
@@ -40,9 +40,9 @@ func TestAReportStaysWithinItsShare(t *testing.T) {
 
 func TestAReportSaysWhatWasLeftAndWhatWasOverwritten(t *testing.T) {
 	item := api.Item{State: api.ItemRolledBack, Reason: "kept", Message: "kept"}
-	report(&item, outcome.Undone{}, 2000)
+	Report(&item, outcome.Undone{}, 2000)
 	assert.Equal(t, "kept", item.Message, "nothing to say")
-	report(&item, outcome.Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []errclass.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
+	Report(&item, outcome.Undone{Notes: []string{"its owner has another uid"}, Reclaimed: []errclass.Field{{Path: ".spec.replicas", Managers: []string{"hpa"}, Now: "7", Before: "5"}}}, 2000)
 	assert.Equal(t, "rolled back; its owner has another uid; left as they are, because their former owners have taken them again: .spec.replicas of hpa, now 7", item.Message)
 	assert.Equal(t, "Reclaimed", item.Reason)
 	assert.Equal(t, []api.OwnedFields{{Manager: "hpa", Fields: []string{".spec.replicas"}}}, item.Reclaimed)
@@ -53,16 +53,16 @@ func TestWarningsAreAddedAsFarAsThereIsRoom(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	all := []string{"before", "not yet"}
 	item := api.Item{Warnings: all[:1]}
-	addWarnings(&item, []string{"one", long}, ShareOf(1))
+	AddWarnings(&item, []string{"one", long}, ShareOf(1))
 	assert.Equal(t, []string{"before", "one"}, item.Warnings[:2])
 	assert.LessOrEqual(t, len(item.Warnings[2]), maxWarning)
 	assert.Equal(t, "not yet", all[1], "the list was shared")
 
 	item = api.Item{}
-	addWarnings(&item, []string{long, long}, ShareOf(1000))
+	AddWarnings(&item, []string{long, long}, ShareOf(1000))
 	assert.Len(t, item.Warnings, 1, "one is always given")
 
-	addWarnings(&item, make([]string, 20), ShareOf(1))
+	AddWarnings(&item, make([]string, 20), ShareOf(1))
 	assert.Len(t, item.Warnings, maxWarnings)
 }
 
@@ -82,13 +82,13 @@ func TestFieldsThatAreNotListedAreCounted(t *testing.T) {
 func TestAStatusThatIsTooLargeIsMadeLighter(t *testing.T) {
 	status := api.TransactionStatus{Items: []api.Item{{
 		Name: "a", State: api.ItemUnresolved, Reason: errclass.FieldConflict, Message: strings.Repeat("x", 900),
-		Before: &api.BeforeImage{Key: "k", Digest: "d"}, Conflicts: conflictsOf(manyFields(20), 2000), Warnings: []string{"w"},
+		Before: &api.BeforeImage{Key: "k", Digest: "d"}, Conflicts: ConflictsOf(manyFields(20), 2000), Warnings: []string{"w"},
 	}}}
-	require.True(t, lighten(&status))
+	require.True(t, Lighten(&status))
 	item := status.Items[0]
 	assert.Len(t, item.Message, 128)
 	assert.Equal(t, []api.FieldConflict{{Field: ".spec.f0"}}, item.Conflicts, "that there was a conflict stays on record")
 	assert.Equal(t, &api.BeforeImage{Key: "k", Digest: "d"}, item.Before)
 	assert.Empty(t, item.Warnings)
-	assert.False(t, lighten(&api.TransactionStatus{Items: []api.Item{{Name: "a"}}}))
+	assert.False(t, Lighten(&api.TransactionStatus{Items: []api.Item{{Name: "a"}}}))
 }

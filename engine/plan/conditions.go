@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -21,16 +21,16 @@ const (
 	reasonNothingToDo  = "NothingCommitted"
 	reasonIncomplete   = "RollbackIncomplete"
 	reasonNotYet       = "NotYet"
-	reasonFinished     = "Finished"
+	ReasonFinished     = "Finished"
 	reasonRunning      = "Running"
 	reasonSuspended    = "Suspended"
 	reasonResumed      = "Resumed"
 	messageNothingDone = "nothing was changed"
 )
 
-// summarize derives from the phase and the items everything in the status that
+// Summarize derives from the phase and the items everything in the status that
 // is there for readers: progress, failed item, duration and conditions.
-func summarize(t *api.Transaction, now time.Time) {
+func Summarize(t *api.Transaction, now time.Time) {
 	status := &t.Status
 	committed, wanted := 0, len(t.Spec.Changes)
 	if t.Spec.UndoOf != nil {
@@ -48,7 +48,7 @@ func summarize(t *api.Transaction, now time.Time) {
 	if status.CompletionTime != nil && status.StartTime != nil && status.Duration == "" {
 		status.Duration = length(status.CompletionTime.Sub(status.StartTime.Time))
 	}
-	if accepted(t) && t.Generation != status.ObservedGeneration && Unchanged(t) {
+	if Accepted(t) && t.Generation != status.ObservedGeneration && Unchanged(t) {
 		status.ObservedGeneration = t.Generation
 	}
 	for _, c := range conditions(status, wanted) {
@@ -67,9 +67,9 @@ func length(d time.Duration) string {
 	return d.String()
 }
 
-// setCause records why the Transaction does not commit; the first cause stays.
-func setCause(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
-	if reason, _ := causeOnRecord(status); reason != "" {
+// SetCause records why the Transaction does not commit; the first cause stays.
+func SetCause(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	if reason, _ := RecordedCause(status); reason != "" {
 		return
 	}
 	status.FailedItem = cause.Item
@@ -80,7 +80,7 @@ func setCause(status *api.TransactionStatus, generation int64, now time.Time, ca
 	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, errclass.Printable(message)})
 }
 
-func causeOnRecord(status *api.TransactionStatus) (reason, message string) {
+func RecordedCause(status *api.TransactionStatus) (reason, message string) {
 	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return "", ""
@@ -88,16 +88,16 @@ func causeOnRecord(status *api.TransactionStatus) (reason, message string) {
 	return c.Reason, c.Message
 }
 
-// setFailure records why a Transaction that has not made any change is about to
+// SetFailure records why a Transaction that has not made any change is about to
 // end. Succeeded stays Unknown until it has.
-func setFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+func SetFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
 	status.FailedItem = cause.Item
 	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, errclass.Printable(cause.Message)})
 }
 
-// failure returns what setFailure recorded. While nothing is, the reason of the
+// Failure gives what setFailure recorded. While nothing is, the reason of the
 // condition is the phase.
-func failure(status *api.TransactionStatus) (Cause, bool) {
+func Failure(status *api.TransactionStatus) (Cause, bool) {
 	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
 	if c == nil || c.Status != metav1.ConditionUnknown {
 		return Cause{}, false
@@ -107,6 +107,35 @@ func failure(status *api.TransactionStatus) (Cause, bool) {
 		return Cause{}, false
 	}
 	return Cause{Reason: c.Reason, Message: c.Message, Item: status.FailedItem}, true
+}
+
+// SetValidated records that the pre-flight has let the changes pass.
+func SetValidated(status *api.TransactionStatus, generation int64, now time.Time, found Preflight) {
+	setCondition(status, generation, now, condition{api.ConditionValidated, yes, reasonPassed, Tried(found)})
+}
+
+// SetInvalid records, of a Transaction for which no intent is on record, why it is about to
+// end. What the pre-flight said of the changes does not hold any more.
+func SetInvalid(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	SetFailure(status, generation, now, cause)
+	setCondition(status, generation, now, condition{api.ConditionValidated, no, cause.Reason, errclass.Printable(cause.Message)})
+}
+
+// SetRefused records what the pre-flight found wrong.
+func SetRefused(status *api.TransactionStatus, generation int64, now time.Time, problems []Problem) {
+	ReportProblems(status.Items, problems)
+	SetCause(status, generation, now, SumUp(status.Items, problems))
+	status.FailedItem = firstWrong(status.Items, problems)
+}
+
+// SetWaiting records what a Transaction that runs waits for.
+func SetWaiting(status *api.TransactionStatus, generation int64, now time.Time, err error) {
+	reason, message := errclass.ReasonOf(err), errclass.Message(err)
+	setCondition(status, generation, now, condition{api.ConditionReconciling, yes, reason, message})
+	setCondition(status, generation, now, condition{api.ConditionReady, no, reason, message})
+	if reason == errclass.LockHeld {
+		setCondition(status, generation, now, condition{api.ConditionLocked, no, reason, message})
+	}
 }
 
 type condition struct {
@@ -126,7 +155,7 @@ const (
 // kstatus understands: Reconciling while running, Ready on success, Stalled on any
 // other end.
 func conditions(status *api.TransactionStatus, total int) []condition {
-	reason, cause := causeOnRecord(status)
+	reason, cause := RecordedCause(status)
 	switch status.Phase {
 	case api.PhaseCommitted:
 		done := fmt.Sprintf("all %d changes are in effect", total) + skippedOf(status)
@@ -134,8 +163,8 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 			{api.ConditionLocked, no, reasonReleased, "all locks are released"},
 			{api.ConditionSucceeded, yes, string(status.Phase), done},
 			{api.ConditionReady, yes, string(status.Phase), done},
-			{api.ConditionReconciling, no, reasonFinished, done},
-			{api.ConditionStalled, no, reasonFinished, done},
+			{api.ConditionReconciling, no, ReasonFinished, done},
+			{api.ConditionStalled, no, ReasonFinished, done},
 			{api.ConditionRolledBack, no, reasonNotNeeded, done},
 		}
 	case api.PhasePlanned:
@@ -158,7 +187,7 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 }
 
 func failedConditions(status *api.TransactionStatus, reason, cause string) []condition {
-	unresolved := unresolvedItems(status)
+	unresolved := DescribeUnresolved(status)
 	if len(unresolved) == 0 {
 		invalid := ended(reason, cause+"; "+messageNothingDone,
 			condition{api.ConditionRolledBack, no, reasonNothingToDo, messageNothingDone})
@@ -178,7 +207,7 @@ func ended(reason, message string, rolledBack condition) []condition {
 	return []condition{
 		{api.ConditionLocked, no, reasonReleased, "all locks are released"},
 		{api.ConditionReady, no, reason, message},
-		{api.ConditionReconciling, no, reasonFinished, "nothing more is done"},
+		{api.ConditionReconciling, no, ReasonFinished, "nothing more is done"},
 		{api.ConditionStalled, yes, reason, message},
 		rolledBack,
 	}
@@ -200,7 +229,7 @@ func running(status *api.TransactionStatus) []condition {
 		locked = condition{api.ConditionLocked, yes, reasonHeld, "every target is locked"}
 	}
 	succeeded := condition{api.ConditionSucceeded, unknown, string(phase), step}
-	if cause, failing := failure(status); failing {
+	if cause, failing := Failure(status); failing {
 		succeeded.reason, succeeded.message = cause.Reason, cause.Message
 	}
 	out := []condition{
@@ -234,7 +263,7 @@ func skippedOf(status *api.TransactionStatus) string {
 	return errclass.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
 }
 
-func unresolvedItems(status *api.TransactionStatus) []string {
+func DescribeUnresolved(status *api.TransactionStatus) []string {
 	var out []string
 	for i := range status.Items {
 		if item := &status.Items[i]; item.State == api.ItemUnresolved {
@@ -254,4 +283,22 @@ func setCondition(status *api.TransactionStatus, generation int64, now time.Time
 	}
 	meta.RemoveStatusCondition(&status.Conditions, c.kind)
 	status.Conditions = append(status.Conditions, next)
+}
+
+// plannedConditions are those of a Transaction that was to be tried only.
+func plannedConditions(status *api.TransactionStatus) []condition {
+	phase := string(status.Phase)
+	done := "planned; " + messageNothingDone + ", because spec.dryRun is set"
+	if c := meta.FindStatusCondition(status.Conditions, api.ConditionValidated); c != nil {
+		done += "; " + c.Message
+	}
+	done = errclass.Printable(done)
+	return []condition{
+		{api.ConditionLocked, no, reasonNotNeeded, done},
+		{api.ConditionSucceeded, yes, phase, done},
+		{api.ConditionReady, yes, phase, done},
+		{api.ConditionReconciling, no, ReasonFinished, done},
+		{api.ConditionStalled, no, ReasonFinished, done},
+		{api.ConditionRolledBack, no, reasonNotNeeded, done},
+	}
 }

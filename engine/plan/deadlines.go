@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// Defaults for durations that a Transaction leaves out, as in the CRD.
+const (
+	DefaultTimeout     = 30 * time.Minute
+	DefaultLockTimeout = 5 * time.Minute
+)
+
+// Timeout is how long the changes may take in all.
+func Timeout(t *api.Transaction) time.Duration { return Duration(t.Spec.Timeout, DefaultTimeout) }
+
+// LockTimeout is how long a lock outlives the last sign of life of its holder.
+func LockTimeout(t *api.Transaction) time.Duration {
+	return Duration(t.Spec.LockTimeout, DefaultLockTimeout)
+}
+
+// Duration reads a duration that validation has accepted; the API server lets no
+// other in, and one that got in all the same means the default.
+func Duration(d *api.Duration, def time.Duration) time.Duration {
+	if d == nil {
+		return def
+	}
+	parsed, err := time.ParseDuration(string(*d))
+	if err != nil || parsed <= 0 {
+		return def
+	}
+	return parsed
+}
+
+// Overdue reports whether the changes have had their time, in which it was not suspended.
+func Overdue(t *api.Transaction, now time.Time) bool {
+	if t.Status.StartTime == nil {
+		return false
+	}
+	suspended := time.Duration(t.Status.SuspendedSeconds) * time.Second
+	if t.Status.SuspendTime != nil {
+		now = t.Status.SuspendTime.Time
+	}
+	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
+}
+
+// endedLater reports whether the clock was ahead when a Transaction ended, of which the time
+// after its end counts.
+func endedLater(t *api.Transaction, now time.Time, policy Policy) bool {
+	counts := t.Spec.TTLSecondsAfterFinished != nil || t.Status.Phase == api.PhaseFailed && recoverable(t, policy)
+	return counts && t.Status.CompletionTime != nil && t.Status.CompletionTime.After(now)
+}
+
+// BegunAhead are the beginnings of what has its time that lie ahead of now: the clock was
+// ahead when they were recorded, and has been set back, or was another one.
+func BegunAhead(status *api.TransactionStatus, now time.Time) []**metav1.Time {
+	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime, &status.CompletionTime}
+	for i := range status.Items {
+		begun = append(begun, &status.Items[i].WaitStartTime)
+	}
+	return slices.DeleteFunc(begun, func(t **metav1.Time) bool { return *t == nil || !(*t).After(now) })
+}

@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// CanBeUndone reports whether a Transaction has committed and keeps its before-images.
+func CanBeUndone(t *api.Transaction) bool {
+	return t.Status.Phase == api.PhaseCommitted && t.Status.RollbackRef != nil
+}
+
+// Dispensable reports whether a Transaction has ended and nothing is left to look at. What
+// could not be rolled back may yet be, with the before-images that would go too.
+func Dispensable(t *api.Transaction) bool {
+	if !t.Status.Phase.Terminal() || t.Status.CompletionTime == nil || t.DeletionTimestamp != nil {
+		return false
+	}
+	for i := range t.Status.Items {
+		if t.Status.Items[i].State == api.ItemUnresolved {
+			return false
+		}
+	}
+	return true
+}
+
+// Expiry is when a Transaction that has ended is to be deleted; false if it is to stay.
+func Expiry(t *api.Transaction) (time.Time, bool) {
+	ttl := t.Spec.TTLSecondsAfterFinished
+	if ttl == nil || !Dispensable(t) {
+		return time.Time{}, false
+	}
+	return t.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second), true
+}

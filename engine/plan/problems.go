@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+)
+
+// Preflight is what is known of a Transaction before anything is taken for it.
+type Preflight struct {
+	// Items has one for each change, all Pending.
+	Items []api.Item
+	// Deferred are those whose changes could not be tried, in the order of the items.
+	Deferred []Deferral
+	// Problems are what is wrong, by item; at least one of them will not heal.
+	Problems []Problem
+}
+
+// Deferral is why the change of an item is tried later.
+type Deferral struct {
+	Item int
+	Why  string
+}
+
+// Problem is what is wrong with an item.
+type Problem struct {
+	Item int
+	Err  error
+}
+
+// reasonSeveral is the reason of a Transaction whose problems have different ones.
+const reasonSeveral = "ValidationFailed"
+
+// ReportProblems tells each item what is wrong with it, as far as its share goes.
+func ReportProblems(items []api.Item, problems []Problem) {
+	said := map[int][]string{}
+	for _, p := range problems {
+		if item := &items[p.Item]; item.Reason == "" {
+			item.Reason = errclass.ReasonOf(p.Err)
+		}
+		said[p.Item] = append(said[p.Item], p.Err.Error())
+	}
+	share := max(ShareOf(len(items)), 200)
+	for i, texts := range said {
+		items[i].Message = errclass.Cut(errclass.Printable(strings.Join(texts, "; ")), share)
+	}
+}
+
+// SumUp makes one cause of all problems: their reason if they have the same, and a
+// message that counts and names them. What may heal counts only beside what will not.
+func SumUp(items []api.Item, problems []Problem) Cause {
+	reason := ""
+	var texts, names []string
+	seen := map[int]bool{}
+	for _, p := range problems {
+		switch own := errclass.ReasonOf(p.Err); {
+		case !Definite(p.Err):
+		case reason == "":
+			reason = own
+		case reason != own:
+			reason = reasonSeveral
+		}
+		if !seen[p.Item] {
+			names = append(names, items[p.Item].Name)
+		}
+		seen[p.Item] = true
+		texts = append(texts, "item "+items[p.Item].Name+": "+p.Err.Error())
+	}
+	message := texts[0]
+	if len(problems) > 1 {
+		message = fmt.Sprintf("%d problems with %d of %d changes (%s): %s", len(problems), len(names), len(items), enumerate(names), strings.Join(texts, "; "))
+	}
+	return Cause{Reason: reason, Message: errclass.Printable(message)}
+}
+
+// firstWrong names the first item with a problem that will not heal.
+func firstWrong(items []api.Item, problems []Problem) string {
+	for _, p := range problems {
+		if Definite(p.Err) {
+			return items[p.Item].Name
+		}
+	}
+	return ""
+}
+
+// enumerate lists names, as many as a message has room for.
+func enumerate(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Later tells, of each item, whether its change can be tried only when its turn comes: an
+// earlier one changes the same object or may be the reason why it is refused now, or it is
+// not known before whether it is wanted.
+func Later(t *api.Transaction) []bool {
+	out := make([]bool, len(t.Status.Items))
+	for i := range out {
+		out[i] = true
+	}
+	for _, i := range Preparable(t) {
+		out[i] = false
+	}
+	return out
+}
+
+// Preparable lists the items whose before-image can be taken before anything is
+// changed: all but those whose target an earlier item changes too, those that are refused
+// as long as an earlier item is not in effect, and those of which it is not known yet
+// whether they are wanted. The before-image of the first is what the earlier item leaves,
+// and is taken then.
+func Preparable(t *api.Transaction) []int {
+	seen := map[api.Target]bool{}
+	var out []int
+	for i := range t.Status.Items {
+		item := &t.Status.Items[i]
+		if item.State == api.ItemSkipped {
+			continue
+		}
+		key := Identity(item.Target)
+		if !seen[key] && item.DeferredBy == "" && (i >= len(t.Spec.Changes) || t.Spec.Changes[i].When == "") {
+			out = append(out, i)
+		}
+		seen[key] = true
+	}
+	return out
+}
+
+// Tried says that what could be tried was accepted, and what could not.
+func Tried(found Preflight) string {
+	if len(found.Deferred) == 0 {
+		return "every change was tried without effect, and accepted"
+	}
+	var texts []string
+	for _, d := range found.Deferred {
+		texts = append(texts, fmt.Sprintf("item %s (%s)", found.Items[d.Item].Name, d.Why))
+	}
+	return errclass.Printable(fmt.Sprintf("%d of %d changes were tried without effect, and accepted; deferred: %s",
+		len(found.Items)-len(texts), len(found.Items), strings.Join(texts, "; ")))
+}

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"fmt"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+)
+
+// Reasons of items that were skipped.
+const (
+	ReasonWhenFalse         = "WhenFalse"
+	reasonDependencySkipped = "DependencySkipped"
+	// ReasonNotActivated is that of a change whose activation names a kind that the
+	// cluster does not serve.
+	ReasonNotActivated = "NotActivated"
+)
+
+// NotReady is the reason of the wait for a change to be done.
+const NotReady = "NotReady"
+
+// SkipDependents skips what depends on changes that are skipped.
+func SkipDependents(t *api.Transaction, items []api.Item) error {
+	order, err := Order(t)
+	if err != nil {
+		return err
+	}
+	skipped := map[string]string{}
+	for _, i := range order {
+		name, on := ChangeName(i, t.Spec.Changes[i]), ""
+		for _, dependency := range t.Spec.Changes[i].DependsOn {
+			if _, ok := skipped[dependency]; ok {
+				on = dependency
+				break
+			}
+		}
+		item := &items[i]
+		if on != "" && (item.State == api.ItemPending || item.State == api.ItemPrepared) {
+			if err := Skip(item, reasonDependencySkipped, fmt.Sprintf("%s is left as it is: it depends on %s, which is skipped", Describe(item.Target), on)); err != nil {
+				return err
+			}
+		}
+		if item.State == api.ItemSkipped {
+			skipped[name] = item.Reason
+		}
+	}
+	return nil
+}
+
+// Skip records that a change is not made.
+func Skip(item *api.Item, reason, message string) error {
+	item.Reason, item.Message = reason, errclass.Printable(message)
+	return MoveItem(item, api.ItemSkipped)
+}
+
+func ReadyTimeout(c api.Change) *api.Duration {
+	switch {
+	case c.ReadyWhen != nil:
+		return c.ReadyWhen.Timeout
+	case c.GoneWhen != nil:
+		return c.GoneWhen.Timeout
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
+)
+
+// Suspended reports whether nothing further is to be begun.
+func Suspended(t *api.Transaction) bool {
+	return t.Spec.Suspend && t.Spec.Cancel == "" && t.DeletionTimestamp == nil
+}
+
+// Sparing reports whether nothing further is to be rolled back.
+func Sparing(t *api.Transaction) bool {
+	return Suspended(t) || t.Spec.Cancel == api.CancelStop
+}
+
+// standStill records that the Transaction is suspended, once.
+func standStill(t *api.Transaction) Action {
+	if t.Status.SuspendTime == nil {
+		return Action{Verb: Suspend}
+	}
+	return Action{Verb: Rest}
+}
+
+// Accepted reports whether a Transaction has been validated.
+func Accepted(t *api.Transaction) bool {
+	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending
+}
+
+// suspension gives the conditions that tell whether a Transaction stands still; none
+// before it ever has.
+func suspension(status *api.TransactionStatus) []condition {
+	if status.SuspendTime != nil {
+		message := fmt.Sprintf("suspended; %s changes are in effect, and nothing further is begun until spec.suspend is false or spec.cancel is set", status.Progress)
+		return []condition{
+			{api.ConditionSuspended, yes, reasonSuspended, message},
+			{api.ConditionReady, no, reasonSuspended, message},
+			{api.ConditionReconciling, yes, reasonSuspended, message},
+		}
+	}
+	if meta.FindStatusCondition(status.Conditions, api.ConditionSuspended) == nil {
+		return nil
+	}
+	return []condition{{api.ConditionSuspended, no, reasonResumed, "spec.suspend does not hold the Transaction up"}}
+}
+
+func OrPending(phase api.Phase) api.Phase {
+	if phase == "" {
+		return api.PhasePending
+	}
+	return phase
+}
+
+func InEffect(finding outcome.Finding) bool {
+	return finding == outcome.Applied || finding == outcome.Applying
+}
+
+// stoppedWith says what is in effect of a Transaction that was stopped, if nothing but
+// that is why.
+func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bool) {
+	var names []string
+	for i := range status.Items {
+		if item := &status.Items[i]; left(item) {
+			names = append(names, fmt.Sprintf("%s (%s)", item.Name, Describe(item.Target)))
+		}
+	}
+	if len(names) < len(unresolved) {
+		return "", false
+	}
+	_, cause := RecordedCause(status)
+	return errclass.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to take them back",
+		cause, strings.Join(names, ", "))), true
+}
+
+// Unchanged reports whether the spec is as it was accepted, but for suspend and cancel.
+func Unchanged(t *api.Transaction) bool {
+	if t.Status.SpecDigest == "" {
+		return t.Generation == t.Status.ObservedGeneration
+	}
+	return t.Status.SpecDigest == SpecDigest(&t.Spec)
+}
+
+// SpecDigest is of all that may not change in a spec.
+func SpecDigest(spec *api.TransactionSpec) string {
+	fixed := *spec
+	fixed.Suspend, fixed.Cancel = false, ""
+	if fixed.UndoOf != nil {
+		fixed.Changes = nil // They follow from it.
+	}
+	text, err := json.Marshal(fixed)
+	if err != nil {
+		return "" // Content that came in as JSON goes out as JSON.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/utils/ptr"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+func change(s *api.TransactionSpec, name string) *api.Change {
+	return &s.Changes[slices.IndexFunc(s.Changes, func(c api.Change) bool { return c.Name == name })]
+}
+
+// wait lets a change be done only once its target is ready.
+func wait(s *api.TransactionSpec, name string) {
+	change(s, name).ReadyWhen = &api.ReadyWhen{Status: api.StatusReady, Timeout: ptr.To(api.Duration("1m"))}
+}
+
+// Which intents one checkpoint opens.
+func TestTheWindow(t *testing.T) {
+	const (
+		pending, prepared, committing, committed = api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted
+	)
+	for name, tt := range map[string]struct {
+		set    func(*api.TransactionSpec)
+		states []api.ItemState
+		most   int
+		want   []int
+	}{
+		"all of a list":                       {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1, 2, 3}},
+		"no more than so many":                {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 3, []int{0, 1, 2}},
+		"those that are open count":           {nil, []api.ItemState{committed, committing, committing, prepared}, 3, []int{3}},
+		"up to one without a before-image":    {nil, []api.ItemState{committed, prepared, pending, prepared}, 10, []int{1}},
+		"up to one that is waited for":        {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
+		"none after one that is waited for":   {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{committed, committing, prepared, prepared}, 10, nil},
+		"all of a graph, in its order":        {func(s *api.TransactionSpec) { change(s, "a").DependsOn = []string{"d"} }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{3, 0, 1, 2}},
+		"of a graph those that need not wait": {func(s *api.TransactionSpec) { change(s, "b").DependsOn = []string{"a"}; wait(s, "a") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 2, 3}},
+		"of a graph as many as may be waited for": {func(s *api.TransactionSpec) {
+			change(s, "d").DependsOn = []string{"a"}
+			wait(s, "a")
+			wait(s, "b")
+			s.Parallelism = ptr.To(int32(2))
+		}, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			txn := with(api.PhaseCommitting, tt.states...)
+			if tt.set != nil {
+				tt.set(&txn.Spec)
+			}
+			assert.Equal(t, tt.want, ScheduleOf(txn).Window(txn.Spec.Changes, txn.Status.Items, tt.most))
+		})
+	}
+}

@@ -44,8 +44,8 @@ func (s *saga) skip(ctx context.Context, i int) error {
 	})
 }
 
-// look looks whether what is waited for is ready. What it misses is no reason to wait, as long
-// as something else is to be done.
+// look checks whether what is waited for is ready. What it misses is no reason to wait, as
+// long as something else is to be done.
 func (s *saga) look(ctx context.Context) (err error) {
 	s.missing, err = s.lookAround(ctx)
 	return err

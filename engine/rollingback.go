@@ -124,7 +124,8 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone outcome.Undone, e
 			return nil
 		})
 	case !plan.Definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
+		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated
 			return nil

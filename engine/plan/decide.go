@@ -59,7 +59,7 @@ type Action struct {
 	At time.Time
 }
 
-// Decide gives the next step of a Transaction as the API server last stored it, and as far
+// Decide returns the next step of a Transaction as the API server last stored it, and as far
 // as this process knows more of it. It is a pure function.
 func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) Action {
 	status := &t.Status
@@ -134,7 +134,7 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	}
 }
 
-// sideBySide gives the changes to make next, of which the n-th in order is the first.
+// sideBySide returns the changes to make next, of which the n-th in order is the first.
 func sideBySide(t *api.Transaction, plan Schedule, n int, flight InFlight) []int {
 	var fresh []int
 	for _, i := range plan.Order[n:] {

@@ -13,7 +13,8 @@ type InFlight struct {
 	Parked map[int]bool
 	// Due says that it is time to record what is over.
 	Due bool
-	// LookDue says that it is time to look whether what is waited for is ready.
+	// LookDue says that it is time to check whether what is waited for is
+	// ready.
 	LookDue bool
 }
 

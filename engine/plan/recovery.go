@@ -81,8 +81,8 @@ func RecoveryAskedFor(t *api.Transaction) string {
 	return errclass.Cut(errclass.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
 }
 
-// RecoveryAsked reports whether somebody asks for a failed rollback to be taken up again, and
-// it has not been since.
+// RecoveryAsked reports whether a person asks for a failed rollback to be taken up again,
+// and it has not been since.
 func RecoveryAsked(t *api.Transaction) bool {
 	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !Sparing(t) &&
 		RecoveryAskedFor(t) != "" && RecoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0

@@ -225,7 +225,7 @@ func ChangeName(i int, change api.Change) string {
 	return fmt.Sprint(i)
 }
 
-// Next gives the change to begin next; -1 if there is none, or none yet.
+// Next returns the change to begin next; -1 if there is none, or none yet.
 func (s Schedule) Next(items []api.Item) int {
 	if len(Waiting(items)) >= s.width {
 		return -1

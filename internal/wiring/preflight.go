@@ -138,7 +138,7 @@ func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
 	return nil, plan.InTime(f.txn)
 }
 
-// mayDo asks whether the ServiceAccount may make the changes and take them back.
+// mayDo asks whether the ServiceAccount may make the changes and roll them back.
 func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
 	denied, err := mayDo(ctx, f.txn, f.sound(), f.id)
 	if err != nil {

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui
+MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui hack/site
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -26,6 +26,11 @@ sources = $(shell find $(1) -type f '(' -name '*.go' -o -name go.mod -o -name go
 # The web page is embedded into the programs.
 PAGE := $(wildcard internal/ui/page/*)
 OWN := go.mod go.sum $(call sources,$(filter-out hack bin dist docs deploy examples testdata test,$(patsubst %/,%,$(wildcard */)))) $(PAGE)
+
+# What is written for people, and by which rules: pages, and Go files for their comments.
+PROSE := $(wildcard *.md) $(shell find docs examples -name '*.md') \
+  $(shell find . '(' -path ./bin -o -path ./dist -o -name testdata ')' -prune -o -name '*.go' ! -name 'zz_generated*' -printf '%P\n')
+RULES := .vale.ini $(wildcard hack/prose/styles/Janus/*.yml)
 
 ##@ Use
 
@@ -98,6 +103,15 @@ cluster-down: ## Stop it
 	@hack/cluster/background.sh down
 
 ##@ Develop
+
+# The URL below which the files of the repository are shown, such as
+# https://HOST/janus/blob/main; without it the site has no links to them.
+SOURCES ?=
+
+.PHONY: docs
+docs: bin/hugo ## Build the site of the documentation: dist/site (SOURCES=URL is where it links to the files of the repository)
+	@HUGO_PARAMS_REPOSITORY='$(SOURCES)' bin/hugo --source=hack/site --destination='$(CURDIR)/dist/site' --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
+	@echo "==> wrote dist/site: open dist/site/index.html"
 
 .PHONY: test
 test: bin/janus-cluster ## Prove the main promises in ten minutes (25 the first time): lint, unit and golden tests, the race detector, whole Transactions and a sample of faults on a real API server, generated files
@@ -179,10 +193,14 @@ vet: ## Run go vet in every module
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters, which also guard the architecture
-	@status=0; for module in . $(MODULES); do \
+	@status=0; $(MAKE) prose || status=1; \
+	for module in . $(MODULES); do \
 	  echo "==> linting $$module"; \
 	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
+
+.PHONY: prose
+prose: bin/.prose ## Check the words of the pages, of comments and of messages; what has passed is not read again
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format the Go sources
@@ -273,6 +291,23 @@ bin/golangci-lint: $(call sources,hack/lint)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/lint -trimpath -ldflags='-s -w' -o ../../$@.new github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@mv $@.new $@
+
+bin/vale: $(call sources,hack/vale)
+	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
+	@# The parsers that it brings, in C, make the compiler warn.
+	@CGO_CFLAGS='-O2 -w' go build -C hack/vale -trimpath -ldflags='-s -w' -o ../../$@.new github.com/vale-cli/vale/v3/cmd/vale
+	@mv $@.new $@
+
+bin/hugo: hack/site/go.mod hack/site/go.sum
+	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
+	@CGO_ENABLED=0 go build -C hack/site -trimpath -ldflags='-s -w' -o ../../$@.new github.com/gohugoio/hugo
+	@mv $@.new $@
+
+# What has passed is not read again, unless the rules have changed.
+bin/.prose: bin/vale $(RULES) $(PROSE)
+	@echo "==> checking the words of what has changed"
+	@go run ./hack/prose $(if $(filter bin/vale $(RULES),$?),$(PROSE),$?)
+	@touch $@
 
 # One that is installed is used. Else it is taken out of Debian's package of Prometheus:
 # to build it means to build the clients of every cloud.

@@ -233,7 +233,7 @@ func TestATransactionWithALongCauseHasItsEvents(t *testing.T) {
 	assert.NotEmpty(t, eventsOf(t, e, "deploy", "Failed"))
 }
 
-// eventsOf waits for the event with the given reason and gives all there are.
+// eventsOf waits for the event with the given reason and returns all there are.
 func eventsOf(t *testing.T, e *harness.Env, name, last string) []eventsv1.Event {
 	t.Helper()
 	var found []eventsv1.Event

@@ -103,7 +103,7 @@ func (l *line) othersWait(namespace string) bool {
 	return len(l.turns) > 1 || len(l.turns) == 1 && l.turns[0] != namespace
 }
 
-// turn gives a context for a run that is done when the run is to end: its shard is given
+// turn returns a context for a run that is done when the run is to end: its shard is given
 // up, or it has had a worker for a while, and Transactions of other namespaces wait for
 // one. The engine then returns between two steps. To be called just before the run, so
 // that who makes room for others has always made a step.

@@ -24,7 +24,7 @@ type Retention struct {
 
 func (r Retention) isAll() bool { return r.Completed == nil && r.Failed == nil }
 
-// of gives the limit for a phase; nil if there is none.
+// of returns the limit for a phase; nil if there is none.
 func (r Retention) of(phase api.Phase) *int {
 	switch phase {
 	case api.PhaseCommitted, api.PhasePlanned:

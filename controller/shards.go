@@ -72,8 +72,8 @@ func (t *heldShard) ends(cancel context.CancelFunc) (forget func()) {
 	}
 }
 
-// enter gives the term of a shard to somebody who runs one of its Transactions, and is to
-// say when that has ended; nil if they are not to be run here.
+// enter gives the term of a shard to a caller that runs one of its Transactions, and says
+// when that has ended; nil if they are not to be run here.
 func (t *heldShards) enter(shard int) *heldShard {
 	t.mu.Lock()
 	defer t.mu.Unlock()

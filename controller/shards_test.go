@@ -28,7 +28,7 @@ func (r *rig) inShard(number, n int) string {
 	}
 }
 
-// serve serves a shard, and gives what makes it stop.
+// serve serves a shard, and returns what makes it stop.
 func (r *rig) serve(number int) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

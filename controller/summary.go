@@ -84,7 +84,7 @@ type summary struct {
 	recover string
 }
 
-// GetObjectMeta gives what an informer asks of its objects.
+// GetObjectMeta returns what an informer asks of its objects.
 func (g *summary) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: g.name.Namespace, Name: g.name.Name, UID: g.uid, ResourceVersion: g.resourceVersion}
 }

@@ -46,7 +46,7 @@ func NewTraces(export func([]otlp.Span), clock clock.PassiveClock) *Traces {
 	return &Traces{export: export, clock: clock, seen: lru.New(remembered)}
 }
 
-// of gives what was seen of a Transaction. The lock is held.
+// of returns what was seen of a Transaction. The lock is held.
 func (t *Traces) of(uid types.UID) *sighting {
 	if known, ok := t.seen.Get(uid); ok {
 		return known.(*sighting)
@@ -134,7 +134,7 @@ func (c tracedChanges) Undo(ctx context.Context, in engine.Intent) (outcome.Undo
 	return c.Changes.Undo(ctx, in)
 }
 
-// operation notes that one begins, and gives what notes that it has ended.
+// operation notes that one begins, and returns what notes that it has ended.
 func (t *Traces) operation(in engine.Intent) func() {
 	uid, item := in.Transaction().UID, in.Index()
 	note := func() {

@@ -38,7 +38,7 @@ func (quiet) Checkpointed(_, _ *api.Transaction) {}
 func (quiet) Abandoned(*api.Transaction)         {}
 func (quiet) Expired(*api.Transaction, bool)     {}
 
-// value gives an attribute of a span.
+// value returns an attribute of a span.
 func value(s otlp.Span, key string) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {

@@ -47,7 +47,7 @@ func (c *Controller) enqueue(obj any) {
 	c.queue.Add(g.name)
 }
 
-// summaries gives what the informers know, whichever replica runs it.
+// summaries returns what the informers know, whichever replica runs it.
 func (c *Controller) summaries() iter.Seq[*summary] {
 	return func(yield func(*summary) bool) {
 		for _, informer := range c.informers {

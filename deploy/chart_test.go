@@ -17,7 +17,7 @@ import (
 
 const chart = "chart/janus"
 
-// template renders the chart with values, as of a release janus in janus-system, and gives
+// template renders the chart with values, as of a release janus in janus-system, and returns
 // what helm says if it refuses them.
 func template(t *testing.T, values string, args ...string) (objects []*unstructured.Unstructured, refusal string) {
 	t.Helper()
@@ -47,7 +47,7 @@ func rendered(t *testing.T, values string) []*unstructured.Unstructured {
 	return objects
 }
 
-// byName takes out what must differ between the packages, and gives the objects by kind
+// byName takes out what must differ between the packages, and returns the objects by kind
 // and name. The Namespace is made by helm or by its user, not by the chart.
 func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, Alone: true}))
 }
 
-// kustomize gives the path of the pinned kustomize, which is built, and fetched if need
+// kustomize returns the path of the pinned kustomize, which is built, and fetched if need
 // be, first: what go says about that is no warning of kustomize's.
 func kustomize(t testing.TB) string {
 	t.Helper()
@@ -118,7 +118,7 @@ func installed(t testing.TB, objects []*unstructured.Unstructured) installation 
 	return in
 }
 
-// as gives a client of a user, who has no group but that of everybody.
+// as returns a client of a user, who has no group but that of everybody.
 func (in installation) as(t testing.TB, user string) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(in.config)
@@ -128,7 +128,7 @@ func (in installation) as(t testing.TB, user string) dynamic.Interface {
 	return client
 }
 
-// find gives the one object of a kind and name.
+// find returns the one object of a kind and name.
 func (in installation) find(t testing.TB, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	i := slices.IndexFunc(in.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })

@@ -134,7 +134,7 @@ func (s *scene) open() {
 	require.NoError(s.t, err, "the status of a locked object can be written")
 }
 
-// acting gives a client of a user with these groups besides that of everybody.
+// acting returns a client of a user with these groups besides that of everybody.
 func (s *scene) acting(user string, groups ...string) dynamic.Interface {
 	s.t.Helper()
 	config := rest.CopyConfig(s.in.config)

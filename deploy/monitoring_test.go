@@ -69,7 +69,7 @@ func withComponent(t testing.TB, directory, component string) []*unstructured.Un
 	return build(t, overlay)
 }
 
-// alertRules gives the groups of the PrometheusRule.
+// alertRules returns the groups of the PrometheusRule.
 func alertRules(t *testing.T) []ruleGroup {
 	t.Helper()
 	object := monitored(t).find(t, "PrometheusRule", "janusd")
@@ -96,7 +96,7 @@ func promtool(t *testing.T, dir string, args ...string) {
 	require.NoError(t, err, "promtool %s: %s", strings.Join(args, " "), out)
 }
 
-// rulesFile writes a file of rules and gives its directory.
+// rulesFile writes a file of rules and returns its directory.
 func rulesFile(t *testing.T, groups ...ruleGroup) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -153,7 +153,7 @@ func TestWhoeverMayEditMayLabelAndStop(t *testing.T) {
 	}
 }
 
-// TestToHaveAnAccountDoMoreTakesTheRightToIt is about somebody whose CRD has lost its rules,
+// TestToHaveAnAccountDoMoreTakesTheRightToIt is about a user whose CRD has lost its rules,
 // and who has taken transaction-spec away.
 func TestToHaveAnAccountDoMoreTakesTheRightToIt(t *testing.T) {
 	in := install(t)

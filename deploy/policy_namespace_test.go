@@ -62,7 +62,7 @@ func kustomizationOf(t *testing.T, page string) []*unstructured.Unstructured {
 	return build(t, overlay)
 }
 
-// janusdsOf gives the users that policies take for janusd, which are the same for all.
+// janusdsOf returns the users that policies take for janusd, which are the same for all.
 func janusdsOf(t *testing.T, objects []*unstructured.Unstructured) string {
 	t.Helper()
 	var first admissionv1.Variable

@@ -22,7 +22,7 @@ import (
 const root = ".."
 
 // The reference is generated; make verify compares it with what make generate makes. These
-// look whether the generator has found everything.
+// check whether the generator has found everything.
 func TestTheReferenceListsTheFlagsOfJanusd(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "go", "run", "./cmd/janusd", "--help")
 	command.Dir = root
@@ -118,7 +118,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// glob gives the files of the repository that match, tests aside.
+// glob returns the files of the repository that match, tests aside.
 func glob(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	var out []string
@@ -137,7 +137,7 @@ func glob(t *testing.T, patterns ...string) []string {
 	return out
 }
 
-// submatches gives what the group of a pattern matches, wherever it does.
+// submatches returns what the group of a pattern matches, wherever it does.
 func submatches(text, pattern string) []string {
 	var out []string
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -146,7 +146,7 @@ func submatches(text, pattern string) []string {
 	return out
 }
 
-// stringConstants gives the values of the string constants in a Go file.
+// stringConstants returns the values of the string constants in a Go file.
 func stringConstants(t *testing.T, path string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.SkipObjectResolution)
@@ -171,7 +171,7 @@ func stringConstants(t *testing.T, path string) []string {
 	return out
 }
 
-// anchors gives what the headings of a page may be linked to by.
+// anchors returns what the headings of a page may be linked to by.
 func anchors(page string) []string {
 	var out []string
 	for _, heading := range submatches(page, `(?m)^#+ (.+)$`) {

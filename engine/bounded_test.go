@@ -123,7 +123,7 @@ func TestChangesThatCannotAllBeBegunInTimeAreRefused(t *testing.T) {
 	}
 }
 
-// What somebody waits for so long says so; a short wait is over before it is read.
+// What is waited for so long says so; a short wait is over before it is read.
 func TestALongWaitForTheNextTurnIsNoted(t *testing.T) {
 	for perMinute, noted := range map[int32]bool{6: true, 600: false} {
 		w := newWorld(t, "a", "b")

@@ -22,7 +22,7 @@ func (s *saga) lookBack(ctx context.Context, gone bool) Result {
 	}
 	wait := s.doubtTime()
 	if s.txn.DeletionTimestamp != nil && !gone {
-		wait = 0 // What is left keeps it from going.
+		wait = 0 // Leftovers keep it from going.
 	}
 	// Of one that is gone nobody else lets go: its finalizer was taken off before its end.
 	if m.loose || gone || !m.doubt.IsZero() && wait <= 0 {
@@ -76,7 +76,7 @@ func (s *saga) missTime() (left time.Duration) {
 	return left
 }
 
-// takenFor gives the Transactions of a name for which this process may have made
+// takenFor returns the Transactions of a name for which this process may have made
 // something.
 func (e *Engine) takenFor(name types.NamespacedName) []*api.Transaction {
 	e.mu.Lock()
@@ -91,7 +91,7 @@ func (e *Engine) takenFor(name types.NamespacedName) []*api.Transaction {
 }
 
 // Distrust drops what this process knows of a Transaction of which a step was broken
-// off: it is met again as if another process had had it.
+// off: it is met again as if another process had run it.
 func (e *Engine) Distrust(t *api.Transaction) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

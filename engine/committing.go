@@ -166,7 +166,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	return s.send(ctx, i)
 }
 
-// warner notes what there is to warn of about a change that is found to be in effect.
+// warner notes the warnings about a change that is found to be in effect.
 func (s *saga) warner(i int) func([]string) {
 	return func(warnings []string) { s.flight.told(i).said = warnings }
 }

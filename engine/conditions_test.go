@@ -66,7 +66,7 @@ func TestTheStatusInEachPhase(t *testing.T) {
 	}
 }
 
-// reachedIn gives the last checkpoint of a scenario in a phase; of those in which it
+// reachedIn returns the last checkpoint of a scenario in a phase; of those in which it
 // waits, if the scenario is about waiting.
 func reachedIn(t *testing.T, scenario string, phase api.Phase) *api.Transaction {
 	t.Helper()

@@ -233,7 +233,7 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 	return nil
 }
 
-// intent gives the Intent of an item from what this run goes on from.
+// intent returns the Intent of an item from what this run goes on from.
 func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	in, err := intentOf(s.txn, i, state)
 	if err != nil {
@@ -277,8 +277,8 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 	})
 }
 
-// journalError marks an error of a write to the Transaction itself: what is in
-// hand may be stale, so nothing more is written in this run.
+// journalError marks an error of a write to the Transaction itself: what this
+// run knows may be stale, so nothing more is written in this run.
 type journalError struct{ error }
 
 func (e *journalError) Unwrap() error { return e.error }
@@ -288,7 +288,7 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 	var journal *journalError
 	if errors.As(err, &journal) {
 		// Another process may have ended the Transaction, and locks that this run has
-		// kept since are nobody's.
+		// kept since have no owner.
 		s.setLoose(true)
 		return Result{Err: journal.error}
 	}

@@ -20,7 +20,7 @@ type Gates interface {
 	// Admits reports whether the when of a change holds. An error of class Terminal
 	// means that this cannot be told.
 	Admits(ctx context.Context, t *api.Transaction, item int) (bool, error)
-	// Ready looks whether the readyWhen or goneWhen of a change that is in effect holds.
+	// Ready checks whether the readyWhen or goneWhen of a change that is in effect holds.
 	Ready(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
 }
 
@@ -44,8 +44,8 @@ func (s *saga) skip(ctx context.Context, i int) error {
 	})
 }
 
-// look looks whether what is waited for is ready. What it misses is no reason to wait, as long
-// as something else is to be done.
+// look checks whether what is waited for is ready. What it misses is no reason to wait, as
+// long as something else is to be done.
 func (s *saga) look(ctx context.Context) (err error) {
 	s.missing, err = s.lookAround(ctx)
 	return err
@@ -88,8 +88,8 @@ func (s *saga) awaited() []int {
 	return plan.Waiting(s.txn.Status.Items)
 }
 
-// lookAround looks whether what is waited for is done, and turns round if it cannot become
-// so or has had its time. It says what is missing if there was nothing to record.
+// lookAround checks whether what is waited for is done, and turns round if it cannot
+// become so or has had its time. It says what is missing if there was nothing to record.
 func (s *saga) lookAround(ctx context.Context) (missing, err error) {
 	s.know(func(m *memory) { m.looked = s.clock.Now() })
 	items := plan.Waiting(s.txn.Status.Items)

@@ -42,7 +42,7 @@ func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err 
 
 // keepRevision makes the revision, and forgets those of which it takes the place.
 func (s *saga) keepRevision(ctx context.Context) (kept, again bool, err error) {
-	// One that is made too late might be made anew, after others have taken its place.
+	// One that is made too late might be re-created, after others have taken its place.
 	if err := s.confirm(ctx, false); err != nil {
 		return false, false, err
 	}

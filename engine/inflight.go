@@ -129,8 +129,8 @@ func (s *saga) deleteIsOver() bool {
 	return false
 }
 
-// soFar is the Transaction with the Deletes that are over: what becomes of a target may
-// depend on whether its owner has been deleted or made anew.
+// soFar is the Transaction with the Deletes that are over: what happens to a target may
+// depend on whether its owner has been deleted or re-created.
 func (s *saga) soFar() (*api.Transaction, error) {
 	if !s.deleteIsOver() {
 		return s.txn, nil

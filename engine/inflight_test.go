@@ -115,7 +115,7 @@ func TestACrashWithSeveralInHandChangesNothingAboutTheEnd(t *testing.T) {
 	}
 }
 
-// The price of many changes, and of taking them back, is a few writes of the status.
+// The price of many changes, and of rolling them back, is a few writes of the status.
 func TestTheStatusIsWrittenOnceForManyItems(t *testing.T) {
 	names := make([]string, 40)
 	for i := range names {

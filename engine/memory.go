@@ -41,7 +41,8 @@ type memory struct {
 	restored time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time
-	// looked is when it last looked whether what is waited for is ready; zero if it did not.
+	// looked is when it last checked whether what is waited for is ready; zero if it did
+	// not.
 	looked time.Time
 	// spared is the generation of which this process has told others, by a checkpoint, that
 	// nothing further is to be rolled back; zero if there is none.
@@ -112,7 +113,7 @@ func (s *saga) overtaken() bool {
 	return ok && m.version != "" && m.version != s.txn.ResourceVersion
 }
 
-// undone gives what this process has found out while it took item i back, if it has.
+// undone returns what this process has found out while it took item i back, if it has.
 func (s *saga) undone(i int) (undone outcome.Undone, ok bool) {
 	s.know(func(m *memory) { undone, ok = m.undone[i] })
 	return undone, ok

@@ -173,9 +173,9 @@ func TestARefusalAfterAChangeWasMadeDoesNotProveThatItWasNot(t *testing.T) {
 }
 
 // The record of a compensation is lost. Whoever made it knows that it was made, and
-// leaves alone what becomes of the object afterwards, even when another has gone on with
+// leaves alone what happens to the object afterwards, even when another has gone on with
 // the Transaction meanwhile; another process has to look. So has whoever made it after
-// another has gone on, if what the item creates may be made anew by that one.
+// another has gone on, if what the item creates may be re-created by that one.
 func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind      api.ChangeType
@@ -219,8 +219,8 @@ func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItTakesBack(t *testing.T) {
 	assert.NotContains(t, w.transcript(), "undo a", w.transcript())
 }
 
-// What a rollback has made anew is on record before it goes on: whoever goes on does not
-// make it once more when somebody deletes it.
+// What a rollback has re-created is on record before it goes on: whoever goes on does
+// not make it once more when another client deletes it.
 func TestWhatWasMadeAnewIsOnRecordBeforeTheCompensationIsComplete(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.stored.Spec.Changes[0].Type = api.Delete

@@ -113,7 +113,7 @@ type turns chan struct{}
 
 func newTurns() turns { return make(turns, 1) }
 
-// take waits for a turn, and gives what ends it.
+// take waits for a turn, and returns what ends it.
 func (t turns) take() (done func()) {
 	t <- struct{}{}
 	return func() { <-t }

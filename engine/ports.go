@@ -18,8 +18,8 @@ import (
 type Journal interface {
 	// Checkpoint writes the status of t, if t is still what the API server has.
 	Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error)
-	// Unwritten looks whether t still is what the API server has, and fails if not. It
-	// costs less than to write it.
+	// Unwritten checks whether t still is what the API server has, and fails if not.
+	// It costs less than to write it.
 	Unwritten(ctx context.Context, t *api.Transaction) error
 	// AddFinalizer and RemoveFinalizer change metadata.finalizers and nothing
 	// else. Removing it from a Transaction that is gone is no error.
@@ -33,7 +33,7 @@ type Journal interface {
 // Locks keeps others from the targets. A lock held by another Transaction is a
 // retryable error of reason LockHeld that names the holder.
 type Locks interface {
-	// Acquire takes the locks of all targets and gives the Lease of each item, as
+	// Acquire takes the locks of all targets and returns the Lease of each item, as
 	// namespace/name. It takes all or says which one it waits for; what it keeps
 	// while waiting cannot be part of a cycle. It calls lost, from any goroutine, when what
 	// became of a creation is not known: that may land later, whatever it returns.
@@ -72,7 +72,7 @@ type Planner interface {
 
 // History remembers committed Transactions of a namespace by rising numbers.
 type History interface {
-	// Number gives a number for t that is higher than floor and than any other of its
+	// Number returns a number for t that is higher than floor and than any other of its
 	// namespace, and the digest of what is to be remembered of it.
 	Number(ctx context.Context, t *api.Transaction, floor int64) (number int64, digest string, err error)
 	// Keep remembers t under the number in its status. It may be repeated after any
@@ -123,14 +123,14 @@ type PreparedItem struct {
 	DeferredBy string
 }
 
-// Changes makes changes and takes them back.
+// Changes makes changes and rolls them back.
 type Changes interface {
 	// Do makes the change of an intent. When it returns nil the change is in
 	// effect. An error of class Terminal or Conflict means that it is not; after
 	// any other, Observe tells.
 	Do(ctx context.Context, in Intent) error
-	// Observe looks whether the change of an intent is in effect. One that is about to be
-	// rolled back is Applied, or Applying, only if nothing of it has been rolled back.
+	// Observe checks whether the change of an intent is in effect. One that is about to
+	// be rolled back is Applied, or Applying, only if nothing of it has been rolled back.
 	Observe(ctx context.Context, in Intent) (outcome.Finding, error)
 	// Undo takes the change of an intent back. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
@@ -145,7 +145,7 @@ type Changes interface {
 	HandOver(ctx context.Context, t *api.Transaction) (problems map[int]string, err error)
 }
 
-// Intent is the durable record that an item is about to be changed or taken
+// Intent is the durable record that an item is about to be changed or rolled
 // back. Only a stored Transaction gives one.
 type Intent struct {
 	txn     *api.Transaction
@@ -177,9 +177,9 @@ func intentOf(stored *api.Transaction, item int, states ...api.ItemState) (Inten
 
 // Confirm makes sure that no other process has gone on from the record, before a
 // request that would take effect although it comes too late. It asks only if a while
-// has passed since the record was written, such as in a process that hung, if somebody
-// else may have written it, or if it is to do so anyway. Its error says nothing about
-// the target.
+// has passed since the record was written, such as in a process that hung, if another
+// client may have written it, or if it is to do so anyway. Its error says nothing
+// about the target.
 func (in Intent) Confirm(ctx context.Context, anyway bool) error {
 	if in.confirm == nil {
 		return nil
@@ -204,7 +204,7 @@ func (in Intent) Made(object types.UID) {
 	}
 }
 
-// Warn is told what there is to say about the change, now that it is in effect.
+// Warn is given the warnings about the change, now that it is in effect.
 func (in Intent) Warn(warnings []string) {
 	if in.warn != nil {
 		in.warn(warnings)
@@ -212,8 +212,8 @@ func (in Intent) Warn(warnings []string) {
 }
 
 // Fresh reports whether no request for the change that was sent before can have taken
-// effect: what has happened to the target since it was prepared is then somebody
-// else's doing.
+// effect: what has happened to the target since it was prepared is then another
+// client's doing.
 func (in Intent) Fresh() bool { return in.fresh }
 
 // Last reports whether every other change is rolled back, as far as that is possible. Before

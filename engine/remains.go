@@ -10,8 +10,8 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// kept is a Transaction as it is kept, so that what is left of it can be let go of when it
-// is gone: all of one that has not ended, and what remains of one that has. Those may be
+// kept is a Transaction as it is kept, so that its leftovers can be removed when it is
+// gone: all of one that has not ended, and what remains of one that has. Those may be
 // thousands at a time; encoded, they take a fraction of the memory.
 type kept struct {
 	name    types.NamespacedName
@@ -33,7 +33,7 @@ func keptOf(t *api.Transaction) kept {
 	return k
 }
 
-// transaction gives it; it is not to be changed.
+// transaction returns it; it is not to be changed.
 func (k kept) transaction() *api.Transaction {
 	if k.whole != nil {
 		return k.whole

@@ -59,9 +59,9 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { plan.Beside(item, undone, s.share()) })
 }
 
-// takeBackItem takes item i back, or gives the refusal that it met. A lock that somebody
-// else holds by now is no reason not to: every write carries a precondition, and waiting
-// for a lock while holding others could be part of a cycle.
+// takeBackItem rolls item i back, or returns the refusal that it met. A lock that another
+// client holds by now is no reason not to: every write carries a precondition, and
+// waiting for a lock while holding others could be part of a cycle.
 func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
 	if later := plan.InTheWay(s.txn.Status.Items, i); later >= 0 {
 		return outcome.Undone{}, nil, s.unresolved(ctx, i, plan.Blocked(&s.txn.Status, i, later))
@@ -72,7 +72,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	}
 	if plan.Creates(s.txn, i) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
-		// that is under way: once the object is gone, it would make it anew.
+		// that is under way: once the object is gone, it would re-create it.
 		return outcome.Undone{}, nil, s.stay(ctx, i)
 	}
 	err = s.keep(ctx)
@@ -106,8 +106,8 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	})
 	s.isOver(i)
 	if undone.Recreated != "" || s.shared(i) {
-		// It is not made anew once more, by whoever goes on, if somebody deletes it
-		// meanwhile; and to another change of the object it must be known.
+		// It is not re-created once more, by whoever goes on, if another client
+		// deletes it meanwhile; and to another change of the object it must be known.
 		return undone, nil, s.writeDown(ctx)
 	}
 	return undone, nil, nil
@@ -123,7 +123,8 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone outcome.Undone, e
 			return nil
 		})
 	case !plan.Definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not made anew once more, by whoever goes on, if somebody deletes it meanwhile.
+		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated
 			return nil
@@ -134,7 +135,7 @@ func (s *saga) afterRefusal(ctx context.Context, i int, undone outcome.Undone, e
 }
 
 // shared reports whether another change of the object of item i is about to be rolled back.
-// What is left of the object then looks to this one as if somebody had written it.
+// The object then looks to this one as if another client had written it.
 func (s *saga) shared(i int) bool {
 	own := s.txn.Status.Items[i].Target
 	for j := range s.txn.Status.Items {

@@ -24,8 +24,8 @@ func rollingBack(t *testing.T) *world {
 	return w
 }
 
-// noticed is how long a process works before it writes the status, and sees that somebody
-// else has written the Transaction.
+// noticed is how long a process works before it writes the status, and sees that another
+// client has written the Transaction.
 const noticed = 600 * time.Millisecond
 
 // steps runs it so many times, whether it is at rest or not.

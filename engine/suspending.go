@@ -99,7 +99,7 @@ func (s *saga) spare(ctx context.Context, i int) error {
 }
 
 // park leaves item i as it is, and with it the earlier changes of its object. A recovery
-// opens them all at once, and takes them back one after the other, the latest first.
+// opens them all at once, and rolls them back one after the other, the latest first.
 func (s *saga) park(i int) {
 	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {

@@ -34,7 +34,7 @@ func (w *world) cancel(how api.CancelPolicy) {
 // atRest is said when a suspended Transaction with locks is looked at.
 const atRest = "-- looks again in 1m15s"
 
-// halted are the scenarios in which somebody suspends or cancels the Transaction.
+// halted are the scenarios in which a person suspends or cancels the Transaction.
 var halted = []scenario{
 	{"it is suspended while changes are made and goes on", []string{"a", "b", "c"}, func(w *world) {
 		w.after["do a"] = w.suspend

@@ -292,7 +292,7 @@ func TestACrashAfterAnyLineChangesNothingAboutTheEnd(t *testing.T) {
 	}
 }
 
-// following gives what the next process does up to its first checkpoint.
+// following returns what the next process does up to its first checkpoint.
 func following(lines []string) []string {
 	var out []string
 	started := false

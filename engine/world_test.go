@@ -47,7 +47,7 @@ type world struct {
 	targets    map[string]string             // what the objects are like, by name
 	locks      map[string]string             // holders, by name of the target
 	images     map[string]string             // saved before-images, by item
-	anew       map[string]types.UID          // what an undo tells that it has made anew
+	anew       map[string]types.UID          // what an undo tells that it has re-created
 	history    map[int64]string              // who is remembered, by number
 	problems   []plan.Problem                // what the pre-flight finds
 	deferredBy map[string]string             // which item another waits for
@@ -68,7 +68,7 @@ type world struct {
 	reached   []*api.Transaction
 }
 
-// reply is what becomes of a call: err comes instead of the answer, and with lost
+// reply is what happens to a call: err comes instead of the answer, and with lost
 // the effect has happened all the same. crash ends the process after the line.
 type reply struct {
 	err   error

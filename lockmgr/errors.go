@@ -54,8 +54,8 @@ func (e *NamespaceTerminatingError) Error() string {
 
 func (e *NamespaceTerminatingError) Unwrap() error { return e.Err }
 
-// UnseenError says that Release may not look whether the holder has a lock which this
-// process does not remember. Err is the API server's answer.
+// UnseenError says that Release may not check whether the holder has a lock which
+// this process does not remember. Err is the API server's answer.
 type UnseenError struct {
 	Lock
 	Err error

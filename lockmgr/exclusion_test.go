@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A bell wakes all who wait for somebody to give locks back.
+// A bell wakes all who wait for a holder to give locks back.
 type bell struct {
 	mu   sync.Mutex
 	rang chan struct{}

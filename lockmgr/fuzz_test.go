@@ -65,7 +65,7 @@ var leases = []string{
 }
 
 // FuzzLeasesOfOthers: whatever a Lease says, it is ours, free or expired, and then
-// wholly ours once it is written, or else it is in the way for a time that ends.
+// completely ours once it is written, or else it is in the way for a time that ends.
 func FuzzLeasesOfOthers(f *testing.F) {
 	for _, text := range leases {
 		f.Add([]byte(text), "us", int64(30))
@@ -111,7 +111,7 @@ func waitAndClaim(t *testing.T, m *Manager, clock *clocktesting.FakePassiveClock
 	next, err := m.claim(h, key, lease)
 	require.NoError(t, err)
 	checkOurs(t, h, lease, next)
-	lease.ResourceVersion += "2" // Another client has written it: its time begins anew.
+	lease.ResourceVersion += "2" // Another client has written it: its time begins again.
 	_, err = m.claim(h, key, lease)
 	require.ErrorAs(t, err, &held)
 }

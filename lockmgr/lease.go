@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errGone says that a Lease that was ours is nobody's now.
+// errGone says that a Lease that was ours has no holder now.
 var errGone = errors.New("the Lease is gone")
 
 // take makes the Lease at the place the holder's, or returns *HeldError. It
@@ -70,7 +70,7 @@ func (m *Manager) claim(h Holder, key Key, lease *coordinationv1.Lease) (*coordi
 	return takenOver(lease, h, key, now), nil
 }
 
-// renew begins the time of our Lease anew. The Lease is as last known, or nil
+// renew begins the time of our Lease again. The Lease is as last known, or nil
 // if it is to be looked up. The result is *LostError if another holder has it,
 // and errGone if nobody has.
 func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordinationv1.Lease) error {

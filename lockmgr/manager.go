@@ -42,10 +42,10 @@ type Options struct {
 // limits bound what would otherwise go on for as long as another client
 // interferes.
 type limits struct {
-	// attempts is how often one Lease is looked at again because somebody
+	// attempts is how often one Lease is looked at again because another client
 	// changed it between our read and our write.
 	attempts int
-	// rounds is how often Acquire begins anew because a namespace came into
+	// rounds is how often Acquire begins again because a namespace came into
 	// being meanwhile.
 	rounds int
 	// recheck is when to look again at a Lease that is in the way although

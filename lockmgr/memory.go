@@ -161,7 +161,7 @@ func (m *memory) watch(identity string, lease *coordinationv1.Lease, now time.Ti
 	return now.Sub(s.since)
 }
 
-// watched says whether somebody waits for the Lease, so that it likely exists.
+// watched says whether a caller waits for the Lease, so that it likely exists.
 func (m *memory) watched(place types.NamespacedName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -194,7 +194,7 @@ func (a *acquisition) settleStandIns(ctx context.Context, u *unsettled) {
 	}
 }
 
-// abandon gives the stand-in of slot i back, so that the slot is taken anew.
+// abandon gives the stand-in of slot i back, so that the slot is taken again.
 func (a *acquisition) abandon(ctx context.Context, i int) {
 	s := &a.slots[i]
 	s.held = false

@@ -330,7 +330,7 @@ func TestANamespaceThatComesAndGoesIsRefusedInTheEnd(t *testing.T) {
 	m, tap := w.process()
 	for range m.limits.rounds {
 		// Absent for the first create of a round, and for the second there,
-		// with somebody who has the lock.
+		// with a holder that has the lock.
 		tap.on(rule{method: "POST", path: w.later()})
 		tap.on(rule{method: "POST", path: w.later(), before: func() {
 			w.createNamespace(w.later())

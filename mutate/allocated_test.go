@@ -97,7 +97,7 @@ func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
 }
 
 // Where status is no subresource, a change of it is rolled back like any other, and a
-// controller's write to it is somebody's.
+// controller's write to it is one of another client.
 func TestAStatusThatIsNoSubresourceIsTakenBack(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -65,7 +65,7 @@ func deploymentPatch(spec string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop}, spec: {template: {spec: {containers: [" + spec + "]}}}}"
 }
 
-// containers gives the containers by name, in order.
+// containers returns the containers by name, in order.
 func containers(t *testing.T, obj *unstructured.Unstructured) (names []string, byName map[string]map[string]any) {
 	t.Helper()
 	byName = map[string]map[string]any{}
@@ -77,7 +77,7 @@ func containers(t *testing.T, obj *unstructured.Unstructured) (names []string, b
 	return names, byName
 }
 
-// variables gives the environment of a container as NAME=value.
+// variables returns the environment of a container as NAME=value.
 func variables(container map[string]any) string {
 	var out []string
 	list, _ := container["env"].([]any)
@@ -198,8 +198,8 @@ func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *tes
 	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 }
 
-// The values are restored, and the owners not: the process dies between the two. Somebody
-// removes one of the values before the next one goes on.
+// The values are restored, and the owners not: the process dies between the two. Another
+// client removes one of the values before the next one goes on.
 func TestSomebodyRemovesWhatWasRestoredBeforeItsOwnersAre(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -330,8 +330,8 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 	assert.Equal(t, []errclass.Field{{Path: ".data.a", Managers: []string{"somebody"}}}, errclass.FieldsOf(err))
 }
 
-// Nothing is tracked of an empty object. One that is made anew is marked until that is on
-// record: whatever bears no mark is another client's, whoever may have sent a creation.
+// Nothing is tracked of an empty object. One that is re-created is marked until that is
+// on record: whatever bears no mark is another client's, whoever may have sent a creation.
 func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	t.Parallel()
 	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`

@@ -15,7 +15,7 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// admitAnswer looks whether the target would become what the content says. Of a null that
+// admitAnswer checks whether the target would become what the content says. Of a null that
 // the API server takes for something else than leaving a field out, the change is refused;
 // so it is if nothing would come of it. Anything else that admission, or the schema of the
 // kind, makes of what the content sets is warned of.

@@ -70,7 +70,7 @@ func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings).done()
 	i.change.Undoing = true
 	i.finds(outcome.Applied)
-	i.wire.refuseNth(3) // It is made anew, and its fields do not have their owners.
+	i.wire.refuseNth(3) // It is re-created, and its fields do not have their owners.
 	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 	i.finds(outcome.Diverged)
 }

@@ -19,7 +19,7 @@ type Version struct {
 	ResourceVersion string
 }
 
-// VersionOf gives the version of an object, or the zero value for none.
+// VersionOf returns the version of an object, or the zero value for none.
 func VersionOf(obj *unstructured.Unstructured) Version {
 	if obj == nil {
 		return Version{}

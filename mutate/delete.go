@@ -68,7 +68,7 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 			WithHint("theirs is kept; create the Transaction again to delete it")
 	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil:
 		if c.Fresh {
-			// A rollback would make anew what another client has wanted gone.
+			// A rollback would re-create what another client has wanted gone.
 			if err := c.unlessBereaved(ctx, before, c.deleted("delete", live)); err != nil {
 				return err
 			}
@@ -103,8 +103,8 @@ func (c Change) accepted(err error) error {
 }
 
 // unlessBereaved tells a target that went, or lost a reference, because an earlier change
-// of the Transaction deleted its owner, which is as it should be, from one that somebody
-// else has written or deleted.
+// of the Transaction deleted its owner, which is as it should be, from one that another
+// client has written or deleted.
 func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error) error {
 	if c.OwnerRefs == nil {
 		return drift
@@ -168,7 +168,7 @@ func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Rec
 	case record.Before == nil && live != nil:
 		return outcome.NotApplied, nil
 	case c.Undoing && live != nil && !sameObject(live, record.Before.GetUID()):
-		return outcome.Diverged, nil // It may have been made anew, without all that belongs to it.
+		return outcome.Diverged, nil // It may have been re-created, without all that belongs to it.
 	case record.Before == nil || !sameObject(live, record.Before.GetUID()):
 		return outcome.Applied, nil
 	case live.GetDeletionTimestamp() != nil:

@@ -172,8 +172,8 @@ func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
 	}
 }
 
-// The process that made it anew died before it could tell, and others have written it
-// since: it is not another client's for that.
+// The process that re-created it died before it could tell, and others have written
+// it since: it is not another client's for that.
 func TestUndoOfADeleteKnowsWhatItMadeThoughOthersHaveWrittenIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -223,8 +223,7 @@ func TestUndoOfADeleteGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	}
 }
 
-// What somebody writes to the new object before its owners are restored stays
-// theirs.
+// What another client writes to the new object before its owners are restored stays theirs.
 func TestUndoOfADeleteMeetsAWriterBetweenCreationAndOwners(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -247,7 +246,7 @@ func TestUndoOfADeleteMeetsAWriterBetweenCreationAndOwners(t *testing.T) {
 	assert.Len(t, managers(now), 2)
 }
 
-// The controller numbers the revisions of the new Deployment anew.
+// The controller numbers the revisions of the new Deployment again.
 func TestUndoOfADeleteTwiceKnowsItsOwnAfterControllersWroteIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

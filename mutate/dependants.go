@@ -65,7 +65,7 @@ var adopters = map[schema.GroupKind][]schema.GroupVersionResource{
 	{Group: "batch", Kind: "Job"}:        {pods},
 }
 
-// Adopts gives what the controllers of a kind adopt. What it is for a kind that is not of
+// Adopts returns what the controllers of a kind adopt. What it is for a kind that is not of
 // Kubernetes only its operator knows: anything, then.
 func Adopts(kind schema.GroupKind) (known []schema.GroupVersionResource, anything bool) {
 	return adopters[kind], snapshot.Custom(kind)

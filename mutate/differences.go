@@ -23,7 +23,7 @@ var identity = []string{".apiVersion", ".kind", ".metadata.name", ".metadata.nam
 
 // Differences lists, fit to be shown, the fields that the change gives another value:
 // Before is the one that they have, Now the one that they get. Either of the objects may
-// be nil. What a creation adds to say whose it is is not listed.
+// be nil. What a creation adds as its marks is not listed.
 func (c Change) Differences(ctx context.Context, before, after *unstructured.Unstructured) ([]errclass.Field, error) {
 	if before == nil {
 		after = unmarked(after)

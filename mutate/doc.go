@@ -1,6 +1,6 @@
 // Package mutate is the table of strategies, one for each type of change. A
 // strategy can try its change without effect, make it, observe whether it is in
-// effect, and take it back.
+// effect, and roll it back.
 //
 // Invariant: every write carries a precondition, the uid and resourceVersion of
 // what was seen or that the target must not exist. A write that meets something

@@ -57,7 +57,7 @@ func shut(kind schema.GroupKind, before, after *unstructured.Unstructured) strin
 	return ""
 }
 
-// field gives a value in an object; nil if there is none, or an empty one.
+// field returns a value in an object; nil if there is none, or an empty one.
 func field(object map[string]any, path ...string) any {
 	value, _, err := unstructured.NestedFieldNoCopy(object, path...)
 	if err != nil || value == "" {

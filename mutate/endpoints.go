@@ -13,8 +13,8 @@ import (
 
 var endpointsResource = schema.GroupVersionResource{Version: "v1", Resource: "endpoints"}
 
-// endpointsByHand gives the Endpoints that another client has made for a Service that selects no
-// Pods. The control plane deletes them with the Service, by their name. What the
+// endpointsByHand returns the Endpoints that another client has made for a Service that
+// selects no Pods. The control plane deletes them with the Service, by their name. What the
 // ServiceAccount may not read is taken not to be there.
 func (c Change) endpointsByHand(ctx context.Context, service *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	selector, _, _ := unstructured.NestedMap(service.Object, "spec", "selector")
@@ -46,7 +46,7 @@ func (c Change) admitEndpoints(ctx context.Context, service *unstructured.Unstru
 		WithHint("it is kept; delete it by hand if they are not wanted, or save them before")
 }
 
-// endpointsWarning says that a rollback does not make such Endpoints anew.
+// endpointsWarning says that a rollback does not re-create such Endpoints.
 func (c Change) endpointsWarning(ctx context.Context, service *unstructured.Unstructured) (string, error) {
 	found, err := c.endpointsByHand(ctx, service)
 	if err != nil || found == nil {

@@ -75,7 +75,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// requests gives the methods since the last call, and lets everything pass again.
+// requests returns the methods since the last call, and lets everything pass again.
 func (w *wire) requests() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

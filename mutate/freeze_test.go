@@ -12,7 +12,7 @@ import (
 
 func yes() bool { return true }
 
-// K5, by either type of write: the API server itself refuses to take it back.
+// K5, by either type of write: the API server itself refuses to undo it.
 func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 	t.Parallel()
 	const frozen = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, immutable: true, data: {color: red}}"
@@ -34,8 +34,8 @@ func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 	}
 }
 
-// One that is immutable already is no pivot: nothing of it can be written but its
-// metadata.
+// One that is immutable already is not irreversible: nothing of it can be written
+// but its metadata.
 func TestK5WhatIsImmutableAlreadyIsNoPivot(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -20,7 +20,7 @@ import (
 var top = filepath.Join("..", "testdata")
 
 // TestManifestIsAsItWasAfterUndo makes each type of change to each manifest of
-// testdata/manifests and takes it back. What the target was before, after the
+// testdata/manifests and rolls it back. What the target was before, after the
 // change, and after its compensation is under testdata/golden.
 func TestManifestIsAsItWasAfterUndo(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestManifestIsAsItWasAfterUndo(t *testing.T) {
 	}
 }
 
-// contentFor gives the content of a change. Not every manifest has every change: a
+// contentFor returns the content of a change. Not every manifest has every change: a
 // Job cannot be replaced, and its deletion is refused.
 func contentFor(t *testing.T, name string, kind api.ChangeType) (string, bool) {
 	t.Helper()

@@ -59,7 +59,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 	return c.fail(errclass.Retryable, errclass.StaleVersion, "hand over the fields of", "it changes faster than it can be written")
 }
 
-// handedOver gives who is to own the fields after the commit.
+// handedOver returns who is to own the fields after the commit.
 func (c Change) handedOver(ctx context.Context, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
 	images := snapshot.Images{Before: before, Live: live, Ours: c.sibling}
 	to := snapshot.Hands{Own: Heir, Passing: itemManager.MatchString, Left: c.FieldManager}

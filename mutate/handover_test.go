@@ -118,8 +118,8 @@ func TestAHandOverMeetsAWriter(t *testing.T) {
 	})
 }
 
-// What the change was answered with is what the hand-over starts from. If somebody has
-// written the target since, or deleted it, it is read after all.
+// What the change was answered with is what the hand-over starts from. If another
+// client has written the target since, or deleted it, it is read after all.
 func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -287,7 +287,7 @@ func TestAnUpdateThatRemovesFieldsOfOthersIsWarnedOf(t *testing.T) {
 	assert.Contains(t, i.warnings[0], "it removes what annotator has written: .metadata.annotations.checked")
 }
 
-// An object that nobody owned is nobody's afterwards.
+// An object that nobody owned has no owner afterwards.
 func TestAHandOverOfAnObjectWithoutOwners(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

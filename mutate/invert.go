@@ -54,7 +54,7 @@ func InverseOf(t api.ChangeType) api.ChangeType {
 	}
 }
 
-// Invert gives the content of c, a change that takes another back after that has
+// Invert returns the content of c, a change that takes another back after that has
 // committed, for the target as it is now. It is a conflict if another client has changed since
 // what the other has made, unless c is to overwrite that. There may be something to say
 // beside. The content is nil for a Delete.
@@ -70,7 +70,7 @@ func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unst
 	}
 }
 
-// invertCreate looks whether an object is as the creation has left it.
+// invertCreate checks whether an object is as the creation has left it.
 func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) ([]string, error) {
 	if live == nil {
 		return nil, nil
@@ -122,7 +122,7 @@ func (of Original) withoutHeirs(found []snapshot.FieldConflict) []snapshot.Field
 	})
 }
 
-// despite is the conflict of what others have changed since, or what there is to say if
+// despite is the conflict of what others have changed since, or what is reported if
 // that is to be overwritten.
 func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, error) {
 	switch {
@@ -145,7 +145,7 @@ func (c Change) changedSince(op string, found []snapshot.FieldConflict) error {
 	return err
 }
 
-// invertDelete gives what is to be created again, with the owners that it can have.
+// invertDelete returns what is to be created again, with the owners that it can have.
 func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, []string, error) {
 	before := of.Record.Before
 	if before == nil {
@@ -185,7 +185,7 @@ func (c Change) heirOf(ctx context.Context, owner metav1.OwnerReference) (types.
 	return uid, err
 }
 
-// invertWrite gives the object as it is to be: as it is now, with the fields of the change
+// invertWrite returns the object as it is to be: as it is now, with the fields of the change
 // as they were before it.
 func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured.Unstructured) (map[string]any, []string, error) {
 	const op = "undo the change of"

@@ -17,7 +17,7 @@ import (
 // object has been re-created.
 type loss struct{ ahead, after string }
 
-// irreversible are the kinds whose deletion cannot be wholly rolled back.
+// irreversible are the kinds whose deletion cannot be rolled back completely.
 var irreversible = map[schema.GroupKind]loss{
 	target.NamespaceKind: {"everything in it would be lost", "re-created empty: what was in it is lost"},
 	target.CRDKind:       {"every object of its kind would be lost", "re-created: the objects of its kind are lost"},
@@ -33,9 +33,9 @@ var (
 	podKind     = schema.GroupKind{Kind: "Pod"}
 )
 
-// admitLoss refuses a deletion that could not be wholly rolled back, unless the
-// change accepts the loss; then it warns. A Namespace, and the like, is refused
-// whether it exists or not, so that the answer does not depend on the moment.
+// admitLoss refuses a deletion that could not be rolled back completely, unless
+// the change accepts the loss; then it warns. A Namespace, and the like, is
+// refused whether it exists or not, so that the answer does not depend on the moment.
 func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
 	if c.isAccount() {
 		return c.admitOwnEnd()

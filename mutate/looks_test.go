@@ -48,7 +48,7 @@ type entry struct {
 	Fields      []string `json:"fields"`
 }
 
-// entries gives managedFields without those of the status.
+// entries returns managedFields without those of the status.
 func entries(obj *unstructured.Unstructured) []entry {
 	var out []entry
 	for _, e := range obj.GetManagedFields() {

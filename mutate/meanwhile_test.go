@@ -12,8 +12,8 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// Between the values and the owners somebody removes what was restored: it looks as the
-// change left it.
+// Between the values and the owners another client removes what was restored: it looks
+// as the change left it.
 func TestWhatSomebodyRemovesAfterItWasRestoredStaysRemoved(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -46,7 +46,7 @@ func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
 	assert.Nil(t, i.now())
 }
 
-// A call before this one has made it anew, and that is on record.
+// A call before this one has re-created it, and that is on record.
 func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -61,7 +61,7 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 }
 
 // A deletion does not say whose it is. Before the first request it is not ours, and a
-// rollback is not to make anew what another client has wanted gone.
+// rollback is not to re-create what another client has wanted gone.
 func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -86,8 +86,8 @@ func TestAPatchThatAltersNothingIsNotTakenToBeMade(t *testing.T) {
 	require.Error(t, i.do(), "the annotation is drift")
 }
 
-// A look may take as long as it takes another process to take the change back, end the
-// Transaction, and somebody to write the target again.
+// A look may take as long as it takes another process to roll the change back and end
+// the Transaction, and another client to write the target again.
 func TestAnUndoThatIsLateAfterItsLookWritesNothing(t *testing.T) {
 	t.Parallel()
 	for title, c := range map[string]struct {

@@ -86,7 +86,7 @@ type Change struct {
 	Propagation metav1.DeletionPropagation
 	// Inverts is set for a Delete that rolls back a Create which has committed.
 	Inverts bool
-	// AcceptLoss allows what cannot be wholly rolled back.
+	// AcceptLoss allows what cannot be rolled back completely.
 	AcceptLoss bool
 	// Last tells whether no other change comes after this one, Tail whether none but
 	// Deletes do; nil means that some do. To find out takes a look at all of them.
@@ -105,8 +105,8 @@ type Change struct {
 	// Confirm makes sure that nobody else works on the Transaction by now, if this may
 	// come late, or anyway. It is asked before a write that nothing in the target would
 	// refuse for being late: the object may be as it was because another process has
-	// made the change and taken it back. Its error is passed on as it is. It is nil where
-	// nothing is written for good.
+	// made the change and rolled it back. Its error is passed on as it is. It is nil
+	// where nothing is written for good.
 	Confirm func(ctx context.Context, anyway bool) error
 
 	// MayCreate makes sure that no creation of the target sent before is still under way.
@@ -157,12 +157,12 @@ type Strategy interface {
 	// could not be rolled back. It gives what is hard to roll back about one that it
 	// lets pass.
 	Admit(ctx context.Context, c Change, before *unstructured.Unstructured) (warnings []string, err error)
-	// Try dry-runs the change and gives what the target would be; nil when that
+	// Try dry-runs the change and returns what the target would be; nil when that
 	// cannot be known.
 	Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error)
 	// Do makes the change. When it returns nil the change is in effect.
 	Do(ctx context.Context, c Change, before Baseline) error
-	// Observe looks whether the change is in effect.
+	// Observe checks whether the change is in effect.
 	Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error)
 	// Undo takes the change back. When it returns no error nothing is left of it.
 	// There may be something to say beside an error too.
@@ -172,7 +172,7 @@ type Strategy interface {
 	Verbs() (change, compensation []string)
 }
 
-// For gives the strategy of a type of change.
+// For returns the strategy of a type of change.
 func For(t api.ChangeType) (Strategy, bool) {
 	switch t {
 	case api.Create:

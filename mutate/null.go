@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// setsNull reports whether the way from one object to another sets a null, be it
+// setsNull reports whether the way from one object to another sets a null, also
 // inside a list. A merge patch cannot: to it, null means absent.
 func setsNull(from, to map[string]any) bool {
 	for name, next := range to {

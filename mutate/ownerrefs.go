@@ -17,14 +17,14 @@ import (
 // object that is re-created has another uid, and what named the old one has to
 // follow.
 type OwnerRefs interface {
-	// Owner gives the uid of the object that has the name in an owner reference now,
+	// Owner returns the uid of the object that has the name in an owner reference now,
 	// empty when there is none. known is false when it cannot be told: the
 	// ServiceAccount may not read it, or its kind is not served.
 	Owner(ctx context.Context, reference metav1.OwnerReference) (uid types.UID, known bool, err error)
 	// Deleted reports whether an earlier change of the Transaction has deleted the
 	// object with that uid, and has not been rolled back.
 	Deleted(uid types.UID) bool
-	// Dependents gives the later Deletes whose targets named that uid as an owner,
+	// Dependents returns the later Deletes whose targets named that uid as an owner,
 	// and that have been rolled back as far as it went.
 	Dependents(ctx context.Context, uid types.UID) ([]Dependent, error)
 }
@@ -49,7 +49,7 @@ type lineage struct {
 }
 
 // lineage looks the owners of a before-image up by their names. One that was
-// re-created, be it by this rollback or by anybody, has another uid.
+// re-created, by this rollback or by any client, has another uid.
 func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) (lineage, error) {
 	l := lineage{wanted: before}
 	references := before.GetOwnerReferences()

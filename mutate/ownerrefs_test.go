@@ -240,7 +240,7 @@ func TestK4ChildOfTwoOwnersThatComeBackLaterGetsBoth(t *testing.T) {
 	child.survives()
 }
 
-// Somebody writes the child at any moment while its reference is put back.
+// Another client writes the child at any moment while its reference is put back.
 func TestK4ChildMeetsAWriterWhileItsReferenceIsPutBack(t *testing.T) {
 	t.Parallel()
 	for at := 4; at < 8; at++ {

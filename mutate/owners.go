@@ -27,7 +27,7 @@ func (c Change) patchOwners(ctx context.Context, images snapshot.Images, strayed
 	return c.setOwners(ctx, entries, images.Live)
 }
 
-// setOwners writes who owns the fields of an object, and gives it as it is stored. When
+// setOwners writes who owns the fields of an object, and returns it as it is stored. When
 // nothing of it is the item's any more, the mark of its re-creation goes too.
 func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var list any = entries

@@ -17,9 +17,9 @@ import (
 )
 
 // patchStrategy sets fields by server-side apply. It takes them from whoever owns
-// them: changing a field that somebody's apply has set is what a Patch is for.
-// Its uid and resourceVersion in the body keep the apply from creating a target
-// that has vanished.
+// them: changing a field that another client's apply has set is what a Patch is
+// for. Its uid and resourceVersion in the body keep the apply from creating a
+// target that has vanished.
 type patchStrategy struct{}
 
 func (patchStrategy) Admit(_ context.Context, c Change, before *unstructured.Unstructured) ([]string, error) {
@@ -88,7 +88,7 @@ func (c Change) contenders(err error) []errclass.Field {
 	return out
 }
 
-// managerIn gives the manager that the API server names in the cause of a conflict:
+// managerIn returns the manager that the API server names in the cause of a conflict:
 // conflict with "kubectl" using apps/v1 at ...
 func managerIn(message string) string {
 	_, quoted, _ := strings.Cut(message, "conflict with ")

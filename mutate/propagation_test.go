@@ -25,7 +25,7 @@ func (e *env) grownDeployment() *unstructured.Unstructured {
 	return obj
 }
 
-// uids gives those of the ReplicaSets or Pods of the namespace.
+// uids returns those of the ReplicaSets or Pods of the namespace.
 func (e *env) uids(resource string) map[types.UID]bool {
 	e.t.Helper()
 	out := map[types.UID]bool{}
@@ -45,7 +45,7 @@ func (e *env) uids(resource string) map[types.UID]bool {
 	return out
 }
 
-// owned gives the ReplicaSets that a Deployment controls.
+// owned returns the ReplicaSets that a Deployment controls.
 func (e *env) owned(obj *unstructured.Unstructured) []string {
 	e.t.Helper()
 	list, err := e.Kube.AppsV1().ReplicaSets(e.namespace).List(e.t.Context(), metav1.ListOptions{})

@@ -20,7 +20,7 @@ func (c Change) remade(live, wanted *unstructured.Unstructured) bool {
 }
 
 // hollow reports whether an object has no content, as an empty ConfigMap. The API server
-// tracks nothing of the creation of such a one.
+// tracks nothing of the creation of such an object.
 func hollow(obj *unstructured.Unstructured) bool {
 	content := snapshot.ForCreate(obj).Object
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -73,7 +73,7 @@ func sameContent(live, before *unstructured.Unstructured) bool {
 }
 
 // inherits reports whether an object has an entry of the deleted one's managedFields
-// that is older than itself. No creation makes such a one. A rollback does, when it
+// that is older than itself. No creation makes such an entry. A rollback does, when it
 // completes what it has re-created, and what others write afterwards does not hide it.
 func inherits(live, before *unstructured.Unstructured) bool {
 	born := live.GetCreationTimestamp()
@@ -89,7 +89,7 @@ func inherited(e metav1.ManagedFieldsEntry, before *unstructured.Unstructured) b
 	})
 }
 
-// writtenBy gives the entries of who has written an object, controllers aside.
+// writtenBy returns the entries of who has written an object, controllers aside.
 func writtenBy(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, e := range exceptStatus(obj.GetManagedFields()) {

@@ -13,7 +13,7 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// observeWrite looks whether an Update or a Patch is in effect. The resource
+// observeWrite checks whether an Update or a Patch is in effect. The resource
 // version of the before-image proves that nothing was written; the item's field
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the
@@ -201,7 +201,7 @@ func (c Change) conflicting(found []snapshot.FieldConflict) error {
 }
 
 // patchValues writes the difference between live and what is wanted, if there is
-// one, and gives the object as it is then.
+// one, and returns the object as it is then.
 func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	patch := snapshot.MergePatch(live.Object, wanted.Object)
 	if len(patch) == 0 {

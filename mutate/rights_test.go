@@ -26,7 +26,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// deployer gives the client of a ServiceAccount that may do what the rules say.
+// deployer returns the client of a ServiceAccount that may do what the rules say.
 func (e *env) deployer(rules ...rbacv1.PolicyRule) dynamic.Interface {
 	e.t.Helper()
 	e.grant(rules...)

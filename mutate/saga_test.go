@@ -78,7 +78,7 @@ func (s *saga) undo(n int) {
 	s.committed[n] = false
 }
 
-// rollBack takes everything back, last first.
+// rollBack rolls everything back, last first.
 func (s *saga) rollBack() {
 	s.t.Helper()
 	for n := len(s.items) - 1; n >= 0; n-- {

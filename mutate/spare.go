@@ -146,8 +146,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	return c.awaitGone(withoutHold(live))
 }
 
-// letGo takes the finalizer off again, be it that all is free or that the object is kept
-// after all.
+// letGo takes the finalizer off again, whether all is free or the object is kept after all.
 func (c Change) letGo(ctx context.Context, live *unstructured.Unstructured) error {
 	if !held(live) {
 		return nil

@@ -135,7 +135,8 @@ func TestWhatWasAdoptedIsSparedWhicheverRightIsTakenAway(t *testing.T) {
 	}
 }
 
-// Somebody writes the object when the finalizer is on it and its deletion is still to come.
+// Another client writes the object when the finalizer is on it and its deletion is still to
+// come.
 func TestAnObjectThatIsKeptAfterAllHasNoFinalizer(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -13,10 +13,11 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// Some objects a controller makes anew by itself once they are deleted: the Endpoints of a
-// Service, the ReplicaSet of a Deployment, the ServiceAccount default. Such a stand-in is
-// nobody's work. It is replaced by what was there, on condition that nobody has written it
-// since it was seen, and where it is the same already, only its field owners are restored.
+// Some objects a controller re-creates by itself once they are deleted: the Endpoints of a
+// Service, the ReplicaSet of a Deployment, the ServiceAccount default. No person has made
+// such a stand-in. It is replaced by what was there, on condition that nobody has written
+// it since it was seen, and where it is the same already, only its field owners are
+// restored.
 
 // givenEmpty are objects that the control plane puts into every namespace without any
 // content. Nothing is tracked of their creation, so they have no field manager.
@@ -89,8 +90,8 @@ func inPlaceOf(live, wanted *unstructured.Unstructured) *unstructured.Unstructur
 	return out
 }
 
-// withoutStandIns takes off an object what the control plane owns since it was made anew, as
-// far as that was there before: it has its old owners again, with their times.
+// withoutStandIns takes off an object what the control plane owns since it was re-created,
+// as far as that was there before: it has its old owners again, with their times.
 func withoutStandIns(live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var kept []metav1.ManagedFieldsEntry
 	for _, e := range live.GetManagedFields() {

@@ -36,7 +36,8 @@ func (r *restoring) look(c Change, images snapshot.Images, live, desired *unstru
 }
 
 // recall notes what an earlier call has written and the API server has stored otherwise:
-// what is there and belongs to the item alone. What is not there somebody may have removed.
+// what is there and belongs to the item alone. Another client may have removed what is not
+// there.
 func (r *restoring) recall(images snapshot.Images, wanted *unstructured.Unstructured, foreign func(metav1.ManagedFieldsEntry) bool) {
 	values, marks := images.Strayed(wanted, images.Live)
 	theirs := func(f snapshot.FieldConflict) bool { return f.Now == nil }

@@ -279,7 +279,7 @@ func TestObjectWithoutManagedFieldsIsWithoutThemAfterUndo(t *testing.T) {
 }
 
 // An apply to an object without managedFields makes an entry of all that was there,
-// which is nobody's claim.
+// which no client has claimed.
 func TestFirstApplyOfSomebodyElseIsNoClaimOnOurFields(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

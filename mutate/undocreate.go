@@ -141,7 +141,7 @@ func (c Change) shared(found []snapshot.FieldConflict) error {
 
 // admitEmpty refuses to delete a Namespace or a CRD that this change made and that
 // others have put objects into. What this Transaction put there is rolled back
-// before. Nothing can keep somebody from adding an object after the look.
+// before. Nothing can keep another client from adding an object after the look.
 func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured) error {
 	if c.Contents == nil {
 		return nil

@@ -29,8 +29,9 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it changes faster than it can be written")
 }
 
-// remake makes the object anew, or goes on where an earlier attempt got to: until
-// its fields have their owners, and it its, the item's manager is on the object.
+// remake re-creates the object, or resumes what an earlier attempt has begun:
+// until its fields have their owners, and it its, the item's manager is on the
+// object.
 func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (outcome.Undone, error) {
 	live, err := Read(ctx, c)
 	if err == nil && made != "" && !sameObject(live, made) {
@@ -91,8 +92,8 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 // would tell whose it is: the mark stays until the uid is on record.
 var errUnrecorded = errors.New("its uid has to be recorded before it is complete")
 
-// deletedAgain is the conflict with a deletion of what was made anew. It is not made once
-// more.
+// deletedAgain is the conflict with a deletion of what was re-created. It is not made
+// once more.
 func (c Change) deletedAgain(waits string) error {
 	return c.fail(errclass.Conflict, errclass.Drifted, "re-create", "another client has deleted it since it was made anew%s", waits).
 		WithHint("if it is still wanted, re-create it from its before-image")
@@ -217,7 +218,7 @@ func (c Change) join(ctx context.Context, live, wanted *unstructured.Unstructure
 	return live, true, err
 }
 
-// ownersOf gives the entries of managedFields that a re-created object is to have:
+// ownersOf returns the entries of managedFields that a re-created object is to have:
 // those of the before-image, and what others have written since stays theirs.
 func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusState) ([]metav1.ManagedFieldsEntry, error) {
 	var entries []metav1.ManagedFieldsEntry

@@ -15,7 +15,7 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// dials installs a kind with two versions, and gives its CRD.
+// dials installs a kind with two versions, and returns its CRD.
 func (e *env) dials(kind, plural string) *unstructured.Unstructured {
 	e.t.Helper()
 	return e.crd(kind, plural, "{name: v1, served: true, storage: false, "+anything+"}", "{name: v2, served: true, storage: true, "+anything+"}")
@@ -103,7 +103,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 	e.remove(crd)
 	i.finds(outcome.NotApplied)
 	i.undone()
-	// To make one anew takes its CRD.
+	// To re-create one takes its CRD.
 	j := e.plan(1, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
 	j.change.Ref, j.change.Resource, j.change.Elsewhere = i.change.Ref, i.change.Resource, i.change.Elsewhere
 	j.record.Before = i.record.After

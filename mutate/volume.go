@@ -48,7 +48,7 @@ func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unst
 }
 
 // freeVolume lets the volume of a claim that was deleted be bound again by the claim
-// that is made anew under its name, and by no other: it takes the uid of the old
+// that is re-created under its name, and by no other: it takes the uid of the old
 // claim off the volume's claimRef. A volume that is gone, or going, has nothing to
 // give.
 func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured) error {
@@ -81,7 +81,7 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 	return nil
 }
 
-// claimRef gives the fields of a volume's claimRef that are text.
+// claimRef returns the fields of a volume's claimRef that are text.
 func claimRef(volume *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	reference, _, _ := unstructured.NestedMap(volume.Object, "spec", "claimRef")

@@ -95,7 +95,7 @@ func TestClaimOfARetainedVolumeGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	}
 }
 
-// Somebody writes the volume between the look and the write.
+// Another client writes the volume between the look and the write.
 func TestClaimMeetsAWriterOfItsVolume(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

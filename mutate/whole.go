@@ -86,7 +86,7 @@ func (c Change) unseen(ctx context.Context, seen *unstructured.Unstructured) (un
 	return c.unserved(ctx, seen, served), nil
 }
 
-// versions gives the other versions by which the target can be read, and the names of all
+// versions returns the other versions by which the target can be read, and the names of all
 // that are served. One that another client has written the target by may be newer than what is
 // known of the kind.
 func (c Change) versions(seen *unstructured.Unstructured) (others []Served, served map[string]bool, err error) {

@@ -82,7 +82,7 @@ func TestAValueThatWasWrittenByAFieldThatIsNotShownIsTakenBack(t *testing.T) {
 	}
 }
 
-// What somebody asserts by a field that is not shown is theirs, with our value too.
+// What another client asserts by a field that is not shown is theirs, with our value too.
 func TestTheSameValueByAFieldThatIsNotShownIsAClaim(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -209,7 +209,7 @@ func TestTheManagerThatTheAPIServerInventsGoesWithARollback(t *testing.T) {
 	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 }
 
-// What the API server and controllers write by themselves is nobody's conflict.
+// What the API server and controllers write by themselves is no conflict.
 func TestWhatTheControlPlaneWritesBecauseOfAChangeIsTakenBackWithIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -302,7 +302,7 @@ func TestAChangeThatChangesNothingWritesNothing(t *testing.T) {
 	}
 	i := e.prepare(0, api.Patch, policy+"  ingress: [{ports: [{port: 81}]}]\n")
 	assert.False(t, i.idle)
-	// Somebody comes between: then it is as with any change.
+	// Another client comes between: then it is as with any change.
 	i = e.prepare(0, api.Patch, policy+"  ingress: [{ports: [{port: 80}]}]\n")
 	require.True(t, i.idle)
 	i.change.Idle = true
@@ -310,8 +310,8 @@ func TestAChangeThatChangesNothingWritesNothing(t *testing.T) {
 	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".spec.ingress of somebody")
 }
 
-// What a Create's content sets is nobody's after the commit, but for the marks of Janus: an
-// apply of the same file meets no conflict, though the API server has added defaults.
+// What a Create's content sets has no owner after the commit, but for the marks of Janus:
+// an apply of the same file meets no conflict, though the API server has added defaults.
 func TestTheFileOfACreatedObjectIsAppliedWithoutAConflict(t *testing.T) {
 	t.Parallel()
 	file := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'example.com/web:1', ports: [{containerPort: 80}, {containerPort: 81}], env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}], resources: {limits: {cpu: 1000m}}}]}}}}"

@@ -368,7 +368,7 @@ func TestContentThatDoesNotFitTheKindIsInvalid(t *testing.T) {
 	}
 }
 
-// A rollback would take from somebody what they have come to own since the
+// A rollback would take from another client what it has come to own since the
 // before-image, and what was restored would not be as it was when the change was made.
 func TestFieldsThatSomebodyHasComeToOwnAreDrift(t *testing.T) {
 	t.Parallel()

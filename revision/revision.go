@@ -54,7 +54,7 @@ const format = 1
 // errNotARevision quotes nothing of what was read.
 var errNotARevision = errors.New("not a revision of a format that this version of Janus knows")
 
-// Encode gives the bytes of a revision, the same for the same revision.
+// Encode returns the bytes of a revision, the same for the same revision.
 func Encode(r Revision) ([]byte, error) {
 	r.Format = format
 	data, err := json.Marshal(r)

@@ -114,7 +114,7 @@ func (s *Store) Create(ctx context.Context, namespace string, number int64, labe
 	return owner != r.Transaction, err
 }
 
-// Owner gives the Transaction that a revision belongs to; none for one of another client.
+// Owner returns the Transaction that a revision belongs to; none for one of another client.
 // An error of reason NotFound means that there is no revision with that number.
 func (s *Store) Owner(ctx context.Context, namespace string, number int64) (Owner, error) {
 	meta, err := target.Confirmed(func() (metav1.ObjectMeta, error) { return s.metadata(ctx, namespace, number) })

@@ -22,7 +22,7 @@ type Answer struct {
 	Entry bool
 }
 
-// In gives the value of the field in an object.
+// In returns the value of the field in an object.
 func (c FieldConflict) In(object map[string]any) (any, bool) { return valueAt(object, c.path) }
 
 // Owners names the managers, those of the control plane aside, that own the field in an

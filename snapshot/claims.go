@@ -13,7 +13,7 @@ const (
 	// ancientChanges owns what the oldest of more than ten updaters owned.
 	ancientChanges = "ancient-changes"
 	// beforeFirstApply owns everything that was on an object without managedFields
-	// when somebody first applied to it.
+	// when a client first applied to it.
 	beforeFirstApply = "before-first-apply"
 )
 

@@ -75,7 +75,7 @@ func (l *entries) add(e entry) error {
 	return nil
 }
 
-// find gives the entry of an owner, with no fields if there is none.
+// find returns the entry of an owner, with no fields if there is none.
 func (l entries) find(o owner) entry {
 	for _, e := range l {
 		if e.owner == o {
@@ -118,8 +118,9 @@ func Owned(obj *unstructured.Unstructured, ours func(manager string) bool) bool 
 	return false
 }
 
-// Tracked reports whether managedFields tell who has written an object: somebody may
-// have cleared them, and of more than ten writers the API server merges the oldest.
+// Tracked reports whether managedFields tell who has written an object: another
+// client may have cleared them, and of more than ten writers the API server merges
+// the oldest.
 func Tracked(obj *unstructured.Unstructured) bool {
 	return len(obj.GetManagedFields()) > 0 && !Owned(obj, func(manager string) bool { return manager == ancientChanges })
 }

@@ -62,7 +62,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// requests gives what was asked since the last call.
+// requests returns what was asked since the last call.
 func (w *wire) requests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

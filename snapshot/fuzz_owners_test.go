@@ -10,8 +10,8 @@ import (
 )
 
 // FuzzOwnersGetTheirOwn: whatever managedFields say, a hand-over and a restoration
-// give nobody, but the heir, a field that was never theirs, a hand-over gives back
-// what somebody owned before, and leaves no field of ours without an owner.
+// give no manager, but the default one, a field that was never theirs, a hand-over
+// gives back what had an owner before, and leaves no field of ours without an owner.
 func FuzzOwnersGetTheirOwn(f *testing.F) {
 	f.Add([]byte(realBefore), []byte(realLive), []byte(realObject), []byte(`{"spec":{"replicas":2}}`), false)
 	f.Add([]byte(realLive), []byte(realBefore), []byte(`{"spec":{"replicas":2}}`), []byte(realObject), true)

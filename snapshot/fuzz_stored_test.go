@@ -117,7 +117,7 @@ func (s *storage) check(t *testing.T, r *Reader, n int, image v1alpha1.BeforeIma
 	t.Fatalf("record %d, with the digest of nothing that was saved: %s", n, encode(t, got))
 }
 
-// at gives an object and one of its keys.
+// at returns an object and one of its keys.
 func (s *storage) at(n int) (p place, key string, ok bool) {
 	if len(s.listed) == 0 {
 		return p, "", false
@@ -150,7 +150,7 @@ func onTwo(change func(s *storage, p place, key string, q place, other string)) 
 	}
 }
 
-// tamperings are what somebody may do who can edit the objects or the status.
+// tamperings are what a user may do who can edit the objects or the status.
 var tamperings = []func(s *storage, n, arg int){
 	onValue(func(text string, arg int) string { return text[:min(arg, len(text))] }),
 	onValue(func(text string, arg int) string { return text + strings.Repeat(" ", arg%3) + "{}" }),

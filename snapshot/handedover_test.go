@@ -10,7 +10,7 @@ import (
 )
 
 // ownedThing is a thing with managers that own fields at its top level, each written as
-// "manager: field field".
+// "manager: one two".
 func ownedThing(t testing.TB, content string, owners ...string) *unstructured.Unstructured {
 	t.Helper()
 	out := thingOf(t, content)

@@ -27,11 +27,11 @@ type Hands struct {
 }
 
 // HandOver gives managedFields as they are to stay after a commit. The entries of
-// the change go. A field that somebody owned before it is theirs again, with the
-// value that the change gave it, so that their next apply neither meets a conflict
-// nor loses sight of the field. What nobody owned is nobody's, or Left's. The
-// second result says whether anything is to be written. Before is nil for an object that
-// the Transaction made.
+// the change go. A field that had an owner before it belongs to that owner again, with
+// the value that the change gave it, so that the owner's next apply neither meets a
+// conflict nor loses sight of the field. What nobody owned has no owner, or is Left's.
+// The second result says whether anything is to be written. Before is nil for an object
+// that the Transaction made.
 //
 // Fields of another version of the kind cannot be compared with ours: who wrote by another
 // version gets back all that is missing, unless another client has come to own fields since.

@@ -22,8 +22,8 @@ type Images struct {
 	// Ours tells the field managers of the change.
 	Ours func(manager string) bool
 	// HandedOver is set when the change has committed, and with it the fields were left
-	// to those who had owned them before, and to managers of Ours. That somebody owns a
-	// field again says nothing then; that it has another value does, whoever wrote it.
+	// to those who had owned them before, and to managers of Ours. That a field has an
+	// owner again says nothing then; that it has another value does, whoever wrote it.
 	HandedOver bool
 	// Former is what tells who had owned fields before, if that is not Before: the object
 	// as it was before an earlier change of it by the same Transaction.
@@ -63,7 +63,7 @@ func (i Images) statusCounts() bool {
 	return there
 }
 
-// Outcome gives what is kept of an object that a dry run has made from before: Strip
+// Outcome returns what is kept of an object that a dry run has made from before: Strip
 // of it, and the status where the change altered that. A status that it removed is
 // kept as null.
 func Outcome(before, after *unstructured.Unstructured) *unstructured.Unstructured {

@@ -168,7 +168,7 @@ var writeOnly = []struct {
 	{schema.GroupKind{Kind: "Secret"}, "stringData", "data"},
 }
 
-// shownAs gives a set of owned fields with what the API server shows of write-only ones
+// shownAs returns a set of owned fields with what the API server shows of write-only ones
 // beside them.
 func shownAs(kind schema.GroupKind, set *fieldpath.Set) *fieldpath.Set {
 	for _, w := range writeOnly {

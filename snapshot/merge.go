@@ -36,9 +36,9 @@ type Restoration struct {
 	Reclaimed []FieldConflict
 }
 
-// Restore takes the step from before to after back on top of live.
+// Restore undoes the step from before to after on top of live.
 //
-// A field that the change did not alter is nobody's business here. One that it
+// A field that the change did not alter does not count here. One that it
 // did alter gets its old value if it still has the new one and nobody else has
 // claimed it since; if it has its old value already there is nothing to do;
 // anything else is a conflict, unless it has been reclaimed. Objects and keyed

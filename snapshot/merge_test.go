@@ -98,8 +98,7 @@ func TestRestoreLeavesServerMetadataAndStatusOfLive(t *testing.T) {
 	}
 }
 
-// A replacement drops the revision of a Deployment, and the controller numbers it
-// anew.
+// A replacement drops the revision of a Deployment, and the controller numbers it again.
 func TestWhatControllersWriteIsNeverAConflict(t *testing.T) {
 	t.Parallel()
 	revision := func(n string) *unstructured.Unstructured {

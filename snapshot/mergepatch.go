@@ -2,7 +2,7 @@ package snapshot
 
 import "reflect"
 
-// MergePatch gives a JSON merge patch (RFC 7386) from one object to another. A merge
+// MergePatch returns a JSON merge patch (RFC 7386) from one object to another. A merge
 // patch cannot set an explicit null, so that the caller has to see whether the
 // patch does what it should. Lists are replaced as a whole. It is computed on the
 // decoded objects because a detour over float64 would damage large integers.

@@ -76,7 +76,7 @@ func (p place) entry(transaction string) string {
 	return string(p.kind) + "/" + objectName(transaction, p.number)
 }
 
-// listed gives the objects that ref lists. An entry that is not the name of a
+// listed returns the objects that ref lists. An entry that is not the name of a
 // before-image of this Transaction is left out: the status can be written by
 // others, and must not direct Janus to any other object.
 func listed(transaction string, ref *v1alpha1.RollbackRef) []place {

@@ -70,7 +70,7 @@ func (s objects) transaction(ctx context.Context, namespace, name string) (metav
 		SetHeader("Accept", metadataOnly).Do(ctx))
 }
 
-// patch sends a patch and gives the metadata of the result.
+// patch sends a patch and returns the metadata of the result.
 func (s objects) patch(ctx context.Context, namespace string, k kind, name string, as types.PatchType, patch any) (metav1.ObjectMeta, error) {
 	body, err := json.Marshal(patch)
 	if err != nil {

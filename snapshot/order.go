@@ -10,7 +10,7 @@ func isList(v any) bool {
 	return ok
 }
 
-// inOrder gives the merged items of a list, which have their positions before, after
+// inOrder returns the merged items of a list, which have their positions before, after
 // and in live, and last of their values what became of them. Their order is that
 // of before, and what others have added comes after what it followed; but where
 // others have changed the order since, theirs stays, and what is put back comes
@@ -35,7 +35,7 @@ func reordered(items []child, one, other int) bool {
 	return !slices.Equal(common(a, b), common(b, a))
 }
 
-// ranked gives the items that one of the lists has, in its order.
+// ranked returns the items that one of the lists has, in its order.
 func ranked(items []child, list int) []int {
 	var out []int
 	for i, item := range items {

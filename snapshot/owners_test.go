@@ -24,7 +24,7 @@ func history(s *standIn, r *rand.Rand, managers []string, steps int) {
 	}
 }
 
-// change lets Janus make a change, and gives what a dry run of it would have given.
+// change lets Janus make a change, and returns what a dry run of it would have given.
 func change(s *standIn, r *rand.Rand) (before, after *unstructured.Unstructured) {
 	before = s.read()
 	if r.IntN(2) == 0 {

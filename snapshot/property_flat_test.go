@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// flat gives every field of an object that has one value, with its path as
+// flat returns every field of an object that has one value, with its path as
 // fieldpath writes it. It knows the schema by the names of the fields. Whether what
 // is in parts is there with nothing in it, or null, which structured-merge-diff makes
 // of it, does not show.
@@ -69,7 +69,7 @@ func identityIn(list string, item any) string {
 	}
 }
 
-// lists gives the identities of every list whose items have one, in order.
+// lists returns the identities of every list whose items have one, in order.
 func lists(object map[string]any) map[string][]string {
 	out := map[string][]string{}
 	var walk func(path, name string, v any)

@@ -67,7 +67,7 @@ func withoutNull(object map[string]any) {
 	}
 }
 
-// existing gives the entries of managedFields without fields that are not there.
+// existing returns the entries of managedFields without fields that are not there.
 func (s *scene) existing() []metav1.ManagedFieldsEntry {
 	list, err := entriesOf(s.read())
 	if err != nil {

@@ -114,8 +114,8 @@ func ownersOf(obj *unstructured.Unstructured) map[string][]string {
 	return out
 }
 
-// checkConflicts: each is about a field that the change altered and that somebody
-// else owns now, or has removed; force gives it the value that it had.
+// checkConflicts: each is about a field that the change altered and that another
+// client owns now, or has removed; force gives it the value that it had.
 func checkConflicts(r *rapid.T, s *scene, got Restoration) {
 	images := s.images()
 	images.Force = true

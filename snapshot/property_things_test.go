@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 )
 
-// The properties are checked for the same cases in every run. More are had with
-// -rapid.checks, and others with -rapid.seed.
+// The properties are checked for the same cases in every run:
+// -rapid.checks gives more, -rapid.seed others.
 func init() {
 	for name, value := range map[string]string{"rapid.seed": "26", "rapid.checks": "600", "rapid.nofailfile": "true"} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
@@ -248,7 +248,7 @@ func (d drawing) section(object map[string]any, name string) {
 	inner[name] = value
 }
 
-// object draws a whole object, or what somebody applies.
+// object draws a whole object, or what a client applies.
 func (d drawing) object() map[string]any {
 	out := map[string]any{"metadata": map[string]any{"name": "a"}}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(sections), 0, 6, rapid.ID[string]).Draw(d.T, "sections") {
@@ -257,7 +257,7 @@ func (d drawing) object() map[string]any {
 	return out
 }
 
-// edited draws an object with one or two parts of a given one drawn anew.
+// edited draws an object with one or two parts of a given one drawn again.
 func (d drawing) edited(object map[string]any) map[string]any {
 	out := clone(object)
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(sections), 1, 2, rapid.ID[string]).Draw(d.T, "edited") {

@@ -29,7 +29,7 @@ type cached struct {
 	data map[string]string // nil: the object does not exist
 }
 
-// Open gives a Reader for the before-images that ref names.
+// Open returns a Reader for the before-images that ref names.
 func (s *Store) Open(o Owner, ref v1alpha1.RollbackRef) *Reader {
 	r := &Reader{store: s, owner: o, places: listed(o.Name, &ref), cache: map[place]*cached{}}
 	for _, p := range r.places {

@@ -12,8 +12,8 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// replace puts another object with other data in the place of a ConfigMap, as
-// somebody may who can edit ConfigMaps.
+// replace puts another object with other data in the place of a ConfigMap, as a
+// user may who can edit ConfigMaps.
 func (f *fixture) replace(name string, change func(data map[string]string)) {
 	f.t.Helper()
 	ctx := f.t.Context()

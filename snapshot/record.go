@@ -72,7 +72,7 @@ var (
 	errNotARecord = errors.New("not a record of a format that this version of Janus knows")
 )
 
-// Encode gives the bytes of a record: valid UTF-8 JSON, and always the same for
+// Encode returns the bytes of a record: valid UTF-8 JSON, and always the same for
 // the same record, because keys are sorted. Integers stay integers, and explicit
 // nulls survive.
 //

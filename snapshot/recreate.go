@@ -22,7 +22,7 @@ var recreateRules = map[schema.GroupKind]func(object map[string]any){
 	{Kind: "PersistentVolumeClaim"}: recreateClaim,
 }
 
-// ForCreate gives what may be POSTed to make obj again: Strip of it, less what
+// ForCreate returns what may be POSTed to make obj again: Strip of it, less what
 // the server would refuse or misunderstand for its kind. Owner references are
 // kept; whether their owners still live is for the caller to find out. So is the
 // status of a custom kind: where it is no subresource it is a field like any other,
@@ -75,9 +75,9 @@ func recreatePod(object map[string]any) {
 
 // recreateClaim takes off the marks of a binding that ended with the old claim:
 // with them the volume controller declares the new one Lost, because the volume
-// names another uid. Without them the claim is Pending until somebody clears the
-// volume's claimRef, and then binds. The name of the volume stays: an empty new
-// volume in place of the data would be worse than none.
+// names another uid. Without them the claim is Pending until the volume's
+// claimRef is cleared, and then binds. The name of the volume stays: an empty
+// new volume in place of the data would be worse than none.
 func recreateClaim(object map[string]any) {
 	removeEntry(object, "pv.kubernetes.io/bind-completed", "metadata", "annotations")
 	removeEntry(object, "pv.kubernetes.io/bound-by-controller", "metadata", "annotations")

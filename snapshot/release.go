@@ -116,10 +116,10 @@ func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1
 }
 
 // orphaned reports whether an object is a before-image of the Transaction's name
-// that belongs to no Transaction: a deletion with propagation Orphan, or somebody, has
-// taken its owner off, or another client has put a lost one back without. It has the name of
-// a before-image of ours, and either our finalizer, which nobody else would ever take
-// off, or still says whose it was.
+// that belongs to no Transaction: a deletion with propagation Orphan, or another client,
+// has taken its owner off, or another client has put a lost one back without. It has the
+// name of a before-image of ours, and either our finalizer, which nobody else would ever
+// take off, or still says whose it was.
 func orphaned(meta metav1.ObjectMeta, o Owner) bool {
 	_, owned := transactionOf(meta)
 	marked := meta.Annotations[annotationBatch] != "" && meta.Annotations[TransactionKey] == o.Name

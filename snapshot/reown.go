@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Reown gives a copy of obj whose owner references name the uids that to gives for
+// Reown returns a copy of obj whose owner references name the uids that to gives for
 // the old ones; a reference for which it gives none is left out. The entries of
 // managedFields follow: whoever owned a reference owns the new one, nobody owns one
 // that was left out, and an entry with nothing left is dropped.

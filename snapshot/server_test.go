@@ -93,7 +93,7 @@ func (s *standIn) stored(id string, got *typed.TypedValue, managers fieldpath.Ma
 
 var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// read gives the object as the server would.
+// read returns the object as the server would.
 func (s *standIn) read() *unstructured.Unstructured {
 	s.t.Helper()
 	out := &unstructured.Unstructured{Object: clone(s.object)}
@@ -167,7 +167,7 @@ func (s *standIn) undo(before, after *unstructured.Unstructured) Restoration {
 
 func isJanus(manager string) bool { return manager == "janus" }
 
-// owners gives who owns each field that is no object.
+// owners returns who owns each field that is no object.
 func (s *standIn) owners() map[string][]string {
 	out := map[string][]string{}
 	for id, set := range s.managers {

@@ -64,9 +64,9 @@ const maxBatches = 100
 // removes it at the end. What a gone Transaction of the same name has left is
 // replaced.
 //
-// An error is terminal with reason AlreadyExists where an object of somebody
-// else has the name, TooLarge where status.rollbackRef could not list the
-// objects, and Invalid for records that cannot be encoded or repeat an item.
+// An error is terminal with reason AlreadyExists where another client's object
+// has the name, TooLarge where status.rollbackRef could not list the objects,
+// and Invalid for records that cannot be encoded or repeat an item.
 func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRef, records []Record) (Saved, error) {
 	images := make([]v1alpha1.BeforeImage, len(records))
 	positions := map[kind][]int{}

@@ -14,7 +14,7 @@ var serverSet = []string{
 	"uid",
 }
 
-// Strip gives a copy of obj without what the server sets: those fields of
+// Strip returns a copy of obj without what the server sets: those fields of
 // metadata, and status at the top level. Two objects that are equal stripped are
 // equal in everything that a writer of the main resource decides.
 func Strip(obj *unstructured.Unstructured) *unstructured.Unstructured {

@@ -52,8 +52,8 @@ func (t taking) from(o owner, path fieldpath.Path) bool {
 
 // abandoned are the fields and list items that an applier has left out of an apply since,
 // and that are there all the same because the change had applied them too. Without it they
-// would be gone. They are given back, so that the next apply removes them. What somebody
-// else owns is not among them.
+// would be gone. They are given back, so that the next apply removes them. What another
+// client owns is not among them.
 func (r restitution) abandoned(had, now entry) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	if had.Operation != metav1.ManagedFieldsOperationApply || had.APIVersion != r.live.GetAPIVersion() || now.APIVersion != had.APIVersion {

@@ -33,7 +33,7 @@ type typing struct {
 	deduced bool
 }
 
-// root gives the types of a kind and the node of the whole object.
+// root returns the types of a kind and the node of the whole object.
 func root(t typed.ParseableType) (typing, node) {
 	deduced := t.Schema == nil || t.Schema == typed.DeducedParseableType.Schema
 	if deduced {
@@ -42,7 +42,7 @@ func root(t typed.ParseableType) (typing, node) {
 	return typing{schema: t.Schema, deduced: deduced}, node{ref: t.TypeRef}
 }
 
-// split gives what is right below a node, if the schema and all the values let it
+// split returns what is right below a node, if the schema and all the values let it
 // be looked at in parts: objects, and lists whose items have an identity. A value
 // that is not there has no parts. ok is false where the values are to be compared
 // as a whole.
@@ -60,7 +60,7 @@ func (t typing) split(n node, values ...any) (children []child, ok bool) {
 	return nil, false
 }
 
-// all gives the values as what they all are; at least one must be there.
+// all returns the values as what they all are; at least one must be there.
 func all[T any](values []any) ([]T, bool) {
 	out, some := make([]T, len(values)), false
 	for i, v := range values {
@@ -105,7 +105,7 @@ func field(object map[string]any, name string) any {
 	return absent{}
 }
 
-// items gives the items of lists by their identity. A list in which two have the
+// items returns the items of lists by their identity. A list in which two have the
 // same, or one has none, is compared as a whole.
 func (t typing) items(n node, l *schema.List, lists [][]any) ([]child, bool) {
 	var out []child

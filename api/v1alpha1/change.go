@@ -56,10 +56,10 @@ type Change struct {
 	// +optional
 	PropagationPolicy Propagation `json:"propagationPolicy,omitempty"`
 
-	// acceptLoss allows a change that could not be wholly rolled back, such as the
-	// deletion of a Namespace or of a Job, or setting immutable on a ConfigMap.
-	// Without it such a change is refused before anything is done. A rollback then
-	// restores what it can, and the message of the item says what is lost.
+	// acceptLoss allows a change that could not be rolled back completely, such as
+	// the deletion of a Namespace or of a Job, or setting immutable on a
+	// ConfigMap. Without it such a change is refused before anything is done. A
+	// rollback then restores what it can, and the message of the item says what is lost.
 	//
 	// +optional
 	AcceptLoss bool `json:"acceptLoss,omitempty"`

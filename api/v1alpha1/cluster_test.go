@@ -62,7 +62,7 @@ func install(t *testing.T) server {
 	return server{dynamic: client, discovery: disc}
 }
 
-// transactions gives the Transactions of a new namespace.
+// transactions returns the Transactions of a new namespace.
 func (s server) transactions(t *testing.T) dynamic.ResourceInterface {
 	t.Helper()
 	return s.dynamic.Resource(v1alpha1.Resource).Namespace(testcluster.Namespace(t))

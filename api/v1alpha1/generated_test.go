@@ -11,7 +11,7 @@ import (
 )
 
 // TestGeneratedFilesAreUpToDate generates the CRD and the deep-copy functions
-// anew with the pinned generator, and compares them byte for byte.
+// again with the pinned generator, and compares them byte for byte.
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	root := filepath.Join("..", "..")
 	fresh := t.TempDir()

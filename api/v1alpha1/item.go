@@ -46,7 +46,7 @@ type Item struct {
 	// Committing: its change may have been sent. Committed: its change is in
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
 	// effect. RollingBack:
-	// its compensation may have been sent. RolledBack: its change has been taken
+	// its compensation may have been sent. RolledBack: its change has been rolled
 	// back. Unresolved: it could not be rolled back; message says why. Skipped: it is
 	// not made; reason and message say why.
 	State ItemState `json:"state"`
@@ -72,8 +72,8 @@ type Item struct {
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
 	// unsettled is true for an Unresolved item of which it is not known whether its
-	// change is in effect: what stood in the way of taking it back stood in the way of
-	// finding out, too.
+	// change is in effect: what kept it from being rolled back kept Janus from finding
+	// out, too.
 	//
 	// +optional
 	Unsettled bool `json:"unsettled,omitempty"`

@@ -37,8 +37,9 @@ type Transaction struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is to be changed, and as whom. But for suspend and cancel it
-	// cannot be changed once the Transaction exists: create another instead.
+	// spec lists the changes, and names the ServiceAccount that makes them. But
+	// for suspend and cancel it cannot be changed once the Transaction exists:
+	// create another instead.
 	//
 	// +kubebuilder:validation:XValidation:rule="has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.revisionHistoryLimit) == has(oldSelf.revisionHistoryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
@@ -69,7 +70,7 @@ type TransactionList struct {
 	Items           []Transaction `json:"items"`
 }
 
-// TransactionSpec is what is to be changed, and as whom.
+// TransactionSpec lists the changes, and names the ServiceAccount that makes them.
 type TransactionSpec struct {
 	// serviceAccountName is the ServiceAccount, in the namespace of the
 	// Transaction, as which every target is read, changed and restored. It needs
@@ -90,7 +91,7 @@ type TransactionSpec struct {
 	// Why the rules on changes are written as they are. A map has no entry for a key that
 	// it has already: building one is the only test of uniqueness whose cost grows with the
 	// list and not with its square, and so the only one within the API server's budget for
-	// 1000 changes. What stays as it is need not be tested again. And that it stays as it is
+	// 1000 changes. What stays as it is need not be tested again. That it does not change
 	// is a rule of the whole Transaction, which can tell a write of the status: only such a
 	// write changes status.version, and it cannot change the spec. To compare 1000 changes
 	// would take a fifth of the time of each.
@@ -144,7 +145,7 @@ type TransactionSpec struct {
 
 	// onDelete says what deleting the Transaction while it runs means: Release
 	// (the default) stops, releases the locks and leaves the changes made so far;
-	// Rollback takes them back first.
+	// Rollback rolls them back first.
 	//
 	// +optional
 	// +kubebuilder:default=Release
@@ -152,7 +153,7 @@ type TransactionSpec struct {
 	OnDelete DeletePolicy `json:"onDelete,omitempty"`
 
 	// conflictPolicy says what a rollback does with a field of a change that
-	// another client has written since: Fail (the default) keeps their value, takes
+	// another client has written since: Fail (the default) keeps their value, rolls
 	// back everything else, and ends Failed; Force gives the field its old value
 	// all the same. Either way status.items lists the fields and who wrote them. A
 	// field that its former owner has taken again, such as the replicas of an
@@ -168,7 +169,7 @@ type TransactionSpec struct {
 	// carries the objects on, such as a GitOps tool or the manager of a release. Its next
 	// server-side apply of the same content meets no conflict, and what it names no more
 	// then goes. Without fieldManager nobody owns these fields, and whoever applies them
-	// first does. Fields that somebody owned before are theirs again either way. It cannot
+	// first does. Fields that had an owner before belong to it again either way. It cannot
 	// be a name that Janus or the API server gives.
 	//
 	// +optional
@@ -180,8 +181,8 @@ type TransactionSpec struct {
 	FieldManager string `json:"fieldManager,omitempty"`
 
 	// ttlSecondsAfterFinished is how many seconds after its end a Transaction is
-	// deleted, and its before-images with it. Without it, it stays until somebody
-	// deletes it. One with changes that could not be rolled back, or were left by
+	// deleted, and its before-images with it. Without it, it stays until it is
+	// deleted. One with changes that could not be rolled back, or were left by
 	// cancel, stays too: its before-images may be wanted.
 	//
 	// +optional
@@ -257,8 +258,8 @@ type TransactionSpec struct {
 	ChangesPerMinute *int32 `json:"changesPerMinute,omitempty"`
 
 	// suspend stops the Transaction where it is: the change or the compensation in
-	// hand is finished, no further one is begun, and the locks stay held. With false
-	// again it goes on, and the time between does not count towards timeout. A
+	// flight is finished, no further one is begun, and the locks stay held. With
+	// false again it goes on, and the time between does not count towards timeout. A
 	// Transaction that is created suspended takes no lock and changes nothing. It can
 	// be set at any time, and has no effect once cancel is set or the Transaction is
 	// being deleted.
@@ -296,7 +297,7 @@ const (
 	DeleteRollback DeletePolicy = "Rollback"
 )
 
-// CancelPolicy says what becomes of the changes of a Transaction that is cancelled.
+// CancelPolicy says what happens to the changes of a Transaction that is cancelled.
 //
 // +kubebuilder:validation:Enum=Rollback;Stop
 type CancelPolicy string

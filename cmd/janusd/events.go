@@ -104,7 +104,8 @@ func (h *eventWriter) settle(event *eventsv1.Event) {
 	}
 }
 
-// wait waits until all events are sent, or for so long, and gives the number of those left.
+// wait waits until all events are sent, or for so long, and returns the number of those
+// left.
 func (h *eventWriter) wait(atMost time.Duration) int {
 	over := time.After(atMost)
 	for {

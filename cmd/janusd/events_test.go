@@ -59,8 +59,8 @@ func (s *slow) all() []string {
 	return append([]string(nil), s.arrived...)
 }
 
-// telling records events about versions of an object, stops, and gives what the sink has by
-// then, how long the stop took, and how many warnings the log has.
+// telling records events about versions of an object, stops, and returns what the sink has
+// by then, how long the stop took, and how many warnings the log has.
 func telling(t *testing.T, s *slow, versions ...string) (arrived []string, took time.Duration, warnings int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

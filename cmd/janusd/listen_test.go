@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// bounded starts a server with limits of its own, and gives its address.
+// bounded starts a server with limits of its own, and returns its address.
 func bounded(t *testing.T, l limits, handler http.HandlerFunc) (addr string) {
 	t.Helper()
 	core, said := observer.New(zap.InfoLevel)
@@ -37,7 +37,7 @@ func dial(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// ask sends a request and gives the body of the answer.
+// ask sends a request and returns the body of the answer.
 func ask(t *testing.T, conn net.Conn, from *bufio.Reader, header string) (int, string) {
 	t.Helper()
 	_, err := fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: janusd\r\n%s\r\n", header)

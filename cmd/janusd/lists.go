@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// namespaces gives what --watch-namespaces names, each once: whoever watches a namespace
+// namespaces returns what --watch-namespaces names, each once: whoever watches a namespace
 // twice counts its Transactions twice. An empty name is refused, above all: to a client it
 // means all namespaces.
 func namespaces(listed []string) ([]string, error) {
@@ -28,7 +28,7 @@ func namespaces(listed []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// trimmed gives the items of a list without spaces around them.
+// trimmed returns the items of a list without spaces around them.
 func trimmed(list []string) []string {
 	out := make([]string, 0, len(list))
 	for _, item := range list {

@@ -86,7 +86,7 @@ func (p *process) log() [][]byte {
 // entry is a line of the log.
 type entry map[string]any
 
-// entries gives the lines that are of the given message.
+// entries returns the lines that are of the given message.
 func (p *process) entries(message string) []entry {
 	var out []entry
 	for _, line := range p.log() {
@@ -124,7 +124,7 @@ func (p *process) signal(s syscall.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(s))
 }
 
-// exit waits for the end and gives the exit code.
+// exit waits for the end and returns the exit code.
 func (p *process) exit() int {
 	p.t.Helper()
 	select {

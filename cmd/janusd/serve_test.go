@@ -28,7 +28,7 @@ import (
 // secure has the metrics served as they are by default, on a port of our own.
 var secure = []string{"--metrics-bind-address=127.0.0.1:0", "--metrics-secure"}
 
-// token makes a ServiceAccount that may get some paths, and gives a token of it.
+// token makes a ServiceAccount that may get some paths, and returns a token of it.
 func token(t *testing.T, e *harness.Env, name string, paths ...string) string {
 	t.Helper()
 	accounts := e.Kube.CoreV1().ServiceAccounts(e.Namespace)
@@ -53,7 +53,8 @@ func token(t *testing.T, e *harness.Env, name string, paths ...string) string {
 	return request.Status.Token
 }
 
-// scrape asks for the metrics with a token, and gives the status and the body of the answer.
+// scrape asks for the metrics with a token, and returns the status and the body of the
+// answer.
 func scrape(t *testing.T, p *process, config *tls.Config, bearer string) (int, string) {
 	t.Helper()
 	addr, _ := p.await("serving metrics")["address"].(string)

@@ -97,7 +97,7 @@ func TestReplicasShareTheShards(t *testing.T) {
 	assert.Empty(t, left.Items)
 }
 
-// nameIn makes up a name for a Transaction in the shard of somebody.
+// nameIn makes up a name for a Transaction in the shard of a replica.
 func nameIn(e *harness.Env, holders [2]string, who string) string {
 	for n := 0; ; n++ {
 		name := fmt.Sprintf("deploy-%d", n)

@@ -54,7 +54,8 @@ var (
 	operators = []string{"and", "or", "unless", "offset", "bool"}
 )
 
-// selectors gives the metrics of an expression, each with the labels that it is selected by.
+// selectors returns the metrics of an expression, each with the labels that it is selected
+// by.
 func selectors(expression string) map[string][]string {
 	found := map[string][]string{}
 	bare := quoted.ReplaceAllString(expression, "")

@@ -106,7 +106,7 @@ func (s *session) remark(item *api.Item, vague []string) {
 }
 
 // liveOf reads the object of an item, with the rights of whoever asks, if there is a value
-// that is too long for a plan; nothing if it cannot be had. Of confidential kinds nothing
+// that is too long for a plan; nothing if it cannot be read. Of confidential kinds nothing
 // is: a mask is short.
 func (s *session) liveOf(ctx context.Context, item *api.Item) any {
 	if !slices.ContainsFunc(item.Plan.Fields, func(f api.FieldChange) bool { return strings.HasSuffix(f.Before, "…") }) {

@@ -22,7 +22,7 @@ import (
 // manager is the field manager of what the plugin writes.
 const manager = "kubectl-janus"
 
-// create creates a Transaction from its content and gives what was stored.
+// create creates a Transaction from its content and returns what was stored.
 //
 // A name that is to be made up is made up here, as the API server would do it: if the reply
 // is lost, it is known what to look for, and a request that is sent again makes no second

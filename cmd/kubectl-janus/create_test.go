@@ -41,7 +41,7 @@ func afterwards(become func(*http.Request) (*http.Response, error)) func(http.Ro
 	}
 }
 
-// creates creates a Transaction by way of a wrapped transport, and gives the names of
+// creates creates a Transaction by way of a wrapped transport, and returns the names of
 // those that are there then, and the error.
 func creates(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, metadata map[string]any) ([]string, error) {
 	t.Helper()

@@ -22,7 +22,7 @@ const (
 )
 
 // exitError is an error with an exit code of its own. Without a cause nothing is printed:
-// what there is to say has been said.
+// the message has been printed already.
 type exitError struct {
 	code int
 	err  error
@@ -37,7 +37,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode prints an error and gives the exit code for it.
+// exitCode prints an error and returns the exit code for it.
 func exitCode(err error, stderr io.Writer) int {
 	var own *exitError
 	switch {

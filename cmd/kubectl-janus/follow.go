@@ -50,7 +50,7 @@ func (e *unendedError) Error() string {
 }
 
 // follow watches a Transaction until it has ended; limit is how long at most, zero for as
-// long as it takes. If that is over, or somebody interrupts it, the error is *unendedError.
+// long as it takes. If that is over, or it is interrupted, the error is *unendedError.
 func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Duration, v view) (*api.Transaction, error) {
 	defer v.done()
 	client, err := s.transactions(t.Namespace)
@@ -118,7 +118,7 @@ func only(client dynamic.ResourceInterface, name string, x *troubles) cache.List
 	}
 }
 
-// seen gives the Transaction of an event.
+// seen returns the Transaction of an event.
 func seen(event watch.Event, uid types.UID) (*api.Transaction, error) {
 	u, ok := event.Object.(*unstructured.Unstructured)
 	if !ok {

@@ -71,7 +71,7 @@ func (s *session) lint(ctx context.Context, manifests []manifest) error {
 	}
 }
 
-// lint gives all that is wrong with a Transaction, as far as it can be told without a
+// lint returns all that is wrong with a Transaction, as far as it can be told without a
 // cluster.
 func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string {
 	if u.GroupVersionKind() != api.Kind {
@@ -103,7 +103,7 @@ func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string 
 	return out
 }
 
-// expressions gives what is wrong with those of a change.
+// expressions returns what is wrong with those of a change.
 func expressions(c api.Change, names map[string]bool) []string {
 	var out []string
 	check := func(field, text string) {

@@ -21,7 +21,7 @@ func main() {
 	os.Exit(start(ctx, os.Args[1:], streams))
 }
 
-// start runs one command and gives its exit code.
+// start runs one command and returns its exit code.
 func start(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	root := newRoot(streams) //nolint:contextcheck // Each command has its own when it runs.
 	root.SetArgs(args)

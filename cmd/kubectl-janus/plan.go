@@ -116,7 +116,7 @@ func (s *session) tried(ctx context.Context, w *wishes, keep bool, limit time.Du
 	return t, err
 }
 
-// silent is the view of who wants to see nothing but the end.
+// silent is the view that shows nothing but the end.
 type silent struct{}
 
 func (silent) update(*api.Transaction) {}
@@ -175,7 +175,7 @@ func printDifferences(out io.Writer, item *api.Item) {
 	printRemarks(out, item)
 }
 
-// printRemarks prints what there is to say of an item besides its fields.
+// printRemarks prints the messages about an item besides its fields.
 func printRemarks(out io.Writer, item *api.Item) {
 	if item.Plan.More > 0 {
 		write(out, "    and %d fields more\n", item.Plan.More)

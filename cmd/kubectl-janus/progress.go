@@ -67,7 +67,7 @@ func (l *lines) update(t *api.Transaction) {
 	}
 }
 
-// unlooked reports whether there is nothing to print yet, and sees to it that somebody who
+// unlooked reports whether there is nothing to print yet, and sees to it that a person who
 // waits in vain learns why.
 func (l *lines) unlooked(t *api.Transaction) bool {
 	switch {
@@ -88,7 +88,7 @@ func (l *lines) done() {
 	}
 }
 
-// live draws the Transaction anew in place of what it has drawn before.
+// live draws the Transaction again in place of what it has drawn before.
 type live struct {
 	out    io.Writer
 	width  int
@@ -148,7 +148,7 @@ const (
 	green, red, yellow, grey = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[90m"
 )
 
-// signOf gives what an item is marked with, and its colour.
+// signOf returns what an item is marked with, and its colour.
 func signOf(state api.ItemState) (sign, colour string) {
 	switch state {
 	case api.ItemCommitted:

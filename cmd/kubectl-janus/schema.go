@@ -52,7 +52,7 @@ func newRules() (*rules, error) {
 	return r, nil
 }
 
-// check gives all that is wrong with a Transaction by its definition. It sets defaults, as
+// check returns all that is wrong with a Transaction by its definition. It sets defaults, as
 // the API server does first.
 func (r *rules) check(ctx context.Context, u *unstructured.Unstructured) []string {
 	var out []string

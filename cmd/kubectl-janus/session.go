@@ -26,7 +26,7 @@ import (
 // latest stands for the Transaction that was created last.
 const latest = "@latest"
 
-// session is where and as whom one command is run.
+// session has the cluster, the namespace and the user of one command.
 type session struct {
 	genericiooptions.IOStreams
 	flags *genericclioptions.ConfigFlags
@@ -88,7 +88,7 @@ func (s *session) kube() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// transactions gives the interface to the Transactions of a namespace; of all, if it is
+// transactions returns the interface to the Transactions of a namespace; of all, if it is
 // empty.
 func (s *session) transactions(namespace string) (dynamic.ResourceInterface, error) {
 	client, err := s.dynamic()

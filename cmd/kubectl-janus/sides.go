@@ -122,7 +122,7 @@ func (t tree) set(path []element, v any) {
 	}
 }
 
-// put gives a node with a value below it.
+// put returns a node with a value below it.
 func put(node any, path []element, v any) any {
 	if len(path) == 0 {
 		return v

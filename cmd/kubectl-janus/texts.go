@@ -108,7 +108,8 @@ func oneLine(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// afterItsEnd gives the first line of content after a line ..., which ends a YAML document.
+// afterItsEnd returns the first line of content after a line ..., which ends a YAML
+// document.
 func afterItsEnd(document []byte) string {
 	ended := false
 	for line := range strings.Lines(string(document)) {

@@ -74,7 +74,7 @@ func (v *showing) run(ctx context.Context) error {
 	return nil
 }
 
-// page makes the page, and looks whether there is anything that it may show.
+// page makes the page, and checks whether there is anything that it may show.
 func (v *showing) page(ctx context.Context) (http.Handler, error) {
 	namespace, err := v.namespace()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"janus.io/janus/test/testcluster"
 )
 
-// startUI runs kubectl janus ui until the test ends, and gives the address that it prints.
+// startUI runs kubectl janus ui until the test ends, and returns the address that it prints.
 func startUI(t *testing.T, args ...string) (address string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -95,7 +95,7 @@ func SetFailure(status *api.TransactionStatus, generation int64, now time.Time, 
 	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, errclass.Printable(cause.Message)})
 }
 
-// Failure gives what setFailure recorded. While nothing is, the reason of the
+// Failure returns what setFailure recorded. While nothing is, the reason of the
 // condition is the phase.
 func Failure(status *api.TransactionStatus) (Cause, bool) {
 	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
@@ -151,7 +151,7 @@ const (
 	unknown = metav1.ConditionUnknown
 )
 
-// conditions gives every condition that the phase implies, in the polarity that
+// conditions returns every condition that the phase implies, in the polarity that
 // kstatus understands: Reconciling while running, Ready on success, Stalled on any
 // other end.
 func conditions(status *api.TransactionStatus, total int) []condition {

@@ -27,7 +27,7 @@ const (
 	Do                Verb = "Do"                // make a change whose intent was just recorded
 	Observe           Verb = "Observe"           // observe an open intent, then do it if need be
 	Record            Verb = "Record"            // record what is over
-	Finish            Verb = "Finish"            // every change is in effect: end
+	Finish            Verb = "Finish"            // every change is in effect: end it
 	Fail              Verb = "Fail"              // end before any change was made
 	StartRollback     Verb = "StartRollback"     // stop committing, start rolling back
 	ObserveUndo       Verb = "ObserveUndo"       // find out about an open intent while rolling back
@@ -59,7 +59,7 @@ type Action struct {
 	At time.Time
 }
 
-// Decide gives the next step of a Transaction as the API server last stored it, and as far
+// Decide returns the next step of a Transaction as the API server last stored it, and as far
 // as this process knows more of it. It is a pure function.
 func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) Action {
 	status := &t.Status
@@ -134,7 +134,7 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	}
 }
 
-// sideBySide gives the changes to make next, of which the n-th in order is the first.
+// sideBySide returns the changes to make next, of which the n-th in order is the first.
 func sideBySide(t *api.Transaction, plan Schedule, n int, flight InFlight) []int {
 	var fresh []int
 	for _, i := range plan.Order[n:] {
@@ -189,7 +189,7 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 	return Action{Verb: FinishUndo}
 }
 
-// unclear gives the last open intent of a change that no other change of the same object
+// unclear returns the last open intent of a change that no other change of the same object
 // covers: it is found out about before anything is rolled back, and one that is covered when
 // its turn comes.
 func unclear(items []api.Item, order []int) (int, bool) {

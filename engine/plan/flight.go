@@ -85,7 +85,8 @@ type InFlight struct {
 	Known Known
 	// Due says that it is time to record what is over.
 	Due bool
-	// LookDue says that it is time to look whether what is waited for is ready.
+	// LookDue says that it is time to check whether what is waited for is
+	// ready.
 	LookDue bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/engine/internal/fixture"
 )
 
-// FuzzStored: whatever is stored of a Transaction, be it by hand, the next step is
+// FuzzStored: whatever is stored of a Transaction, also by hand, the next step is
 // about an item that is there and whose change is known, and what is said of it can
 // be written.
 func FuzzStored(f *testing.F) {

@@ -19,11 +19,11 @@ type Policy struct {
 	// Lateness is after how long a run no longer takes for granted that the Transaction
 	// is as it knows it; zero means DefaultLateness. Whoever runs goes from one
 	// checkpoint to the next in much less. Who hung meanwhile, or waited long for an
-	// answer, may have been replaced: another process may have made the change and taken
-	// it back, so that the target is again as a request expects it.
+	// answer, may have been replaced: another process may have made the change and
+	// rolled it back, so that the target is again as a request expects it.
 	Lateness time.Duration
-	// CatchUp is for how long what was refused is tried again after something was taken
-	// back that may make it possible; zero means DefaultCatchUp.
+	// CatchUp is for how long what was refused is tried again after something was
+	// rolled back that may make it possible; zero means DefaultCatchUp.
 	CatchUp time.Duration
 	// Window is how many intents may be open at once; zero means DefaultWindow.
 	Window int

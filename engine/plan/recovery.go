@@ -27,9 +27,9 @@ func recoverable(t *api.Transaction, policy Policy) bool {
 	return false
 }
 
-// hopeful lists the items that a recovery takes up: those that may heal, and those of
-// which the change of such a one, later on the same object, may be all that was in the
-// way.
+// hopeful lists the items that a recovery takes up: those that may heal, and those
+// that may have been kept from it only by the change of such an item, later on the same
+// object.
 func hopeful(items []api.Item) []int {
 	var out []int
 	healing := map[api.Target]bool{}
@@ -81,8 +81,8 @@ func RecoveryAskedFor(t *api.Transaction) string {
 	return errclass.Cut(errclass.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
 }
 
-// RecoveryAsked reports whether somebody asks for a failed rollback to be taken up again, and
-// it has not been since.
+// RecoveryAsked reports whether a person asks for a failed rollback to be taken up again,
+// and it has not been since.
 func RecoveryAsked(t *api.Transaction) bool {
 	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !Sparing(t) &&
 		RecoveryAskedFor(t) != "" && RecoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0

@@ -102,7 +102,7 @@ func AddWarnings(item *api.Item, warnings []string, share int) {
 	}
 }
 
-// Beside records what there is to say about an item whether it was rolled back or
+// Beside records what was reported of an item, whether it was rolled back or
 // not.
 func Beside(item *api.Item, undone outcome.Undone, share int) {
 	item.Reclaimed = ownedOf(undone.Reclaimed, share)
@@ -111,7 +111,7 @@ func Beside(item *api.Item, undone outcome.Undone, share int) {
 	}
 }
 
-// Report records what there is to say about an item that was rolled back.
+// Report records what was reported of an item that was rolled back.
 func Report(item *api.Item, undone outcome.Undone, share int) {
 	Beside(item, undone, share)
 	if len(undone.Overwritten) > 0 {

@@ -25,7 +25,7 @@ type Schedule struct {
 // DefaultParallelism is how many changes may be under way at once.
 const DefaultParallelism = 10
 
-// Order gives the changes of a Transaction in the order in which they are begun, and
+// Order returns the changes of a Transaction in the order in which they are begun, and
 // says what is wrong with it: a name that no change has, or changes that need each other.
 func Order(t *api.Transaction) ([]int, error) {
 	s, err := scheduled(t)
@@ -184,7 +184,7 @@ type walk struct {
 	path  []int
 }
 
-// visit gives a cycle if it meets one, from its first change to the same again.
+// visit returns a cycle if it meets one, from its first change to the same again.
 func (w *walk) visit(i int) []int {
 	switch w.seen[i] {
 	case 2:
@@ -225,7 +225,7 @@ func ChangeName(i int, change api.Change) string {
 	return fmt.Sprint(i)
 }
 
-// Next gives the change to begin next; -1 if there is none, or none yet.
+// Next returns the change to begin next; -1 if there is none, or none yet.
 func (s Schedule) Next(items []api.Item) int {
 	if len(Waiting(items)) >= s.width {
 		return -1
@@ -274,7 +274,7 @@ func Waiting(items []api.Item) []int {
 }
 
 // IsLast reports whether a change is the last whatever happens: nothing can fail after
-// it that would have to take it back.
+// it that would have it rolled back.
 func IsLast(t *api.Transaction, i int) bool {
 	if i >= len(t.Spec.Changes) || Gated(t.Spec.Changes[i]) {
 		return false

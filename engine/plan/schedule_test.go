@@ -87,7 +87,7 @@ func TestADeferredChangeWaitsForAllUpToTheOneThatMayBeTheReason(t *testing.T) {
 	assert.Empty(t, after.needs[4])
 	assert.Equal(t, []int{0, 1, 2, 4}, Preparable(txn), "its before-image is taken when its turn comes")
 
-	txn.Status.Items[0].DeferredBy = "e" // as somebody may have written it
+	txn.Status.Items[0].DeferredBy = "e" // as another client may have written it
 	assert.Equal(t, before.Order, ScheduleOf(txn).Order)
 	assert.Empty(t, ScheduleOf(txn).needs[0])
 }

@@ -37,7 +37,7 @@ func Accepted(t *api.Transaction) bool {
 	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending
 }
 
-// suspension gives the conditions that tell whether a Transaction stands still; none
+// suspension returns the conditions that tell whether a Transaction stands still; none
 // before it ever has.
 func suspension(status *api.TransactionStatus) []condition {
 	if status.SuspendTime != nil {

@@ -37,7 +37,7 @@ func IndexOf(items []api.Item, name string) int {
 	return -1
 }
 
-// InTheWay gives a later change of the same object that is to be rolled back before
+// InTheWay returns a later change of the same object that is to be rolled back before
 // item i, and could not be yet; -1 if there is none.
 func InTheWay(items []api.Item, i int) int {
 	for j := i + 1; j < len(items); j++ {

@@ -43,8 +43,8 @@ func TestFluxTellsWhereATransactionIs(t *testing.T) {
 }
 
 // status follows the rules of Flux: while the controller has not seen the spec it is in
-// progress, and then the first expression decides that is true. One that fails for want of a
-// field would have Flux wait until its timeout, so none may fail.
+// progress, and then the first expression decides that is true. One that fails because a
+// field is missing would have Flux wait until its timeout, so none may fail.
 func (c check) status(t *testing.T, txn *unstructured.Unstructured) string {
 	t.Helper()
 	observed, found, err := unstructured.NestedInt64(txn.Object, "status", "observedGeneration")

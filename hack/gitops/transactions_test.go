@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-// transactions gives those of testdata/gitops by the names of their files.
+// transactions returns those of testdata/gitops by the names of their files.
 func transactions(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob(root + "/testdata/gitops/*.yaml")

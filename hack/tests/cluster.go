@@ -17,7 +17,7 @@ type shared struct {
 	lock *os.File
 }
 
-// share starts one and gives the value of the environment variable by which tests find it.
+// share starts one and returns the value of the environment variable by which tests find it.
 // That is the same in every run, so that go can tell that nothing has changed.
 func (r *runner) share() (*shared, string, error) {
 	sum := fnv.New64a()

@@ -20,8 +20,8 @@ var noise = regexp.MustCompile(`^\s*(logger\.go:\d+: |[EWI]\d{4} \d\d:|=== |--- 
 // before it have printed.
 var script = regexp.MustCompile(`^\s*FAIL: \S+:\d+: `)
 
-// gist gives the lines that say what was expected and what was seen: those from the first on
-// that begins to, without the noise. Of a script they are those that end there.
+// gist returns the lines that say what was expected and what was seen: those from the first
+// on that begins to, without the noise. Of a script they are those that end there.
 func gist(output []string) []string {
 	var lines []string
 	for _, line := range strings.Split(strings.Join(output, ""), "\n") {

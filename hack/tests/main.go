@@ -37,8 +37,8 @@ func main() {
 	os.Exit(status)
 }
 
-// command runs what the arguments ask for and gives the exit status: 1 if tests have failed,
-// 2 if they could not be run.
+// command runs what the arguments ask for and returns the exit status: 1 if tests have
+// failed, 2 if they could not be run.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("tests", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -88,7 +88,7 @@ func check(parts []part) error {
 	return errors.Join(errs...)
 }
 
-// pick gives the parts of some names, in the order of the names.
+// pick returns the parts of some names, in the order of the names.
 func pick(parts []part, names []string) ([]part, error) {
 	var out []part
 	for _, name := range names {
@@ -101,7 +101,7 @@ func pick(parts []part, names []string) ([]part, error) {
 	return out, nil
 }
 
-// all gives the parts of make test-all.
+// all returns the parts of make test-all.
 func all(parts []part) []part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.Name == quick })
 }

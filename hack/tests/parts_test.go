@@ -78,7 +78,7 @@ func modules(t *testing.T) []string {
 	return out
 }
 
-// testsOf gives the names of the tests of a module, by directory below it.
+// testsOf returns the names of the tests of a module, by directory below it.
 func testsOf(t *testing.T, module string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -106,7 +106,7 @@ func testsOf(t *testing.T, module string) map[string][]string {
 	return out
 }
 
-// testsIn gives the names of the tests and fuzz targets in a file.
+// testsIn returns the names of the tests and fuzz targets in a file.
 func testsIn(file string) ([]string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {

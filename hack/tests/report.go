@@ -80,7 +80,7 @@ func (r *report) read(stream io.Reader) error {
 func (r *report) line(line string) error {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
-		// What go says beside the events, such as that a module cannot be had.
+		// What go says beside the events, such as that a module cannot be downloaded.
 		_, err := fmt.Fprint(r.out, line)
 		return err
 	}
@@ -201,7 +201,7 @@ func leaves(tests []string) []string {
 	})
 }
 
-// slowest gives the tests, or packages, that took longest.
+// slowest returns the tests, or packages, that took longest.
 func (r *report) slowest(n int, tests bool) []timed {
 	times := slices.DeleteFunc(slices.Clone(r.times), func(t timed) bool {
 		return (t.Test != "") != tests || strings.Contains(t.Test, "/")

@@ -122,7 +122,7 @@ func (r *runner) test(ctx context.Context, logs string, s step, env []string) er
 	return nil
 }
 
-// packages gives those that a step tests.
+// packages returns those that a step tests.
 func (r *runner) packages(ctx context.Context, s step) ([]string, error) {
 	if len(s.Except) == 0 {
 		return s.Packages, nil
@@ -146,7 +146,7 @@ func (r *runner) packages(ctx context.Context, s step) ([]string, error) {
 	return out, nil
 }
 
-// flags gives the arguments of go that come before the packages.
+// flags returns the arguments of go that come before the packages.
 func (s step) flags(atOnce int) []string {
 	// What vet finds make lint finds too, in all files at once. The programs are built with
 	// -trimpath, so that what is compiled for them need not be for the tests.

@@ -26,7 +26,7 @@ import (
 	"janus.io/janus/test/testcluster"
 )
 
-// served starts a janusd that serves the page, and gives its address.
+// served starts a janusd that serves the page, and returns its address.
 func served(t *testing.T, e *harness.Env) *url.URL {
 	t.Helper()
 	janusd := exec.Command(harness.BuildJanusd(t), "--kubeconfig="+testcluster.Shared(t).Kubeconfig, "--namespace="+e.Namespace,
@@ -52,7 +52,7 @@ func served(t *testing.T, e *harness.Env) *url.URL {
 	return nil
 }
 
-// viewer lets the ServiceAccount deployer see the page, and gives a token of it.
+// viewer lets the ServiceAccount deployer see the page, and returns a token of it.
 func viewer(t *testing.T, e *harness.Env) string {
 	t.Helper()
 	name := metav1.ObjectMeta{Name: e.Namespace + "-viewer"}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Classify gives the class and the reason of an error. An *Error in the chain
+// Classify returns the class and the reason of an error. An *Error in the chain
 // has been classified already; a Status of the API server is judged by its code,
 // reason and causes; anything else is of unknown outcome.
 func Classify(err error) (Class, string) {

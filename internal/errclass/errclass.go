@@ -140,7 +140,7 @@ func (e *Error) WithHint(hint string) *Error {
 	return e
 }
 
-// FieldsOf gives the fields that err is about.
+// FieldsOf returns the fields that err is about.
 func FieldsOf(err error) []Field {
 	var own *Error
 	if errors.As(err, &own) {
@@ -149,7 +149,7 @@ func FieldsOf(err error) []Field {
 	return nil
 }
 
-// VerbOf gives the verb that a ServiceAccount lacks; empty if err tells of none.
+// VerbOf returns the verb that a ServiceAccount lacks; empty if err tells of none.
 func VerbOf(err error) string {
 	var own *Error
 	if errors.As(err, &own) {
@@ -158,13 +158,13 @@ func VerbOf(err error) string {
 	return ""
 }
 
-// ClassOf gives the class of err.
+// ClassOf returns the class of err.
 func ClassOf(err error) Class {
 	class, _ := Classify(err)
 	return class
 }
 
-// ReasonOf gives the reason of err, never empty for an error.
+// ReasonOf returns the reason of err, never empty for an error.
 func ReasonOf(err error) string {
 	_, reason := Classify(err)
 	return reason

@@ -41,7 +41,7 @@ var refusers = []struct {
 	{regexp.MustCompile(`already allocated|not in the valid range|failed to allocate`), ByAllocation},
 }
 
-// RefuserOf gives what has refused a request; empty if that cannot be told.
+// RefuserOf returns what has refused a request; empty if that cannot be told.
 func RefuserOf(err error) Refuser {
 	var own *Error
 	if errors.As(err, &own) && own.Refuser != "" {
@@ -63,7 +63,7 @@ func refuserIn(s metav1.Status) Refuser {
 // backend finds the Service behind a webhook in what is said of it.
 var backend = regexp.MustCompile(`https?://([a-z0-9-]+)\.([a-z0-9-]+)\.svc\b`)
 
-// backendIn gives the namespace of the Service of a webhook that did not answer.
+// backendIn returns the namespace of the Service of a webhook that did not answer.
 func backendIn(s metav1.Status) string {
 	if found := backend.FindStringSubmatch(s.Message); found != nil {
 		return found[2]
@@ -89,7 +89,7 @@ func (r Refuser) WayOut() string {
 	return "the ServiceAccount has the right: an admission plug-in or a policy refused it"
 }
 
-// BackendOf gives the namespace of the Service behind a webhook that did not answer; empty
+// BackendOf returns the namespace of the Service behind a webhook that did not answer; empty
 // if err is about none.
 func BackendOf(err error) string {
 	var own *Error

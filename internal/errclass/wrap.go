@@ -120,7 +120,7 @@ func Cut(text string, limit int) string {
 	return text[:cut] + "…"
 }
 
-// Status gives the answer of the API server inside err, if there is one.
+// Status returns the answer of the API server inside err, if there is one.
 func Status(err error) (metav1.Status, bool) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -111,7 +111,7 @@ func (e *Expression) inspect(checked *ast.AST) error {
 
 func isIdent(x ast.Expr, name string) bool { return x.Kind() == ast.IdentKind && x.AsIdent() == name }
 
-// Evaluate gives the value of the expression for the object itself, nil if there is
+// Evaluate returns the value of the expression for the object itself, nil if there is
 // none, and those that it asks for by name. Its errors may have content of them.
 func (e *Expression) Evaluate(ctx context.Context, own map[string]any, named map[string]map[string]any) (bool, error) {
 	others := make(map[string]any, len(named))

@@ -72,7 +72,7 @@ func TestConvertedSchemasAreWhatTheirYAMLSays(t *testing.T) {
 	}
 }
 
-// inOrder gives the YAML of a type with its fields in order: each conversion
+// inOrder returns the YAML of a type with its fields in order: each conversion
 // shuffles them.
 func inOrder(t *testing.T, def smd.TypeDef) string {
 	t.Helper()
@@ -158,7 +158,7 @@ spec: {ports: [{port: 80, name: main, targetPort: web}, {port: 81, name: other, 
 	assert.Empty(t, f.logs.All())
 }
 
-// listable gives the kinds whose objects can be listed.
+// listable returns the kinds whose objects can be listed.
 func listable(t *testing.T) map[schema.GroupVersionResource]schema.GroupVersionKind {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(testcluster.Shared(t).Config())

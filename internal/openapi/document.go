@@ -120,7 +120,7 @@ func assemble(definitions map[string]definition) *document {
 	return d
 }
 
-// closure gives the definitions that one is made of, itself included. It is an
+// closure returns the definitions that one is made of, itself included. It is an
 // error if one of them is missing or could not be converted.
 func closure(name string, definitions map[string]definition) (map[string]bool, error) {
 	found := map[string]bool{name: true}
@@ -144,7 +144,7 @@ func closure(name string, definitions map[string]definition) (map[string]bool, e
 	return found, nil
 }
 
-// of gives the type of a kind, or why there is none.
+// of returns the type of a kind, or why there is none.
 func (d *document) of(gvk runtimeschema.GroupVersionKind) (typed.ParseableType, error) {
 	k, ok := d.kinds[gvk]
 	if !ok {

@@ -29,7 +29,7 @@ type published struct {
 	document *document
 }
 
-// paths gives an index that was asked for at the time given or later.
+// paths returns an index that was asked for at the time given or later.
 func (t *Types) paths(ctx context.Context, notBefore time.Time) (map[string]openapi.GroupVersion, error) {
 	if paths := t.cachedPaths(notBefore); paths != nil {
 		return paths, nil
@@ -60,7 +60,7 @@ func (t *Types) cachedPaths(notBefore time.Time) map[string]openapi.GroupVersion
 	return t.latest.paths
 }
 
-// document gives the document of a GroupVersion, and reads it only if the index
+// document returns the document of a GroupVersion, and reads it only if the index
 // names another than the one that we have.
 func (t *Types) document(ctx context.Context, gv schema.GroupVersion, paths map[string]openapi.GroupVersion) (*document, error) {
 	at, ok := paths[pathOf(gv)]
@@ -89,7 +89,7 @@ func (t *Types) document(ctx context.Context, gv schema.GroupVersion, paths map[
 	})
 }
 
-// cachedDocument gives the document of a GroupVersion that was read from the URL,
+// cachedDocument returns the document of a GroupVersion that was read from the URL,
 // or from any if that is empty.
 func (t *Types) cachedDocument(gv schema.GroupVersion, url string) *document {
 	t.mu.Lock()

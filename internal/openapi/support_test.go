@@ -185,7 +185,7 @@ func dynamicClient(t testing.TB) dynamic.Interface {
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// groupOf gives an API group for the test alone, however often it runs.
+// groupOf returns an API group for the test alone, however often it runs.
 func groupOf(t testing.TB) string {
 	t.Helper()
 	return testcluster.Namespace(t) + ".janus.io"

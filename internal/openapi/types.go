@@ -55,7 +55,7 @@ func New(client openapi.Client, clock clock.PassiveClock, log *zap.Logger) *Type
 	}
 }
 
-// Of gives the type of a kind. A schema that changes is seen at the latest two
+// Of returns the type of a kind. A schema that changes is seen at the latest two
 // seconds after the API server has published it, and a kind that is new to us as
 // soon as it has. Where the cluster publishes no schema for the kind, or none that
 // can be converted, the type is deduced from values: each list is then one

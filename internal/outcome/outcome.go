@@ -29,7 +29,7 @@ func (f Finding) String() string {
 	return [...]string{"not applied", "applied", "applying", "diverged"}[f]
 }
 
-// Undone is what there is to report of a change that has been rolled back.
+// Undone is what a strategy reports of a change that it has rolled back.
 type Undone struct {
 	// Reclaimed are fields that were left alone because whoever owned them before
 	// the change owns them again.

@@ -68,7 +68,7 @@ func (c *Certificates) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }
 
-// get gives the certificate for a connection. One that cannot be loaded again, such as
+// get returns the certificate for a connection. One that cannot be loaded again, such as
 // while its files are being replaced, does not take the place of one that could.
 func (c *Certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()

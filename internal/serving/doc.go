@@ -4,7 +4,7 @@
 // Guard asks the API server who sends a request (TokenReview) and whether they may make it
 // (SubjectAccessReview on a path). Nothing goes through of which that is not known: a
 // request that the API server could not be asked about is refused. Nor does an answer go on
-// for ever because somebody was allowed once to ask for it. The delegating
+// for ever because the sender was once allowed to ask for it. The delegating
 // authenticator of k8s.io/apiserver does the same; it is not used because it brings gRPC
 // and sixteen further modules along.
 //

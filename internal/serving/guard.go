@@ -40,7 +40,7 @@ const (
 // requests last, so that handlers can end their answers by themselves.
 const Lasting = lasting + time.Minute
 
-// Access is what somebody needs in order to be let through.
+// Access is what a user needs in order to be let through.
 type Access struct {
 	// Path is the one that they must be allowed to get, for whatever they ask.
 	Path string
@@ -78,7 +78,7 @@ type verdict struct {
 // log does, and whoever asks is not known.
 var unknown = verdict{http.StatusServiceUnavailable, "the API server did not say whether you may read this; the log of janusd has more"}
 
-// Protect gives a handler that passes on what may be, and answers 401 to who is not known,
+// Protect returns a handler that passes on what may be, and answers 401 to who is not known,
 // 403 to who may not, and 503 if the API server does not tell. What is passed on has a
 // deadline, so that a right that is withdrawn ends even an answer without an end.
 func (g *Guard) Protect(needed Access, next http.Handler) http.Handler {

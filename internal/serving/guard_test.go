@@ -67,7 +67,7 @@ type counting func(*http.Request) (*http.Response, error)
 
 func (c counting) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// token gives a token of a new ServiceAccount.
+// token returns a token of a new ServiceAccount.
 func (f *fixture) token(account string) string {
 	f.t.Helper()
 	accounts := f.kube.CoreV1().ServiceAccounts(f.namespace)

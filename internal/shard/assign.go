@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Of gives the shard of a Transaction, from 0 to shards-1. It is the same in every process
+// Of returns the shard of a Transaction, from 0 to shards-1. It is the same in every process
 // and version.
 func Of(transaction types.NamespacedName, shards int) int {
 	if shards <= 1 {
@@ -40,7 +40,7 @@ type member struct {
 	since  time.Time // by the clock of the API server
 }
 
-// inForce gives the members that divide the Transactions into as many shards as the one
+// inForce returns the members that divide the Transactions into as many shards as the one
 // that was there first does. Of two numbers only one can hold at a time, and the one that
 // is in use stays until the last who uses it is gone.
 func inForce(members []member) []member {

@@ -107,7 +107,7 @@ func (e *Election) release(ctx context.Context) {
 	}
 }
 
-// tenure is what becomes of one attempt to hold a Lease.
+// tenure is what happens to one attempt to hold a Lease.
 type tenure struct {
 	run  func(ctx context.Context) // what is done while the Lease is held
 	stop func()                    // ends the election

@@ -128,7 +128,7 @@ func plansOf(calls map[string][]faultinject.Call) (plans []plan) {
 }
 
 // Whatever goes wrong with one call for a Lease, of a shard or of a replica, no shard is
-// run by two, and all are run by somebody soon. A plan is run alone by
+// run by two, and all are run by a replica soon. A plan is run alone by
 //
 //	go test ./internal/shard -run TestAFaultAtACallForALease -plan='PLAN'
 func TestAFaultAtACallForALease(t *testing.T) {

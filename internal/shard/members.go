@@ -34,7 +34,7 @@ func (r *Replica) leases() coordinationclient.LeaseInterface {
 	return r.Client.CoordinationV1().Leases(r.Namespace)
 }
 
-// meet renews the Lease by which the others see this replica, and gives the Leases of all.
+// meet renews the Lease by which the others see this replica, and returns the Leases of all.
 func (r *Replica) meet(ctx context.Context) ([]coordinationv1.Lease, error) {
 	if err := r.beat(ctx); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (r *Replica) newLease(now metav1.MicroTime) *coordinationv1.Lease {
 	return lease
 }
 
-// alive gives the replicas that renew their Leases, and deletes those of the others.
+// alive returns the replicas that renew their Leases, and deletes those of the others.
 func (r *Replica) alive(ctx context.Context, leases []coordinationv1.Lease) []member {
 	var out []member
 	now := r.Clock.Now()

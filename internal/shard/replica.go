@@ -107,7 +107,7 @@ func (r *Replica) turn(ctx context.Context) {
 	}
 }
 
-// wanted gives the shards that fall to this replica.
+// wanted returns the shards that fall to this replica.
 func (r *Replica) wanted(members []member) map[int]bool {
 	wanted := map[int]bool{}
 	inForce := inForce(members)

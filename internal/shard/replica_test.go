@@ -51,7 +51,7 @@ func newFloor(t *testing.T) *floor {
 	return &floor{Env: harness.New(t), t: t, serving: map[int]string{}, leaving: map[string]chan struct{}{}}
 }
 
-// start starts a replica, and gives what stops it in order.
+// start starts a replica, and returns what stops it in order.
 func (f *floor) start(name string, shards int) (stop func()) {
 	f.t.Helper()
 	return f.startOn(f.Kube, nil, name, shards)
@@ -298,7 +298,8 @@ func TestAReplicaThatLosesAShardGoesOnWithTheOthers(t *testing.T) {
 	f.await(map[string]int{"a": 2})
 	lease, err := f.Kube.CoordinationV1().Leases(f.Namespace).Get(t.Context(), leaseOf(1), metav1.GetOptions{})
 	require.NoError(t, err)
-	// Somebody takes it, as after a pause of which the replica knows nothing.
+	// Another replica takes it, as after a pause of which the replica knows
+	// nothing.
 	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
 		lease, err = f.Kube.CoordinationV1().Leases(f.Namespace).Get(ctx, leaseOf(1), metav1.GetOptions{})
 		if err != nil {

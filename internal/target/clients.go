@@ -98,7 +98,7 @@ func (c *Clients) Marking() *Clients {
 	return c
 }
 
-// As gives the identity of a ServiceAccount. It reads the ServiceAccount, unless that was
+// As returns the identity of a ServiceAccount. It reads the ServiceAccount, unless that was
 // done a moment ago: impersonating one that was deleted would succeed wherever a binding
 // still names it.
 func (c *Clients) As(ctx context.Context, account types.NamespacedName) (*Identity, error) {
@@ -138,7 +138,7 @@ func (c *Clients) justSeen(account types.NamespacedName) *Identity {
 	return id.Identity
 }
 
-// find gives what is kept. The lock is held.
+// find returns what is kept. The lock is held.
 func (c *Clients) find(account types.NamespacedName) (known, bool) {
 	found, ok := c.cache.Get(account)
 	if !ok {
@@ -202,7 +202,7 @@ func username(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
 
-// Resource gives the interface to a target's resource in its namespace.
+// Resource returns the interface to a target's resource in its namespace.
 func (i *Identity) Resource(r Ref) dynamic.ResourceInterface {
 	if r.Namespace == "" {
 		return i.Dynamic.Resource(r.GVR)

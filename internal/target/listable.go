@@ -9,8 +9,9 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Listable gives every resource that can be listed, cluster-scoped or in namespaces, events
-// aside. It asks the API server anew. Those of a group that does not answer are left out.
+// Listable returns every resource that can be listed, cluster-scoped or in namespaces,
+// events aside. It asks the API server again. Those of a group that does not answer are
+// left out.
 func (r *Resolver) Listable(namespaced bool) ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -31,7 +32,7 @@ func (r *Resolver) Listable(namespaced bool) ([]schema.GroupVersionResource, err
 	return out, nil
 }
 
-// Kind gives the kind that a resource is of; its name stands for one that is not known.
+// Kind returns the kind that a resource is of; its name stands for one that is not known.
 func (r *Resolver) Kind(gvr schema.GroupVersionResource) string {
 	gvk, err := r.mapper.KindFor(gvr)
 	if err != nil {

@@ -39,7 +39,7 @@ func PlannedKinds(content map[string]any) []PlannedKind {
 	return out
 }
 
-// Completed gives the content of a change of a CustomResourceDefinition that is there with
+// Completed returns the content of a change of a CustomResourceDefinition that is there with
 // what it leaves out and cannot change of it: a Patch may name versions alone.
 func Completed(content, live map[string]any) map[string]any {
 	versions, found, _ := unstructured.NestedSlice(content, "spec", "versions")

@@ -51,7 +51,7 @@ func (t *onlyReady) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// errOnce is of a request whose body cannot be had again.
+// errOnce is of a request whose body cannot be read again.
 var errOnce = errors.New("the body of the request is gone")
 
 // repeated is the same request again.

@@ -26,7 +26,7 @@ type Key struct {
 	Group, Resource, Namespace, Name string
 }
 
-// Key gives the identity of the target.
+// Key returns the identity of the target.
 func (r Ref) Key() Key {
 	return Key{Group: r.GVR.Group, Resource: r.GVR.Resource, Namespace: r.Namespace, Name: r.Name}
 }

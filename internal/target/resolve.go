@@ -80,9 +80,9 @@ func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
 	return err == nil, err
 }
 
-// Elsewhere gives a target by a version of its kind that the cluster serves, where the API
+// Elsewhere returns a target by a version of its kind that the cluster serves, where the API
 // server seems not to serve its own; that is given if it is served after all. There is none
-// if the cluster serves the kind no more. It reads discovery anew.
+// if the cluster serves the kind no more. It reads discovery again.
 func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
 	r.mapper.Reset()
 	mapping, err := r.mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
@@ -106,7 +106,7 @@ func (r *Resolver) Elsewhere(ref Ref) (Ref, bool, error) {
 	return ref, true, nil
 }
 
-// Versions gives a target by every other version of its kind that the cluster serves. With
+// Versions returns a target by every other version of its kind that the cluster serves. With
 // anew, discovery is read again first.
 func (r *Resolver) Versions(ref Ref, anew bool) ([]Ref, error) {
 	if anew {
@@ -135,10 +135,10 @@ func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (
 	return r.Resolve(Spec{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}, namespace, nil)
 }
 
-// Namespaced gives every namespaced resource of which objects can be listed and deleted,
+// Namespaced returns every namespaced resource of which objects can be listed and deleted,
 // events aside: they come and go by themselves. What cannot be deleted, such as the
-// metrics of Pods, is not stored in the namespace. It asks the API server anew. Resources of a group
-// that does not answer are an error: they cannot be left out unseen.
+// metrics of Pods, is not stored in the namespace. It asks the API server again. Resources
+// of a group that does not answer are an error: they cannot be left out unseen.
 func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredNamespacedResources()
 	if err != nil {

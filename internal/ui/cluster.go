@@ -40,7 +40,7 @@ func (c *Cluster) Transactions(ctx context.Context) ([]*api.Transaction, error) 
 	return found, err
 }
 
-// list gives the version of the list, too.
+// list returns the version of the list, too.
 func (c *Cluster) list(ctx context.Context) (found []*api.Transaction, version string, err error) {
 	list, err := c.dynamic.Resource(api.Resource).Namespace(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// behind is how many changes somebody who follows may be behind. Whoever is more is left out,
-// begins anew, and is told everything then: nobody is told of some changes and not of others.
+// behind is how many changes a follower may be behind. Whoever is more is left out,
+// begins again, and is told everything then: nobody is told of some changes and not of
+// others.
 const behind = 1000
 
 // follower is one who is told of changes.

@@ -118,7 +118,7 @@ func (h *handler) one(w http.ResponseWriter, r *http.Request) {
 
 func answer(w http.ResponseWriter, content any) {
 	w.Header().Set("Content-Type", "application/json")
-	// A reader that is gone is nobody's fault, and nobody is left to be told.
+	// That a reader is gone is no error, and nobody is left to be told.
 	_ = json.NewEncoder(w).Encode(content)
 }
 

@@ -39,8 +39,8 @@ type Difference struct {
 // masked stands for a value of a Secret, which is shown under no circumstances.
 const masked = "***"
 
-// itemsOf gives the items in the order of the list. Before janusd has looked at the Transaction
-// there are changes alone.
+// itemsOf returns the items in the order of the list. Before janusd has looked at the
+// Transaction there are changes alone.
 func itemsOf(t *api.Transaction) []Item {
 	out := []Item{}
 	for i := range max(len(t.Spec.Changes), len(t.Status.Items)) {

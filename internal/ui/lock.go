@@ -18,7 +18,8 @@ import (
 type Lock struct {
 	Lease string   `json:"lease"`
 	Items []string `json:"items"`
-	// Holder is who has it: a Transaction as namespace/name, or as somebody calls themselves.
+	// Holder is who has it: a Transaction as namespace/name, or the name that a client
+	// gives itself.
 	Holder string `json:"holder"`
 	// Ours is true if it is the Transaction that is looked at.
 	Ours    bool   `json:"ours"`
@@ -72,7 +73,7 @@ func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, 
 	return found, append(unread, denied...)
 }
 
-// leaseNames gives the Leases that lock objects for Transactions.
+// leaseNames returns the Leases that lock objects for Transactions.
 func leaseNames(transactions []*api.Transaction) map[object]string {
 	out := map[object]string{}
 	for _, t := range transactions {

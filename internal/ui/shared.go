@@ -24,8 +24,9 @@ const (
 	// readsAtOnce bounds what all who look ask of the API server at the same time: whoever
 	// serves them may have other things to ask of it.
 	readsAtOnce = 4
-	// reachableEvery is how often it is looked whether the API server still answers, while
-	// somebody follows. A watch that it has left behind looks like one with no news.
+	// reachableEvery is how often it is checked whether the API server still answers,
+	// while there are followers. A watch that it has left behind looks like one with no
+	// news.
 	reachableEvery = 10 * time.Second
 	// firstListWithin is how long who looks waits for the first list, which takes the API
 	// server about a second.
@@ -98,7 +99,7 @@ func (s *Shared) Run(ctx context.Context) {
 	}
 }
 
-// lookAfter tells those who follow if there is no news to be had.
+// lookAfter tells those who follow if no news can come.
 func (s *Shared) lookAfter(ctx context.Context) {
 	s.mu.Lock()
 	followed := len(s.followers) > 0

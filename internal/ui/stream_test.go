@@ -53,7 +53,7 @@ func listenFor(t *testing.T, g Reader, heartbeat, lasting time.Duration) *listen
 	return &listening{bufio.NewScanner(answer.Body), cancel, served}
 }
 
-// next gives the next event in one line: its name, and the name of the Transaction.
+// next returns the next event in one line: its name, and the name of the Transaction.
 func (l *listening) next() string {
 	event := ""
 	for l.lines.Scan() {

@@ -22,7 +22,7 @@ type question struct {
 	verb, group, version, resource, namespace, name string
 }
 
-// mayDo gives what the ServiceAccount may not do of all that some items need. A no counts
+// mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time.
 func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]plan.Problem, error) {
@@ -78,7 +78,7 @@ func questionAbout(ref target.Ref, verb string) question {
 }
 
 // denials asks whether the ServiceAccount may do everything that the items need:
-// read each target, change it, and take that back. It is asked before any lock is
+// read each target, change it, and roll that back. It is asked before any lock is
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
 // object asked for by name. All refusals are reported.

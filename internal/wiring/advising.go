@@ -40,7 +40,7 @@ func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
 	return nil
 }
 
-// later gives the first item after i that makes what it lacks; -1 for none.
+// later returns the first item after i that makes what it lacks; -1 for none.
 func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error) {
 	after := d.order[slices.Index(d.order, i)+1:]
 	for _, j := range after {
@@ -89,7 +89,7 @@ func (d *deferring) makes(i, j int, refusal error) bool {
 	return false
 }
 
-// asFault gives the fault in an error; nil if there is none.
+// asFault returns the fault in an error; nil if there is none.
 func asFault(err error) *errclass.Error {
 	var found *errclass.Error
 	errors.As(err, &found)

@@ -22,7 +22,7 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// refOf gives the target of an item. What the RESTMapper said when the
+// refOf returns the target of an item. What the RESTMapper said when the
 // Transaction was validated is on record, so nothing is looked up again.
 func refOf(item api.Item) (target.Ref, error) {
 	gv, err := schema.ParseGroupVersion(item.Target.APIVersion)

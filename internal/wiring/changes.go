@@ -103,7 +103,7 @@ func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 	}
 }
 
-// Observe looks whether the change of an intent is in effect.
+// Observe checks whether the change of an intent is in effect.
 func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Finding, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
 	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
-	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have made it anew.
+	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
 	r.change.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
 		return outcome.Undone{}, err
@@ -152,7 +152,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	return undone, explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
 }
 
-// recalled is what is needed to look at a change or to take it back.
+// recalled is what is needed to look at a change or to roll it back.
 type recalled struct {
 	id       *target.Identity
 	change   mutate.Change
@@ -203,7 +203,7 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 		"the before-image is of another object, %s", record.Target)
 }
 
-// recreated gives the uid of the object that was made in place of the target of item
+// recreated returns the uid of the object that was made in place of the target of item
 // i when the Delete that followed it was rolled back; empty if none was.
 func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {

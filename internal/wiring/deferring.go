@@ -30,7 +30,7 @@ func newDeferring(t *api.Transaction, u *undo) (*deferring, error) {
 	return d, err
 }
 
-// by gives the last item before i that may be the reason why its change was refused; -1
+// by returns the last item before i that may be the reason why its change was refused; -1
 // for none.
 func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
 	if hurdleOf(refusal) == "" {
@@ -79,7 +79,7 @@ func (d *deferring) why(j int, refusal error) string {
 		d.txn.Status.Items[j].Name, plan.Describe(d.txn.Status.Items[j].Target), errclass.ReasonOf(refusal))
 }
 
-// put defers the items of problems that an earlier change may be the reason of, and gives
+// put defers the items of problems that an earlier change may be the reason of, and returns
 // the others.
 func (f *preflight) put(ctx context.Context, problems []plan.Problem) (left []plan.Problem, err error) {
 	if len(problems) == 0 {

@@ -116,7 +116,7 @@ func (s *search) add(d mutate.Dependant) {
 	}
 }
 
-// list gives the objects of a resource that have owners. One that is not served has none.
+// list returns the objects of a resource that have owners. One that is not served has none.
 func (s *search) list(ctx context.Context, gvr schema.GroupVersionResource, options metav1.ListOptions) ([]mutate.Dependant, error) {
 	client := s.id.Metadata.Resource(gvr)
 	kind := s.resolver.Kind(gvr)

@@ -62,7 +62,7 @@ func (t *tries) add(i int, s seen) {
 	t.items[i] = tried{meets: mutate.VersionOf(s.before), forecast: s.forecast}
 }
 
-// at gives what was found out about an item, if its target has that version still.
+// at returns what was found out about an item, if its target has that version still.
 func (t *tries) at(i int, now mutate.Version) (mutate.Forecast, bool) {
 	if t == nil {
 		return mutate.Forecast{}, false
@@ -89,7 +89,7 @@ func (f *forecasts) keep(t *tries) {
 	f.kept[t.txn] = t
 }
 
-// of gives what was found out about a Transaction as that ServiceAccount, nil if nothing
+// of returns what was found out about a Transaction as that ServiceAccount, nil if nothing
 // was that still holds.
 func (f *forecasts) of(txn, account types.UID) *tries {
 	f.mu.Lock()

@@ -168,7 +168,7 @@ func checkSaid(t *testing.T, err error) {
 	}
 }
 
-// FuzzLockErrors: what is said of a lock that somebody holds names the target and
+// FuzzLockErrors: what is said of a lock that has a holder names the target and
 // can be shown, whoever holds it.
 func FuzzLockErrors(f *testing.F) {
 	f.Add("shop/a/u", "web", "shop/janus-lock-x")

@@ -49,7 +49,7 @@ type chain struct {
 	made        bool // by the first
 }
 
-// chainsOf gives one chain for each target that exists after the commit.
+// chainsOf returns one chain for each target that exists after the commit.
 func chainsOf(t *api.Transaction) ([]chain, error) {
 	byTarget := map[target.Key]chain{}
 	var order []target.Key
@@ -111,7 +111,7 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 	return explainDenied(ctx, id, change, []string{"get", "patch"}, err)
 }
 
-// contentsOf gives the content of every change of a target, as the spec has it.
+// contentsOf returns the content of every change of a target, as the spec has it.
 func contentsOf(t *api.Transaction, key target.Key) ([]map[string]any, error) {
 	var out []map[string]any
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {

@@ -77,8 +77,8 @@ func (h *History) used(txn types.UID) {
 // whoever makes a revision of a higher one by hand must not use up the numbers.
 const highest = 1 << 53
 
-// Number gives the number after the highest in use, or given. That another process takes it at the
-// same time shows when the revision is made.
+// Number returns the number after the highest in use, or given. That another process takes
+// it at the same time shows when the revision is made.
 func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
 	what, err := h.revisionOf(t)
 	if err != nil {

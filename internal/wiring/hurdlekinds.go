@@ -124,7 +124,7 @@ func runsAs(e, later step, _ error) bool {
 // classes: an object without a namespace that decides how others are made.
 func classes(e, later step, _ error) bool { return classed[e.group()][later.group()] }
 
-// allocates: a Service that has what the later one asks for, or what there is to have.
+// allocates: a Service that has what the later one asks for, or whatever it may ask for.
 func allocates(e, later step, _ error) bool {
 	if later.group() != (schema.GroupKind{Kind: "Service"}) {
 		return false

@@ -37,7 +37,7 @@ func anyOf(list []any, word string) bool {
 	return slices.Contains(list, any(word)) || slices.Contains(list, any("*"))
 }
 
-// listAt gives a list in an object; nil if there is none.
+// listAt returns a list in an object; nil if there is none.
 func listAt(object map[string]any, name string) []any {
 	list, _ := object[name].([]any)
 	return list

@@ -102,8 +102,8 @@ var explanations = []explanation{
 	{"what has the address or the port", allocates, []hurdle{allocation}},
 }
 
-// explain gives the last of some earlier changes that can be the reason why a later one was
-// refused; -1 for none.
+// explain returns the last of some earlier changes that can be the reason why a later one
+// was refused; -1 for none.
 func explain(before []step, later step, err error) int {
 	h := hurdleOf(err)
 	if h == "" {

@@ -72,7 +72,7 @@ func (j *Journal) Unwritten(ctx context.Context, t *api.Transaction) error {
 }
 
 // NotOvertaken fails if another process may have gone on with the Transaction: if it is
-// there, and not as t. On what is left of one that is gone nobody relies.
+// there, and not as t. Nobody relies on the leftovers of one that is gone.
 func (j *Journal) NotOvertaken(ctx context.Context, t *api.Transaction) error {
 	now, err := j.Read(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
 	if err != nil || now == nil || now.UID != t.UID || now.ResourceVersion == t.ResourceVersion {

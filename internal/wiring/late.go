@@ -49,7 +49,7 @@ func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway b
 
 // unlessOvertaken is asked before something of the Transaction is removed that another
 // process may rely on: this one may have hung. It fails if another client has written the
-// Transaction since it was read. What is left of one that is gone nobody relies on.
+// Transaction since it was read. Nobody relies on the leftovers of one that is gone.
 func (l latecomers) unlessOvertaken(t *api.Transaction) func(ctx context.Context, _ bool) error {
 	return func(ctx context.Context, _ bool) error { return l.journal.NotOvertaken(ctx, t) }
 }

@@ -88,7 +88,7 @@ func stored(uid types.UID, version string) *unstructured.Unstructured {
 	return obj
 }
 
-// serving gives a client that serves a Transaction, or none. It serves reads alone here.
+// serving returns a client that serves a Transaction, or none. It serves reads alone here.
 func serving(live *unstructured.Unstructured) *dynamicfake.FakeDynamicClient {
 	var objects []runtime.Object
 	if live != nil {

@@ -169,7 +169,7 @@ func (l *Locks) Forget(t *api.Transaction) {
 	l.manager.Forget(holderOf(t).Identity)
 }
 
-// keysOf gives the keys of what is to be locked, and which item each is of. A target that
+// keysOf returns the keys of what is to be locked, and which item each is of. A target that
 // was skipped before anything was locked is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {

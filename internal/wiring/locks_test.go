@@ -72,7 +72,7 @@ func TestLocksThatWereJustKeptAreNotLookedAt(t *testing.T) {
 }
 
 // janusd may be without rights in the namespace of a target, as where it is bound to some
-// namespaces. The lock is refused, and so is the look whether it is there: that must not
+// namespaces. The lock is refused, and so is the read of it: that must not
 // keep the Transaction from ending. A lock that is on record is not given up.
 func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))

@@ -12,7 +12,7 @@ import (
 	"janus.io/janus/internal/target"
 )
 
-// Validate looks for everything that would keep the changes from being made or taken
+// Validate looks for everything that would keep the changes from being made or rolled
 // back: it resolves every target, checks the changes against themselves, asks for the
 // rights that they and their compensations need, and tries each that can be tried now.
 // Nothing is written. All that is wrong is reported at once.
@@ -138,7 +138,7 @@ func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
 	return nil, plan.InTime(f.txn)
 }
 
-// mayDo asks whether the ServiceAccount may make the changes and take them back.
+// mayDo asks whether the ServiceAccount may make the changes and roll them back.
 func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
 	denied, err := mayDo(ctx, f.txn, f.sound(), f.id)
 	if err != nil {

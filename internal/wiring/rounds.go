@@ -99,7 +99,7 @@ func (r *rounds) run(ctx context.Context, namespace string, this, before *round)
 	}
 }
 
-// shut keeps others from joining a round, and gives its limit, which is final then.
+// shut keeps others from joining a round, and returns its limit, which is final then.
 func (r *rounds) shut(this *round) (limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

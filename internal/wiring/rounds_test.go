@@ -43,7 +43,7 @@ type call struct {
 	panicked any
 }
 
-// come has somebody come, and waits until everybody waits.
+// come has a caller come, and waits until everybody waits.
 func (b *bench) come(ctx context.Context, namespace string, limit int) *call {
 	c := &call{}
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/internal/target"
 )
 
-// maxLooks is how often a target is looked at that somebody writes at the same time.
+// maxLooks is how often a target is looked at that another client writes at the same time.
 const maxLooks = 5
 
 // trial is what came of trying the change of an item: what was seen, why it could not
@@ -107,7 +107,7 @@ func (f *preflight) before(i int) string {
 }
 
 // tryItem tries the change of one item. What it meets may be the doing of another
-// Transaction, which may take it back: that counts only of a target that nobody has
+// Transaction, which may be rolled back: that counts only of a target that nobody has
 // locked, before and after. A change of one that is locked is tried under its own lock.
 func (f *preflight) tryItem(ctx context.Context, i int) trial {
 	free := false

@@ -19,7 +19,7 @@ import (
 // in its items from the time when it is validated; with what content, in its before-images
 // from the time when they are prepared. Neither is found out twice.
 
-// inverse gives the changes that take those of a revision back. The Delete of what was not
+// inverse returns the changes that take those of a revision back. The Delete of what was not
 // there has none.
 func inverse(of revision.Revision, acceptLoss bool) []api.Change {
 	var out []api.Change
@@ -103,7 +103,7 @@ func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, er
 	return mutate.Original{}, errclass.New(errclass.Terminal, errclass.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
 }
 
-// image gives the target of an item as it was before the change that it rolls back; nil if
+// image returns the target of an item as it was before the change that it rolls back; nil if
 // that has made it.
 func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error) {
 	original, err := u.original(ctx, item)
@@ -113,7 +113,7 @@ func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error)
 	return original.Record.Before.Object, nil
 }
 
-// first gives the target of an item before the first of the changes that have been made to
+// first returns the target of an item before the first of the changes that have been made to
 // it in a row; nil if that is the item's own, or has made it.
 func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
 	at := item

@@ -74,7 +74,7 @@ type validation struct {
 	live func(target.Ref) (map[string]any, error)
 	// definitions are the contents of those that earlier changes make.
 	definitions map[string]map[string]any
-	// fresh is set once the kinds that are served have been looked up anew.
+	// fresh is set once the kinds that are served have been looked up again.
 	fresh bool
 }
 
@@ -139,8 +139,8 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	return item, nil
 }
 
-// outlived refuses to delete what the Transaction itself would go with: who would
-// take it back?
+// outlived refuses to delete what the Transaction itself would go with: nothing
+// could roll that back.
 func (v *validation) outlived(ref target.Ref) error {
 	refuse := func(why, hint string) error {
 		return errclass.New(errclass.Terminal, errclass.Irreversible, "validate", ref.String(), "%s", why).WithHint(hint)
@@ -157,8 +157,8 @@ func (v *validation) outlived(ref target.Ref) error {
 	return nil
 }
 
-// refresh has the kinds that are served looked up anew, once: where it decides what is made
-// whether a kind is served, one that has gone since must not be found.
+// refresh has the kinds that are served looked up again, once: where it decides what is
+// made whether a kind is served, one that has gone since must not be found.
 func (v *validation) refresh() {
 	if !v.fresh {
 		v.planner.resolver.Refresh()

@@ -44,14 +44,14 @@ func (w *written) put(txn types.UID, key target.Key, obj *unstructured.Unstructu
 	w.by[txn][key] = obj
 }
 
-// get gives the target as it was last written, nil if that is not known.
+// get returns the target as it was last written, nil if that is not known.
 func (w *written) get(txn types.UID, key target.Key) *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.by[txn][key]
 }
 
-// take gives it, and drops it.
+// take returns it, and drops it.
 func (w *written) take(txn types.UID, key target.Key) *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -119,7 +119,7 @@ func (o owned) create(all []owned) operation {
 	}}
 }
 
-// state is what is left of a family, as far as it does not depend on how many writes
+// state is what remains of a family, as far as it does not depend on how many writes
 // the garbage collector took.
 func (s *side) state(t *testing.T, all []owned) string {
 	t.Helper()

@@ -129,7 +129,7 @@ func (d definition) modelled() error {
 	return nil
 }
 
-// compile gives the kinds that are served.
+// compile returns the kinds that are served.
 func (d definition) compile() ([]*kind, error) {
 	if len(d.Spec.Versions) == 1 {
 		k, err := d.compileVersion(d.Spec.Versions[0])

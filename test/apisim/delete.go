@@ -168,7 +168,7 @@ func (r *request) mark(old *stored, finalizers []string) *stored {
 		m["deletionTimestamp"] = r.timestamp()
 	}
 	m["deletionGracePeriodSeconds"] = int64(0)
-	// By another version an object is stored anew without what that does not have.
+	// By another version an object is stored again without what that does not have.
 	if equalExcept(m, metadata(old.content)) && equalExcept(converted(obj, r.kind.stores()), old.raw, "metadata") {
 		return old
 	}

@@ -30,10 +30,10 @@
 // It has no Services, Pods and workloads, no strategic merge patches, no pages of
 // lists, no tables, no bookmarks, no answers in protobuf, no subresource but status, and
 // no conversion but that of the strategy None; two custom kinds cannot be of one group and
-// version. Of the rules in CEL it knows that which makes the spec
-// of a Transaction immutable. A CustomResourceDefinition is established at once, its
-// own fields are not checked, and its objects go with it at once. Two contents of an
-// immutable ConfigMap or Secret that differ in an empty map are the same. Whether a
-// write changes nothing is not always told right where the data of a Secret have a
-// null. Events of the two groups are two kinds.
+// version. Of the rules in CEL it knows the one that makes the spec of a Transaction
+// immutable. A CustomResourceDefinition is established at once, its own fields are not
+// checked, and its objects go with it at once. Two contents of an immutable ConfigMap or
+// Secret that differ in an empty map are the same. Whether a write changes nothing is not
+// always told right where the data of a Secret have a null. Events of the two groups are
+// two kinds.
 package apisim

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// encode gives the JSON of an object, as encoding/json would, with sorted keys.
+// encode returns the JSON of an object, as encoding/json would, with sorted keys.
 func encode(x any) []byte { return appendJSON(make([]byte, 0, 1024), x) }
 
 func appendJSON(out []byte, x any) []byte {

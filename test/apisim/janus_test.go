@@ -95,7 +95,7 @@ func ports(t testing.TB, config *rest.Config) (engine.Ports, dynamic.Interface, 
 	}), own, kube
 }
 
-// janus runs a whole Janus until the context ends, and gives what waits for that.
+// janus runs a whole Janus until the context ends, and returns what waits for that.
 func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func()) {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -127,7 +127,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	}
 }
 
-// create makes objects given as YAML, as somebody would with a client.
+// create makes objects given as YAML, as a person would with a client.
 func create(t testing.TB, config *rest.Config, text string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -169,7 +169,7 @@ func transaction(changes ...string) string {
 const (
 	patchSettings = "{type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: settings}, content: {data: {color: red}}}"
 	patchGadget   = "{type: Patch, target: {apiVersion: example.com/v1, kind: Widget, name: gadget}, content: {spec: {size: 2, parts: [{name: a, count: 7}]}}}"
-	createSecret  = "{type: Create, target: {apiVersion: v1, kind: Secret, name: key}, content: {stringData: {a: b}}}" //nolint:gosec // it is nobody's
+	createSecret  = "{type: Create, target: {apiVersion: v1, kind: Secret, name: key}, content: {stringData: {a: b}}}" //nolint:gosec // it opens nothing
 	// notThere fails after the changes before it have been made.
 	tooLate = "{type: Create, target: {apiVersion: v1, kind: ConfigMap, name: full}, content: {data: {a: b}}}"
 )

@@ -56,7 +56,7 @@ type shape interface {
 	// normalize does to an object that an apply has put together what a server does. It
 	// does not change it.
 	normalize(obj content) (content, error)
-	// reread gives what a read of a stored object comes to: defaults of what is missing
+	// reread returns what a read of a stored object comes to: defaults of what is missing
 	// are set then, too. What comes of an apply may have nulls, which are dropped. It
 	// does not change the object.
 	reread(obj content, applied bool) content

@@ -124,7 +124,7 @@ func (m *fieldManager) blank() content {
 	return obj
 }
 
-// owned gives obj the owners that it has after a write that is no apply. It may change
+// owned returns obj the owners that it has after a write that is no apply. It may change
 // obj's metadata.
 func (r *request) owned(live *stored, obj content) content {
 	if r.ownerless() {
@@ -211,7 +211,7 @@ func (m *fieldManager) Default(obj runtime.Object) {
 	}
 }
 
-// New gives an object without fields.
+// New returns an object without fields.
 func (m *fieldManager) New(schema.GroupVersionKind) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{Object: m.blank()}
 	m.known[1] = obj

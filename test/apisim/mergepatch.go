@@ -2,7 +2,7 @@ package apisim
 
 import "maps"
 
-// merged gives an object with a JSON merge patch applied. Neither is changed. What is
+// merged returns an object with a JSON merge patch applied. Neither is changed. What is
 // not touched is shared.
 func merged(obj, patch content) content {
 	out := maps.Clone(obj)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// metadata gives the metadata of an object, nil if there is none. It must not be
+// metadata returns the metadata of an object, nil if there is none. It must not be
 // written to unless the object is known to be the caller's own.
 func metadata(obj content) content {
 	m, _ := obj["metadata"].(content)
@@ -73,7 +73,7 @@ func setFinalizers(m content, list []string) {
 	m["finalizers"] = out
 }
 
-// accessor gives the metadata by the names of the API machinery.
+// accessor returns the metadata by the names of the API machinery.
 func accessor(obj content) metav1.Object { return &unstructured.Unstructured{Object: obj} }
 
 // parseVersion reads a resourceVersion; zero for none.

@@ -31,7 +31,7 @@ type document struct {
 
 var embeddedDocuments = map[schema.GroupVersion]*document{}
 
-// embedded gives the document of a built-in group and version. It is called only
+// embedded returns the document of a built-in group and version. It is called only
 // while the package is initialized.
 func embedded(gv schema.GroupVersion) *document {
 	if d, ok := embeddedDocuments[gv]; ok {
@@ -67,7 +67,7 @@ func (d *document) components() map[string]*spec.Schema {
 	return read.Components.Schemas
 }
 
-// types gives what tells the parts of an object apart: made when first needed, and
+// types returns what tells the parts of an object apart: made when first needed, and
 // kept, since it takes milliseconds.
 func (d *document) types() managedfields.TypeConverter { return lazyTypes{d} }
 

@@ -46,7 +46,7 @@ func (r *request) unsupported() error {
 		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml (apisim: not %s)", r.contentType), 0, false)
 }
 
-// patched gives the live object with the patch applied, in the shape of its kind.
+// patched returns the live object with the patch applied, in the shape of its kind.
 func (r *request) patched(old *stored, kind types.PatchType) (content, error) {
 	if kind == types.MergePatchType {
 		if obj, ok := r.mergedQuickly(old); ok {

@@ -86,7 +86,7 @@ func (r *request) listOf(req *http.Request, items []*stored) *http.Response {
 	return rawAnswer(req, http.StatusOK, out.Bytes())
 }
 
-// sorted gives the objects of a table by namespace and name, as etcd does.
+// sorted returns the objects of a table by namespace and name, as etcd does.
 func (t table) sorted() []*stored {
 	out := make([]*stored, 0, len(t))
 	for _, o := range t {
@@ -148,7 +148,7 @@ func (s selector) matches(obj content) bool {
 	return s.labels.Empty() || s.labels.Matches(labels.Set(accessor(obj).GetLabels()))
 }
 
-// at gives the text at a path of names with dots between them.
+// at returns the text at a path of names with dots between them.
 func at(obj content, path string) string {
 	for {
 		name, rest, more := strings.Cut(path, ".")

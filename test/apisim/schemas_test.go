@@ -28,7 +28,7 @@ var modelled = map[string][]string{
 }
 
 // The schemas are those of the real server, less what is meant for people and what
-// belongs to other kinds. With -update they are written anew.
+// belongs to other kinds. With -update they are written again.
 func TestTheSchemasAreThoseOfTheRealServer(t *testing.T) {
 	real := newSide(t, "the real server", testcluster.Shared(t).Config())
 	for path, kinds := range modelled {

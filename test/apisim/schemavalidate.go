@@ -233,7 +233,7 @@ func uniqueItems(at *field.Path, s *structural, x any) field.ErrorList {
 	return errs
 }
 
-// keyOf gives the fields by which an item of a map is known.
+// keyOf returns the fields by which an item of a map is known.
 func (s *structural) keyOf(item any) content {
 	key := content{}
 	fields, _ := item.(content)

@@ -89,7 +89,7 @@ func (q *sequence) replace(s subject, path, name string) func(*side) any {
 	}
 }
 
-// rewrite changes managedFields as somebody might who hands fields over.
+// rewrite changes managedFields as a client might that hands fields over.
 func (q *sequence) rewrite() func(object) {
 	what, n, drop := q.IntN(8), q.IntN(4), q.IntN(4)
 	manager := q.manager()

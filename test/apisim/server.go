@@ -51,7 +51,7 @@ type Options struct {
 	Ownerless func(resource schema.GroupResource, name string) bool
 }
 
-// Access is something that somebody wants to do.
+// Access is something that a user wants to do.
 type Access struct {
 	User                                                         string
 	Verb, Group, Version, Resource, Subresource, Namespace, Name string
@@ -82,7 +82,7 @@ type Server struct {
 	tables    map[schema.GroupResource]table
 	managers  map[managerKey]*fieldManager
 	watchers  []*watcher
-	// discovered are the discovery documents, nil when they are to be made anew.
+	// discovered are the discovery documents, nil when they are to be made again.
 	discovered [2][]byte
 	documents  map[schema.GroupVersion]*document
 	// dirty says that the garbage collector may find something to do.
@@ -136,7 +136,7 @@ func (s *Server) Version() uint64 {
 	return s.version
 }
 
-// Get gives an object as it is stored, or nil. It must not be changed.
+// Get returns an object as it is stored, or nil. It must not be changed.
 func (s *Server) Get(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) Get(resource schema.GroupVersionResource, namespace, name strin
 	return wrap(found.content)
 }
 
-// Objects gives every object, by resource, namespace and name. They must not be
+// Objects returns every object, by resource, namespace and name. They must not be
 // changed.
 func (s *Server) Objects() []*unstructured.Unstructured {
 	s.mu.Lock()

@@ -117,7 +117,7 @@ func (s *side) send(t testing.TB, o operation) answer {
 	return out
 }
 
-// open sends a request and gives the answer unread.
+// open sends a request and returns the answer unread.
 func (s *side) open(ctx context.Context, t testing.TB, o operation) (*http.Response, string) {
 	t.Helper()
 	var body []byte
@@ -172,7 +172,7 @@ func keyOf(o operation, obj object) string {
 	return path
 }
 
-// version gives a copy of the n-th last version of an object that was answered, or
+// version returns a copy of the n-th last version of an object that was answered, or
 // nil.
 func (s *side) version(path string, back int) object {
 	list := s.seen[path]
@@ -194,7 +194,7 @@ var (
 	suffixPattern  = regexp.MustCompile(`(generated-[0-9]+-)[a-z0-9]{5}`)
 )
 
-// comparable gives an answer with what differs for good reasons replaced.
+// comparable returns an answer with what differs for good reasons replaced.
 func (s *side) comparable(x any) any {
 	switch x := x.(type) {
 	case object:

@@ -34,7 +34,7 @@ func (r *request) unstored(obj content) *stored {
 	return out.as(r.kind)
 }
 
-// encoded gives the object as JSON.
+// encoded returns the object as JSON.
 func (o *stored) encoded() []byte {
 	if o.data == nil {
 		o.data = encode(o.content)
@@ -99,7 +99,7 @@ func (r *request) put(obj content) *stored {
 	return next.as(r.kind)
 }
 
-// remove takes an object out, and gives it with the resourceVersion of that, in the same
+// remove takes an object out, and returns it with the resourceVersion of that, in the same
 // version of its kind.
 func (s *Server) remove(old *stored, user string) *stored {
 	s.version++
@@ -127,7 +127,7 @@ func (s *Server) record(c Change) {
 	}
 }
 
-// History gives every write so far, in the order of their resourceVersions. The
+// History returns every write so far, in the order of their resourceVersions. The
 // resourceVersions of a compaction, see [Server.Forget], are missing.
 func (s *Server) History() []Change {
 	s.mu.Lock()

@@ -146,7 +146,7 @@ func knows(s *structural, x any, root bool) bool {
 	return true
 }
 
-// field gives the schema of a field.
+// field returns the schema of a field.
 func (s *structural) field(name string) *structural {
 	switch {
 	case s == nil:

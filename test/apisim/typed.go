@@ -125,7 +125,7 @@ func (s *typedShape) decodeQuickly(body []byte, strict bool) (runtime.Object, bo
 	return obj, unmarshal(body, obj) == nil && obj.GetObjectKind().GroupVersionKind() == s.gvk
 }
 
-// complete sets defaults and gives the content of an object.
+// complete sets defaults and returns the content of an object.
 func (s *typedShape) complete(obj runtime.Object) (content, error) {
 	if s.defaults != nil {
 		s.defaults(obj)

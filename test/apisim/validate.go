@@ -14,7 +14,7 @@ import (
 
 var metadataPath = field.NewPath("metadata")
 
-// typedMeta gives metadata as their Go type, which the validation takes.
+// typedMeta returns metadata as their Go type, which the validation takes.
 func typedMeta(obj content) *metav1.ObjectMeta {
 	m := metadata(obj)
 	if fieldsAreSound(obj) {

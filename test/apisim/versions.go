@@ -21,7 +21,7 @@ type versions struct {
 	all map[schema.GroupVersion]bool
 }
 
-// stores gives the kind as which objects of this one are stored.
+// stores returns the kind as which objects of this one are stored.
 func (k *kind) stores() *kind {
 	if k.versions == nil {
 		return k
@@ -56,7 +56,7 @@ func asVersion(obj content, gv schema.GroupVersion) content {
 	return out
 }
 
-// converted gives an object in the version of a kind. It does not change it.
+// converted returns an object in the version of a kind. It does not change it.
 func converted(obj content, to *kind) content {
 	if text(obj, "apiVersion") == to.groupVersion().String() {
 		return obj

@@ -206,7 +206,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 	}
 }
 
-// effective gives the writes that have changed ConfigMaps with a prefix.
+// effective returns the writes that have changed ConfigMaps with a prefix.
 func effective(e *harness.Env, prefix string) []testcluster.AuditEvent {
 	return testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "configmaps"), testcluster.Persisted,
 		func(r testcluster.AuditEvent) bool { return strings.HasPrefix(r.Name, prefix) && !handedOver(r) })

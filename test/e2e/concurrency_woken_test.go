@@ -14,7 +14,7 @@ import (
 )
 
 // A Janus hangs just before it sends a change. Another takes the Transaction over,
-// makes that change, is refused a later one, and takes everything back: the targets are
+// makes that change, is refused a later one, and rolls everything back: the targets are
 // again as the request of the first expects them. When it wakes up it must not make the
 // change after all.
 func TestAJanusThatWakesUpAfterTheRollbackChangesNothing(t *testing.T) {

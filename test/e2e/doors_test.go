@@ -25,7 +25,7 @@ import (
 type oneWay struct {
 	name   string
 	object string
-	// content is that of the Patch, and back a merge patch that would take it back; the
+	// content is that of the Patch, and back a merge patch that would undo it; the
 	// API server refuses it, unless open is set.
 	content, back string
 	open          bool

@@ -35,8 +35,8 @@ func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 	}
 }
 
-// The time begins anew for nobody: a janusd that starts long after the end deletes at once
-// what is due.
+// The time begins again for nobody: a janusd that starts long after the end deletes at
+// once what is due.
 func TestWhatIsDueWhenJanusStartsGoes(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

@@ -50,7 +50,7 @@ func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	return &out
 }
 
-// at gives the way to objects of the kind of obj.
+// at returns the way to objects of the kind of obj.
 func (o outsider) at(obj *unstructured.Unstructured) dynamic.ResourceInterface {
 	o.t.Helper()
 	client, err := o.For(obj.GroupVersionKind(), o.Namespace)
@@ -226,7 +226,7 @@ func kubectl(t *testing.T, e *harness.Env, stdin string, args ...string) (string
 	return testcluster.Shared(t).Kubectl(t.Context(), stdin, append([]string{"--namespace=" + e.Namespace}, args...)...)
 }
 
-// kubectlApply applies a file and gives what kubectl says.
+// kubectlApply applies a file and returns what kubectl says.
 func kubectlApply(t *testing.T, e *harness.Env, file string, args ...string) string {
 	t.Helper()
 	said, err := kubectl(t, e, file, append([]string{"apply", "-f", "-"}, args...)...)

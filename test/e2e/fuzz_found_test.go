@@ -67,9 +67,9 @@ func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
 	}
 }
 
-// An apply takes away what its manager owns and does not set. Somebody who makes the
-// manager of an item own a field between prepare and commit would have Janus remove
-// the field, and no rollback would know of it.
+// An apply takes away what its manager owns and does not set. A client that makes
+// the manager of an item own a field between prepare and commit would have Janus
+// remove the field, and no rollback would know of it.
 func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

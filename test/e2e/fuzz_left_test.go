@@ -13,7 +13,7 @@ import (
 
 // checkLeft: whatever others have done to what Janus keeps, no finalizer of Janus is
 // left on anything, no lock, and no before-image that is the Transaction's, but for
-// those kept on purpose and those that somebody's finalizer holds.
+// those kept on purpose and those that another client's finalizer holds.
 func (w *fuzzWorld) checkLeft(t *rapid.T, txn *api.Transaction) {
 	t.Helper()
 	if len(txn.Finalizers) > 0 {

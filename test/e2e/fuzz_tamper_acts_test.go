@@ -17,7 +17,7 @@ import (
 	"janus.io/janus/internal/wiring"
 )
 
-// tamperings are what somebody may do.
+// tamperings are what another client may do.
 var tamperings = map[string]func(*tampering, *api.Transaction) error{
 	"images flipped":   onImages(eachValue(func(text string) string { return flip(text) })),
 	"images cut":       onImages(eachValue(func(text string) string { return text[:len(text)/2] })),
@@ -93,7 +93,7 @@ func (x *tampering) soil(txn *api.Transaction, obj *unstructured.Unstructured, c
 	}
 }
 
-// recordsIn gives the records in an object; those of a Secret too.
+// recordsIn returns the records in an object; those of a Secret too.
 func recordsIn(obj *unstructured.Unstructured) map[string]string {
 	out, _, _ := unstructured.NestedStringMap(obj.Object, "data")
 	if obj.GetKind() == "Secret" {
@@ -228,7 +228,7 @@ func onLocks(patch string) func(*tampering, *api.Transaction) error {
 	}
 }
 
-// read gives a Transaction, nil if it does not exist.
+// read returns a Transaction, nil if it does not exist.
 func (w *fuzzWorld) read(ctx context.Context, name string) (*api.Transaction, error) {
 	return wiring.NewJournal(w.Dynamic).Read(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name})
 }

@@ -17,8 +17,8 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// tampering is what somebody does, at a moment of a Transaction, to what Janus keeps
-// or goes by: before-images, the owners of a target's fields, locks.
+// tampering is what another client does, at a moment of a Transaction, to what Janus
+// keeps or goes by: before-images, the owners of a target's fields, locks.
 type tampering struct {
 	w    *fuzzWorld
 	what string

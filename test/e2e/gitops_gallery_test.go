@@ -16,7 +16,7 @@ import (
 )
 
 // firstOfEach goes through all that was written until the Transaction "wrong" failed, and
-// gives the first version in each phase.
+// returns the first version in each phase.
 func (g *gallery) firstOfEach(written <-chan watch.Event) map[api.Phase]*api.Transaction {
 	g.t.Helper()
 	first := map[api.Phase]*api.Transaction{}
@@ -42,7 +42,7 @@ func (g *gallery) firstOfEach(written <-chan watch.Event) map[api.Phase]*api.Tra
 }
 
 // keep compares a Transaction with the picture of that name in what tools look at, or with
-// -update takes the picture anew.
+// -update takes the picture again.
 func (g *gallery) keep(name string, txn *api.Transaction) {
 	g.t.Helper()
 	g.seen[name] = true

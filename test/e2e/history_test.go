@@ -225,7 +225,7 @@ func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 	left := e.Object("apps/v1 ControllerRevision/janus-revision-1")
 	require.NotNil(t, left)
 	assert.Empty(t, left.GetOwnerReferences())
-	// It is nobody's now, and its number is not given again.
+	// It has no owner now, and its number is not given again.
 	txn := e.Run("next", "revisionHistoryLimit: 10\nchanges: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: \"7\"}}}]")
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, int64(2), txn.Status.Revision)

@@ -26,7 +26,7 @@ type crowd struct {
 	full chan struct{}
 }
 
-// await begins anew: nobody makes a revision until size have come.
+// await begins again: nobody makes a revision until size have come.
 func (c *crowd) await(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

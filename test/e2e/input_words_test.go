@@ -76,7 +76,7 @@ func letGo(t *testing.T, e *harness.Env, name string) {
 	}
 }
 
-// otherNamespace gives the Env in a namespace of its own, where deployer has no
+// otherNamespace returns the Env in a namespace of its own, where deployer has no
 // rights.
 func otherNamespace(t *testing.T, e *harness.Env) *harness.Env {
 	t.Helper()

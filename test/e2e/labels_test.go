@@ -100,8 +100,8 @@ func ownedBy(t *testing.T, e *harness.Env, txn *api.Transaction) (collected func
 	}
 }
 
-// What an undo creates again is made by the undo, and says so; taking that back in turn
-// is as before.
+// What an undo creates again is made by the undo, and says so; undoing that in turn is
+// as before.
 func TestAnUndoneDeletionIsMadeByTheUndo(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

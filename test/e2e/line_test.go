@@ -18,7 +18,7 @@ func faultAt(key string, fault faultinject.Fault) *faultinject.Line {
 	return faultinject.NewLine(faultinject.Injection{At: faultinject.At{Key: key}, Fault: fault})
 }
 
-// changing gives the requests that have changed the values of an object: those apart
+// changing returns the requests that have changed the values of an object: those apart
 // that gave fields to other owners after a commit.
 func changing(line *faultinject.Line, namespace, resource, name string) []faultinject.Call {
 	var out []faultinject.Call

@@ -182,7 +182,7 @@ func TestOtherAppliersWorkAfterwardsAsBefore(t *testing.T) {
 	}
 }
 
-// ownedFields gives what each manager owns, as the API server writes it.
+// ownedFields returns what each manager owns, as the API server writes it.
 func ownedFields(obj *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	for _, entry := range obj.GetManagedFields() {

@@ -46,7 +46,7 @@ func TestThePageAboutWaitsIsAsItIs(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
 	shell := e.Shell()
-	t.Cleanup(func() { // It is nobody's namespace's, and an interrupted test leaves it.
+	t.Cleanup(func() { // It is in no namespace, and an interrupted test leaves it.
 		printed, err := shell.Run(context.Background(), "kubectl delete --ignore-not-found -f examples/waits-and-retries/webhook.yaml")
 		assert.NoError(t, err, printed)
 	})

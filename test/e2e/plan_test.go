@@ -153,7 +153,7 @@ changes:
 	e.NothingLeft("plan")
 }
 
-// What another Transaction has in flight is not there for good: it may take it back.
+// What another Transaction has in flight is not there for good: it may be rolled back.
 func TestAChangeOfALockedTargetIsNotFoundImpossibleBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

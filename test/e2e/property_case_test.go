@@ -17,8 +17,7 @@ type randomCase struct {
 	objects []randomObject
 	before  []foreignWrite
 	items   []randomItem
-	// during and after are what others write just before item i is done, or taken
-	// back.
+	// during and after are what others write just before item i is done, or rolled back.
 	during, after map[int][]foreignWrite
 	// refused is set where the last change is refused, but not in a dry run.
 	refused bool

@@ -96,7 +96,7 @@ func comparable(obj *unstructured.Unstructured) map[string]any {
 // for those of a set.
 var keyed = map[string][]string{"ports": {"port", "protocol"}, "containers": {"name"}, "env": {"name"}, "parts": {"name"}, "tags": {}}
 
-// identityOf gives the identity of each item of a list.
+// identityOf returns the identity of each item of a list.
 func identityOf(list []any, keys []string) []string {
 	var out []string
 	for _, item := range list {
@@ -255,9 +255,9 @@ func (r *run) inEffect(item, moment int) bool {
 	return do >= 0 && do < moment && undo > moment
 }
 
-// drifted reports whether somebody wrote an object between the moment when Janus
-// looked at it for a change and that change. For the first change of an object this
-// is when all are prepared, for one that follows just before it.
+// drifted reports whether another client wrote an object between the moment when
+// Janus looked at it for a change and that change. For the first change of an
+// object this is when all are prepared, for one that follows just before it.
 func (r *run) drifted() bool {
 	for at, e := range r.log {
 		if e.write == nil {

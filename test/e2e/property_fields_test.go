@@ -131,8 +131,8 @@ func (f kindField) steps() (names []string, keys []map[string]any) {
 	return names, keys
 }
 
-// removable reports whether somebody may remove the field: it is in no list, and has
-// no default.
+// removable reports whether another client may remove the field: it is in no list,
+// and has no default.
 func (f kindField) removable() bool {
 	return !strings.Contains(f.path, "[") && f.path != ".spec.mode" && !f.scaled && f.of != "member"
 }

@@ -14,8 +14,7 @@ import (
 	"janus.io/janus/test/testcluster"
 )
 
-// The same few cases are run every time. More are had with -rapid.checks, and others
-// with -rapid.seed.
+// The same few cases are run every time: -rapid.checks gives more, -rapid.seed others.
 func init() {
 	for name, value := range map[string]string{"rapid.seed": "26", "rapid.checks": "60", "rapid.nofailfile": "true", "rapid.shrinktime": "20s"} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue {

@@ -88,7 +88,7 @@ func TestAServiceIsRestoredOnceItsPortOrAddressIsFree(t *testing.T) {
 	}
 }
 
-// What somebody asks for is tried at once, and once.
+// What a person asks for is tried at once, and once.
 func TestWhatIsLeftIsTriedAgainWhenSomebodyAsks(t *testing.T) {
 	t.Parallel()
 	e, before := stolen(t, 0, unaided)

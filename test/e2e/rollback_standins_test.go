@@ -17,10 +17,10 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// standIn is an object that a controller makes anew by itself once it is deleted.
+// standIn is an object that a controller re-creates by itself once it is deleted.
 type standIn struct {
 	what   string
-	given  string // applied by somebody
+	given  string // applied by another client
 	object string // what is deleted; NAME is asked for by name
 	name   func(t *testing.T, e *harness.Env) string
 	after  string // changes beside the deletion, after it
@@ -70,7 +70,7 @@ var standIns = []standIn{
 	{what: "the Pod of a StatefulSet", given: underController("StatefulSet", "replicas: 1, serviceName: web,"), object: "v1 Pod/web-0", unlike: true},
 }
 
-// first gives the name of an object of a kind that a controller has named.
+// first returns the name of an object of a kind that a controller has named.
 func first(kind string) func(*testing.T, *harness.Env) string {
 	return func(_ *testing.T, e *harness.Env) string {
 		var name string

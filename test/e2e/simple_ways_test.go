@@ -156,7 +156,7 @@ func nodePort(service *unstructured.Unstructured) any {
 	return deep(service.Object, "spec", "ports", "0", "nodePort")
 }
 
-// variable gives an environment variable of the first container; nil if there is
+// variable returns an environment variable of the first container; nil if there is
 // none.
 func variable(obj *unstructured.Unstructured, name string) map[string]any {
 	list, _ := deep(obj.Object, "spec", "template", "spec", "containers", "0", "env").([]any)

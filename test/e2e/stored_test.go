@@ -20,7 +20,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// gated is a change that is not ready until somebody cancels.
+// gated is a change that is not ready until it is cancelled.
 const gated = `  - {name: gate, target: {apiVersion: v1, kind: ConfigMap, name: gate}, type: Create, content: {data: {a: b}}, readyWhen: {expression: has(object.data.go)}}
 `
 
@@ -322,7 +322,7 @@ func cupVersion(name string, stored bool, properties string) string {
 		"status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}", name, stored, properties)
 }
 
-// defineCups makes the kind, and gives its group.
+// defineCups makes the kind, and returns its group.
 func defineCups(t *testing.T, e *harness.Env, versions string) string {
 	t.Helper()
 	e.Apply(cups(e, versions))

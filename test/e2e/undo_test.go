@@ -25,7 +25,7 @@ const allTypes = `{revisionHistoryLimit: 10, changes: [
   {name: shift, target: {apiVersion: v1, kind: ConfigMap, name: moved}, type: Patch, content: {data: {version: "2"}}},
   {name: remove, target: {apiVersion: v1, kind: ConfigMap, name: moved}, type: Delete}]}`
 
-// dataOf gives the data of ConfigMaps; <nil> for one that is not there.
+// dataOf returns the data of ConfigMaps; <nil> for one that is not there.
 func dataOf(e *harness.Env, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {

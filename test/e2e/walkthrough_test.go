@@ -151,7 +151,7 @@ func (w *walk) image() any {
 	return deep(w.Object(webRef).Object, "spec", "template", "spec", "containers", "0", "image")
 }
 
-// containers gives the names of the containers.
+// containers returns the names of the containers.
 func (w *walk) containers() string {
 	list, _ := deep(w.Object(webRef).Object, "spec", "template", "spec", "containers").([]any)
 	var names []string

@@ -1,6 +1,6 @@
 package faultinject
 
-// Fault is what becomes of one attempt to send a request.
+// Fault is what happens to one attempt to send a request.
 type Fault string
 
 // NoFault lets the request through.

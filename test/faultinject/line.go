@@ -13,9 +13,9 @@ import (
 // Injection is what happens at one attempt to send a request.
 type Injection struct {
 	At At
-	// Fault is what becomes of the request.
+	// Fault is what happens to the request.
 	Fault Fault
-	// Act, if there is one, is what somebody does just before the request is sent.
+	// Act, if there is one, is what another client does just before the request is sent.
 	Act func(ctx context.Context)
 }
 
@@ -70,7 +70,7 @@ func (l *Line) Inject(in Injection) {
 	l.injections, l.reached = append(l.injections, in), append(l.reached, false)
 }
 
-// Calls gives every attempt so far, in the order in which they were made.
+// Calls returns every attempt so far, in the order in which they were made.
 func (l *Line) Calls() []Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *Line) setOut(n int) {
 	l.underWay += n
 }
 
-// begin enters an attempt, and gives its place and what happens to it.
+// begin enters an attempt, and returns its place and what happens to it.
 func (l *Line) begin(c Call) (int, []Injection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,7 +44,7 @@ func (a *acting) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, er
 	return a.Changes.Undo(ctx, in)
 }
 
-// In gives the same Env in another namespace, for objects and Transactions there.
+// In returns the same Env in another namespace, for objects and Transactions there.
 func (e *Env) In(namespace string) *Env {
 	other := *e
 	other.Namespace = namespace

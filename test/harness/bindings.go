@@ -43,7 +43,7 @@ func (e *Env) awaitBindings(objects []*unstructured.Unstructured) {
 	}
 }
 
-// rulesOf gives the rules of a role, none if there is no such role.
+// rulesOf returns the rules of a role, none if there is no such role.
 func (c *Client) rulesOf(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
 	if ref.Kind == "Role" {
 		role, err := c.Kube.RbacV1().Roles(namespace).Get(ctx, ref.Name, metav1.GetOptions{})

@@ -93,7 +93,7 @@ func orDefault(s, def string) string {
 	return s
 }
 
-// For gives the interface to a kind in a namespace; the namespace is left out for
+// For returns the interface to a kind in a namespace; the namespace is left out for
 // a cluster-scoped kind.
 func (c *Client) For(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

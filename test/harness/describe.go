@@ -32,7 +32,7 @@ func Describe(t *api.Transaction) string {
 	return b.String()
 }
 
-// Condition gives status, reason and message of a condition of a Transaction.
+// Condition returns status, reason and message of a condition of a Transaction.
 func Condition(t *api.Transaction, kind string) (status, reason, message string) {
 	c := meta.FindStatusCondition(t.Status.Conditions, kind)
 	if c == nil {

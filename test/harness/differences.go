@@ -14,8 +14,8 @@ import (
 )
 
 // Differences names the fields, and the owners, that differ between two states of an object
-// in what a writer of it decides; its status, and since when somebody but the control plane
-// owns something, are compared if asked for.
+// in what a writer of it decides; its status, and since when a client other than the
+// control plane owns something, are compared if asked for.
 func Differences(was, is *unstructured.Unstructured, status, times bool) []string {
 	if was == nil || is == nil {
 		if was == is {
@@ -82,7 +82,7 @@ func keysOf[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// ownersOf gives what each manager owns, the status aside, and since when.
+// ownersOf returns what each manager owns, the status aside, and since when.
 func ownersOf(obj *unstructured.Unstructured, times bool) map[string]string {
 	out := map[string]string{}
 	for _, entry := range owners(obj) {

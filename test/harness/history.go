@@ -101,7 +101,7 @@ func NewWatcher(t testing.TB, client *Client, also ...schema.GroupVersionResourc
 // For is the same Watcher, with failures reported to another test.
 func (w *Watcher) For(t testing.TB) *Watcher { return &Watcher{watching: w.watching, t: t} }
 
-// History gives every version in the namespaces that was stored before the call,
+// History returns every version in the namespaces that was stored before the call,
 // in order; the Namespaces themselves are in it too, and with "" what belongs to no
 // namespace. It is called when nobody writes there any more.
 func (w *Watcher) History(namespaces ...string) oracle.History {

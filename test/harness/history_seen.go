@@ -2,7 +2,7 @@ package harness
 
 import "janus.io/janus/test/oracle"
 
-// Seen gives the versions in the namespaces that the watches have told of so far, and
+// Seen returns the versions in the namespaces that the watches have told of so far, and
 // with "" those of what belongs to no namespace. Unlike History it does not wait: the
 // caller knows what must be among them.
 func (w *Watcher) Seen(namespaces ...string) oracle.History {

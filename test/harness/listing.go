@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Names gives the names of the objects of a kind, written as in Object, that have labels.
+// Names returns the names of the objects of a kind, written as in Object, that have labels.
 func (e *Env) Names(kind, labels string) (names []string) {
 	e.t.Helper()
 	version, kind, _ := strings.Cut(kind, " ")

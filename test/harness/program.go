@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BuildJanusd builds janusd as it is shipped, without the race detector, and gives its
+// BuildJanusd builds janusd as it is shipped, without the race detector, and returns its
 // path.
 func BuildJanusd(t testing.TB) string {
 	t.Helper()
@@ -81,7 +81,7 @@ func (p *Program) Log() string {
 	return p.stderr.String()
 }
 
-// Field gives a field of the first line of the log with a message.
+// Field returns a field of the first line of the log with a message.
 func (p *Program) Field(message, name string) (string, bool) {
 	for line := range bytes.Lines([]byte(p.Log())) {
 		var entry map[string]any

@@ -113,7 +113,7 @@ func manifests(dir string) (string, error) {
 	return out, nil
 }
 
-// AsJanusd gives the configuration that janusd itself would connect with: a token of its
+// AsJanusd returns the configuration that janusd itself would connect with: a token of its
 // ServiceAccount, and nothing of the administrator's. What is run with it has the rights
 // that are shipped, and no other.
 func (c *Client) AsJanusd(ctx context.Context) (*rest.Config, error) {

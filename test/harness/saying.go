@@ -34,7 +34,7 @@ func (e *Env) ApplyQuota(stream string) {
 	}
 }
 
-// Events gives the events about a Transaction, in the order of their creation.
+// Events returns the events about a Transaction, in the order of their creation.
 func (e *Env) Events(transaction string) []eventsv1.Event {
 	e.t.Helper()
 	list, err := e.Kube.EventsV1().Events(e.Namespace).List(e.t.Context(), metav1.ListOptions{})
@@ -64,7 +64,7 @@ func (e *Env) AwaitEvent(transaction, reason string) eventsv1.Event {
 	return found
 }
 
-// Audit gives what the API server has logged of Janus' requests, and of those of
+// Audit returns what the API server has logged of Janus' requests, and of those of
 // the ServiceAccounts that it acts as.
 func (e *Env) Audit() []testcluster.AuditEvent {
 	e.t.Helper()

@@ -74,7 +74,7 @@ func (e *Env) read(ctx context.Context, name string) (*api.Transaction, error) {
 	return wiring.NewJournal(e.Dynamic).Read(ctx, types.NamespacedName{Namespace: e.Namespace, Name: name})
 }
 
-// Await waits until the Transaction is as wanted, and gives it.
+// Await waits until the Transaction is as wanted, and returns it.
 func (e *Env) Await(name, what string, wanted func(*api.Transaction) bool) *api.Transaction {
 	e.t.Helper()
 	var last *api.Transaction
@@ -198,7 +198,7 @@ func settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// owners gives the entries of managedFields that are not of the status.
+// owners returns the entries of managedFields that are not of the status.
 func owners(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, entry := range obj.GetManagedFields() {

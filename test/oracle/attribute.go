@@ -43,7 +43,7 @@ func (c *trial) enterWrites() {
 	}
 }
 
-// endedBy gives the request of Janus that has put an object on its way out; nil if
+// endedBy returns the request of Janus that has put an object on its way out; nil if
 // that was another client, or it is not.
 func (v *version) endedBy() *write {
 	if v.Deleted {

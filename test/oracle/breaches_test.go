@@ -232,8 +232,8 @@ func unresolved(reason, message string, fields ...string) func(*world) {
 	}
 }
 
-// containers is a story in which an Update removes the first of two containers, somebody
-// adds one, and a rollback leaves them in the given order.
+// containers is a story in which an Update removes the first of two containers, another
+// client adds one, and a rollback leaves them in the given order.
 func containers(order ...string) hooks {
 	return hooks{
 		"begin":  func(w *world) { w.foreign(webD, "tester", func(o tree) { containerList(o, "first", "web") }) },

@@ -52,7 +52,7 @@ func (c *trial) claims(v *version) []change {
 	return out
 }
 
-// repeatedAround gives the request by which an item was rolled back again after a version,
+// repeatedAround returns the request by which an item was rolled back again after a version,
 // if it was before, or that was begun, and the record of that got lost: then nobody can
 // tell what another client has undone meanwhile from what is to be restored.
 func (c *trial) repeatedAround(r *run, o *object, middle *version) *write {
@@ -81,7 +81,7 @@ func (c *trial) recordedBetween(first, second *write) bool {
 }
 
 // remadeByAnother reports whether an object, which another client has deleted, had been
-// made anew in a rollback by a process, and then was again by another: that one cannot
+// re-created in a rollback by a process, and then was again by another: that one cannot
 // tell the deletion from the Transaction's own.
 func remadeByAnother(r *run, o *object, deleted *version) bool {
 	var before, after *write

@@ -30,7 +30,7 @@ func (c *trial) judgeCommit(r *run) {
 	}
 }
 
-// reached gives the first state in which an item had come to a state.
+// reached returns the first state in which an item had come to a state.
 func (r *run) reached(i int, state api.ItemState) *state {
 	for _, s := range r.states {
 		if i < len(s.items) && s.items[i].in(state) {
@@ -40,7 +40,7 @@ func (r *run) reached(i int, state api.ItemState) *state {
 	return nil
 }
 
-// made gives what the requests of an item have made in a role.
+// made returns what the requests of an item have made in a role.
 func (r *run) made(i int, as role) []*write {
 	var out []*write
 	for _, w := range r.writes {

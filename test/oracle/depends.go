@@ -53,7 +53,7 @@ func (r *run) madeBefore(s *state, i int, w *write) bool {
 }
 
 // takenBackBefore reports the same of a compensation. One that was seen counts even if it
-// never got on record: its before-image may have been edited before somebody went on.
+// never got on record: its before-image may have been edited before a process went on.
 func (r *run) takenBackBefore(s *state, i int, w *write) bool {
 	before, after := r.around(w, i, undo)
 	next := r.next(s, i)
@@ -69,7 +69,7 @@ func (r *run) around(w *write, i int, as role) (before, after bool) {
 	return before, after
 }
 
-// next gives the first state after s in which an item is in another one; nil if there is
+// next returns the first state after s in which an item is in another one; nil if there is
 // none.
 func (r *run) next(s *state, i int) *state {
 	for _, later := range r.states {
@@ -80,7 +80,7 @@ func (r *run) next(s *state, i int) *state {
 	return nil
 }
 
-// dependencies gives what each change depends on, by the spec.
+// dependencies returns what each change depends on, by the spec.
 func (r *run) dependencies() [][]int {
 	byName, branches := map[string]int{}, r.branches()
 	for i, change := range r.Spec.Changes {

@@ -14,8 +14,8 @@
 // What the evidence does not show is not judged:
 //
 //   - A request that reached the API server and of which neither side has an answer is
-//     known by its field manager alone. A deletion has none: it counts as somebody
-//     else's.
+//     known by its field manager alone. A deletion has none: it counts as another
+//     client's.
 //   - A write of another client that changes no value, such as an apply of the value that
 //     a change has set, counts for owners, and for values where a rollback takes that
 //     value away; not in lists.
@@ -27,7 +27,7 @@
 //   - Who owns the fields of an object that another client has deleted or made since, or of
 //     which a field is known to be not rolled back. Of any other object it is what others have
 //     done to who owns a field that is left out, and no more.
-//   - Jobs, Pods and claims that were made anew are not compared with what they were.
+//   - Jobs, Pods and claims that were re-created are not compared with what they were.
 //   - Of a Transaction whose status another client has written, only what it did to others
 //     is judged: what it reports is not its own word.
 //   - Times in Leases prove something only if all processes had one clock.

@@ -3,7 +3,7 @@ package oracle
 import api "janus.io/janus/api/v1alpha1"
 
 // judgeDryRun: a Transaction that is to be tried only changes nothing, and takes nothing
-// that it would have to give back. Only such a one is Planned.
+// that it would have to give back. Only such a Transaction is Planned.
 func (c *trial) judgeDryRun(r *run) {
 	for _, s := range r.states {
 		switch planned := s.phase == string(api.PhasePlanned); {

@@ -10,7 +10,7 @@ import (
 // itemManager is what the field managers of items look like, of whichever Transaction.
 var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)
 
-// judgeHeirs: a hand-over leaves no field without an owner that somebody owned before the
+// judgeHeirs: a hand-over leaves no field without an owner that had one before the
 // Transaction, and gives to the manager of hand-overs nothing but the marks of Janus. What
 // the item of a Transaction that ended half-way owned may stay there: nobody is to take it
 // for that Transaction's. An undo leaves fields to who owned them before what it undoes.
@@ -51,7 +51,7 @@ func itemOfAnother(r *run) func(string) bool {
 	}
 }
 
-// fieldsBy gives what managers own of an object.
+// fieldsBy returns what managers own of an object.
 func fieldsBy(v *version, whose func(manager string) bool) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	if v == nil {

@@ -109,7 +109,7 @@ func (c *trial) judgeImage(r *run, w *write, s *state) {
 	}
 }
 
-// stored gives the digests of all that was stored under the key of a before-image
+// stored returns the digests of all that was stored under the key of a before-image
 // before a revision.
 func (c *trial) stored(r *run, s *state, key string, revision int64) []string {
 	var out []string

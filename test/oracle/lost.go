@@ -151,10 +151,10 @@ func (c *trial) judgeRestored(r *run, w *write, s *state) {
 			continue
 		}
 		if isMark(d.path) && r.Spec.Changes[w.item].Type == api.Delete && d.was == r.mark(w.item) && d.now == nil {
-			continue // What is made anew of an empty object bears it for a while.
+			continue // What is re-created of an empty object bears it for a while.
 		}
 		if r.forces(s, w.item) && d.was == nil && isKey(d.path) && reachesAny(d.path[:len(d.path)-1], changed) {
-			continue // An item of a list that is made anew by force has its key too.
+			continue // An item of a list that is re-created by force has its key too.
 		}
 		if !reachesAny(d.path, changed) {
 			c.breach(NoLostWrite, "%s: %s@%d, made by %s, changed %s from %s to %s, which no change of the Transaction had changed",

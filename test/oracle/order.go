@@ -38,7 +38,7 @@ func among(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return !slices.Contains(other, id) })
 }
 
-// sequences gives the items of each keyed list of an object in their order, by the
+// sequences returns the items of each keyed list of an object in their order, by the
 // path of the list.
 func (c *trial) sequences(v *version) map[string][]string {
 	out := map[string][]string{}

@@ -69,8 +69,8 @@ func (m meddling) and(v *version) meddling {
 }
 
 // ownership writes down the entries of managedFields, without what others have claimed.
-// A status is not put back when a kind of Kubernetes is made anew, so it does not count
-// then.
+// A status is not put back when a kind of Kubernetes is re-created, so it does not
+// count then.
 func (m meddling) ownership(v *version, remade bool) []string {
 	var out []string
 	for _, e := range list(v.Object.Object, "metadata", "managedFields") {
@@ -97,7 +97,7 @@ func (m meddling) ownership(v *version, remade bool) []string {
 	return out
 }
 
-// entriesOf gives the entries of managedFields by their names.
+// entriesOf returns the entries of managedFields by their names.
 func entriesOf(v *version) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for _, e := range list(v.Object.Object, "metadata", "managedFields") {
@@ -126,7 +126,7 @@ func fieldsOf(entry map[string]any) *fieldpath.Set {
 	return out
 }
 
-// written gives fields in the one way in which they are compared.
+// written returns fields in the one way in which they are compared.
 func written(fields *fieldpath.Set) json.RawMessage {
 	text, err := fields.ToJSON()
 	if err != nil {

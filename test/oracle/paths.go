@@ -29,7 +29,7 @@ func valueAt(object map[string]any, path []string) any {
 	return object[path[len(path)-1]]
 }
 
-// with gives an object with a leaf set, or removed if the value is nil. The object is
+// with returns an object with a leaf set, or removed if the value is nil. The object is
 // changed; what is shared with others was copied before.
 func with(object map[string]any, path []string, value any) map[string]any {
 	if object == nil {

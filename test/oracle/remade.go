@@ -6,8 +6,8 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// judgeRemade: what a rollback has made anew is what was there, and not what somebody
-// else has put in its place, and a custom object has its status again.
+// judgeRemade: what a rollback has re-created is what was there, and not what
+// another client has put in its place, and a custom object has its status again.
 func (c *trial) judgeRemade(r *run) {
 	s := r.end()
 	if s == nil {
@@ -60,7 +60,7 @@ func (c *trial) judgeSuccessor(r *run, i int) {
 	c.breach(Atomicity, "%s: it is RolledBack (@%d), and %s@%d of uid %s is what another client has made since", r.named(i), to.Revision, now.Ref, now.Revision, now.uid)
 }
 
-// judgeStatus: a custom object that was made anew has the status that it had, unless
+// judgeStatus: a custom object that was re-created has the status that it had, unless
 // another client has written it since. That of a kind of Kubernetes is its controller's.
 func (c *trial) judgeStatus(r *run, i int) {
 	to := r.reached(i, api.ItemRolledBack)

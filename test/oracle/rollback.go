@@ -32,7 +32,7 @@ func (c *trial) judgeRollback(r *run) {
 	}
 }
 
-// excuses gives the fields of a target that are known not to be rolled back; ok is
+// excuses returns the fields of a target that are known not to be rolled back; ok is
 // false when that is so of the whole target.
 func (r *run) excuses(s *state, target Ref) (fields []string, ok bool) {
 	for i := range min(len(s.items), len(r.Items)) {
@@ -119,7 +119,7 @@ func (c *trial) departures(r *run, want standing, last *version, excused []strin
 	return out
 }
 
-// rewritten are kinds of which an object cannot be made anew just as it was.
+// rewritten are kinds of which an object cannot be re-created just as it was.
 var rewritten = map[string]bool{"jobs.batch": true, "pods": true, "persistentvolumeclaims": true}
 
 // excuses reports whether a path is of one of some fields, of a part of one, or of what

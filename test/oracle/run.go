@@ -17,7 +17,7 @@ type run struct {
 	*Run
 	ref  Ref
 	uid8 string
-	user string // as whom its targets are read and written
+	user string // who reads and writes its targets
 	// states are what was stored of it, in order; it is gone since revision gone, 0 if
 	// it is still there.
 	states []*state
@@ -114,7 +114,7 @@ func (c *trial) enterRun(given *Run) {
 	}
 }
 
-// readState reads what there is to know out of a stored Transaction.
+// readState reads all that a stored Transaction tells.
 func readState(v *version) *state {
 	s := &state{version: v, deleting: v.terminating()}
 	status, _ := v.Object.Object["status"].(map[string]any)
@@ -168,7 +168,7 @@ func list(object map[string]any, path ...string) []any {
 	return out
 }
 
-// before gives what was stored last before a revision. Of a Transaction that is gone
+// before returns what was stored last before a revision. Of a Transaction that is gone
 // it is the last that was there: a request that was under way may land after it.
 func (r *run) before(revision int64) *state {
 	n := sort.Search(len(r.states), func(i int) bool { return r.states[i].Revision >= revision })
@@ -206,7 +206,7 @@ func (r *run) named(i int) string {
 // family is what the field managers of its items begin with.
 func (r *run) family() string { return "janus-" + r.uid8 + "-" }
 
-// isItem reports whether a name is that of an item's manager, and gives its index.
+// isItem reports whether a name is that of an item's manager, and returns its index.
 func (r *run) isItem(manager string) (int, bool) {
 	digits, ok := strings.CutPrefix(manager, r.family())
 	if !ok {

@@ -92,7 +92,7 @@ func disguises(canary string) []string {
 	return out
 }
 
-// finds gives the text in which one of some forms is, cut before it; empty for none.
+// finds returns the text in which one of some forms is, cut before it; empty for none.
 func finds(v any, forms []string) string {
 	switch v := v.(type) {
 	case string:

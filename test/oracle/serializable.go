@@ -14,8 +14,8 @@ import (
 // Isolation is the guarantee that Serializable judges.
 const Isolation = "isolation"
 
-// Serializable looks whether the committed Transactions of a run can be put into an
-// order in which one after the other would have read and written the same. It
+// Serializable checks whether the committed Transactions of a run can be put into
+// an order in which one after the other would have read and written the same. It
 // draws an arrow from one to another that must come later, as it read or overwrote
 // what the first wrote, or wrote what the first had read before; a circle is a
 // breach. So is reading what a Transaction wrote that did not commit, which holds
@@ -183,7 +183,7 @@ func (f footprint) before(b footprint) (why string, dirty bool) {
 	return why, false
 }
 
-// circleIn gives the reasons along a circle of arrows; none if there is no circle.
+// circleIn returns the reasons along a circle of arrows; none if there is no circle.
 func circleIn(arrows map[string]map[string]string) []string {
 	const visiting, done = 1, 2
 	state := map[string]int{}

@@ -112,7 +112,7 @@ func fields(content []byte, at int, each func(name, value []byte)) {
 	}
 }
 
-// skip gives the place after the value that begins at a place.
+// skip returns the place after the value that begins at a place.
 func skip(content []byte, at int) int {
 	depth := 0
 	for at < len(content) {

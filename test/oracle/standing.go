@@ -46,7 +46,7 @@ type walk struct {
 	*trial
 	run     *run
 	object  *object
-	ours    map[string]bool    // the uids of what changes have made, or what was made of it anew
+	ours    map[string]bool    // the uids of what changes have made, or what was re-created of it
 	between *standing          // what it was before others made an object in its place
 	then    map[int64]standing // by revision
 	standing
@@ -121,7 +121,7 @@ func (w *walk) changed(v *version) {
 	}
 }
 
-// takesBackTo gives the version that another Transaction met before its first change of
+// takesBackTo returns the version that another Transaction met before its first change of
 // an object, if this one is of its rollback: what that puts back is whose it was then.
 func (v *version) takesBackTo() *version {
 	if v.by == nil || v.by.role != undo {
@@ -145,8 +145,8 @@ func (w *walk) unclear(v *version) []change {
 	return w.changedBy(w.run, again)
 }
 
-// perhapsDeleted gives what the target was when it was prepared, if another client deleted
-// it before the first write of the Transaction, which was to make it anew.
+// perhapsDeleted returns what the target was when it was prepared, if another client deleted
+// it before the first write of the Transaction, which was to re-create it.
 func (w *walk) perhapsDeleted(before []*version) *version {
 	for _, v := range before {
 		if v.Deleted {
@@ -158,9 +158,9 @@ func (w *walk) perhapsDeleted(before []*version) *version {
 	return nil
 }
 
-// perhapsOwn gives the target as it was prepared for a Delete, and was made anew in the
-// rollback, if it was another client who deleted it. Of a request that got no answer
-// nobody can tell then whether that was its doing.
+// perhapsOwn returns the target as it was prepared for a Delete, and was re-created in
+// the rollback, if it was another client who deleted it. Of a request that got no
+// answer nobody can tell then whether that was its doing.
 func perhapsOwn(r *run, o *object, deleted *version) *version {
 	for _, v := range o.versions {
 		w := v.by
@@ -184,8 +184,8 @@ func (r *run) imageOf(i int) *image {
 	return nil
 }
 
-// of reports whether a Transaction has made a version, be it that an object which it
-// had deleted was gone at last.
+// of reports whether a Transaction has made a version, also one in which an object
+// that it had deleted was gone at last.
 func (v *version) of(r *run) bool {
 	return v.by.of(r) || v.ownEnd && v.endedBy().of(r)
 }

@@ -62,9 +62,9 @@ func TestWhatIsLeftOfATransactionThatHadGoneAtAHandOverIsNoBreach(t *testing.T) 
 	assert.Empty(t, lines(left(calls).breaches()))
 }
 
-// A compensation that was seen counts for the order of those after it, even if somebody
-// edits its before-image before it is on record, and it is given up. One that was not seen
-// does not.
+// A compensation that was seen counts for the order of those after it, even if another
+// client edits its before-image before it is on record, and it is given up. One that was
+// not seen does not.
 func TestACompensationCountsThatNeverGotOnRecord(t *testing.T) {
 	givenUp := func(also hooks) *world {
 		also["-undone2"], also["-undone1"] = nothing, func(w *world) {

@@ -96,7 +96,7 @@ func (c *trial) enterHistory() {
 	}
 }
 
-// at gives the version that was stored before a revision, nil if there was none or
+// at returns the version that was stored before a revision, nil if there was none or
 // the object had been deleted.
 func (o *object) at(revision int64) *version {
 	if o == nil {
@@ -109,7 +109,7 @@ func (o *object) at(revision int64) *version {
 	return o.versions[n-1]
 }
 
-// all gives the versions of an object; none of one that was never seen.
+// all returns the versions of an object; none of one that was never seen.
 func (o *object) all() []*version {
 	if o == nil {
 		return nil
@@ -125,7 +125,7 @@ func (o *object) last() *version {
 	return o.versions[len(o.versions)-1]
 }
 
-// named gives the version with a resourceVersion.
+// named returns the version with a resourceVersion.
 func (o *object) named(resourceVersion string) *version {
 	revision, err := strconv.ParseInt(resourceVersion, 10, 64)
 	if o == nil || err != nil {
@@ -138,7 +138,7 @@ func (o *object) named(resourceVersion string) *version {
 	return o.versions[n]
 }
 
-// refOf gives what a request is about.
+// refOf returns what a request is about.
 func refOf(call *faultinject.Call) Ref {
 	ref := Ref{Resource: call.Resource, Namespace: call.Namespace, Name: call.Name}
 	if rest, ok := strings.CutPrefix(call.Path, "/apis/"); ok && ref.Resource != "" {

@@ -96,7 +96,7 @@ func (o offer) meets(options Options) (bool, error) {
 		(o.Audit || !options.Audit) && o.Nodes >= options.Nodes, nil
 }
 
-// digests gives the digest of each definition in a directory, by file name.
+// digests returns the digest of each definition in a directory, by file name.
 func digests(dir string) (map[string]string, error) {
 	if dir == "" {
 		return nil, nil

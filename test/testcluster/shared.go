@@ -75,7 +75,7 @@ func (h *holder) get() (*Cluster, error) {
 	return h.cluster, h.cluster.Err()
 }
 
-// judge has the requests of all tests looked at, if there is somebody to do that.
+// judge has the requests of all tests looked at, if there is a judge.
 func (h *holder) judge() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -53,7 +53,7 @@ func (s *Shell) Provide(name, path string) error {
 	return nil
 }
 
-// Run gives what a command prints, on standard output and on standard error.
+// Run returns what a command prints, on standard output and on standard error.
 func (s *Shell) Run(ctx context.Context, command string) (string, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir = s.dir

@@ -41,7 +41,7 @@ func module(t *testing.T) string {
 	return dir
 }
 
-// release makes the archives of the tiny plugin and gives the directory that they are in.
+// release makes the archives of the tiny plugin and returns the directory that they are in.
 func release(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "plugin")
@@ -195,7 +195,7 @@ func manifestIn(t *testing.T, dir string) manifest {
 	return m
 }
 
-// unpacked gives what is in an archive; owners and times must be those of every release.
+// unpacked returns what is in an archive; owners and times must be those of every release.
 func unpacked(t *testing.T, file string, content []byte) []entry {
 	t.Helper()
 	var out []entry

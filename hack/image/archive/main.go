@@ -23,8 +23,8 @@ type options struct {
 	with []string
 	// output is the directory for all that is made.
 	output string
-	// downloads is the URL below which the archives can be had; without it the manifest
-	// names their files alone.
+	// downloads is the URL below which the archives can be downloaded; without it the
+	// manifest names their files alone.
 	downloads string
 	// homepage is the URL of the documentation, or empty.
 	homepage  string

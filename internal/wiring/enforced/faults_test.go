@@ -20,7 +20,7 @@ const objects = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {version: "1"}}
 `
 
-// A story is what becomes of a Transaction that no fault meets.
+// A story is what happens to a Transaction that no fault meets.
 type story struct {
 	spec  string
 	phase api.Phase

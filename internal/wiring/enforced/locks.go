@@ -18,11 +18,11 @@ import (
 
 // Transactions are read as the API server has them.
 type Transactions interface {
-	// Read gives nil if there is none of that name.
+	// Read returns nil if there is none of that name.
 	Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error)
 	// Unwritten fails if another client has written t.
 	Unwritten(ctx context.Context, t *api.Transaction) error
-	// NotOvertaken fails if somebody has, unless t is gone.
+	// NotOvertaken fails if another process has, unless t is gone.
 	NotOvertaken(ctx context.Context, t *api.Transaction) error
 }
 
@@ -144,7 +144,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	return l.Locks.Release(ctx, t)
 }
 
-// keysOf gives the keys of the targets that are locked, by namespace.
+// keysOf returns the keys of the targets that are locked, by namespace.
 func keysOf(t *api.Transaction, leases []string) map[string][]string {
 	keys := map[string][]string{}
 	for i, item := range t.Status.Items {

@@ -24,13 +24,13 @@ type Tables struct {
 	client dynamic.NamespaceableResourceInterface
 }
 
-// NewTables gives the tables, read and written with janusd's own identity.
+// NewTables returns the tables, read and written with janusd's own identity.
 func NewTables(own dynamic.Interface) *Tables {
 	return &Tables{own.Resource(api.LockTableResource)}
 }
 
-// An edit changes what is in a table. It says whether there is anything to write. It is made
-// anew when another client has written the table in between.
+// An edit changes what is in a table. It says whether there is anything to write. It is
+// made again when another client has written the table in between.
 type edit func(locks map[string]string) (changed bool, err error)
 
 // edit changes the table of a namespace, if nobody else has written it meanwhile. lost is

@@ -97,7 +97,7 @@ func (s *stage) calm(ctx context.Context) error {
 	})
 }
 
-// statusOf gives the status of a Transaction.
+// statusOf returns the status of a Transaction.
 func (s *stage) statusOf(ctx context.Context, namespace, name string) (map[string]any, error) {
 	txn, err := s.client.Dynamic.Resource(api.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

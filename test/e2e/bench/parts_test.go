@@ -88,7 +88,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// contest gives who is to perform in a round, and how, in any order.
+// contest returns who is to perform in a round, and how, in any order.
 func (s *stage) contest(namespace string, n, round int) map[string]func(context.Context) error {
 	value := func(who string) string { return fmt.Sprintf("%s-%d", strings.Fields(who)[0], round) }
 	name := func(who string) string { return fmt.Sprintf("%s-%d-%d", who, n, round) }
@@ -197,7 +197,7 @@ func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 // atRest watches a janusd that has nothing to do.
 func (s *stage) atRest(ctx context.Context, out io.Writer) error {
 	progress("janusd has nothing to do for %s; before that it comes to rest", s.idle)
-	if err := sleep(ctx, s.idle); err != nil { // It looks whether anything is left.
+	if err := sleep(ctx, s.idle); err != nil { // It checks whether anything is left.
 		return err
 	}
 	was, err := s.janusd.used()

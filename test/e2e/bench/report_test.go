@@ -23,7 +23,7 @@ type row struct {
 	texts []string
 }
 
-// measure has somebody perform, and notes how long it took.
+// measure has a competitor perform, and notes how long it took.
 func (r *row) measure(ctx context.Context, name string, run func(context.Context) error) error {
 	began := time.Now()
 	if err := run(ctx); err != nil {

@@ -60,7 +60,7 @@ func TestEveryDefectIsCaught(t *testing.T) {
 	}
 }
 
-// named gives the defects of some names with commas between, or all. A name that no defect
+// named returns the defects of some names with commas between, or all. A name that no defect
 // has would be caught by nothing, and pass.
 func named(t *testing.T, names string) []defect {
 	t.Helper()
@@ -75,7 +75,7 @@ func named(t *testing.T, names string) []defect {
 	return slices.DeleteFunc(known, func(d defect) bool { return !slices.Contains(wanted, d.Name) })
 }
 
-// shareOf gives every n-th of the defects.
+// shareOf returns every n-th of the defects.
 func shareOf(t *testing.T, all []defect, share string) []defect {
 	t.Helper()
 	var i, n int

@@ -1,5 +1,5 @@
-// Package defects seeds defects into Janus, one at a time, and looks whether the
-// tests of faults find them: a test that no defect can fail proves nothing.
+// Package defects seeds defects into Janus, one at a time, and checks whether
+// the tests of faults find them: a test that no defect can fail proves nothing.
 package defects
 
 import (
@@ -53,7 +53,7 @@ func load(t *testing.T) []defect {
 	return out
 }
 
-// seeded gives the sources that a defect changes, by file.
+// seeded returns the sources that a defect changes, by file.
 func (d defect) seeded(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -70,7 +70,7 @@ func (d defect) seeded(t *testing.T) map[string][]byte {
 	return out
 }
 
-// overlay writes what go test -overlay takes, and gives its path.
+// overlay writes what go test -overlay takes, and returns its path.
 func (d defect) overlay(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

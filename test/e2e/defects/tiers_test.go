@@ -78,7 +78,7 @@ func newBench(t *testing.T) *bench {
 }
 
 // build makes the test binary of a package, of sources that an overlay changes, and
-// gives its path. A binary that is there already is used again.
+// returns its path. A binary that is there already is used again.
 func (b *bench) build(t *testing.T, pkg, overlay string) string {
 	t.Helper()
 	binary := strings.ReplaceAll(pkg, "/", "_") + ".test"

@@ -13,7 +13,7 @@ import (
 	"janus.io/janus/test/faultinject"
 )
 
-// act is what somebody does just before a request of Janus is sent.
+// act is what another client does just before a request of Janus is sent.
 type act struct {
 	name, class string
 	// each is set when there is one for each target.

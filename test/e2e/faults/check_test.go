@@ -122,7 +122,7 @@ func (out *result) live() map[oracle.Ref]oracle.Version {
 	return live
 }
 
-// finals gives the targets as they are, without what differs from run to run.
+// finals returns the targets as they are, without what differs from run to run.
 func (r *run) finals() (map[string]string, error) {
 	out := map[string]string{}
 	for _, t := range r.targets {

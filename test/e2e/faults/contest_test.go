@@ -35,7 +35,7 @@ func isContest(workload string) bool { return strings.HasPrefix(workload, contes
 // permutations of three targets.
 var permutations = [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 
-// contestNumbered gives the name of the contest with a number: in turn, two
+// contestNumbered returns the name of the contest with a number: in turn, two
 // Transactions in one of all 36 orders with one process of Janus, the same with two
 // processes, and three or four Transactions that the seed draws.
 func contestNumbered(n int, seed int64) string {
@@ -51,7 +51,7 @@ func contestNumbered(n int, seed int64) string {
 	return strings.ReplaceAll(name, " ", "") + strconv.Itoa(1+n%3)
 }
 
-// contestOf gives the contest of a name.
+// contestOf returns the contest of a name.
 func contestOf(name string) race {
 	rest := strings.TrimPrefix(name, contestPrefix)
 	r := race{name: name, refused: map[int]bool{}}

@@ -19,7 +19,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// somebody is who writes the targets of Transactions while these run.
+// somebody is the client that writes the targets of Transactions while these run.
 const somebody = "somebody"
 
 func ignoreMissing(err error) error {

@@ -16,7 +16,7 @@ import (
 // perWorkload is how many numbers the plans of one workload share.
 const perWorkload = 1_000_000
 
-// hash gives a number that depends on all of some values alike.
+// hash returns a number that depends on all of some values alike.
 func hash(values ...any) uint64 {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%#v", values)))
 	return binary.BigEndian.Uint64(sum[:8])
@@ -30,7 +30,7 @@ func block(workload string) uint64 { return (100 + hash(workload)%900) * perWork
 // the same; then both are run.
 func (p scenario) number() uint64 { return block(p.workload) + hash(p.String())%perWorkload }
 
-// called gives the plans that a name means, or a number with or without #.
+// called returns the plans that a name means, or a number with or without #.
 func (w *world) called(t *testing.T, name string) []scenario {
 	t.Helper()
 	number, err := strconv.ParseUint(strings.TrimPrefix(name, "#"), 10, 64)

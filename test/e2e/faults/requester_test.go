@@ -16,7 +16,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// requester is somebody who may create Transactions, and with use may have them act as
+// requester is a user who may create Transactions, and with use may have them act as
 // the ServiceAccount.
 const requester = `
 apiVersion: rbac.authorization.k8s.io/v1

@@ -93,7 +93,7 @@ func orKeep[T ~string](known map[string]string, key T) T {
 	return key
 }
 
-// client gives the interface to a kind in a namespace, that of the run by default.
+// client returns the interface to a kind in a namespace, that of the run by default.
 func (r *run) client(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	if namespace == "" {
 		namespace = r.at.namespace
@@ -101,7 +101,7 @@ func (r *run) client(kind schema.GroupVersionKind, namespace string) (dynamic.Re
 	return r.For(kind, namespace)
 }
 
-// controlled looks whether the Deployment controller is done with the objects.
+// controlled checks whether the Deployment controller is done with the objects.
 func (r *run) controlled(objects []map[string]any) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		for _, content := range objects {

@@ -43,7 +43,7 @@ type workload struct {
 	Discovery bool `json:"discovery"`
 	// Controller waits until the Deployment controller has seen the objects.
 	Controller bool `json:"controller"`
-	// Finalizes has somebody take finalizers off what is being deleted.
+	// Finalizes has another client take finalizers off what is being deleted.
 	Finalizes bool `json:"finalizes"`
 	// Slow says that the API server takes seconds for a creation, as for an object of a
 	// CustomResourceDefinition that it has just been given. Janus waits that long for
@@ -111,7 +111,7 @@ type place struct {
 	used                  int
 }
 
-// decode gives a copy of what YAML says, with the names of the place.
+// decode returns a copy of what YAML says, with the names of the place.
 func decode[T any](what any, at place) (out T, err error) {
 	content, err := json.Marshal(what)
 	if err != nil {

@@ -86,7 +86,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// take gives a place in which nothing is.
+// take returns a place in which nothing is.
 func (w *world) take(rights string) (place, error) {
 	w.mu.Lock()
 	if list := w.free[rights]; len(list) > 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // everyWrite are the workloads of which each write meets a fault in every run of the
-// tests, whatever the sample has of them: one change of each type, committed and taken
-// back, and two changes of one object rolled back.
+// tests, whatever the sample has of them: one change of each type, committed and
+// rolled back, and two changes of one object rolled back.
 var everyWrite = []string{"mixed", "mixed-refused-4", "chain-refused"}
 
 // TestEveryWriteMeetsAFault lets each write of a few workloads meet one of the faults

@@ -14,7 +14,7 @@ func TestTheCookbookIsAsItIs(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
 	shell := e.Shell()
-	t.Cleanup(func() { // These are nobody's namespace's.
+	t.Cleanup(func() { // These are in no namespace.
 		printed, err := shell.Run(context.Background(), `kubectl delete --ignore-not-found --wait=false \
 			namespace/tenant-red crd/coupons.shop.example.com clusterrole/tenant-sa clusterrole/coupon-sa \
 			clusterrolebinding/tenant-sa clusterrolebinding/coupon-sa`)

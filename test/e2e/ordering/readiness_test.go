@@ -22,7 +22,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 const podTemplate = `{metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "example.com/a:1"}]}}`
 
-// situation is a change with readyWhen, of an object of some kind, and what becomes of it.
+// situation is a change with readyWhen, of an object of some kind, and what happens to it.
 type situation struct {
 	name string
 	// before are objects that are there, and settled those of which numberReady,
@@ -32,7 +32,8 @@ type situation struct {
 	// change is the change, without readyWhen.
 	change  string
 	timeout string
-	// waits is what the Transaction says while it waits, and then what somebody does about it.
+	// waits is what the Transaction says while it waits, and then what another client does
+	// about it.
 	waits string
 	then  func(e *harness.Env)
 	// reason and says are of the end; no reason means that it commits.
@@ -269,7 +270,7 @@ kind: CustomResourceDefinition
 metadata: {name: widgets.GROUP}
 spec: {group: GROUP, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}
 `, "NS", e.Namespace), "GROUP", group))
-	t.Cleanup(func() { // They are nobody's namespace's.
+	t.Cleanup(func() { // They are in no namespace.
 		ctx := context.Background()
 		assert.NoError(t, e.Kube.RbacV1().ClusterRoleBindings().Delete(ctx, e.Namespace+"-maker", metav1.DeleteOptions{}))
 		for _, name := range []string{"gadgets", "widgets"} {

@@ -16,7 +16,7 @@ import (
 )
 
 // A way to install Janus: the commands for the version before, for this one over it, for
-// this one anew, and those that take it away. All but the first are on docs/install.md.
+// this one again, and those that take it away. All but the first are on docs/install.md.
 type way struct {
 	title                                 string
 	previous, upgrade, install, uninstall []string
@@ -121,7 +121,7 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 			d.all(w.uninstall)
 			d.same(before, w.stays)
 
-			// Anew, over what has stayed.
+			// Again, over what has stayed.
 			d.all(w.install)
 			d.run(rollout)
 			assert.Equal(t, "restricted", d.run(`kubectl get namespace janus-system -o jsonpath='{.metadata.labels.pod-security\.kubernetes\.io/enforce}'`))
@@ -158,7 +158,7 @@ func (d *desk) upgradeUnderATransaction(w way) {
 	d.run("kubectl delete namespace shop && kubectl delete clusterrolebinding packages-test")
 }
 
-// shop is a namespace with two ConfigMaps, of which the second has somebody to wait for.
+// shop is a namespace with two ConfigMaps, of which the second waits for another client.
 const shop = `
 apiVersion: v1
 kind: List

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// A desk is where somebody sits who installs Janus: a shell in the root of the
-// repository.
+// A desk is where the person sits who installs Janus: a shell in the root of
+// the repository.
 type desk struct {
 	t     *testing.T
 	shell *testcluster.Shell

@@ -105,7 +105,7 @@ func TestKrewTakesEveryPlatform(t *testing.T) {
 	}
 }
 
-// serveFiles serves the files of a directory, and gives the URL.
+// serveFiles serves the files of a directory, and returns the URL.
 func serveFiles(t *testing.T, dir string) string {
 	t.Helper()
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
@@ -113,7 +113,7 @@ func serveFiles(t *testing.T, dir string) string {
 	return server.URL
 }
 
-// A downloader is somebody with kubectl and Krew, and a home of their own, in a directory.
+// A downloader is a person with kubectl and Krew, and a home of their own, in a directory.
 type downloader struct {
 	t         *testing.T
 	dir, home string

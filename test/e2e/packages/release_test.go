@@ -27,7 +27,7 @@ var released = []string{
 	"janus.yaml", "kubectl-janus-v1.2.3-rc.1.cdx.json", "kubectl-janus_v1.2.3-rc.1_linux_" + runtime.GOARCH + ".tar.gz",
 }
 
-// release runs make release, for one platform, and gives the directory that it has filled.
+// release runs make release, for one platform, and returns the directory that it has filled.
 func release(t *testing.T, downloads string) string {
 	t.Helper()
 	dist := t.TempDir()
@@ -128,7 +128,7 @@ func check(t *testing.T, dir string) (string, error) {
 	return string(said), err
 }
 
-// inArchive gives a file of a tar archive.
+// inArchive returns a file of a tar archive.
 func inArchive(t *testing.T, path, name string) []byte {
 	t.Helper()
 	file, err := os.Open(path)
@@ -146,7 +146,7 @@ func inArchive(t *testing.T, path, name string) []byte {
 	}
 }
 
-// imageIn gives the image that the one Deployment of manifests runs.
+// imageIn returns the image that the one Deployment of manifests runs.
 func imageIn(t *testing.T, manifests string) string {
 	t.Helper()
 	objects, err := harness.Decode(manifests)

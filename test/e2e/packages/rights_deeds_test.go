@@ -11,8 +11,9 @@ import (
 	"janus.io/janus/lockmgr"
 )
 
-// rightsFixture is what Transactions in the namespace orders need, and somebody who may
-// scrape metrics. The ServiceAccount may do everything: it is not its rights that count here.
+// rightsFixture is what Transactions in the namespace orders need, and a user who may
+// scrape metrics. The ServiceAccount may do everything: it is not its rights that count
+// here.
 const rightsFixture = `
 apiVersion: v1
 kind: List
@@ -138,7 +139,7 @@ func (d *desk) isReclaimed() {
 		` -o jsonpath='{range .items[*]}{.involvedObject.fieldPath}{"\n"}{end}' | sort`, strings.Join(told, "\n"))
 }
 
-// waits has a Transaction wait for the lock of somebody who does not renew it.
+// waits has a Transaction wait for the lock of a holder that does not renew it.
 func (d *desk) waits() {
 	d.t.Helper()
 	lock := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: "orders", Name: "settings"}.LeaseName()

@@ -51,7 +51,7 @@ spec:
 	d.run("kubectl delete txn -n orders kept")
 }
 
-// does runs a script as somebody who has the role of that name.
+// does runs a script as a user who has the role of that name.
 func (d *desk) does(role, script string) {
 	d.t.Helper()
 	user := "packages-" + role

@@ -93,7 +93,7 @@ func (d *desk) asksOfScrapers(j *janusd) {
 		"janus-metrics-reader lets its holder scrape janusd")
 }
 
-// scrape gives the status of the answer.
+// scrape returns the status of the answer.
 func (d *desk) scrape(j *janusd, token string) int {
 	d.t.Helper()
 	address := ""

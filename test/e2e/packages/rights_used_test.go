@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/test/testcluster"
 )
 
-// A right is one verb on one resource that somebody was given.
+// A right is one verb on one resource that a user was given.
 type right struct {
 	role string
 	// namespace is where it holds; empty for everywhere.
@@ -32,7 +32,7 @@ func (r right) String() string {
 	return fmt.Sprintf("%s: %s %s.%s %s", r.role, r.verb, r.resource, r.group, where)
 }
 
-// A request is what somebody asked of the API server.
+// A request is what a user asked of the API server.
 type request struct{ verb, group, resource, namespace, name string }
 
 func (q request) String() string {
@@ -46,7 +46,7 @@ func (r right) allows(q request) bool {
 		(len(r.names) == 0 || slices.Contains(r.names, q.name))
 }
 
-// unused gives the rights that no request needed. A right that holds everywhere is not
+// unused returns the rights that no request needed. A right that holds everywhere is not
 // needed for what a Role allows as well, nor for what is in janusd's own namespace, where a
 // Role would do.
 func unused(rights []right, requests []request) []string {
@@ -72,7 +72,7 @@ func unused(rights []right, requests []request) []string {
 	return out
 }
 
-// list gives the rights that rules give one by one.
+// list returns the rights that rules give one by one.
 func list(t *testing.T, role, namespace string, rules []rbacv1.PolicyRule) (out []right) {
 	t.Helper()
 	for _, rule := range rules {

@@ -136,7 +136,7 @@ func breathe(ctx context.Context) {
 	}
 }
 
-// watch notes what happens after a version, and gives the last one it has seen, or
+// watch notes what happens after a version, and returns the last one it has seen, or
 // nothing when the API server does not know that version any more.
 func (s stream) watch(ctx context.Context, version string) string {
 	watching, err := s.client.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})

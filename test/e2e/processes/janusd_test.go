@@ -73,7 +73,7 @@ func (j *janusd) running() bool {
 	}
 }
 
-// exit waits for the end of janusd and gives its exit code.
+// exit waits for the end of janusd and returns its exit code.
 func (j *janusd) exit(t testing.TB) int {
 	t.Helper()
 	select {
@@ -98,7 +98,7 @@ func (j *janusd) tail() string {
 	return log[max(0, len(log)-4000):]
 }
 
-// metrics gives what janusd serves as metrics, or nothing if it does not yet.
+// metrics returns what janusd serves as metrics, or nothing if it does not yet.
 func (j *janusd) metrics() string {
 	address, ok := j.Field("serving metrics", "address")
 	if !ok {

@@ -14,7 +14,7 @@ import (
 // historyLimit is how many committed Transactions janusd remembers if it is not told.
 const historyLimit = 10
 
-// remembered gives the uids of the Transactions that are remembered, by their numbers.
+// remembered returns the uids of the Transactions that are remembered, by their numbers.
 func (w *world) remembered(ctx context.Context) (map[int64]types.UID, error) {
 	revisions, err := w.Kube.AppsV1().ControllerRevisions(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus"})
 	if err != nil {

@@ -170,7 +170,7 @@ func (w *world) judgeForeign() {
 	}
 }
 
-// prepared gives the revision that a target had when it was prepared.
+// prepared returns the revision that a target had when it was prepared.
 func (w *world) prepared(s *saga, t *target) uint64 {
 	for _, item := range w.end(s).Items {
 		if item.Target.Kind == t.Kind && item.Target.Name == t.name && item.Before != nil {
@@ -198,7 +198,7 @@ func itemManagers(obj *unstructured.Unstructured) []string {
 	return out
 }
 
-// owners gives the entries of managedFields, times included, but those of the status
+// owners returns the entries of managedFields, times included, but those of the status
 // and of the foreign writer.
 func owners(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return slices.DeleteFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {

@@ -9,7 +9,7 @@ import (
 )
 
 // calmAfter is after how many kills one janusd may live until what is under way has
-// ended: a rollback that waits for a request without an answer waits anew in each
+// ended: a rollback that waits for a request without an answer waits again in each
 // process.
 const calmAfter = 60
 

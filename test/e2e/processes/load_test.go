@@ -111,14 +111,14 @@ func (w *world) make(ctx context.Context, k kind, obj *unstructured.Unstructured
 	}
 }
 
-// all gives the sagas that were submitted.
+// all returns the sagas that were submitted.
 func (l *load) all() []*saga {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]*saga{}, l.sagas...)
 }
 
-// active gives those that have not been seen to end.
+// active returns those that have not been seen to end.
 func (l *load) active() []*saga {
 	var out []*saga
 	for _, s := range l.all() {

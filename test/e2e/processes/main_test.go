@@ -74,7 +74,7 @@ var built struct {
 	err  error
 }
 
-// binary gives the path of janusd. It is built once, as it is shipped: the race
+// binary returns the path of janusd. It is built once, as it is shipped: the race
 // detector would make it slow, and it is a process of its own.
 func binary(t testing.TB) string {
 	t.Helper()

@@ -79,7 +79,7 @@ const (
 	foreignKey        = "foreign-"
 )
 
-// project gives an object without what the server sets, what the foreign writer has
+// project returns an object without what the server sets, what the foreign writer has
 // written, and what the Deployment controller and Janus note on it; nil for none.
 func project(obj *unstructured.Unstructured) map[string]any {
 	if obj == nil {
@@ -121,7 +121,7 @@ func text(projected map[string]any) string {
 	return string(content)
 }
 
-// setting gives the effect of setting a field.
+// setting returns the effect of setting a field.
 func setting(value any, path ...string) func(map[string]any) map[string]any {
 	return func(obj map[string]any) map[string]any {
 		out := (&unstructured.Unstructured{Object: obj}).DeepCopy().Object
@@ -130,7 +130,7 @@ func setting(value any, path ...string) func(map[string]any) map[string]any {
 	}
 }
 
-// replacing gives the effect of an object that takes the place of what was there.
+// replacing returns the effect of an object that takes the place of what was there.
 func replacing(k kind, namespace, name string, fields map[string]any) func(map[string]any) map[string]any {
 	return func(map[string]any) map[string]any {
 		out := map[string]any{

@@ -121,7 +121,7 @@ func (w *world) add(j *janusd) {
 	w.processes = append(w.processes, j)
 }
 
-// all gives every janusd that was ever started.
+// all returns every janusd that was ever started.
 func (w *world) all() []*janusd {
 	w.mu.Lock()
 	defer w.mu.Unlock()

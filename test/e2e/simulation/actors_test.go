@@ -84,7 +84,7 @@ func (a *actors) submit(name string, spec api.TransactionSpec) error {
 	return nil
 }
 
-// An act is something that somebody does. It is no error if it cannot be done.
+// An act is something that another client does. It is no error if it cannot be done.
 type act struct {
 	name string
 	do   func(a *actors) error

@@ -18,9 +18,9 @@ import (
 // while is for how many steps what another client has taken away is missing.
 const while = 20
 
-// TestSmallWorkloadsMeetEveryAct lets somebody act, in each small workload, before every
-// step that it makes, and right after every fault of a write to its targets: that is
-// when Janus knows least. With -every=1 it tries them all.
+// TestSmallWorkloadsMeetEveryAct lets another client act, in each small workload, before
+// every step that it makes, and right after every fault of a write to its targets: that
+// is when Janus knows least. With -every=1 it tries them all.
 func TestSmallWorkloadsMeetEveryAct(t *testing.T) {
 	t.Parallel()
 	for number, s := range small() {
@@ -55,8 +55,8 @@ func TestSmallWorkloadsMeetEveryAct(t *testing.T) {
 }
 
 // some are the acts that are tried at every step. The others are left to random
-// Transactions: what Janus owes to somebody who deletes a target or takes rights away
-// in the middle of a step is not settled.
+// Transactions: what Janus owes to a client that deletes a target or takes rights
+// away in the middle of a step is not settled.
 var some = slices.DeleteFunc(append(slices.Clone(acts), rewrite), func(a act) bool {
 	return slices.Contains([]string{"delete", "replace", "take rights"}, a.name)
 })
@@ -98,7 +98,7 @@ func written(calls []faultinject.Call) []faultinject.Call {
 	})
 }
 
-// meeting has somebody act once, and makes good what can be made good a little later.
+// meeting has another client act once, and makes good what can be made good a little later.
 func meeting(a act, when func(*world) bool) func(*world, []*held) *held {
 	acted := -1
 	return func(w *world, ready []*held) *held {
@@ -151,9 +151,9 @@ func TestSmallWorkloadsBearWritesOfStatus(t *testing.T) {
 	}
 }
 
-// TestSmallWorkloadsKeepWhatOthersWriteBeside has somebody change, before any step, an
-// item of a list with keys of which a Transaction has changed another. That is no
-// conflict when the change is rolled back.
+// TestSmallWorkloadsKeepWhatOthersWriteBeside has another client change, before any
+// step, an item of a list with keys of which a Transaction has changed another. That
+// is no conflict when the change is rolled back.
 func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
 	t.Parallel()
 	s := beside()
@@ -167,8 +167,8 @@ func TestSmallWorkloadsKeepWhatOthersWriteBeside(t *testing.T) {
 	}
 }
 
-// TestSmallWorkloadsPutItemsBackWhereTheyWere has somebody add, before any step, an item to
-// a list with keys of which an Update has left out the first.
+// TestSmallWorkloadsPutItemsBackWhereTheyWere has another client add, before any step, an
+// item to a list with keys of which an Update has left out the first.
 func TestSmallWorkloadsPutItemsBackWhereTheyWere(t *testing.T) {
 	t.Parallel()
 	s := beside()
@@ -186,8 +186,8 @@ func TestSmallWorkloadsPutItemsBackWhereTheyWere(t *testing.T) {
 
 var extend = act{"extend", func(a *actors) error { return a.setParts(append(partsOf(a.world), part("theirs", 9))) }}
 
-// TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace has somebody put another object, of the
-// same content, in place of the target before any step.
+// TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace has another client put another object,
+// of the same content, in place of the target before any step.
 func TestSmallWorkloadsLeaveWhatIsMadeInTheirPlace(t *testing.T) {
 	t.Parallel()
 	replaced := act{"replace", func(a *actors) error { return a.replace(pool[0].with(nil)) }}
@@ -221,7 +221,7 @@ func part(name string, size int64) map[string]any {
 	return map[string]any{"name": name, "size": size}
 }
 
-// partsOf gives the list as it is.
+// partsOf returns the list as it is.
 func partsOf(w *world) []any {
 	live := w.server.Get(resourceOf(widget), namespace, pool[4].name)
 	if live == nil {

@@ -49,7 +49,7 @@ func (w *world) mutate(a apisim.Admission) bool {
 	return true
 }
 
-// adopt makes the widget the controller of an object that is nobody's, as a controller does
+// adopt makes the widget the controller of an object that has none, as a controller does
 // that finds it by its labels.
 func (a *actors) adopt() error {
 	owner, orphan := pool[4], pool[a.world.random.IntN(4)]

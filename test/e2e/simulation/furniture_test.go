@@ -24,7 +24,7 @@ func furniture(objects []*unstructured.Unstructured) []*unstructured.Unstructure
 // run begins at the same time, and so they are the same in all of them.
 var stocked sync.Map // string → *unstructured.Unstructured
 
-// made gives an object as a server stores it. It must not be changed.
+// made returns an object as a server stores it. It must not be changed.
 func made(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	written, err := json.Marshal(obj.Object)
 	if err != nil {

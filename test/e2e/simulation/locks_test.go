@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// found gives one of the objects of a kind whose name has a part; nil if there is
+// found returns one of the objects of a kind whose name has a part; nil if there is
 // none.
 func (a *actors) found(kind, part string) *unstructured.Unstructured {
 	var out []*unstructured.Unstructured
@@ -25,7 +25,7 @@ func (a *actors) found(kind, part string) *unstructured.Unstructured {
 	return out[a.world.random.IntN(len(out))].DeepCopy()
 }
 
-// stealLock takes a lock for somebody who never heard of Transactions, for a few
+// stealLock takes a lock for a client that never heard of Transactions, for a few
 // seconds or, in a record that says nothing of time, for as long as Janus gives it.
 func (a *actors) stealLock() error {
 	lease := a.found("Lease", "janus-lock")
@@ -46,7 +46,7 @@ func (a *actors) deleteLock() error {
 	return nil
 }
 
-// tamper replaces an object with before-images by one of other content, as somebody
+// tamper replaces an object with before-images by one of other content, as a user
 // may who can edit ConfigMaps and Secrets.
 func (a *actors) tamper() error {
 	kind := []string{"ConfigMap", "Secret"}[a.world.random.IntN(2)]

@@ -36,7 +36,7 @@ func (w *world) meddle() {
 // has it otherwise.
 const honestReads = 3
 
-// fault chooses what becomes of a request.
+// fault chooses what happens to a request.
 func (w *world) fault(c faultinject.Call) faultinject.Fault {
 	object := fmt.Sprintf("%d %s", c.Process, c.Key)
 	w.reads[object]++

@@ -114,7 +114,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // CancelRequest has nothing to do: a request ends with its context.
 func (f roundTripper) CancelRequest(*http.Request) {}
 
-// ready gives the requests that may go, in an order that does not depend on which
+// ready returns the requests that may go, in an order that does not depend on which
 // goroutine came first. Those of frozen processes are left out.
 func (s *scheduler) ready(frozen func(process int) bool) []*held {
 	s.mu.Lock()

@@ -59,7 +59,7 @@ type campaign struct {
 	ends                       map[string]int // of Transactions, by phase
 }
 
-// next gives the next seed, if there is to be one.
+// next returns the next seed, if there is to be one.
 func (c *campaign) next() (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -100,7 +100,7 @@ func (w *world) derived(name string, spec api.TransactionSpec) api.TransactionSp
 	return spec
 }
 
-// source gives the choices of a seed; number tells apart what they are for.
+// source returns the choices of a seed; number tells apart what they are for.
 func source(seed, number uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, number)) //nolint:gosec // the same choices for the same seed are the point
 }

@@ -60,9 +60,9 @@ type script struct {
 	// were made; zero means that nothing happens but what is injected.
 	chaotic int
 	// faultRate and actRate are how likely a request meets a fault, and a step comes
-	// with something that somebody does.
+	// with something that another client does.
 	faultRate, actRate float64
-	// acts are what somebody may do; nil means everything.
+	// acts are what another client may do; nil means everything.
 	acts []act
 	// harmless leaves out the faults that deny what is there, or show what was: one
 	// of those may rightly end a Transaction.

@@ -106,7 +106,7 @@ func (r *run) strayed(before map[string]string) []string {
 	return out
 }
 
-// noneStrayed looks whether all else is as it was before a change that was rolled back.
+// noneStrayed checks whether all else is as it was before a change that was rolled back.
 func (r *run) noneStrayed(s step, what string, before map[string]string, txn *api.Transaction) {
 	r.t.Helper()
 	strayed := r.strayed(before)

@@ -74,7 +74,7 @@ func (s sample) title() string {
 	return kind.Kind + "." + kind.Group
 }
 
-// namesFor gives the names in samples for a test that has a namespace.
+// namesFor returns the names in samples for a test that has a namespace.
 func namesFor(t *testing.T, namespace string, c *converter) *strings.Replacer {
 	t.Helper()
 	hash := fnv.New32a()
@@ -104,7 +104,7 @@ type step struct {
 }
 
 // steps are the changes of an object that is there, its deletion last. An Update has the
-// content that the object has, as somebody would who edits it.
+// content that the object has, as that of a person who edits it.
 func (s sample) steps() []step {
 	version := s.obj().GetAPIVersion()
 	out := []step{{name: "Update", change: "Update", version: version, edit: s.Update}}

@@ -95,7 +95,7 @@ func (r *run) apply(object content) {
 	r.t.Cleanup(func() { _ = client.Delete(background, obj.GetName(), metav1.DeleteOptions{}) })
 }
 
-// all gives what has come of the creation, and of each step.
+// all returns what has come of the creation, and of each step.
 func (r *run) all() (made outcome, steps []outcome) {
 	create := step{name: "Create", change: "Create", version: r.obj().GetAPIVersion(), content: unset(r.Body, "apiVersion", "kind")}
 	made = r.try(create)
@@ -106,8 +106,8 @@ func (r *run) all() (made outcome, steps []outcome) {
 	return made, steps
 }
 
-// present makes the object as it is before a change, unless it is there; somebody owns one field
-// of it by an update.
+// present makes the object as it is before a change, unless it is there; another client
+// owns one field of it by an update.
 func (r *run) present() {
 	r.t.Helper()
 	r.apply(r.Body)
@@ -131,7 +131,8 @@ func (r *run) absent() {
 	}, time.Minute, 100*time.Millisecond, "it does not go away")
 }
 
-// settled waits until the controllers leave the object alone, which some never do, and gives it.
+// settled waits until the controllers leave the object alone, which some never do, and
+// returns it.
 func (r *run) settled() *unstructured.Unstructured {
 	r.t.Helper()
 	last, still := "", 0

@@ -23,8 +23,7 @@ type Options struct {
 	// request. Empty means no audit log.
 	AuditLog string
 	// ControllerManager runs kube-controller-manager. Without it no namespace
-	// ever finishes terminating and Pods are refused for want of a
-	// ServiceAccount.
+	// ever finishes terminating and Pods are refused because a ServiceAccount is missing.
 	ControllerManager bool
 	// CRDs is a directory of CustomResourceDefinitions to create before the
 	// controllers start. Empty means none.

@@ -54,9 +54,9 @@ func startProcess(c component, dir string, logs io.Writer, prefix string, exits 
 // pid is the process id.
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// killed says whether a signal ended the process, be it that the process died of it
-// or ended in order because of it: no component ends with success by itself. It may
-// be asked only after done is closed.
+// killed says whether a signal ended the process, which died of it or ended in order
+// because of it: no component ends with success by itself. It may be asked only after
+// done is closed.
 func (p *process) killed() bool {
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && (status.Signaled() || status.ExitStatus() == 0)

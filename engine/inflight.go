@@ -28,7 +28,7 @@ type flight struct {
 // answer is what is to be recorded of a change that is in effect.
 type answer struct {
 	made types.UID // the object that it has made
-	said []string  // what there is to warn of
+	said []string  // warnings about it
 }
 
 func newFlight() *flight {

@@ -141,7 +141,7 @@ func (s *saga) leave(ctx context.Context) error {
 				continue
 			}
 			item.Reason, item.SetAside = errclass.Cancelled, false
-			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; Rollback takes it back", plan.Describe(item.Target))
+			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; set it to Rollback to roll this back", plan.Describe(item.Target))
 			if err := plan.MoveItem(item, api.ItemUnresolved); err != nil {
 				return err
 			}

@@ -167,7 +167,7 @@ func TestWhatWasLeftByAStopIsTakenBackWhenThatIsAskedFor(t *testing.T) {
 	require.Equal(t, api.PhaseFailed, w.stored.Status.Phase)
 	_, reason, message := told(w, api.ConditionStalled)
 	assert.Equal(t, errclass.Cancelled, reason)
-	assert.Equal(t, "spec.cancel is Stop; stopped, and left in effect: items a (ConfigMap shop/a), b (ConfigMap shop/b); set spec.cancel to Rollback to take them back", message)
+	assert.Equal(t, "spec.cancel is Stop; stopped, and left in effect: items a (ConfigMap shop/a), b (ConfigMap shop/b); set spec.cancel to Rollback to roll them back", message)
 	assert.Empty(t, w.locks)
 	assert.NotEmpty(t, w.images)
 

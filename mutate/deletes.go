@@ -35,7 +35,7 @@ var consequences = map[schema.GroupKind]func(before, after map[string]any) []con
 		out := consequence{text: text, forGood: finished(before)}.where(set && (!had || ttl < was))
 		suspends, _, _ := unstructured.NestedBool(after, "spec", "suspend")
 		ran, _, _ := unstructured.NestedBool(before, "spec", "suspend")
-		return append(out, consequence{text: "suspended, it deletes its running Pods, which begin anew after a rollback"}.where(suspends && !ran && !finished(before))...)
+		return append(out, consequence{text: "suspended, it deletes its running Pods, which start over after a rollback"}.where(suspends && !ran && !finished(before))...)
 	},
 	{Group: "batch", Kind: "CronJob"}: func(before, after map[string]any) []consequence {
 		var out []consequence
@@ -57,7 +57,7 @@ var consequences = map[schema.GroupKind]func(before, after map[string]any) []con
 		for taint := range evicting(before) {
 			delete(added, taint)
 		}
-		return consequence{text: "its Pods that do not tolerate a new taint with the effect NoExecute are evicted, and begin anew elsewhere"}.where(len(added) > 0)
+		return consequence{text: "its Pods that do not tolerate a new taint with the effect NoExecute are evicted, and start over elsewhere"}.where(len(added) > 0)
 	},
 }
 

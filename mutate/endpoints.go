@@ -52,5 +52,5 @@ func (c Change) endpointsWarning(ctx context.Context, service *unstructured.Unst
 	if err != nil || found == nil {
 		return "", err
 	}
-	return "the control plane deletes Endpoints " + found.GetNamespace() + "/" + found.GetName() + " with it, and a rollback does not make them anew; EndpointSlices made by hand stay", nil
+	return "the control plane deletes Endpoints " + found.GetNamespace() + "/" + found.GetName() + " with it, and a rollback does not re-create them; EndpointSlices made by hand stay", nil
 }

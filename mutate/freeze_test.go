@@ -26,7 +26,7 @@ func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 			i.change.Last = yes
 			require.NoError(t, i.tryPrepare())
 			require.NotEmpty(t, i.warnings)
-			assert.Contains(t, i.warnings[0], "a rollback cannot take it back")
+			assert.Contains(t, i.warnings[0], "a rollback cannot undo it")
 			i.done()
 			fails(t, i.undo(), errclass.Terminal, errclass.Invalid, "immutable")
 			assert.Equal(t, "red", value(t, i.now(), "data", "color"))

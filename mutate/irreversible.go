@@ -21,7 +21,7 @@ type loss struct{ ahead, after string }
 var irreversible = map[schema.GroupKind]loss{
 	target.NamespaceKind: {"everything in it would be lost", "re-created empty: what was in it is lost"},
 	target.CRDKind:       {"every object of its kind would be lost", "re-created: the objects of its kind are lost"},
-	{Kind: "Node"}:       {"its Pods would be lost, and it registers itself anew", "re-created: its Pods and what its kubelet reported are lost"},
+	{Kind: "Node"}:       {"its Pods would be lost, and it registers itself again", "re-created: its Pods and what its kubelet reported are lost"},
 	{Group: "batch", Kind: "Job"}: {
 		"its Pods would be lost, and re-created it would run again", "re-created: it runs again from the start"},
 	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {
@@ -70,7 +70,7 @@ func (c Change) losses(ctx context.Context, before *unstructured.Unstructured) (
 	}
 	switch {
 	case kind == accountKind && c.Ref.Name == "default":
-		return "the control plane makes it anew at once, and that one would be in the way", "", nil
+		return "the control plane re-creates it at once, and that object would be in the way", "", nil
 	case before == nil:
 		return "", "", nil
 	case kind == accountKind:
@@ -129,7 +129,7 @@ func (c Change) lost(ctx context.Context, before *unstructured.Unstructured) ([]
 	case kind == accountKind:
 		return []string{"tokens issued to it before are invalid"}, nil
 	case kind == podKind && metav1.GetControllerOf(before) == nil:
-		return []string{"it is a new Pod, and begins anew"}, nil
+		return []string{"it is a new Pod, and starts over"}, nil
 	default:
 		return c.lostVolume(ctx, before)
 	}

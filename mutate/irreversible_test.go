@@ -113,7 +113,7 @@ func TestNodeIsRecreatedWhereTheLossIsAccepted(t *testing.T) {
 	node := "{apiVersion: v1, kind: Node, metadata: {name: " + e.namespace + ", labels: {a: b}}}"
 	obj := e.create(node)
 	t.Cleanup(func() { _ = e.resource(obj).Delete(context.Background(), obj.GetName(), metav1.DeleteOptions{}) })
-	i := e.accepted(node, "registers itself anew")
+	i := e.accepted(node, "registers itself again")
 	i.landed()
 	i.undone()
 	i.restored()
@@ -175,7 +175,7 @@ func TestServiceAccountWithTokenSecretsIsRefused(t *testing.T) {
 func TestDefaultServiceAccountIsRefused(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	e.accepted("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}", "makes it anew at once")
+	e.accepted("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}", "re-creates it at once")
 }
 
 func TestK8TokenSecretIsWarnedAboutAndNotMadeForAnotherServiceAccount(t *testing.T) {

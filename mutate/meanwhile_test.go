@@ -42,7 +42,7 @@ func TestWhatSomebodyDeletesAfterItWasMadeAnewStaysDeleted(t *testing.T) {
 			e.remove(i.object)
 		}
 	})
-	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was made anew")
+	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was re-created")
 	assert.Nil(t, i.now())
 }
 
@@ -56,7 +56,7 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 	require.NoError(t, err)
 	i.change.Created = undone.Recreated
 	e.remove(i.object)
-	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was made anew")
+	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was re-created")
 	assert.Nil(t, i.now())
 }
 

@@ -31,7 +31,7 @@ func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unst
 		rules, err := c.transitions(ctx, before, after)
 		return append(warnings, rules...), err
 	case c.AcceptLoss || known(c.Last):
-		return append(c.warn("a rollback cannot take it back: "+why), warnings...), nil
+		return append(c.warn("a rollback cannot undo it: "+why), warnings...), nil
 	default:
 		return nil, c.fail(errclass.Terminal, errclass.Irreversible, "prepare", "it could not be rolled back: %s", why).
 			WithHint("make it the last change, or set acceptLoss: true on it")

@@ -138,7 +138,7 @@ func TestK11DeleteIsRefusedWhereTheStatusCouldNotBePutBack(t *testing.T) {
 	i := e.plan(0, api.Delete, widget).by(e.deployer(own))
 	require.NoError(t, i.tryPrepare(), "it has no status yet")
 	e.merge("controller", obj, widgetStatus, "status")
-	fails(t, i.tryPrepare(), errclass.Terminal, errclass.AccessDenied, "could not be wholly rolled back", "patch on widgets.example.com/status")
+	fails(t, i.tryPrepare(), errclass.Terminal, errclass.AccessDenied, "could not be rolled back completely", "patch on widgets.example.com/status")
 	e.grant(own, rule("example.com", "widgets/status", "patch"))
 	require.NoError(t, i.tryPrepare())
 	i.done()

@@ -40,7 +40,7 @@ func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstruct
 		return nil, c.awaitGone(live)
 	}
 	if !c.Settled {
-		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has created it anew since it was deleted", makers(live)).
+		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has re-created it since it was deleted", makers(live)).
 			WithHint("it is replaced when the other changes are rolled back")
 	}
 	if err := c.confirm(ctx, false); err != nil {
@@ -48,7 +48,7 @@ func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstruct
 	}
 	after, err := c.patchValues(ctx, live, inPlaceOf(live, wanted))
 	if errclass.Is(err, errclass.Invalid) && !wrongUID(err) {
-		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has created it anew since it was deleted, and it cannot be replaced: %w",
+		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has re-created it since it was deleted, and it cannot be replaced: %w",
 			makers(live), c.wrap(err, "patch")).
 			WithHint("the controller's is kept; compare it with the before-image")
 	}

@@ -108,7 +108,7 @@ func (c Change) rehearseStatus(ctx context.Context, before *unstructured.Unstruc
 		// Changed or gone meanwhile, or without a status subresource: the right was there.
 		return nil
 	case errclass.Is(err, errclass.AccessDenied):
-		return c.statusDenied("prepare the deletion of", "the deletion could not be wholly rolled back", err)
+		return c.statusDenied("prepare the deletion of", "the deletion could not be rolled back completely", err)
 	default:
 		return c.wrap(err, "dry-run the status of")
 	}

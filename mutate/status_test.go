@@ -195,6 +195,6 @@ func TestK19StatusOfABuiltInKindIsLeftToItsControllers(t *testing.T) {
 	i.landed()
 	i.undone()
 	assert.Equal(t, "Pending", value(t, i.now(), "status", "phase"))
-	assert.Equal(t, []string{"it is a new Pod, and begins anew"}, i.report.Notes)
+	assert.Equal(t, []string{"it is a new Pod, and starts over"}, i.report.Notes)
 	assert.Equal(t, entries(i.record.Before), entries(i.now()))
 }

@@ -95,7 +95,7 @@ var errUnrecorded = errors.New("its uid has to be recorded before it is complete
 // deletedAgain is the conflict with a deletion of what was re-created. It is not made
 // once more.
 func (c Change) deletedAgain(waits string) error {
-	return c.fail(errclass.Conflict, errclass.Drifted, "re-create", "another client has deleted it since it was made anew%s", waits).
+	return c.fail(errclass.Conflict, errclass.Drifted, "re-create", "another client has deleted it since it was re-created%s", waits).
 		WithHint("if it is still wanted, re-create it from its before-image")
 }
 

@@ -85,7 +85,7 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 				}
 			}
 			if account == "" {
-				return errors.New("as whom? --service-account names the ServiceAccount as which it is undone")
+				return errors.New("no ServiceAccount is named: set --service-account to the one that the undo uses")
 			}
 			t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 			if name == "" {
@@ -105,9 +105,9 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up")
-	cmd.Flags().StringVar(&account, "service-account", "", "as whom it is undone; the default is the ServiceAccount of the Transaction")
+	cmd.Flags().StringVar(&account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "undo the revision with this number")
-	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "undo changes too that cannot be wholly undone")
+	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
 	wait.addTo(cmd)
 	return cmd
 }

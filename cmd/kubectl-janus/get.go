@@ -44,7 +44,7 @@ func newGet(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&g.everywhere, "all-namespaces", "A", false, "of all namespaces")
-	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "go on with what becomes of them")
+	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "keep watching them")
 	cmd.Flags().StringVarP(&g.selector, "selector", "l", "", "those with these labels")
 	cmd.Flags().StringVar(&g.phase, "phase", "", "those in this phase, such as Failed")
 	g.flags.AddFlags(cmd)

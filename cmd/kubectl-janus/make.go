@@ -39,9 +39,9 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
 	f.StringVar(&w.order, "order", "", "spec.order: List, or Graph for changes that need not wait for each other")
 	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to roll back over what others have written")
-	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback takes them back")
+	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback rolls them back")
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
-	f.BoolVar(&w.acceptLoss, "accept-loss", false, "make changes too that cannot be wholly rolled back")
+	f.BoolVar(&w.acceptLoss, "accept-loss", false, "also make changes that cannot be rolled back completely")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("kustomize")
 	completeOf(cmd, "order", api.OrderList, api.OrderGraph)
@@ -92,7 +92,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 // ours is a Transaction that brings manifests into effect and deletes what is to go.
 func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (*unstructured.Unstructured, error) {
 	if w.account == "" {
-		return nil, errors.New("as whom? --service-account names a ServiceAccount of the namespace, which needs the rights to make the changes and to take them back")
+		return nil, errors.New("no ServiceAccount is named: set --service-account to one of the namespace that may make the changes and roll them back")
 	}
 	v, err := s.surveyor(namespace)
 	if err != nil {

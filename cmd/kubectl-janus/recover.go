@@ -145,7 +145,7 @@ func advice(item *api.Item) string {
 	case errclass.Cancelled:
 		return "it was left because the Transaction was stopped. To have it rolled back after all: kubectl janus cancel NAME"
 	case errclass.Irreversible:
-		return "it cannot be rolled back. If it is needed, make it anew by hand."
+		return "it cannot be rolled back. If it is needed, re-create it by hand."
 	case errclass.Invalid, errclass.TooLarge:
 		if !item.SetAside {
 			return "the API server refuses the object as it was, and it is not tried again by itself. Remove what the message names, and then: kubectl janus recover NAME --now; or make it by hand."

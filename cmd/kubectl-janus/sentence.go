@@ -91,7 +91,7 @@ func (s *session) summary(out io.Writer, t *api.Transaction) {
 		}
 	}
 	if t.Status.Phase == api.PhaseFailed && unresolved(t) {
-		s.say("What is left, and what to do: kubectl janus recover %s -n %s", t.Name, t.Namespace)
+		s.say("What could not be rolled back, and what to do: kubectl janus recover %s -n %s", t.Name, t.Namespace)
 	}
 }
 

@@ -170,7 +170,7 @@ func (v *surveyor) find(ctx context.Context, gvk schema.GroupVersionKind, t *api
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("look whether %s %s exists, so that it is patched or created: %w", t.Kind, t.Name, err)
+		return nil, false, fmt.Errorf("check whether %s %s exists, to patch or create it: %w", t.Kind, t.Name, err)
 	}
 	return live, true, nil
 }

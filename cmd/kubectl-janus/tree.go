@@ -87,7 +87,7 @@ func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node
 		leaf("made, with uid %s", item.CreatedUID)
 	}
 	if item.RecreatedUID != "" {
-		leaf("made anew, with uid %s", item.RecreatedUID)
+		leaf("re-created, with uid %s", item.RecreatedUID)
 	}
 	return n, nil
 }

@@ -78,7 +78,7 @@ func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bo
 		return "", false
 	}
 	_, cause := RecordedCause(status)
-	return errclass.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to take them back",
+	return errclass.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to roll them back",
 		cause, strings.Join(names, ", "))), true
 }
 

@@ -117,7 +117,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 			if c.unlike {
 				assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 				assert.Equal(t, errclass.ControllerMade, item.Reason)
-				assert.Contains(t, item.Message, "kube-controller-manager has created it anew")
+				assert.Contains(t, item.Message, "kube-controller-manager has re-created it")
 				return
 			}
 			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))

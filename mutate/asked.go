@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
-	"janus.io/janus/snapshot"
 )
 
 // admitAnswer checks whether the target would become what the content says. Of a null that
@@ -20,17 +20,17 @@ import (
 // so it is if nothing would come of it. Anything else that admission, or the schema of the
 // kind, makes of what the content sets is warned of.
 func (c Change) admitAnswer(ctx context.Context, s Strategy, before, after *unstructured.Unstructured) ([]string, error) {
-	asked, builtIn := c.asked().Object, !snapshot.Custom(c.Ref.GVK.GroupKind())
-	if len(snapshot.Answers(typed.ParseableType{}, asked, after.Object, builtIn)) == 0 {
+	asked, builtIn := c.asked().Object, !fieldmerge.Custom(c.Ref.GVK.GroupKind())
+	if len(fieldmerge.Answers(typed.ParseableType{}, asked, after.Object, builtIn)) == 0 {
 		return nil, nil // That takes no schema to see, which costs something to read.
 	}
 	images, err := c.images(ctx, before, after, nil)
 	if err != nil {
 		return nil, err
 	}
-	var others, nulls []snapshot.Answer
-	for _, a := range snapshot.Answers(images.Type, asked, after.Object, builtIn) {
-		if a.Before == (snapshot.Null{}) {
+	var others, nulls []fieldmerge.Answer
+	for _, a := range fieldmerge.Answers(images.Type, asked, after.Object, builtIn) {
+		if a.Before == (fieldmerge.Null{}) {
 			nulls = append(nulls, a)
 		} else {
 			others = append(others, a)
@@ -56,22 +56,22 @@ func (c Change) WarnOf(ctx context.Context, target *unstructured.Unstructured) {
 	if c.Warn == nil || c.Content == nil {
 		return
 	}
-	asked, builtIn := c.asked().Object, !snapshot.Custom(c.Ref.GVK.GroupKind())
-	if len(snapshot.Answers(typed.ParseableType{}, asked, target.Object, builtIn)) == 0 {
+	asked, builtIn := c.asked().Object, !fieldmerge.Custom(c.Ref.GVK.GroupKind())
+	if len(fieldmerge.Answers(typed.ParseableType{}, asked, target.Object, builtIn)) == 0 {
 		return
 	}
 	t, err := c.typeOf(ctx)
 	if err != nil {
 		t = typed.ParseableType{} // The lists of a kind whose schema cannot be read are compared as wholes.
 	}
-	var found []snapshot.FieldConflict
-	for _, a := range snapshot.Answers(t, asked, target.Object, builtIn) {
-		if a.Before != (snapshot.Null{}) {
+	var found []fieldmerge.FieldConflict
+	for _, a := range fieldmerge.Answers(t, asked, target.Object, builtIn) {
+		if a.Before != (fieldmerge.Null{}) {
 			found = append(found, a.FieldConflict)
 		}
 	}
 	others := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) }
-	if found = snapshot.WrittenBy(found, target, others); len(found) > 0 {
+	if found = fieldmerge.WrittenBy(found, target, others); len(found) > 0 {
 		c.Warn(c.warn(notStored + unlike(c.fields(found))))
 	}
 }
@@ -84,8 +84,8 @@ const (
 // Foretold is what a warning about a change that is made would have been before it was made.
 func Foretold(warning string) string { return strings.Replace(warning, notStored, wouldNotStore, 1) }
 
-func (c Change) answered(list []snapshot.Answer) []errclass.Field {
-	var found []snapshot.FieldConflict
+func (c Change) answered(list []fieldmerge.Answer) []errclass.Field {
+	var found []fieldmerge.FieldConflict
 	for _, a := range list {
 		found = append(found, a.FieldConflict)
 	}
@@ -116,20 +116,20 @@ func (c Change) asked() *unstructured.Unstructured {
 // have all the same. Null says to leave a field out, and that is what the API server makes
 // of it in a Create and an Update, but for the entries of maps, of which it makes empty
 // ones: that is warned of. An apply removes little, and a Patch is refused.
-func (c Change) admitNulls(s Strategy, before *unstructured.Unstructured, nulls []snapshot.Answer) ([]string, error) {
+func (c Change) admitNulls(s Strategy, before *unstructured.Unstructured, nulls []fieldmerge.Answer) ([]string, error) {
 	_, patches := s.(patchStrategy)
-	var refused, kept []snapshot.Answer
+	var refused, kept []fieldmerge.Answer
 	for _, a := range nulls {
 		was, had := any(nil), false
 		if before != nil {
 			was, had = a.In(before.Object)
 		}
-		same := had && snapshot.SameValue(was, a.Now)
+		same := had && fieldmerge.SameValue(was, a.Now)
 		switch {
 		case !patches && !a.Entry:
-		case !patches, same && snapshot.Hollow(was):
+		case !patches, same && fieldmerge.Hollow(was):
 			kept = append(kept, a)
-		case same && snapshot.Tracked(before) && len(a.Owners(before)) == 0:
+		case same && fieldmerge.Tracked(before) && len(a.Owners(before)) == 0:
 			kept = append(kept, a)
 		case !had && !a.Entry:
 		default:

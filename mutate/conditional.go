@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // Version is what a conditional write must meet.
@@ -49,7 +49,7 @@ const attempts = 5
 
 // drifted is the conflict that a target meets which another client has written since it
 // was prepared.
-func (c Change) drifted(op string, found []snapshot.FieldConflict) error {
+func (c Change) drifted(op string, found []fieldmerge.FieldConflict) error {
 	fields := c.fields(found)
 	err := c.fail(errclass.Conflict, errclass.Drifted, op, "another client has changed it since it was prepared: %s", listed(fields)).
 		WithHint("their version is kept; create the Transaction again to work from it")
@@ -102,16 +102,16 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 
 // reowned is the conflict of a target of which another client has come to own fields
 // that the change writes, with the values that they had.
-func (c Change) reowned(images snapshot.Images, op string) error {
+func (c Change) reowned(images fieldmerge.Images, op string) error {
 	found, err := images.Reowned()
 	if err != nil {
 		return c.unreadableOwners(err)
 	}
 	switch {
 	case c.applies:
-		found = slices.DeleteFunc(found, func(f snapshot.FieldConflict) bool { return !f.SetBy(c.Content) })
+		found = slices.DeleteFunc(found, func(f fieldmerge.FieldConflict) bool { return !f.SetBy(c.Content) })
 	case c.Idle:
-		found = slices.DeleteFunc(found, snapshot.FieldConflict.ByControllers)
+		found = slices.DeleteFunc(found, fieldmerge.FieldConflict.ByControllers)
 	}
 	if len(found) == 0 {
 		return nil
@@ -126,11 +126,11 @@ func (c Change) reowned(images snapshot.Images, op string) error {
 // disturbing leaves out what the control plane has written and a Patch does not
 // touch, such as the replicas under an autoscaler. An Update or a Delete would
 // overwrite it, but for an Update that changes nothing, and is not sent.
-func (c Change) disturbing(drift []snapshot.FieldConflict) []snapshot.FieldConflict {
+func (c Change) disturbing(drift []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
 	if !c.applies && !c.Idle {
 		return drift
 	}
-	var out []snapshot.FieldConflict
+	var out []fieldmerge.FieldConflict
 	for _, f := range drift {
 		if !f.ByControllers() || c.applies && f.SetBy(c.Content) {
 			out = append(out, f)

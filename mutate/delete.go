@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
@@ -114,7 +115,7 @@ func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error
 		return err
 	}
 	lost := false
-	left, err := snapshot.Reown(image, func(uid types.UID) types.UID {
+	left, err := fieldmerge.Reown(image, func(uid types.UID) types.UID {
 		if c.OwnerRefs.Deleted(uid) {
 			lost = true
 			return ""

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // Dependant is an object that others own.
@@ -68,7 +68,7 @@ var adopters = map[schema.GroupKind][]schema.GroupVersionResource{
 // Adopts returns what the controllers of a kind adopt. What it is for a kind that is not of
 // Kubernetes only its operator knows: anything, then.
 func Adopts(kind schema.GroupKind) (known []schema.GroupVersionResource, anything bool) {
-	return adopters[kind], snapshot.Custom(kind)
+	return adopters[kind], fieldmerge.Custom(kind)
 }
 
 // BySelector tells whether a resource is adopted by the labels that the owner selects.

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // What is shown instead of the values of a sensitive object. It is the same for every
@@ -53,7 +53,7 @@ func (c Change) disclosed(v any, mask string) string {
 		return ""
 	case c.Sensitive:
 		return mask
-	case v == (snapshot.Null{}):
+	case v == (fieldmerge.Null{}):
 		return "null"
 	default:
 		return shown(v)

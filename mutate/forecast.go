@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // Forecast is what is known of a change before it is made.
@@ -17,7 +17,7 @@ type Forecast struct {
 	// cannot be known.
 	After *unstructured.Unstructured
 	// Taken is what it takes from other managers.
-	Taken []snapshot.OwnedFields
+	Taken []fieldmerge.OwnedFields
 	// Took is what it takes from whom, in the version by which they own it: what a rollback
 	// gives back.
 	Took []metav1.ManagedFieldsEntry
@@ -64,7 +64,7 @@ func (c Change) foreseen(ctx context.Context, s Strategy, before, after *unstruc
 	if err != nil {
 		return Forecast{}, err
 	}
-	took, err := snapshot.Images{Before: before, After: after, Ours: c.ours}.Taking()
+	took, err := fieldmerge.Images{Before: before, After: after, Ours: c.ours}.Taking()
 	if err != nil {
 		return Forecast{}, c.unreadableOwners(err)
 	}
@@ -77,12 +77,12 @@ func (c Change) foreseen(ctx context.Context, s Strategy, before, after *unstruc
 		return Forecast{}, err
 	}
 	warnings = append(append(warnings, c.removes(taken)...), answer...)
-	return Forecast{After: snapshot.Outcome(before, after), Taken: taken, Took: took, Idle: idle, Warnings: warnings}, nil
+	return Forecast{After: fieldmerge.Outcome(before, after), Taken: taken, Took: took, Idle: idle, Warnings: warnings}, nil
 }
 
 // removes warns of what others have written and the change removes, as an Update
 // does whose content was made without looking at the target.
-func (c Change) removes(taken []snapshot.OwnedFields) []string {
+func (c Change) removes(taken []fieldmerge.OwnedFields) []string {
 	var out []string
 	for _, t := range taken {
 		if len(t.Removed) == 0 {
@@ -108,8 +108,8 @@ func (c Change) path(path string) string {
 // takes lists what the step from before to after takes from others. What is taken
 // from other items of the Transaction, or from what earlier ones have left, does
 // not count.
-func (c Change) takes(before, after *unstructured.Unstructured) ([]snapshot.OwnedFields, error) {
-	taken, err := snapshot.Images{Before: before, After: after, Ours: family}.Taken()
+func (c Change) takes(before, after *unstructured.Unstructured) ([]fieldmerge.OwnedFields, error) {
+	taken, err := fieldmerge.Images{Before: before, After: after, Ours: family}.Taken()
 	if err != nil {
 		return nil, c.fail(errclass.Terminal, errclass.Invalid, "prepare", "its field owners cannot be read: %w", err)
 	}

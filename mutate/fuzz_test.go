@@ -16,8 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/target"
-	"janus.io/janus/snapshot"
 )
 
 func objectOf(data []byte) map[string]any {
@@ -49,7 +50,7 @@ func FuzzPatches(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !setsNull(from, to) {
-			body, err := conditional(snapshot.MergePatch(from, to), live)
+			body, err := conditional(fieldmerge.MergePatch(from, to), live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,10 +131,10 @@ func FuzzBody(f *testing.F) {
 		c.mark(body)
 		meta := body.Object["metadata"].(map[string]any)
 		annotations, ok := meta["annotations"].(map[string]any)
-		if ok && (annotations[MarkerAnnotation] != "m" || annotations[snapshot.TransactionKey] != "n/t") {
+		if ok && (annotations[MarkerAnnotation] != "m" || annotations[api.TransactionKey] != "n/t") {
 			t.Fatalf("%s has no mark", jsonOf(t, body.Object))
 		}
-		if labels, ok := meta["labels"].(map[string]any); ok && labels[snapshot.TransactionKey] != "t" {
+		if labels, ok := meta["labels"].(map[string]any); ok && labels[api.TransactionKey] != "t" {
 			t.Fatalf("%s has no label", jsonOf(t, body.Object))
 		}
 		if jsonOf(t, content) != was {

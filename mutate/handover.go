@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // Heir is the field manager that keeps, after a commit, what marks an object as made by a
@@ -33,7 +33,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 		if live == nil || !before.Absent() && !sameObject(live, before.UID) {
 			return nil
 		}
-		if !snapshot.Owned(live, c.sibling) {
+		if !fieldmerge.Owned(live, c.sibling) {
 			if looked {
 				return nil
 			}
@@ -61,8 +61,8 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 
 // handedOver returns who is to own the fields after the commit.
 func (c Change) handedOver(ctx context.Context, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
-	images := snapshot.Images{Before: before, Live: live, Ours: c.sibling}
-	to := snapshot.Hands{Own: Heir, Passing: itemManager.MatchString, Left: c.FieldManager}
+	images := fieldmerge.Images{Before: before, Live: live, Ours: c.sibling}
+	to := fieldmerge.Hands{Own: Heir, Passing: itemManager.MatchString, Left: c.FieldManager}
 	if c.FieldManager != "" {
 		if images.Type, err = c.typeOf(ctx); err != nil {
 			return nil, false, err

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 )
 
 // idle reports whether there is nothing to write: the change would leave the target as it
@@ -41,12 +41,12 @@ func (c Change) leavesAsIs(ctx context.Context, before, after *unstructured.Unst
 	if !changed {
 		entries = after.GetManagedFields()
 	}
-	return snapshot.SameOwners(entries, before.GetManagedFields()), nil
+	return fieldmerge.SameOwners(entries, before.GetManagedFields()), nil
 }
 
 // unversioned is an object without what a write changes in any case.
 func unversioned(obj *unstructured.Unstructured) map[string]any {
-	out := snapshot.Strip(obj)
+	out := fieldmerge.Strip(obj)
 	if status, there := obj.Object["status"]; there {
 		out.Object["status"] = status
 	}

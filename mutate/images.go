@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // images puts together what a comparison of the target works with.
-func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (snapshot.Images, error) {
-	images := snapshot.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
+func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (fieldmerge.Images, error) {
+	images := fieldmerge.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
 	_, writesStatus := c.Content["status"]
-	images.Status = writesStatus && snapshot.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
+	images.Status = writesStatus && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
 	var err error
 	images.Type, err = c.typeOf(ctx)
 	return images, err
@@ -36,7 +36,7 @@ const maxValue = 200
 
 // fields makes fields fit to be shown: values as JSON, cut, and none of a
 // sensitive object.
-func (c Change) fields(found []snapshot.FieldConflict) []errclass.Field {
+func (c Change) fields(found []fieldmerge.FieldConflict) []errclass.Field {
 	var out []errclass.Field
 	for _, f := range found {
 		field := errclass.Field{Path: c.path(f.Path), Managers: printable(f.Managers), Subresource: f.Subresource}

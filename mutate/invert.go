@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
@@ -79,12 +80,12 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 		return nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
 			WithHint("it is kept; delete it by hand if it is not wanted")
 	}
-	found, err := snapshot.Foreign(live, func(manager string) bool { return family(manager) || snapshot.ControlPlane(manager) })
+	found, err := fieldmerge.Foreign(live, func(manager string) bool { return family(manager) || fieldmerge.ControlPlane(manager) })
 	if err != nil {
 		return nil, c.unreadableOwners(err)
 	}
 	found = of.withoutHeirs(found)
-	found = together(found, snapshot.NewOwners(live, of.Record.After, family))
+	found = together(found, fieldmerge.NewOwners(live, of.Record.After, family))
 	if of.Record.After != nil {
 		images, err := c.images(ctx, of.Record.After, nil, live)
 		if err != nil {
@@ -94,7 +95,7 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 			// What nobody owns the API server has chosen when it was created, and not in the
 			// dry run.
 			if !f.ByControllers() && (len(f.Managers) > 0 || f.Now == nil) {
-				found = together(found, []snapshot.FieldConflict{f})
+				found = together(found, []fieldmerge.FieldConflict{f})
 			}
 		}
 	}
@@ -108,7 +109,7 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 
 // withoutHeirs leaves out what the commit itself has left to others, and they have not
 // changed since.
-func (of Original) withoutHeirs(found []snapshot.FieldConflict) []snapshot.FieldConflict {
+func (of Original) withoutHeirs(found []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
 	if of.Record.After == nil {
 		return found
 	}
@@ -116,7 +117,7 @@ func (of Original) withoutHeirs(found []snapshot.FieldConflict) []snapshot.Field
 	for _, e := range of.Record.Owners {
 		heirs = append(heirs, e.Manager)
 	}
-	return slices.DeleteFunc(found, func(f snapshot.FieldConflict) bool {
+	return slices.DeleteFunc(found, func(f fieldmerge.FieldConflict) bool {
 		foreign := slices.ContainsFunc(f.Managers, func(manager string) bool { return !slices.Contains(heirs, manager) })
 		return !foreign && len(f.Managers) > 0 && f.Same(of.Record.After)
 	})
@@ -124,7 +125,7 @@ func (of Original) withoutHeirs(found []snapshot.FieldConflict) []snapshot.Field
 
 // despite is the conflict of what others have changed since, or what is reported if
 // that is to be overwritten.
-func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, error) {
+func (c Change) despite(op string, found []fieldmerge.FieldConflict) ([]string, error) {
 	switch {
 	case len(found) == 0:
 		return nil, nil
@@ -137,7 +138,7 @@ func (c Change) despite(op string, found []snapshot.FieldConflict) ([]string, er
 
 // changedSince is the conflict of an object that others have changed since the change
 // that is to be undone.
-func (c Change) changedSince(op string, found []snapshot.FieldConflict) error {
+func (c Change) changedSince(op string, found []fieldmerge.FieldConflict) error {
 	fields := c.fields(found)
 	err := c.fail(errclass.Conflict, errclass.FieldConflict, op, "another client has changed it since: %s", listed(fields)).
 		WithHint("undo what has come after it first, or set conflictPolicy to Force")
@@ -162,10 +163,10 @@ func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, 
 			notes = append(notes, c.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
 		}
 	}
-	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && snapshot.Custom(c.Ref.GVK.GroupKind()) && statusApart(before) {
+	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && statusApart(before) {
 		notes = append(notes, c.warn(".status is not restored, because it is for controllers to write")...)
 	}
-	again, err := snapshot.Reown(before, func(old types.UID) types.UID { return now[old] })
+	again, err := fieldmerge.Reown(before, func(old types.UID) types.UID { return now[old] })
 	if err != nil {
 		return nil, nil, c.unreadableOwners(err)
 	}
@@ -217,8 +218,8 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 		}
 		notes = append(notes, c.warn("left as they are, because who scales it has written them since: "+strings.Join(paths, ", "))...)
 	}
-	out := snapshot.Strip(restored.Desired)
-	if status, there := restored.Desired.Object["status"]; there && snapshot.Custom(c.Ref.GVK.GroupKind()) && !statusApart(live) {
+	out := fieldmerge.Strip(restored.Desired)
+	if status, there := restored.Desired.Object["status"]; there && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !statusApart(live) {
 		// Where it is no subresource it is a field like any other.
 		out.Object["status"] = status
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 func assertSame(t *testing.T, before, now *unstructured.Unstructured) {
@@ -30,7 +30,7 @@ func assertSame(t *testing.T, before, now *unstructured.Unstructured) {
 
 // settled is an object without what the server and its controllers set.
 func settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	out := snapshot.Strip(obj)
+	out := fieldmerge.Strip(obj)
 	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
 	if len(out.GetAnnotations()) == 0 {
 		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/snapshot"
 )
 
@@ -20,12 +21,12 @@ const MarkerAnnotation = "janus.io/transaction-uid"
 // of it. They replace what the content says there.
 func (c Change) mark(body *unstructured.Unstructured) {
 	meta, _ := body.Object["metadata"].(map[string]any)
-	enter(meta, "annotations", map[string]any{MarkerAnnotation: c.Marker, snapshot.TransactionKey: c.Transaction.String()})
+	enter(meta, "annotations", map[string]any{MarkerAnnotation: c.Marker, api.TransactionKey: c.Transaction.String()})
 	labels := map[string]any{}
 	if len(body.GetLabels()) == 0 {
 		maps.Copy(labels, c.defaultLabels(body))
 	}
-	labels[snapshot.TransactionKey] = snapshot.LabelValue(c.Transaction.Name)
+	labels[api.TransactionKey] = snapshot.LabelValue(c.Transaction.Name)
 	enter(meta, "labels", labels)
 }
 
@@ -65,8 +66,8 @@ func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	out := obj.DeepCopy()
 	meta, _ := out.Object["metadata"].(map[string]any)
-	leaveOut(meta, "annotations", MarkerAnnotation, snapshot.TransactionKey)
-	leaveOut(meta, "labels", snapshot.TransactionKey)
+	leaveOut(meta, "annotations", MarkerAnnotation, api.TransactionKey)
+	leaveOut(meta, "labels", api.TransactionKey)
 	return out
 }
 

@@ -12,7 +12,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 const (
@@ -171,7 +170,7 @@ func TestTheInverseOfADeletionSaysNothingOfWhoHasMadeTheObject(t *testing.T) {
 			want := parse(t, text)
 			assert.Equal(t, want.GetLabels(), again.GetLabels())
 			assert.Equal(t, want.GetAnnotations(), again.GetAnnotations())
-			assert.Equal(t, "release", i.record.Before.GetLabels()[snapshot.TransactionKey], "the before-image is as it was")
+			assert.Equal(t, "release", i.record.Before.GetLabels()[api.TransactionKey], "the before-image is as it was")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
@@ -45,7 +46,7 @@ type Change struct {
 	// Marker is what a created object carries in the annotation MarkerAnnotation.
 	Marker string
 	// Transaction is what a created object says by its label and annotation
-	// snapshot.TransactionKey.
+	// api.TransactionKey.
 	Transaction types.NamespacedName
 	// Account is the ServiceAccount that the Transaction acts as.
 	Account types.NamespacedName
@@ -217,7 +218,7 @@ var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)
 
 // owns reports whether the change has left its mark on an object.
 func (c Change) owns(obj *unstructured.Unstructured) bool {
-	return snapshot.Owned(obj, c.ours)
+	return fieldmerge.Owned(obj, c.ours)
 }
 
 // body is the content with the identity of the target, and when it is to meet a

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // OwnerRefs knows the owners of the target, and the other Deletes of its Transaction. An
@@ -75,7 +75,7 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 		}
 	}
 	var err error
-	l.wanted, err = snapshot.Reown(before, func(old types.UID) types.UID { return now[old] })
+	l.wanted, err = fieldmerge.Reown(before, func(old types.UID) types.UID { return now[old] })
 	if err != nil {
 		return l, c.unreadableOwners(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 const ownerMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}, data: {a: b}}"
@@ -44,7 +44,7 @@ func (i *item) descends(owners ...*unstructured.Unstructured) {
 	for _, owner := range i.record.Before.GetOwnerReferences() {
 		old[owner.UID] = uids[owner.Name]
 	}
-	want, err := snapshot.Reown(i.record.Before, func(uid types.UID) types.UID { return old[uid] })
+	want, err := fieldmerge.Reown(i.record.Before, func(uid types.UID) types.UID { return old[uid] })
 	require.NoError(i.t, err)
 	assertSame(i.t, want, i.now())
 }

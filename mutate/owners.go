@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // patchOwners gives the fields back to the managers that owned them, but for those that
 // have strayed, and gives the object as it is then; nil if there was nothing to give.
-func (c Change) patchOwners(ctx context.Context, images snapshot.Images, strayed []snapshot.FieldConflict) (*unstructured.Unstructured, error) {
+func (c Change) patchOwners(ctx context.Context, images fieldmerge.Images, strayed []fieldmerge.FieldConflict) (*unstructured.Unstructured, error) {
 	entries, changed, err := images.RestoreOwners()
 	if err == nil && len(strayed) > 0 {
 		entries, err = images.Withhold(entries, strayed)

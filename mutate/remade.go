@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/snapshot"
 )
 
@@ -57,11 +58,11 @@ func empty(v any) bool {
 // there.
 func restored(live, before *unstructured.Unstructured) bool {
 	none := func(types.UID) types.UID { return "" }
-	is, err := snapshot.Reown(live, none)
+	is, err := fieldmerge.Reown(live, none)
 	if err != nil {
 		return false
 	}
-	was, err := snapshot.Reown(before, none)
+	was, err := fieldmerge.Reown(before, none)
 	if err != nil {
 		return false
 	}
@@ -69,7 +70,7 @@ func restored(live, before *unstructured.Unstructured) bool {
 }
 
 func sameContent(live, before *unstructured.Unstructured) bool {
-	return len(snapshot.Images{Before: snapshot.ForCreate(before), Live: snapshot.ForCreate(live)}.Drift()) == 0
+	return len(fieldmerge.Images{Before: snapshot.ForCreate(before), Live: snapshot.ForCreate(live)}.Drift()) == 0
 }
 
 // inherits reports whether an object has an entry of the deleted one's managedFields
@@ -93,7 +94,7 @@ func inherited(e metav1.ManagedFieldsEntry, before *unstructured.Unstructured) b
 func writtenBy(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, e := range exceptStatus(obj.GetManagedFields()) {
-		if !snapshot.ControlPlane(e.Manager) {
+		if !fieldmerge.ControlPlane(e.Manager) {
 			out = append(out, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
@@ -42,17 +43,17 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outco
 	}
 	images.Took = record.Took
 	switch stand := images.Stand(); {
-	case c.owns(live) && (stand == snapshot.AtAfter || unrestored(images)):
+	case c.owns(live) && (stand == fieldmerge.AtAfter || unrestored(images)):
 		return outcome.Applied, nil
 	case c.owns(live):
 		return outcome.Diverged, nil // Its values have been restored, and their owners have not.
-	case stand == snapshot.AtAfter && c.applies && snapshot.Tracked(live):
+	case stand == fieldmerge.AtAfter && c.applies && fieldmerge.Tracked(live):
 		// The change alters nothing, and its manager would be there: it is made so that
 		// a request which was sent before, and lands late, finds all as it leaves it.
 		return outcome.NotApplied, nil
-	case stand == snapshot.AtAfter:
+	case stand == fieldmerge.AtAfter:
 		return outcome.Applied, nil
-	case stand == snapshot.AtBefore:
+	case stand == fieldmerge.AtBefore:
 		return outcome.NotApplied, nil
 	default:
 		return outcome.Diverged, nil
@@ -61,8 +62,8 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outco
 
 // unrestored reports whether a field is to be restored and none has been: values are
 // restored together.
-func unrestored(images snapshot.Images) bool {
-	return !images.Restored() && len(snapshot.MergePatch(images.Live.Object, images.Restore().Desired.Object)) > 0
+func unrestored(images fieldmerge.Images) bool {
+	return !images.Restored() && len(fieldmerge.MergePatch(images.Live.Object, images.Restore().Desired.Object)) > 0
 }
 
 // restore takes an Update or a Patch back: first the values, then the owners,
@@ -192,7 +193,7 @@ func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.R
 		WithHint("theirs is kept")
 }
 
-func (c Change) conflicting(found []snapshot.FieldConflict) error {
+func (c Change) conflicting(found []fieldmerge.FieldConflict) error {
 	fields := c.fields(found)
 	err := c.fail(errclass.Conflict, errclass.FieldConflict, "restore", "another client has written fields since they were changed: %s", listed(fields)).
 		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
@@ -203,7 +204,7 @@ func (c Change) conflicting(found []snapshot.FieldConflict) error {
 // patchValues writes the difference between live and what is wanted, if there is
 // one, and returns the object as it is then.
 func (c Change) patchValues(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	patch := snapshot.MergePatch(live.Object, wanted.Object)
+	patch := fieldmerge.MergePatch(live.Object, wanted.Object)
 	if len(patch) == 0 {
 		return live, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
@@ -29,7 +30,7 @@ func (c Change) standIn(live *unstructured.Unstructured) bool {
 	if len(entries) == 0 {
 		return hollow(live) && givenEmpty[c.Ref.GVK.GroupKind()] == c.Ref.Name
 	}
-	return !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return !snapshot.ControlPlane(e.Manager) })
+	return !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return !fieldmerge.ControlPlane(e.Manager) })
 }
 
 // replace gives a stand-in the content that the deleted object had. As long as other
@@ -96,14 +97,14 @@ func withoutStandIns(live, wanted *unstructured.Unstructured) (*unstructured.Uns
 	var kept []metav1.ManagedFieldsEntry
 	for _, e := range live.GetManagedFields() {
 		stray := false
-		if snapshot.ControlPlane(e.Manager) && e.Subresource == "" {
+		if fieldmerge.ControlPlane(e.Manager) && e.Subresource == "" {
 			one := live.DeepCopy()
 			one.SetManagedFields([]metav1.ManagedFieldsEntry{e})
-			fields, err := snapshot.Foreign(one, func(string) bool { return false })
+			fields, err := fieldmerge.Foreign(one, func(string) bool { return false })
 			if err != nil {
 				return nil, err
 			}
-			stray = !slices.ContainsFunc(fields, func(f snapshot.FieldConflict) bool { return !f.SetBy(wanted.Object) })
+			stray = !slices.ContainsFunc(fields, func(f fieldmerge.FieldConflict) bool { return !f.SetBy(wanted.Object) })
 		}
 		if !stray {
 			kept = append(kept, e)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // statusState is what became of the status of a re-created object.
@@ -33,7 +33,7 @@ const (
 func (c Change) restoreStatus(ctx context.Context, live, before *unstructured.Unstructured) (*unstructured.Unstructured, statusState, error) {
 	was, ok := before.Object["status"]
 	switch {
-	case !ok || !snapshot.Custom(c.Ref.GVK.GroupKind()):
+	case !ok || !fieldmerge.Custom(c.Ref.GVK.GroupKind()):
 		return live, statusKept, nil
 	case c.statusWrittenSince(live):
 		return live, statusTheirs, nil
@@ -99,7 +99,7 @@ func (c Change) statusDenied(op, what string, cause error) error {
 // re-created: by a dry run of writing the one that it has.
 func (c Change) rehearseStatus(ctx context.Context, before *unstructured.Unstructured) error {
 	was, ok := before.Object["status"]
-	if !ok || !snapshot.Custom(c.Ref.GVK.GroupKind()) || ownsStatus(before) {
+	if !ok || !fieldmerge.Custom(c.Ref.GVK.GroupKind()) || ownsStatus(before) {
 		return nil
 	}
 	_, err := c.putStatus(ctx, before, was, true)

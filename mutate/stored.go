@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
@@ -13,21 +14,21 @@ import (
 // restoring is what one call has come to know while it takes an Update or a Patch back.
 type restoring struct {
 	// restored is what it has restored the values of; nil if it has not yet.
-	restored *snapshot.Restoration
+	restored *fieldmerge.Restoration
 	// values and marks are what the API server has stored otherwise than was wanted.
-	values, marks []snapshot.FieldConflict
+	values, marks []fieldmerge.FieldConflict
 }
 
 // compare notes what the answer to a write differs in from what was wanted. What is a
 // conflict with others is named as that.
-func (r *restoring) compare(images snapshot.Images, wanted, stored *unstructured.Unstructured, conflicts []snapshot.FieldConflict) {
+func (r *restoring) compare(images fieldmerge.Images, wanted, stored *unstructured.Unstructured, conflicts []fieldmerge.FieldConflict) {
 	values, marks := images.Strayed(wanted, stored)
-	r.values, r.marks = together(r.values, snapshot.Outside(values, conflicts)), together(r.marks, marks)
+	r.values, r.marks = together(r.values, fieldmerge.Outside(values, conflicts)), together(r.marks, marks)
 }
 
 // look compares the target as it is with what was desired, if anything of live was written,
 // or else what an earlier call has written.
-func (r *restoring) look(c Change, images snapshot.Images, live, desired *unstructured.Unstructured, conflicts []snapshot.FieldConflict) {
+func (r *restoring) look(c Change, images fieldmerge.Images, live, desired *unstructured.Unstructured, conflicts []fieldmerge.FieldConflict) {
 	if images.Live != live {
 		r.compare(images, desired, images.Live, conflicts)
 		return
@@ -38,18 +39,18 @@ func (r *restoring) look(c Change, images snapshot.Images, live, desired *unstru
 // recall notes what an earlier call has written and the API server has stored otherwise:
 // what is there and belongs to the item alone. Another client may have removed what is not
 // there.
-func (r *restoring) recall(images snapshot.Images, wanted *unstructured.Unstructured, foreign func(metav1.ManagedFieldsEntry) bool) {
+func (r *restoring) recall(images fieldmerge.Images, wanted *unstructured.Unstructured, foreign func(metav1.ManagedFieldsEntry) bool) {
 	values, marks := images.Strayed(wanted, images.Live)
-	theirs := func(f snapshot.FieldConflict) bool { return f.Now == nil }
+	theirs := func(f fieldmerge.FieldConflict) bool { return f.Now == nil }
 	values, marks = slices.DeleteFunc(values, theirs), slices.DeleteFunc(marks, theirs)
-	r.values = together(r.values, snapshot.WrittenBy(values, images.Live, foreign))
-	r.marks = together(r.marks, snapshot.WrittenBy(marks, images.Live, foreign))
+	r.values = together(r.values, fieldmerge.WrittenBy(values, images.Live, foreign))
+	r.marks = together(r.marks, fieldmerge.WrittenBy(marks, images.Live, foreign))
 }
 
 // altered is the error of an object that was written, and of which the API server has
 // stored something else than it was given. It is not written again: the same would come of
 // it. It names the conflicts with others beside.
-func (c Change) altered(op string, values, conflicts []snapshot.FieldConflict) error {
+func (c Change) altered(op string, values, conflicts []fieldmerge.FieldConflict) error {
 	fields := c.fields(values)
 	err := c.fail(errclass.Terminal, errclass.Altered, op, "the API server did not store what was wanted: %s", unlike(fields)).
 		WithHint("find what changes it, such as a mutating webhook or policy or the schema of its kind, and correct these fields by hand")
@@ -58,7 +59,7 @@ func (c Change) altered(op string, values, conflicts []snapshot.FieldConflict) e
 }
 
 // stamped says which labels and annotations are not as they were.
-func (c Change) stamped(marks []snapshot.FieldConflict) []string {
+func (c Change) stamped(marks []fieldmerge.FieldConflict) []string {
 	if len(marks) == 0 {
 		return nil
 	}
@@ -91,12 +92,12 @@ func unlike(fields []errclass.Field) string {
 // remadeUnlike lists what of a re-created object is not as it was, but for what others have
 // written since: what the API server has made of a creation belongs to the item, until
 // the entries of who owned it before are put back.
-func (c Change) remadeUnlike(images snapshot.Images, wanted *unstructured.Unstructured) (values, marks []snapshot.FieldConflict) {
+func (c Change) remadeUnlike(images fieldmerge.Images, wanted *unstructured.Unstructured) (values, marks []fieldmerge.FieldConflict) {
 	live := images.Live
 	was, is := unmarked(snapshot.ForCreate(wanted)), unmarked(snapshot.ForCreate(live))
 	foreign := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) && !inherited(e, wanted) }
 	values, marks = images.Strayed(was, is)
-	values, marks = snapshot.WrittenBy(values, live, foreign), snapshot.WrittenBy(marks, live, foreign)
+	values, marks = fieldmerge.WrittenBy(values, live, foreign), fieldmerge.WrittenBy(marks, live, foreign)
 	if _, lost := irreversible[c.Ref.GVK.GroupKind()]; lost {
 		return nil, together(marks, values) // Its loss was accepted.
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
@@ -43,7 +44,7 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 
 // unmake deletes the object, unless it is not for this change alone to delete. It gives
 // what others had written, if that is no reason not to.
-func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]snapshot.FieldConflict, error) {
+func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
 	found, err := c.writtenByOthers(ctx, record, live)
 	if err != nil {
 		return nil, err
@@ -91,19 +92,19 @@ func (c Change) kept(ctx context.Context, cause error) error {
 // writtenByOthers lists what makes an object that this change made another client's
 // too: fields that others own, the control plane and writers of the status aside,
 // and owners that it did not have. Where the field owners were reset, values tell.
-func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]snapshot.FieldConflict, error) {
-	found, err := snapshot.Foreign(live, func(manager string) bool {
-		return c.ours(manager) || c.sibling(manager) || snapshot.ControlPlane(manager)
+func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
+	found, err := fieldmerge.Foreign(live, func(manager string) bool {
+		return c.ours(manager) || c.sibling(manager) || fieldmerge.ControlPlane(manager)
 	})
 	if err != nil {
 		return nil, c.unreadableOwners(err)
 	}
-	found = together(found, snapshot.NewOwners(live, record.After, c.ours))
+	found = together(found, fieldmerge.NewOwners(live, record.After, c.ours))
 	if c.owns(live) {
 		return found, nil
 	}
 	if record.After == nil {
-		return together(found, []snapshot.FieldConflict{{Path: ".metadata.managedFields"}}), nil
+		return together(found, []fieldmerge.FieldConflict{{Path: ".metadata.managedFields"}}), nil
 	}
 	images, err := c.images(ctx, record.After, nil, live)
 	if err != nil {
@@ -111,14 +112,14 @@ func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, liv
 	}
 	for _, f := range images.Drift() {
 		if !f.ByControllers() {
-			found = together(found, []snapshot.FieldConflict{f})
+			found = together(found, []fieldmerge.FieldConflict{f})
 		}
 	}
 	return found, nil
 }
 
 // together joins lists of fields; one that is in both is named once.
-func together(list, more []snapshot.FieldConflict) []snapshot.FieldConflict {
+func together(list, more []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
 	known := map[string]bool{}
 	for _, f := range list {
 		known[f.Path] = true
@@ -131,7 +132,7 @@ func together(list, more []snapshot.FieldConflict) []snapshot.FieldConflict {
 	return list
 }
 
-func (c Change) shared(found []snapshot.FieldConflict) error {
+func (c Change) shared(found []fieldmerge.FieldConflict) error {
 	fields := c.fields(found)
 	err := c.fail(errclass.Conflict, errclass.FieldConflict, "delete", "others have written it since it was created: %s", listed(fields)).
 		WithHint("it is kept; delete it by hand if it is not wanted")

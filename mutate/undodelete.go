@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/snapshot"
@@ -228,7 +229,7 @@ func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusS
 	}
 	if c.writtenSince(live) {
 		nothing := &unstructured.Unstructured{Object: map[string]any{}}
-		all, _, err := snapshot.Images{Before: wanted, After: nothing, Live: live, Ours: c.ours}.RestoreOwners()
+		all, _, err := fieldmerge.Images{Before: wanted, After: nothing, Live: live, Ours: c.ours}.RestoreOwners()
 		if err != nil {
 			return nil, c.unreadableOwners(err)
 		}

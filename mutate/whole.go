@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
-	"janus.io/janus/snapshot"
 )
 
 // Served is another version of the target's kind that the cluster serves.
@@ -63,7 +63,7 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 
 // unseen looks for what other versions show of the target and that of the change does not.
 func (c Change) unseen(ctx context.Context, seen *unstructured.Unstructured) (unseen, error) {
-	if seen == nil || c.Versions == nil || !snapshot.Custom(c.Ref.GVK.GroupKind()) {
+	if seen == nil || c.Versions == nil || !fieldmerge.Custom(c.Ref.GVK.GroupKind()) {
 		return unseen{}, nil
 	}
 	others, served, err := c.versions(seen)
@@ -118,7 +118,7 @@ func (c Change) unserved(ctx context.Context, seen *unstructured.Unstructured, s
 	if out.by == "" {
 		return out
 	}
-	for _, f := range snapshot.Unshown(seen, func(version string) bool { return !served[version] }) {
+	for _, f := range fieldmerge.Unshown(seen, func(version string) bool { return !served[version] }) {
 		out.fields = append(out.fields, c.path(f.Path))
 	}
 	if len(out.fields) == 0 || c.conversion(ctx) != noConversion {
@@ -156,7 +156,7 @@ func cannotConvert(err error) bool {
 }
 
 func (c Change) hidden(ctx context.Context, seen, whole *unstructured.Unstructured, other Served) (unseen, error) {
-	by, view := snapshot.View{Object: seen}, snapshot.View{Object: whole}
+	by, view := fieldmerge.View{Object: seen}, fieldmerge.View{Object: whole}
 	var err error
 	if c.Type != nil && other.Type != nil {
 		if by.Type, err = c.Type(ctx); err == nil {
@@ -166,7 +166,7 @@ func (c Change) hidden(ctx context.Context, seen, whole *unstructured.Unstructur
 			return unseen{}, c.wrap(err, "find the schema of")
 		}
 	}
-	found, converted := snapshot.Hidden(by, view)
+	found, converted := fieldmerge.Hidden(by, view)
 	out := unseen{by: other.Ref.GVK.GroupVersion().String()}
 	out.doubtful = converted && len(found) > 0 && c.conversion(ctx) != noConversion
 	for _, f := range found {

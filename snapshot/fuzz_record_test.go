@@ -9,11 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"janus.io/janus/api/v1alpha1"
+	api "janus.io/janus/api/v1alpha1"
 )
 
 // hostile are JSON texts that decoders stumble over.
@@ -56,41 +54,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzMergePatch: the patch from one object to another makes the one the other, but
-// for nulls, which it cannot set.
-func FuzzMergePatch(f *testing.F) {
-	f.Add([]byte(`{"a":1,"m":{"b":[1,{"c":2}],"gone":{}}}`), []byte(`{"a":"1","m":{"b":[1,{"c":3}],"new":{"deep":{}}}}`))
-	f.Add([]byte(`{"a":null,"b":{"c":null}}`), []byte(`{"a":{"b":{}},"b":{"c":{}}}`))
-	f.Add([]byte(`{"a":{"b":1}}`), []byte(`{"a":[{"b":1}]}`))
-	f.Add([]byte(`{"":{"":{"":1}}}`), []byte(`{"":{"":{}}}`))
-	f.Add([]byte(`{"n":9007199254740993}`), []byte(`{"n":9007199254740992}`))
-	f.Fuzz(func(t *testing.T, a, b []byte) {
-		from, to := objectOf(a), objectOf(b)
-		if from == nil || to == nil {
-			return
-		}
-		was, is := jsonOf(from), jsonOf(to)
-		patch := MergePatch(from, to)
-		if got := jsonOf(patched(from, patch)); !setsNullIn(to) && got != is {
-			t.Fatalf("%s and the patch %s give %s, want %s", was, jsonOf(patch), got, is)
-		}
-		if len(MergePatch(to, to)) > 0 {
-			t.Fatalf("the patch of nothing to %s", is)
-		}
-		if jsonOf(from) != was || jsonOf(to) != is {
-			t.Fatal("an argument has changed")
-		}
-	})
-}
-
-func objectOf(data []byte) map[string]any {
-	var out map[string]any
-	if utiljson.Unmarshal(data, &out) != nil {
-		return nil
-	}
-	return out
-}
-
 func jsonOf(v any) string {
 	if obj, ok := v.(*unstructured.Unstructured); ok && obj != nil {
 		v = obj.Object // Its own encoding demands a kind.
@@ -100,16 +63,6 @@ func jsonOf(v any) string {
 		panic(err)
 	}
 	return string(out)
-}
-
-func setsNullIn(v any) bool {
-	object, _ := v.(map[string]any)
-	for _, inner := range object {
-		if inner == nil || setsNullIn(inner) {
-			return true
-		}
-	}
-	return false
 }
 
 // FuzzNames: whatever a Transaction and a target are called, what is stored for them
@@ -138,7 +91,7 @@ func FuzzNames(f *testing.F) {
 		if last := lastOf(mark, number); last < number || last > maxObjects {
 			t.Fatalf("mark %q names %d as the last after %d", mark, last, number)
 		}
-		for _, p := range listed(transaction, &v1alpha1.RollbackRef{Objects: []string{listedAs}}) {
+		for _, p := range listed(transaction, &api.RollbackRef{Objects: []string{listedAs}}) {
 			if p.number < 1 || !slices.Contains(kinds, p.kind) || p.entry(transaction) != listedAs {
 				t.Fatalf("%q is taken for %v", listedAs, p)
 			}
@@ -153,48 +106,6 @@ func FuzzNames(f *testing.F) {
 			if wrong := append(validation.IsQualifiedName(label), validation.IsValidLabelValue(value)...); len(wrong) > 0 {
 				t.Fatalf("label %s=%q: %v", label, value, wrong)
 			}
-		}
-	})
-}
-
-// FuzzReown: whatever the owner references and the managedFields are, references
-// move, or go, with those who own them.
-func FuzzReown(f *testing.F) {
-	f.Add([]byte(`{"metadata":{"ownerReferences":[{"uid":"u-1","kind":"A"},{"uid":"u-2"}],"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1",
-		"fieldsV1":{"f:metadata":{"f:ownerReferences":{".":{},"k:{\"uid\":\"u-1\"}":{},"k:{\"uid\":\"u-2\"}":{"f:kind":{}}}}}}]}}`), "u-1", "u-9")
-	f.Add([]byte(`{"metadata":{"ownerReferences":[null,7,{"uid":7},{}]}}`), "", "x")
-	f.Add([]byte(`{"metadata":{"ownerReferences":"x","managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{"v:1":{},"i:0":{},"k:{\"uid\":1}":{}}}}}]}}`), "1", "")
-	f.Add([]byte(`{"metadata":null}`), "a", "b")
-	f.Add([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{"k:{}":{}}}}}]}}`), "a", "b")
-	f.Fuzz(func(t *testing.T, object []byte, old, fresh string) {
-		content := objectOf(object)
-		if content == nil {
-			return
-		}
-		if meta, there := content["metadata"]; there && meta == nil {
-			delete(content, "metadata")
-		}
-		obj := &unstructured.Unstructured{Object: content}
-		was := line(obj)
-		moved, err := Reown(obj, func(uid types.UID) types.UID {
-			if string(uid) == old {
-				return types.UID(fresh)
-			}
-			return uid
-		})
-		if line(obj) != was {
-			t.Fatal("the argument has changed")
-		}
-		if err != nil {
-			return
-		}
-		for _, r := range moved.GetOwnerReferences() {
-			if string(r.UID) == old && old != fresh {
-				t.Fatalf("a reference stays: %s", line(moved))
-			}
-		}
-		if _, err := entriesOf(moved); err != nil {
-			t.Fatalf("owners that cannot be read: %v", err)
 		}
 	})
 }

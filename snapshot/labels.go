@@ -1,14 +1,11 @@
 package snapshot
 
-// TransactionKey is the key of a label by which all that a Transaction has made is found,
-// whether for itself or as a change, and of an annotation that says in full what the label
-// may not.
-const TransactionKey = "janus.io/transaction"
+import api "janus.io/janus/api/v1alpha1"
 
 // Labels are those of every object that Janus makes for itself on behalf of a Transaction.
 // What a change of the Transaction makes has no labelManagedBy, by which it is told apart.
 func Labels(transaction string) map[string]string {
-	return map[string]string{labelManagedBy: managedBy, TransactionKey: LabelValue(transaction)}
+	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: LabelValue(transaction)}
 }
 
 // LabelValue is the name of a Transaction as a label has it. The value of a label stops at

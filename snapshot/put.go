@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"janus.io/janus/api/v1alpha1"
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
@@ -122,8 +123,8 @@ func newObject(o Owner, name string, b batch, c *chunk) runtime.Object {
 		Name:      name,
 		Labels:    Labels(o.Name),
 		Annotations: map[string]string{
-			TransactionKey:  o.Name,
-			annotationBatch: b.mark,
+			api.TransactionKey: o.Name,
+			annotationBatch:    b.mark,
 		},
 		Finalizers: []string{Finalizer},
 		// blockOwnerDeletion stays unset. It would let a foreground deletion of the

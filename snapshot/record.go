@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/target"
 )
 
@@ -108,8 +109,8 @@ func (d *document) setAfter(after map[string]any) error {
 	if d.Before == nil {
 		return nil
 	}
-	patch := MergePatch(d.Before, after)
-	again, err := json.Marshal(patched(d.Before, patch))
+	patch := fieldmerge.MergePatch(d.Before, after)
+	again, err := json.Marshal(fieldmerge.ApplyMergePatch(d.Before, patch))
 	if err != nil {
 		return fmt.Errorf("encode the predicted object: %w", err)
 	}
@@ -142,7 +143,7 @@ func Decode(data []byte) (Record, error) {
 	case len(d.After) > 0:
 		r.After = &unstructured.Unstructured{Object: d.After}
 	case patch:
-		after := patched(r.Before.DeepCopy().Object, d.AfterPatch)
+		after := fieldmerge.ApplyMergePatch(r.Before.DeepCopy().Object, d.AfterPatch)
 		if len(after) == 0 {
 			return Record{}, errNotARecord
 		}

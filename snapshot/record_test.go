@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/target"
 )
 
@@ -65,7 +66,7 @@ func recordCases() map[string]Record {
 		"spec":   map[string]any{"replicas": int64(3), "big": int64(math.MaxInt64), "ratio": 0.5, "nothing": nil, "html": "<&>", "gone": "x"},
 		"status": map[string]any{"phase": "Ready"},
 	})
-	after := Strip(before)
+	after := fieldmerge.Strip(before)
 	_ = unstructured.SetNestedField(after.Object, int64(5), "spec", "replicas")
 	unstructured.RemoveNestedField(after.Object, "spec", "gone")
 	withNull := after.DeepCopy()
@@ -75,7 +76,7 @@ func recordCases() map[string]Record {
 		"delete":                      {Item: 1, Type: "Delete", Target: ref, Before: before},
 		"update":                      {Item: 2, Type: "Update", Target: ref, Before: before, After: after},
 		"update-to-explicit-null":     {Item: 3, Type: "Update", Target: ref, Before: before, After: withNull},
-		"update-that-changes-nothing": {Item: 4, Type: "Update", Target: ref, Before: Strip(before), After: Strip(before)},
+		"update-that-changes-nothing": {Item: 4, Type: "Update", Target: ref, Before: fieldmerge.Strip(before), After: fieldmerge.Strip(before)},
 		"neither":                     {Item: 5, Type: "Delete", Target: ref},
 	}
 }

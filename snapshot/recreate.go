@@ -4,7 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
+
+	"janus.io/janus/fieldmerge"
 )
 
 // recreateRules are what Strip alone does not do to make an object of a kind
@@ -28,26 +29,14 @@ var recreateRules = map[schema.GroupKind]func(object map[string]any){
 // status of a custom kind: where it is no subresource it is a field like any other,
 // and where it is one the server drops it.
 func ForCreate(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	out := Strip(obj)
-	if status, ok := obj.Object["status"]; ok && Custom(obj.GroupVersionKind().GroupKind()) {
+	out := fieldmerge.Strip(obj)
+	if status, ok := obj.Object["status"]; ok && fieldmerge.Custom(obj.GroupVersionKind().GroupKind()) {
 		out.Object["status"] = runtime.DeepCopyJSONValue(status)
 	}
 	if rule, ok := recreateRules[out.GroupVersionKind().GroupKind()]; ok {
 		rule(out.Object)
 	}
 	return out
-}
-
-// Custom reports whether a kind is not one of Kubernetes itself. The status of those
-// of Kubernetes is what its controllers observe, and is for them to write: a Pod
-// that says Running before it is scheduled would be a lie.
-func Custom(kind schema.GroupKind) bool {
-	switch kind.Group {
-	case "apiextensions.k8s.io", "apiregistration.k8s.io":
-		return false
-	default:
-		return !scheme.Scheme.IsGroupRegistered(kind.Group)
-	}
 }
 
 // recreateJob takes off the selector and the labels that the server derived from

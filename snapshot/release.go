@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/api/v1alpha1"
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
@@ -122,7 +123,7 @@ func (s *Store) letGoChanged(ctx context.Context, o Owner, p place) (meta metav1
 // take off, or still says whose it was.
 func orphaned(meta metav1.ObjectMeta, o Owner) bool {
 	_, owned := transactionOf(meta)
-	marked := meta.Annotations[annotationBatch] != "" && meta.Annotations[TransactionKey] == o.Name
+	marked := meta.Annotations[annotationBatch] != "" && meta.Annotations[api.TransactionKey] == o.Name
 	return !owned && (slices.Contains(meta.Finalizers, Finalizer) || marked)
 }
 

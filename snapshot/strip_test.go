@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"janus.io/janus/fieldmerge"
 )
 
 func readObject(t *testing.T, path string) *unstructured.Unstructured {
@@ -51,6 +53,6 @@ func goldenObjects(t *testing.T, dir string, do func(*unstructured.Unstructured)
 	}
 }
 
-func TestStripLeavesWhatAWriterDecides(t *testing.T) { goldenObjects(t, "strip", Strip) }
+func TestStripLeavesWhatAWriterDecides(t *testing.T) { goldenObjects(t, "strip", fieldmerge.Strip) }
 
 func TestForCreateLeavesWhatTheServerTakes(t *testing.T) { goldenObjects(t, "recreate", ForCreate) }

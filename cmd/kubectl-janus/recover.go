@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
@@ -183,5 +184,5 @@ func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name stri
 	if record.Before == nil {
 		return errors.New("the before-image has no object")
 	}
-	return s.show(p, snapshot.Strip(record.Before))
+	return s.show(p, fieldmerge.Strip(record.Before))
 }

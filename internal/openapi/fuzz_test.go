@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/schema"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 )
 
 // documents are the schemas of documents that a cluster, or what passes for one, may
@@ -114,7 +114,7 @@ func checkUse(t *testing.T, kind typed.ParseableType, one, other []byte) {
 			object["metadata"] = map[string]any{}
 		}
 	}
-	images := snapshot.Images{
+	images := fieldmerge.Images{
 		Type: kind, Ours: func(string) bool { return false },
 		Before: &unstructured.Unstructured{Object: a}, After: &unstructured.Unstructured{Object: b}, Live: &unstructured.Unstructured{Object: b},
 	}
@@ -122,7 +122,7 @@ func checkUse(t *testing.T, kind typed.ParseableType, one, other []byte) {
 		t.Fatalf("conflicts with nobody: %v", r.Conflicts)
 	}
 	images.Drift()
-	if images.Stand() != snapshot.AtAfter {
+	if images.Stand() != fieldmerge.AtAfter {
 		t.Fatal("what the change made does not stand at after")
 	}
 }

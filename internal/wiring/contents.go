@@ -10,10 +10,10 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 // contentsOf gives, for a kind whose objects hold other objects, the function that
@@ -174,7 +174,7 @@ func (c *holding) owner(ctx context.Context, ref target.Ref) (*unstructured.Unst
 // they have no owner, and their controller deletes them.
 func (c *holding) outlivesItsService(ctx context.Context, obj *unstructured.Unstructured) (bool, error) {
 	entries := obj.GetManagedFields()
-	byHand := slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return !snapshot.ControlPlane(e.Manager) })
+	byHand := slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return !fieldmerge.ControlPlane(e.Manager) })
 	if obj.GetKind() != "Endpoints" || obj.GetAPIVersion() != "v1" || byHand || len(entries) == 0 {
 		return false, nil
 	}

@@ -196,7 +196,7 @@ func holderOf(t *api.Transaction) lockmgr.Holder {
 	return lockmgr.Holder{
 		Identity:       fmt.Sprintf("%s/%s/%s", t.Namespace, t.Name, t.UID),
 		Labels:         snapshot.Labels(t.Name),
-		Annotations:    map[string]string{snapshot.TransactionKey: t.Namespace + "/" + t.Name},
+		Annotations:    map[string]string{api.TransactionKey: t.Namespace + "/" + t.Name},
 		OwnerNamespace: t.Namespace,
 		Owner: &metav1.OwnerReference{
 			APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: t.Name, UID: t.UID,

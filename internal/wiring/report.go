@@ -2,14 +2,14 @@ package wiring
 
 import (
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 // takenBy lists what a change takes from others, as far as its share goes. Of a
 // confidential object, a path that would quote a value is cut.
-func takenBy(c mutate.Change, fields []snapshot.OwnedFields, share int) []api.OwnedFields {
+func takenBy(c mutate.Change, fields []fieldmerge.OwnedFields, share int) []api.OwnedFields {
 	var out []api.OwnedFields
 	for _, f := range fields {
 		if len(out) == 16 {

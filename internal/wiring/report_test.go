@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 func TestWhatIsTakenIsListedByManager(t *testing.T) {
-	got := takenBy(mutate.Change{}, []snapshot.OwnedFields{
+	got := takenBy(mutate.Change{}, []fieldmerge.OwnedFields{
 		{Manager: "hpa", Subresource: "scale", Paths: []string{".spec.replicas"}}, {Manager: "a\x1b[2J", Paths: []string{".a", ".b"}},
 	}, 2000)
 	assert.Equal(t, []api.OwnedFields{
@@ -29,7 +29,7 @@ func TestWhatIsTakenStaysWithinItsShare(t *testing.T) {
 		paths[i] = ".spec." + strings.Repeat("x", 300) + strconv.Itoa(i)
 	}
 	for share, most := range map[int]int{200: 1, 2000: 8} {
-		got := takenBy(mutate.Change{}, []snapshot.OwnedFields{{Manager: "m", Paths: paths}}, share)
+		got := takenBy(mutate.Change{}, []fieldmerge.OwnedFields{{Manager: "m", Paths: paths}}, share)
 		require.Len(t, got, 1)
 		assert.NotEmpty(t, got[0].Fields)
 		assert.LessOrEqual(t, len(got[0].Fields), most)
@@ -39,7 +39,7 @@ func TestWhatIsTakenStaysWithinItsShare(t *testing.T) {
 
 // An item of a set is quoted in its path.
 func TestWhatIsTakenOfASecretQuotesNothing(t *testing.T) {
-	got := takenBy(mutate.Change{Sensitive: true}, []snapshot.OwnedFields{{Manager: "m", Paths: []string{`.spec.tags[="canary"]`}}}, 2000)
+	got := takenBy(mutate.Change{Sensitive: true}, []fieldmerge.OwnedFields{{Manager: "m", Paths: []string{`.spec.tags[="canary"]`}}}, 2000)
 	assert.Equal(t, []string{".spec.tags"}, got[0].Fields)
 }
 

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/test/harness"
 )
 
@@ -120,7 +120,7 @@ func answersAreAsAsked(t *testing.T, e *harness.Env, file, stream string) (tried
 		return 0 // It is no manifest, such as the values of a chart.
 	}
 	for _, obj := range objects {
-		if snapshot.Custom(obj.GroupVersionKind().GroupKind()) || obj.GetKind() == "" || obj.GetName() == "" {
+		if fieldmerge.Custom(obj.GroupVersionKind().GroupKind()) || obj.GetKind() == "" || obj.GetName() == "" {
 			continue
 		}
 		client, err := e.For(obj.GroupVersionKind(), e.Namespace)
@@ -136,7 +136,7 @@ func answersAreAsAsked(t *testing.T, e *harness.Env, file, stream string) (tried
 		require.NoError(t, err, "%s %s %s", file, obj.GetKind(), obj.GetName())
 		asked := obj.DeepCopy().Object
 		delete(asked, "stringData")
-		for _, a := range snapshot.Answers(typed.ParseableType{}, asked, made.Object, true) {
+		for _, a := range fieldmerge.Answers(typed.ParseableType{}, asked, made.Object, true) {
 			t.Errorf("%s: %s %s: %s is %v, asked for %v", file, obj.GetKind(), obj.GetName(), a.Path, a.Now, a.Before)
 		}
 		tried++

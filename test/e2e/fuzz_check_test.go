@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/test/harness"
 )
 
@@ -130,7 +130,7 @@ func essence(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return "absent"
 	}
-	out, err := json.Marshal(snapshot.Strip(obj).Object)
+	out, err := json.Marshal(fieldmerge.Strip(obj).Object)
 	if err != nil {
 		return err.Error()
 	}

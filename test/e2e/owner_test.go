@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 	"janus.io/janus/test/harness"
 )
 
@@ -65,7 +65,7 @@ changes:
 			e.Same(owner, "ConfigMap/owner")
 			uid := e.Object("ConfigMap/owner").GetUID()
 			assert.NotEqual(t, owner.GetUID(), uid)
-			want, err := snapshot.Reown(child, func(types.UID) types.UID { return uid })
+			want, err := fieldmerge.Reown(child, func(types.UID) types.UID { return uid })
 			require.NoError(t, err)
 			e.Same(want, "ConfigMap/owned")
 			e.NothingLeft("delete-both")

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 	"janus.io/janus/test/harness"
 )
 
@@ -76,11 +76,11 @@ func comparable(obj *unstructured.Unstructured) map[string]any {
 	if obj == nil {
 		return nil
 	}
-	out := snapshot.Strip(obj).Object
+	out := fieldmerge.Strip(obj).Object
 	for _, path := range [][]string{
 		{"metadata", "namespace"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"},
-		{"metadata", "annotations", mutate.MarkerAnnotation}, {"metadata", "annotations", snapshot.TransactionKey},
-		{"metadata", "labels", snapshot.TransactionKey},
+		{"metadata", "annotations", mutate.MarkerAnnotation}, {"metadata", "annotations", api.TransactionKey},
+		{"metadata", "labels", api.TransactionKey},
 	} {
 		unstructured.RemoveNestedField(out, path...)
 	}

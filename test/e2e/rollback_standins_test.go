@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 	"janus.io/janus/test/harness"
 )
 
@@ -133,7 +133,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 
 // untimed is an object with who owns its fields, and not since when.
 func untimed(obj *unstructured.Unstructured) map[string]any {
-	out := snapshot.Strip(obj)
+	out := fieldmerge.Strip(obj)
 	var owners []metav1.ManagedFieldsEntry
 	for _, e := range obj.GetManagedFields() {
 		if e.Time = nil; e.Subresource == "" {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 )
 
 // Differences names the fields, and the owners, that differ between two states of an object
@@ -23,7 +23,7 @@ func Differences(was, is *unstructured.Unstructured, status, times bool) []strin
 		}
 		return []string{map[bool]string{true: "it is there", false: "it is gone"}[was == nil]}
 	}
-	before, after := snapshot.Strip(was), snapshot.Strip(is)
+	before, after := fieldmerge.Strip(was), fieldmerge.Strip(is)
 	if status {
 		before.Object["status"], after.Object["status"] = was.Object["status"], is.Object["status"]
 	}
@@ -87,7 +87,7 @@ func ownersOf(obj *unstructured.Unstructured, times bool) map[string]string {
 	out := map[string]string{}
 	for _, entry := range owners(obj) {
 		since := metav1.Time{}
-		if times && entry.Time != nil && !snapshot.ControlPlane(entry.Manager) {
+		if times && entry.Time != nil && !fieldmerge.ControlPlane(entry.Manager) {
 			since = *entry.Time
 		}
 		out[fmt.Sprintf("%s (%s, %s)", entry.Manager, entry.Operation, entry.APIVersion)] = fmt.Sprint(entry.FieldsV1.GetRawString(), since)

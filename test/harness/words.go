@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/snapshot"
 )
@@ -193,7 +194,7 @@ func (e *Env) Same(before *unstructured.Unstructured, ref string) {
 // settled is an object without what the server and the Deployment controller set:
 // the controller counts a rollback as one more revision.
 func settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	out := snapshot.Strip(obj)
+	out := fieldmerge.Strip(obj)
 	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
 	return out
 }

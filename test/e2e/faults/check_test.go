@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/test/faultinject"
 	"janus.io/janus/test/oracle"
 )
@@ -143,7 +143,7 @@ func (r *run) canonical(live *unstructured.Unstructured) string {
 	if live == nil {
 		return "absent"
 	}
-	obj := snapshot.Strip(live)
+	obj := fieldmerge.Strip(live)
 	var entries []any
 	for _, e := range live.GetManagedFields() {
 		if e.Subresource == "" && e.Manager != "kube-controller-manager" && e.FieldsV1 != nil {

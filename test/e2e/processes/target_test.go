@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 // The kinds of targets.
@@ -85,12 +86,12 @@ func project(obj *unstructured.Unstructured) map[string]any {
 	if obj == nil {
 		return nil
 	}
-	out := snapshot.Strip(obj).Object
+	out := fieldmerge.Strip(obj).Object
 	without(out, func(key string) bool {
-		return strings.HasPrefix(key, foreignAnnotation) || key == mutate.MarkerAnnotation || key == snapshot.TransactionKey ||
+		return strings.HasPrefix(key, foreignAnnotation) || key == mutate.MarkerAnnotation || key == api.TransactionKey ||
 			key == "deployment.kubernetes.io/revision"
 	}, "metadata", "annotations")
-	without(out, func(key string) bool { return key == snapshot.TransactionKey }, "metadata", "labels")
+	without(out, func(key string) bool { return key == api.TransactionKey }, "metadata", "labels")
 	without(out, func(key string) bool { return strings.HasPrefix(key, foreignKey) }, "data")
 	return out
 }

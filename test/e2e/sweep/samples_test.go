@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"janus.io/janus/snapshot"
+	"janus.io/janus/fieldmerge"
 )
 
 type content = map[string]any
@@ -137,7 +137,7 @@ func (s step) spec(t *testing.T, obj, live *unstructured.Unstructured, rollback 
 	change := content{"name": "it", "type": s.change, "target": content{"apiVersion": s.version, "kind": obj.GetKind(), "name": obj.GetName()}}
 	switch {
 	case s.edit != nil:
-		body := merged(snapshot.Strip(live).Object, s.edit)
+		body := merged(fieldmerge.Strip(live).Object, s.edit)
 		body["metadata"] = unset(body["metadata"].(content), "name", "namespace")
 		change["content"] = unset(body, "apiVersion", "kind")
 	case s.content != nil:

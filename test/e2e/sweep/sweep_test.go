@@ -20,7 +20,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 	"janus.io/janus/test/harness"
 )
 
@@ -240,7 +239,7 @@ func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	out := obj.DeepCopy()
 	ours := func(name, _ string) bool {
-		return strings.HasPrefix(name, snapshot.TransactionKey) || name == mutate.MarkerAnnotation
+		return strings.HasPrefix(name, api.TransactionKey) || name == mutate.MarkerAnnotation
 	}
 	labels, annotations := out.GetLabels(), out.GetAnnotations()
 	maps.DeleteFunc(labels, ours)

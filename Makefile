@@ -196,7 +196,7 @@ lint: bin/golangci-lint ## Run the linters, which also guard the architecture
 	@status=0; $(MAKE) prose || status=1; \
 	for module in . $(MODULES); do \
 	  echo "==> linting $$module"; \
-	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
+	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --allow-serial-runners --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
 .PHONY: prose

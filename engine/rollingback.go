@@ -157,7 +157,7 @@ func (s *saga) stay(ctx context.Context, i int) error {
 }
 
 // share is how much an item of this Transaction may report.
-func (s *saga) share() int { return plan.ShareOf(len(s.txn.Status.Items)) }
+func (s *saga) share() int { return plan.ReportShare(len(s.txn.Status.Items)) }
 
 // mayOverwrite reports whether item i is to be rolled back over what others have
 // written, and that is not on record yet. What is overwritten cannot be read

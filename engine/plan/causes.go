@@ -1,6 +1,11 @@
 package plan
 
 import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 )
@@ -22,16 +27,20 @@ func Definite(err error) bool {
 	return class == errclass.Terminal || class == errclass.Conflict
 }
 
+// CauseOf is the cause that an error gives.
 func CauseOf(err error) Cause {
 	return Cause{Reason: errclass.ReasonOf(err), Message: errclass.Message(err)}
 }
 
+// ItemCause is the cause that an error of item i gives.
 func ItemCause(t *api.Transaction, i int, err error) Cause {
 	cause := CauseOf(err)
 	cause.Item = t.Status.Items[i].Name
 	return cause
 }
 
+// Diverged is the conflict of an item whose target is neither as it was nor as its change would
+// leave it.
 func Diverged(t *api.Transaction, i int) error {
 	target := t.Status.Items[i].Target
 	return errclass.New(errclass.Conflict, errclass.Drifted, "observe", Describe(target),
@@ -45,4 +54,48 @@ const Settling = "Settling"
 // Unsettled is the wait for a request to land or not.
 func Unsettled(what string) error {
 	return errclass.New(errclass.Retryable, Settling, "settle", what, "waiting until a request sent before cannot take effect any more")
+}
+
+// SetCause records why the Transaction does not commit; the first cause stays.
+func SetCause(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	if reason, _ := RecordedCause(status); reason != "" {
+		return
+	}
+	status.FailedItem = cause.Item
+	message := cause.Message
+	if cause.Item != "" {
+		message = "item " + cause.Item + ": " + message
+	}
+	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, errclass.Printable(message)})
+}
+
+// RecordedCause gives why the Transaction does not commit, as it is on record; an empty reason if
+// nothing is.
+func RecordedCause(status *api.TransactionStatus) (reason, message string) {
+	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return "", ""
+	}
+	return c.Reason, c.Message
+}
+
+// SetFailure records why a Transaction that has not made any change is about to
+// end. Succeeded stays Unknown until it has.
+func SetFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	status.FailedItem = cause.Item
+	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, errclass.Printable(cause.Message)})
+}
+
+// Failure returns what setFailure recorded. While nothing is, the reason of the
+// condition is the phase.
+func Failure(status *api.TransactionStatus) (Cause, bool) {
+	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
+	if c == nil || c.Status != metav1.ConditionUnknown {
+		return Cause{}, false
+	}
+	switch api.Phase(c.Reason) {
+	case api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting:
+		return Cause{}, false
+	}
+	return Cause{Reason: c.Reason, Message: c.Message, Item: status.FailedItem}, true
 }

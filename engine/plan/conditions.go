@@ -67,48 +67,6 @@ func length(d time.Duration) string {
 	return d.String()
 }
 
-// SetCause records why the Transaction does not commit; the first cause stays.
-func SetCause(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
-	if reason, _ := RecordedCause(status); reason != "" {
-		return
-	}
-	status.FailedItem = cause.Item
-	message := cause.Message
-	if cause.Item != "" {
-		message = "item " + cause.Item + ": " + message
-	}
-	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, errclass.Printable(message)})
-}
-
-func RecordedCause(status *api.TransactionStatus) (reason, message string) {
-	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return "", ""
-	}
-	return c.Reason, c.Message
-}
-
-// SetFailure records why a Transaction that has not made any change is about to
-// end. Succeeded stays Unknown until it has.
-func SetFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
-	status.FailedItem = cause.Item
-	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, errclass.Printable(cause.Message)})
-}
-
-// Failure returns what setFailure recorded. While nothing is, the reason of the
-// condition is the phase.
-func Failure(status *api.TransactionStatus) (Cause, bool) {
-	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)
-	if c == nil || c.Status != metav1.ConditionUnknown {
-		return Cause{}, false
-	}
-	switch api.Phase(c.Reason) {
-	case api.PhasePending, api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting:
-		return Cause{}, false
-	}
-	return Cause{Reason: c.Reason, Message: c.Message, Item: status.FailedItem}, true
-}
-
 // SetValidated records that the pre-flight has let the changes pass.
 func SetValidated(status *api.TransactionStatus, generation int64, now time.Time, found Preflight) {
 	setCondition(status, generation, now, condition{api.ConditionValidated, yes, reasonPassed, Tried(found)})
@@ -263,6 +221,7 @@ func skippedOf(status *api.TransactionStatus) string {
 	return errclass.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
 }
 
+// DescribeUnresolved says of each Unresolved item why it could not be rolled back.
 func DescribeUnresolved(status *api.TransactionStatus) []string {
 	var out []string
 	for i := range status.Items {

@@ -294,6 +294,7 @@ func nothingLeft(t *api.Transaction, flight InFlight) bool {
 	return len(t.Status.Items) > 0
 }
 
+// HasFinalizer reports whether the Transaction has the finalizer of Janus.
 func HasFinalizer(t *api.Transaction) bool {
 	return slices.Contains(t.Finalizers, api.Finalizer)
 }

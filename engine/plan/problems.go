@@ -42,7 +42,7 @@ func ReportProblems(items []api.Item, problems []Problem) {
 		}
 		said[p.Item] = append(said[p.Item], p.Err.Error())
 	}
-	share := max(ShareOf(len(items)), 200)
+	share := max(ReportShare(len(items)), 200)
 	for i, texts := range said {
 		items[i].Message = errclass.Cut(errclass.Printable(strings.Join(texts, "; ")), share)
 	}

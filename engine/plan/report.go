@@ -27,15 +27,15 @@ const (
 // the status of a large Transaction must be storable to the end.
 const ReportBytes = 200_000
 
-// ShareOf is how many bytes of that one of n items may use.
-func ShareOf(n int) int { return min(2000, ReportBytes/max(n, 1)) }
+// ReportShare is how many bytes of that one of n items may use.
+func ReportShare(n int) int { return min(2000, ReportBytes/max(n, 1)) }
 
 // planBytes bounds what the plans of one Transaction say together. Nothing else is added
 // to the status of one that is planned.
 const planBytes = 400_000
 
-// PlanShareOf is how many bytes of that the plan of one of n items may use.
-func PlanShareOf(n int) int { return min(8000, planBytes/max(n, 1)) }
+// FieldsShare is how many bytes of that the plan of one of n items may use.
+func FieldsShare(n int) int { return min(8000, planBytes/max(n, 1)) }
 
 // maxListed is how many fields or managers are listed at one place.
 const maxListed = 16

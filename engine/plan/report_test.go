@@ -27,10 +27,10 @@ func TestAReportStaysWithinItsShare(t *testing.T) {
 	fields := append(manyFields(100), errclass.Field{Path: long, Managers: []string{long}})
 	for _, n := range []int{1, 100, 1000} {
 		item := api.Item{State: api.ItemRolledBack}
-		Report(&item, outcome.Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ShareOf(n))
+		Report(&item, outcome.Undone{Reclaimed: fields, Overwritten: fields, Notes: []string{long}}, ReportShare(n))
 		text, err := json.Marshal(item)
 		require.NoError(t, err)
-		assert.LessOrEqual(t, len(text), 4*ShareOf(n)+1500, "of %d items", n)
+		assert.LessOrEqual(t, len(text), 4*ReportShare(n)+1500, "of %d items", n)
 		assert.NotEmpty(t, item.Conflicts)
 		assert.LessOrEqual(t, len(item.Conflicts), maxListed)
 		assert.NotEmpty(t, item.Reclaimed)
@@ -53,16 +53,16 @@ func TestWarningsAreAddedAsFarAsThereIsRoom(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	all := []string{"before", "not yet"}
 	item := api.Item{Warnings: all[:1]}
-	AddWarnings(&item, []string{"one", long}, ShareOf(1))
+	AddWarnings(&item, []string{"one", long}, ReportShare(1))
 	assert.Equal(t, []string{"before", "one"}, item.Warnings[:2])
 	assert.LessOrEqual(t, len(item.Warnings[2]), maxWarning)
 	assert.Equal(t, "not yet", all[1], "the list was shared")
 
 	item = api.Item{}
-	AddWarnings(&item, []string{long, long}, ShareOf(1000))
+	AddWarnings(&item, []string{long, long}, ReportShare(1000))
 	assert.Len(t, item.Warnings, 1, "one is always given")
 
-	AddWarnings(&item, make([]string, 20), ShareOf(1))
+	AddWarnings(&item, make([]string, 20), ReportShare(1))
 	assert.Len(t, item.Warnings, maxWarnings)
 }
 

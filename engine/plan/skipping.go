@@ -53,6 +53,7 @@ func Skip(item *api.Item, reason, message string) error {
 	return MoveItem(item, api.ItemSkipped)
 }
 
+// ReadyTimeout is how long a change may take to be done once it is in effect; nil for no limit.
 func ReadyTimeout(c api.Change) *api.Duration {
 	switch {
 	case c.ReadyWhen != nil:

@@ -54,6 +54,7 @@ func suspension(status *api.TransactionStatus) []condition {
 	return []condition{{api.ConditionSuspended, no, reasonResumed, "spec.suspend does not hold the Transaction up"}}
 }
 
+// OrPending is the phase, or Pending if there is none yet.
 func OrPending(phase api.Phase) api.Phase {
 	if phase == "" {
 		return api.PhasePending
@@ -61,6 +62,7 @@ func OrPending(phase api.Phase) api.Phase {
 	return phase
 }
 
+// InEffect reports whether a finding says that the change has been accepted.
 func InEffect(finding outcome.Finding) bool {
 	return finding == outcome.Applied || finding == outcome.Applying
 }

@@ -28,6 +28,7 @@ func Describe(t api.Target) string {
 	return t.Kind + " " + t.Namespace + "/" + t.Name
 }
 
+// IndexOf gives the index of the item with a name; -1 if there is none.
 func IndexOf(items []api.Item, name string) int {
 	for i := range items {
 		if name != "" && items[i].Name == name {
@@ -48,6 +49,7 @@ func InTheWay(items []api.Item, i int) int {
 	return -1
 }
 
+// Blocked is why item i is not rolled back: a later change of its target is not.
 func Blocked(status *api.TransactionStatus, i, later int) error {
 	return errclass.New(errclass.Terminal, errclass.Blocked, "roll back", Describe(status.Items[i].Target),
 		"item %s, which changed it after this one, is not rolled back", status.Items[later].Name)

@@ -31,7 +31,7 @@ func planOf(ctx context.Context, t *api.Transaction, i int, s seen) (*api.Plan, 
 	case len(fields) == 0:
 		out.Effect = api.EffectNone
 	}
-	enter(out, fields, plan.PlanShareOf(len(t.Status.Items)))
+	enter(out, fields, plan.FieldsShare(len(t.Status.Items)))
 	return out, nil
 }
 

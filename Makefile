@@ -113,16 +113,19 @@ docs: bin/hugo ## Build the site of the documentation: dist/site (SOURCES=URL is
 	@HUGO_PARAMS_REPOSITORY='$(SOURCES)' bin/hugo --source=hack/site --destination='$(CURDIR)/dist/site' --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
 	@echo "==> wrote dist/site: open dist/site/index.html"
 
+# Flags for every go test, such as -shuffle=on.
+TEST_FLAGS ?=
+
 .PHONY: test
 test: bin/janus-cluster ## Prove the main promises in ten minutes (25 the first time): lint, unit and golden tests, the race detector, whole Transactions and a sample of faults on a real API server, generated files
-	@go run ./hack/tests run quick
+	@go run ./hack/tests -args='$(TEST_FLAGS)' run quick
 
 # The part of make test-all to run; by default all, one after the other.
 PART ?= all
 
 .PHONY: test-all
 test-all: bin/janus-cluster ## Test everything, or one part of it (PART=faults; make parts lists them)
-	@go run ./hack/tests run $(PART)
+	@go run ./hack/tests -args='$(TEST_FLAGS)' run $(PART)
 
 # Which run of CI it is, and how long it may take.
 TURN ?= $(shell git rev-list --count HEAD)
@@ -130,7 +133,7 @@ MINUTES ?= 40
 
 .PHONY: test-turn
 test-turn: bin/janus-cluster ## Run the parts of make test-all whose turn it is in CI (TURN=number of commits MINUTES=40)
-	@go run ./hack/tests -minutes=$(MINUTES) ci $(TURN)
+	@go run ./hack/tests -args='$(TEST_FLAGS)' -minutes=$(MINUTES) ci $(TURN)
 
 .PHONY: parts
 parts: ## List the parts of make test-all, and the minutes that CI plans for each

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 )
 
 // isAccount reports whether the target is the ServiceAccount that the Transaction acts as.
 func (c Change) isAccount() bool {
-	return c.Ref.GVK.GroupKind() == accountKind && c.Ref.Namespace == c.Account.Namespace && c.Ref.Name == c.Account.Name
+	return c.Ref.GVK.GroupKind() == kinds.ServiceAccount && c.Ref.Namespace == c.Account.Namespace && c.Ref.Name == c.Account.Name
 }
 
 // admitOwnEnd refuses to delete the ServiceAccount that the Transaction acts as, unless
@@ -30,7 +31,7 @@ func (c Change) admitOwnEnd() ([]string, error) {
 // binds reports whether an object is a binding of the ServiceAccount that the Transaction
 // acts as.
 func (c Change) binds(obj *unstructured.Unstructured) bool {
-	if c.Ref.GVK.Group != rolesGroup || obj == nil {
+	if c.Ref.GVK.Group != kinds.RBACGroup || obj == nil {
 		return false
 	}
 	subjects, _ := obj.Object["subjects"].([]any)
@@ -62,7 +63,7 @@ func Includes(subject any, namespace string, account types.NamespacedName) bool 
 // less is not guarded so. A rule twice over is a change to the API server, which grants
 // nothing else.
 func (c Change) rehearseRules(ctx context.Context, before, after *unstructured.Unstructured) (string, error) {
-	if c.Ref.GVK.Group != rolesGroup || before.Object["aggregationRule"] != nil || len(beyond(before.Object, after.Object, []string{"rules"})) == 0 {
+	if c.Ref.GVK.Group != kinds.RBACGroup || before.Object["aggregationRule"] != nil || len(kinds.Beyond(before.Object, after.Object, []string{"rules"})) == 0 {
 		return "", nil
 	}
 	rules, _ := before.Object["rules"].([]any)

@@ -12,9 +12,8 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
-
-const retain = "Retain"
 
 // provisionedBy is what a provisioner writes to a volume that it has made for a claim.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
@@ -28,11 +27,11 @@ const boundByController = "pv.kubernetes.io/bound-by-controller"
 // volume, and others may have bound a volume.
 func (c Change) admitUnused(ctx context.Context, live *unstructured.Unstructured) error {
 	switch c.Ref.GVK.GroupKind() {
-	case claimKind:
+	case kinds.Claim:
 		return c.admitVolume(ctx, live)
-	case volumeKind:
+	case kinds.Volume:
 		return c.admitUnclaimed(ctx, live)
-	case serviceKind:
+	case kinds.Service:
 		return c.admitEndpoints(ctx, live)
 	default:
 		return c.admitContent(ctx, live)
@@ -58,7 +57,7 @@ func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructure
 	if provisioned(volume) && !olderThan(volume, claim) {
 		return nil
 	}
-	if policy := reclaimPolicy(volume); policy != retain {
+	if policy := reclaimPolicy(volume); policy != kinds.Retain {
 		return c.fail(errclass.Terminal, errclass.Irreversible, "delete", "its volume %s, which was not made for it, would be destroyed with it: its reclaim policy is %s", name, policy).
 			WithHint(fmt.Sprintf(`it is kept; to keep the volume, kubectl patch pv %s --type merge -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}', then delete the claim by hand`, name))
 	}
@@ -66,7 +65,7 @@ func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructure
 	if err != nil {
 		return err
 	}
-	cluster := c.Cluster.Resource(volumes)
+	cluster := c.Cluster.Resource(kinds.Volumes)
 	_, err = cluster.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
 	if err == nil {
 		// It has to be found when the claim is gone.
@@ -112,12 +111,12 @@ func (c Change) freed(volume *unstructured.Unstructured) ([]byte, error) {
 // giveVolumeBack frees the volume that a claim had bound which this change made and which
 // is gone, if the volume was there before. It may be called again after any outcome.
 func (c Change) giveVolumeBack(ctx context.Context) error {
-	if c.Ref.GVK.GroupKind() != claimKind || c.Created == "" || c.Cluster == nil {
+	if c.Ref.GVK.GroupKind() != kinds.Claim || c.Created == "" || c.Cluster == nil {
 		return nil
 	}
 	options := metav1.ListOptions{Limit: 500}
 	for {
-		list, err := c.Cluster.Resource(volumes).List(ctx, options)
+		list, err := c.Cluster.Resource(kinds.Volumes).List(ctx, options)
 		if err = errclass.Wrap(err, "list", "the PersistentVolumes", false); errclass.Is(err, errclass.AccessDenied) || errclass.Is(err, errclass.NotFound) {
 			return nil // It was asked for before the claim was deleted, where it matters.
 		}
@@ -138,7 +137,7 @@ func (c Change) giveVolumeBack(ctx context.Context) error {
 func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured) error {
 	held := claimRef(volume)["uid"] == string(c.Created)
 	fresh := provisioned(volume) && (volume.GetName() == madeFor(c.Created) || !volume.GetCreationTimestamp().Time.Before(c.Began))
-	if !held || fresh || volume.GetDeletionTimestamp() != nil || reclaimPolicy(volume) != retain {
+	if !held || fresh || volume.GetDeletionTimestamp() != nil || reclaimPolicy(volume) != kinds.Retain {
 		return nil
 	}
 	body, err := c.freed(volume)
@@ -148,7 +147,7 @@ func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured)
 	if err := c.confirm(ctx, false); err != nil {
 		return err
 	}
-	_, err = c.Cluster.Resource(volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
+	_, err = c.Cluster.Resource(kinds.Volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
 	if err = errclass.Wrap(err, "free", "PersistentVolume "+volume.GetName(), false); stale(err) {
 		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "its volume %s changes while it is given back", volume.GetName())
 	}
@@ -167,7 +166,7 @@ func (c Change) admitUnclaimed(ctx context.Context, volume *unstructured.Unstruc
 		return nil
 	}
 	claim, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
+		return c.Cluster.Resource(kinds.Claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
 	})
 	name := holder["namespace"] + "/" + holder["name"]
 	switch {
@@ -226,7 +225,7 @@ func (c Change) admitContent(ctx context.Context, live *unstructured.Unstructure
 				return errclass.Wrap(err, "read", what, false)
 			}
 		}
-		if policy, _, _ := unstructured.NestedString(holder.Object, "spec", "deletionPolicy"); policy != retain {
+		if policy, _, _ := unstructured.NestedString(holder.Object, "spec", "deletionPolicy"); policy != kinds.Retain {
 			return c.fail(errclass.Terminal, errclass.Irreversible, "delete", "%s, which was there before, would be destroyed with it: the deletion policy is %s", errclass.Printable(what), errclass.Printable(policy)).
 				WithHint("it is kept; set the deletionPolicy to Retain and delete it by hand")
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
-	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -47,32 +46,6 @@ const (
 	// and Namespaces.
 	Irreplaceable
 )
-
-var (
-	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	revisions   = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
-	replicaSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
-)
-
-// adopters are the kinds of Kubernetes whose controllers adopt what is there already, and
-// what that is. Other kinds of Kubernetes adopt nothing.
-var adopters = map[schema.GroupKind][]schema.GroupVersionResource{
-	{Group: "apps", Kind: "Deployment"}:  {replicaSets, pods},
-	{Group: "apps", Kind: "ReplicaSet"}:  {pods},
-	{Group: "apps", Kind: "StatefulSet"}: {pods, claims, revisions},
-	{Group: "apps", Kind: "DaemonSet"}:   {pods, revisions},
-	{Kind: "ReplicationController"}:      {pods},
-	{Group: "batch", Kind: "Job"}:        {pods},
-}
-
-// Adopts returns what the controllers of a kind adopt. What it is for a kind that is not of
-// Kubernetes only its operator knows: anything, then.
-func Adopts(kind schema.GroupKind) (known []schema.GroupVersionResource, anything bool) {
-	return adopters[kind], fieldmerge.Custom(kind)
-}
-
-// BySelector tells whether a resource is adopted by the labels that the owner selects.
-func BySelector(gvr schema.GroupVersionResource) bool { return gvr != claims }
 
 // dependants looks for what the target owns, if its kind may own anything of the sort.
 func (c Change) dependants(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error) {

@@ -5,24 +5,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
-
-var endpointsResource = schema.GroupVersionResource{Version: "v1", Resource: "endpoints"}
 
 // endpointsByHand returns the Endpoints that another client has made for a Service that
 // selects no Pods. The control plane deletes them with the Service, by their name. What the
 // ServiceAccount may not read is taken not to be there.
 func (c Change) endpointsByHand(ctx context.Context, service *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	selector, _, _ := unstructured.NestedMap(service.Object, "spec", "selector")
-	if c.Ref.GVK.GroupKind() != serviceKind || len(selector) > 0 || c.Cluster == nil {
+	if c.Ref.GVK.GroupKind() != kinds.Service || len(selector) > 0 || c.Cluster == nil {
 		return nil, nil
 	}
 	found, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(endpointsResource).Namespace(service.GetNamespace()).Get(ctx, service.GetName(), metav1.GetOptions{})
+		return c.Cluster.Resource(kinds.Endpoints).Namespace(service.GetNamespace()).Get(ctx, service.GetName(), metav1.GetOptions{})
 	})
 	switch {
 	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound), errclass.Is(err, errclass.AccessDenied):

@@ -10,27 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/target"
-)
-
-// loss is what a before-image does not hold of a kind: in advance, and once the
-// object has been re-created.
-type loss struct{ ahead, after string }
-
-// irreversible are the kinds whose deletion cannot be rolled back completely.
-var irreversible = map[schema.GroupKind]loss{
-	target.NamespaceKind: {"everything in it would be lost", "re-created empty: what was in it is lost"},
-	target.CRDKind:       {"every object of its kind would be lost", "re-created: the objects of its kind are lost"},
-	{Kind: "Node"}:       {"its Pods would be lost, and it registers itself again", "re-created: its Pods and what its kubelet reported are lost"},
-	{Group: "batch", Kind: "Job"}: {
-		"its Pods would be lost, and re-created it would run again", "re-created: it runs again from the start"},
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: {
-		"its approval and its certificate would be lost", "re-created: its approval and its certificate are lost"},
-}
-
-var (
-	accountKind = schema.GroupKind{Kind: "ServiceAccount"}
-	podKind     = schema.GroupKind{Kind: "Pod"}
+	"janus.io/janus/mutate/kinds"
 )
 
 // admitLoss refuses a deletion that could not be rolled back completely, unless
@@ -65,21 +45,21 @@ func (c Change) warn(text string) []string { return []string{c.Ref.String() + ":
 // losses says what would be lost with the target, and what is worth a warning.
 func (c Change) losses(ctx context.Context, before *unstructured.Unstructured) (lost, warning string, err error) {
 	kind := c.Ref.GVK.GroupKind()
-	if known, ok := irreversible[kind]; ok {
-		return known.ahead, "", nil
+	if loss := kinds.Of(kind).Loss; loss != nil {
+		return loss.Ahead, "", nil
 	}
 	switch {
-	case kind == accountKind && c.Ref.Name == "default":
+	case kind == kinds.ServiceAccount && c.Ref.Name == "default":
 		return "the control plane re-creates it at once, and that object would be in the way", "", nil
 	case before == nil:
 		return "", "", nil
-	case kind == accountKind:
+	case kind == kinds.ServiceAccount:
 		return c.tokenLoss(ctx, before)
 	case c.takesClaims(before):
 		return "its PersistentVolumeClaims would be deleted with it (spec.persistentVolumeClaimRetentionPolicy)", "", nil
-	case kind == claimKind:
+	case kind == kinds.Claim:
 		return c.volumeLoss(ctx, before)
-	case kind == serviceKind:
+	case kind == kinds.Service:
 		warning, err = c.endpointsWarning(ctx, before)
 		return "", warning, err
 	default:
@@ -122,13 +102,13 @@ func (c Change) tokenLoss(ctx context.Context, account *unstructured.Unstructure
 // lost says what a re-created object lacks.
 func (c Change) lost(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
 	kind := c.Ref.GVK.GroupKind()
-	if known, ok := irreversible[kind]; ok {
-		return []string{known.after}, nil
+	if loss := kinds.Of(kind).Loss; loss != nil {
+		return []string{loss.After}, nil
 	}
 	switch {
-	case kind == accountKind:
+	case kind == kinds.ServiceAccount:
 		return []string{"tokens issued to it before are invalid"}, nil
-	case kind == podKind && metav1.GetControllerOf(before) == nil:
+	case kind == kinds.Pod && metav1.GetControllerOf(before) == nil:
 		return []string{"it is a new Pod, and starts over"}, nil
 	default:
 		return c.lostVolume(ctx, before)

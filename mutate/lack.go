@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 )
 
 // lackError says that a creation was refused because something else does not exist. It
@@ -33,7 +34,7 @@ func (c Change) lacks(err error, wanted *unstructured.Unstructured) error {
 // roleOf names the role of a binding; empty for another kind. Who may not bind roles at
 // will must have every right that is in one, so it is looked for.
 func roleOf(kind schema.GroupKind, binding *unstructured.Unstructured) string {
-	if kind.Group != rolesGroup {
+	if kind.Group != kinds.RBACGroup {
 		return ""
 	}
 	of, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")

@@ -11,6 +11,7 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
 
 // That something is missing when an object is created says nothing of that object: it is not
@@ -30,7 +31,7 @@ func TestWhatACreationLacksIsNamedAndNotTakenForAChangeOfTheTarget(t *testing.T)
 		reason string
 		says   string
 	}{
-		{"the role of a binding", of(rolesGroup, "RoleBinding"), notFound(rolesGroup, "roles"), errclass.NotFound, "Role reader, which it refers to, does not exist"},
+		{"the role of a binding", of(kinds.RBACGroup, "RoleBinding"), notFound(kinds.RBACGroup, "roles"), errclass.NotFound, "Role reader, which it refers to, does not exist"},
 		{"anything else", of("", "ConfigMap"), notFound("example.com", "things"), errclass.NotFound, `something that it refers to does not exist: create ConfigMap shop/x: things.example.com "reader" not found`},
 		{"the namespace", of("", "ConfigMap"), notFound("", "namespaces"), errclass.NamespaceNotFound, "namespace shop does not exist"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 )
 
 // admitPivot refuses an Update or a Patch that the API server does not let anybody
@@ -15,7 +16,7 @@ func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unst
 	if before == nil || after == nil {
 		return nil, nil
 	}
-	why := shut(c.Ref.GVK.GroupKind(), before, after)
+	why := kinds.OneWay(c.Ref.GVK.GroupKind(), before, after)
 	if why == "" {
 		var err error
 		if why, err = c.rehearseRules(ctx, before, after); err != nil {

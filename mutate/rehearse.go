@@ -10,21 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 	"janus.io/janus/snapshot"
 )
-
-const rolesGroup = "rbac.authorization.k8s.io"
-
-var serviceKind = schema.GroupKind{Kind: "Service"}
-
-// namedByContent are kinds of which no object can have another name.
-var namedByContent = map[schema.GroupKind]bool{
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}: true,
-	{Group: "networking.k8s.io", Kind: "IPAddress"}:       true,
-}
 
 // rehearseCreation dry-runs the creation of an object under another name: what was valid
 // when it was made may not be any more. A field that is refused is for good. Any other
@@ -33,7 +23,7 @@ var namedByContent = map[schema.GroupKind]bool{
 // loses something anyway that is said already.
 func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstructured) ([]string, error) {
 	kind := c.Ref.GVK.GroupKind()
-	if _, lost := irreversible[kind]; lost || namedByContent[kind] || kind.Group == rolesGroup {
+	if special := kinds.Of(kind); special.Loss != nil || special.NamedByContent || kind.Group == kinds.RBACGroup {
 		return nil, nil
 	}
 	_, err := c.createAgain(ctx, before)
@@ -69,7 +59,7 @@ func refusesAField(err error) bool {
 func (c Change) createAgain(ctx context.Context, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	again := snapshot.ForCreate(before)
 	again.SetName("janus-rehearsal-" + string(before.GetUID()))
-	if c.Ref.GVK.GroupKind() == serviceKind {
+	if c.Ref.GVK.GroupKind() == kinds.Service {
 		withoutAllocations(again.Object)
 	}
 	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{
@@ -107,7 +97,7 @@ func (c Change) rehearse(ctx context.Context, before *unstructured.Unstructured)
 // Nobody may create one that grants more than they have; deleting one is not
 // guarded so.
 func (c Change) rehearseRole(ctx context.Context, before *unstructured.Unstructured) error {
-	if c.Ref.GVK.Group != rolesGroup {
+	if c.Ref.GVK.Group != kinds.RBACGroup {
 		return nil
 	}
 	again, err := c.createAgain(ctx, before)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 )
 
 // HoldFinalizer keeps an object that is being deleted until what it has adopted is free
@@ -30,7 +31,7 @@ func (c Change) adoption(ctx context.Context, live *unstructured.Unstructured) (
 	if err != nil {
 		return tree{}, err
 	}
-	if _, anything := Adopts(c.Ref.GVK.GroupKind()); len(found.Unseen) > 0 && !anything {
+	if _, anything := kinds.Adopts(c.Ref.GVK.GroupKind()); len(found.Unseen) > 0 && !anything {
 		return tree{}, c.fail(errclass.Terminal, errclass.AccessDenied, "delete", "whether it has adopted what was there before cannot be told: the ServiceAccount may not list %s", strings.Join(found.Unseen, ", ")).
 			WithHint("grant it list on them, or delete the object by hand; kubectl delete --cascade=orphan keeps what it owns")
 	}

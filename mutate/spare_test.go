@@ -16,6 +16,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
+	"janus.io/janus/mutate/kinds"
 )
 
 const (
@@ -159,7 +160,7 @@ func TestUndoOfAPlainCreateAsksForNoDependants(t *testing.T) {
 	i.wire.requests()
 	i.undone()
 	i.sent("GET DELETE GET GET")
-	known, anything := mutate.Adopts(schema.GroupKind{Kind: "ConfigMap"})
+	known, anything := kinds.Adopts(schema.GroupKind{Kind: "ConfigMap"})
 	assert.Empty(t, known)
 	assert.False(t, anything)
 }

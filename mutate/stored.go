@@ -8,6 +8,7 @@ import (
 
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 	"janus.io/janus/snapshot"
 )
 
@@ -98,7 +99,7 @@ func (c Change) remadeUnlike(images fieldmerge.Images, wanted *unstructured.Unst
 	foreign := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) && !inherited(e, wanted) }
 	values, marks = images.Strayed(was, is)
 	values, marks = fieldmerge.WrittenBy(values, live, foreign), fieldmerge.WrittenBy(marks, live, foreign)
-	if _, lost := irreversible[c.Ref.GVK.GroupKind()]; lost {
+	if kinds.Of(c.Ref.GVK.GroupKind()).Loss != nil {
 		return nil, together(marks, values) // Its loss was accepted.
 	}
 	return values, marks

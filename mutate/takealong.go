@@ -12,6 +12,7 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
 
 // What the garbage collector takes along with an object is not named in any request. So
@@ -50,11 +51,11 @@ func (c Change) takesAlong(cause error, d Dependant) error {
 func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.Unstructured, error) {
 	kind := schema.GroupKind{Group: d.GVR.Group, Kind: d.Kind}
 	switch kind {
-	case target.NamespaceKind, target.CRDKind, claimKind, volumeKind:
+	case target.NamespaceKind, target.CRDKind, kinds.Claim, kinds.Volume:
 	default:
 		return c, nil, nil
 	}
-	if kind == claimKind && ephemeral(d) || c.Cluster == nil {
+	if kind == kinds.Claim && ephemeral(d) || c.Cluster == nil {
 		return c, nil, nil
 	}
 	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) { return c.clientOf(d).Get(ctx, d.Name, metav1.GetOptions{}) })
@@ -77,7 +78,7 @@ func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.U
 // wish of whoever made it.
 func ephemeral(d Dependant) bool {
 	controller := metav1.GetControllerOf(d)
-	return controller != nil && controller.Kind == podKind.Kind && controller.APIVersion == "v1"
+	return controller != nil && controller.Kind == kinds.Pod.Kind && controller.APIVersion == "v1"
 }
 
 // ownedLoss says what cannot be made again would go with the target, and what of it cannot
@@ -109,7 +110,7 @@ func (c Change) ownedLoss(ctx context.Context, before *unstructured.Unstructured
 	if len(losses) > 0 {
 		return "it owns " + strings.Join(losses, "; "), "", nil
 	}
-	if _, anything := Adopts(c.Ref.GVK.GroupKind()); anything && len(found.Unseen) > 0 {
+	if _, anything := kinds.Adopts(c.Ref.GVK.GroupKind()); anything && len(found.Unseen) > 0 {
 		return "", "whether it owns what cannot be made again, and would go with it, cannot be told: the ServiceAccount may not list " + strings.Join(found.Unseen, ", "), nil
 	}
 	return "", "", nil
@@ -145,7 +146,7 @@ func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
 	}
 	switch below.Ref.GVK.GroupKind() {
 	case target.NamespaceKind:
-		return d.String() + ": " + irreversible[target.NamespaceKind].ahead, nil
+		return d.String() + ": " + kinds.Of(target.NamespaceKind).Loss.Ahead, nil
 	case target.CRDKind:
 		if below.Contents != nil {
 			some, err := below.Contents(ctx, obj)
@@ -159,8 +160,8 @@ func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
 				return "", err
 			}
 		}
-		return d.String() + ": " + irreversible[target.CRDKind].ahead, nil
-	case claimKind:
+		return d.String() + ": " + kinds.Of(target.CRDKind).Loss.Ahead, nil
+	case kinds.Claim:
 		lost, _, err := below.volumeLoss(ctx, obj)
 		if lost != "" {
 			lost = d.String() + ": " + lost

@@ -6,13 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
-
-var accounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
 // admitToken refuses to re-create a token Secret whose ServiceAccount is another by
 // now: the control plane would delete it within seconds, and its token is not valid
@@ -23,7 +21,7 @@ func (c Change) admitToken(ctx context.Context, secret *unstructured.Unstructure
 	}
 	name, uid := secret.GetAnnotations()[corev1.ServiceAccountNameKey], secret.GetAnnotations()[corev1.ServiceAccountUIDKey]
 	account, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(accounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+		return c.Cluster.Resource(kinds.ServiceAccounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	})
 	switch {
 	case errclass.Is(err, errclass.AccessDenied):

@@ -6,24 +6,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
-)
-
-var (
-	claimKind  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	volumeKind = schema.GroupKind{Kind: "PersistentVolume"}
-	claims     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	volumes    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
+	"janus.io/janus/mutate/kinds"
 )
 
 // volumeName is the volume that a claim is bound to, empty for none and for objects
 // that are no claims.
 func (c Change) volumeName(claim *unstructured.Unstructured) string {
-	if c.Ref.GVK.GroupKind() != claimKind {
+	if c.Ref.GVK.GroupKind() != kinds.Claim {
 		return ""
 	}
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
@@ -36,7 +29,7 @@ func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unst
 		return nil, c.fail(errclass.Terminal, errclass.AccessDenied, "read", "its volume %s cannot be read", name)
 	}
 	volume, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(volumes).Get(ctx, name, metav1.GetOptions{})
+		return c.Cluster.Resource(kinds.Volumes).Get(ctx, name, metav1.GetOptions{})
 	})
 	if errclass.Is(err, errclass.NotFound) {
 		return nil, nil
@@ -74,7 +67,7 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 	if err != nil {
 		return err
 	}
-	_, err = c.Cluster.Resource(volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
+	_, err = c.Cluster.Resource(kinds.Volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
 	if err != nil {
 		return c.volumeDenied(name, errclass.Wrap(err, "free", "PersistentVolume "+name, false))
 	}
@@ -116,7 +109,7 @@ func (c Change) volumeLoss(ctx context.Context, claim *unstructured.Unstructured
 	case volume == nil:
 		return "", fmt.Sprintf("its volume %s does not exist", name), nil
 	}
-	if policy := reclaimPolicy(volume); policy != retain {
+	if policy := reclaimPolicy(volume); policy != kinds.Retain {
 		return fmt.Sprintf("the reclaim policy of its volume %s is %s, so its data would be lost", name, policy), "", nil
 	}
 	return "", fmt.Sprintf("its volume %[1]s is retained; to give it back, a rollback needs patch on persistentvolumes, and no other claim can bind it before kubectl patch pv %[1]s --type merge -p '{\"spec\":{\"claimRef\":null}}'", name), nil

@@ -7,19 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// workloads are the kinds whose deletion takes their Pods along, unless they are
-// orphaned; re-created, they take orphaned ones up again.
-var workloads = map[schema.GroupKind]bool{
-	{Group: "apps", Kind: "Deployment"}:  true,
-	{Group: "apps", Kind: "ReplicaSet"}:  true,
-	{Group: "apps", Kind: "StatefulSet"}: true,
-	{Group: "apps", Kind: "DaemonSet"}:   true,
-	{Kind: "ReplicationController"}:      true,
-	{Group: "batch", Kind: "Job"}:        true,
-	{Group: "batch", Kind: "CronJob"}:    true,
-}
+	"janus.io/janus/mutate/kinds"
+)
 
 // cautions are what is hard to roll back about the deletion of an object.
 func (c Change) cautions(before *unstructured.Unstructured) []string {
@@ -34,9 +24,9 @@ func (c Change) cautions(before *unstructured.Unstructured) []string {
 	say(len(before.GetOwnerReferences()) > 0, "it is owned by "+ownersIn(before)+": if an owner is gone by then, a rollback re-creates it without that reference")
 	kind := c.Ref.GVK.GroupKind()
 	orphans := c.propagation() == metav1.DeletePropagationOrphan
-	say(workloads[kind] && !orphans, "its Pods go with it, and a rollback starts new ones; propagationPolicy: Orphan would keep them")
-	say(!workloads[kind] && orphans, "what it owns loses its owner reference, and a rollback does not put that back")
-	say(kind == podKind && metav1.GetControllerOf(before) == nil, "no controller owns it: a rollback starts a new Pod, from the beginning")
+	say(kinds.Of(kind).Workload && !orphans, "its Pods go with it, and a rollback starts new ones; propagationPolicy: Orphan would keep them")
+	say(!kinds.Of(kind).Workload && orphans, "what it owns loses its owner reference, and a rollback does not put that back")
+	say(kind == kinds.Pod && metav1.GetControllerOf(before) == nil, "no controller owns it: a rollback starts a new Pod, from the beginning")
 	say(isLoadBalancer(kind, before), "its address at the load balancer may be another after a rollback")
 	say(isTokenSecret(kind, before), "the control plane deletes it after a rollback if its ServiceAccount was re-created meanwhile")
 	say(c.binds(before), "it gives the Transaction's own ServiceAccount its rights: what comes after it, and a rollback, may lack them")

@@ -15,6 +15,7 @@ import (
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
 
 // Served is another version of the target's kind that the cluster serves.
@@ -186,7 +187,7 @@ func (c Change) conversion(ctx context.Context) string {
 	if c.Cluster == nil {
 		return ""
 	}
-	crd, err := c.Cluster.Resource(definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
+	crd, err := c.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
 	if err != nil {
 		return ""
 	}

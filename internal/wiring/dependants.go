@@ -15,6 +15,7 @@ import (
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
+	"janus.io/janus/mutate/kinds"
 )
 
 // page is how many objects are listed in one request.
@@ -33,7 +34,7 @@ var (
 // again, the function that looks for that, as the ServiceAccount and by metadata alone. It
 // is nil for every other kind, of which nothing is asked.
 func dependantsOf(r *target.Resolver, id *target.Identity, ref target.Ref, parallel int) func(context.Context, *unstructured.Unstructured, mutate.Wanted) (mutate.Dependants, error) {
-	known, anything := mutate.Adopts(ref.GVK.GroupKind())
+	known, anything := kinds.Adopts(ref.GVK.GroupKind())
 	if len(known) == 0 && !anything || id.Metadata == nil {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (s *search) run(ctx context.Context, resources []schema.GroupVersionResourc
 	lists, errs := make([][]mutate.Dependant, len(resources)), make([]error, len(resources))
 	sideBySide(parallel, len(resources), func(n int) {
 		options := metav1.ListOptions{Limit: page}
-		if mutate.BySelector(resources[n]) {
+		if kinds.BySelector(resources[n]) {
 			options.LabelSelector = selector
 		}
 		lists[n], errs[n] = s.list(ctx, resources[n], options)
@@ -215,7 +216,7 @@ func decodeSelector(spec map[string]any) (*metav1.LabelSelector, error) {
 // unlistable warns of what the ServiceAccount would have to list for an object that it makes
 // to be deleted again: what that has adopted by then must not go with it.
 func unlistable(ctx context.Context, id *target.Identity, ref target.Ref) ([]string, error) {
-	known, _ := mutate.Adopts(ref.GVK.GroupKind())
+	known, _ := kinds.Adopts(ref.GVK.GroupKind())
 	var missing []string
 	for _, gvr := range known {
 		ok, err := allowed(ctx, id, target.Ref{GVR: gvr, Namespace: ref.Namespace}, "list", map[question]bool{})

@@ -10,11 +10,11 @@ import (
 	"janus.io/janus/internal/target"
 )
 
-// kinds is a set of them, as "Kind.group" or "Kind" for the core group.
-type kinds map[schema.GroupKind]bool
+// kindSet is a set of them, as "Kind.group" or "Kind" for the core group.
+type kindSet map[schema.GroupKind]bool
 
-func kindsOf(names ...string) kinds {
-	out := kinds{}
+func kindsOf(names ...string) kindSet {
+	out := kindSet{}
 	for _, name := range names {
 		out[schema.ParseGroupKind(name)] = true
 	}
@@ -25,7 +25,7 @@ var (
 	mutating = kindsOf("MutatingWebhookConfiguration."+admissionGroup, "MutatingAdmissionPolicy."+admissionGroup, "MutatingAdmissionPolicyBinding."+admissionGroup)
 	backends = kindsOf("Service", "Endpoints", "Pod", "Secret", "ConfigMap", "ReplicationController", "EndpointSlice.discovery.k8s.io", "NetworkPolicy.networking.k8s.io",
 		"Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps")
-	classed = map[schema.GroupKind]kinds{
+	classed = map[schema.GroupKind]kindSet{
 		{Group: "storage.k8s.io", Kind: "StorageClass"}:          kindsOf("PersistentVolumeClaim", "StorageClass.storage.k8s.io"),
 		{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: kindsOf("PersistentVolumeClaim"),
 		{Group: "networking.k8s.io", Kind: "IngressClass"}:       kindsOf("Ingress.networking.k8s.io", "IngressClass.networking.k8s.io"),

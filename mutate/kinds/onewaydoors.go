@@ -1,4 +1,4 @@
-package mutate
+package kinds
 
 import (
 	"fmt"
@@ -26,17 +26,17 @@ type door struct {
 var doors = []door{
 	{target.SecretKind, "immutable: true", sealed},
 	{schema.GroupKind{Kind: "ConfigMap"}, "immutable: true", sealed},
-	{claimKind, "spec.resources.requests.storage grows", grown},
-	{claimKind, "spec.volumeName is set", once("spec", "volumeName")},
-	{claimKind, "spec.storageClassName is set", once("spec", "storageClassName")},
-	{volumeKind, "spec.nodeAffinity is set", once("spec", "nodeAffinity")},
-	{volumeKind, "spec.volumeAttributesClassName is set", once("spec", "volumeAttributesClassName")},
-	{volumeKind, "spec.csi.controllerExpandSecretRef is set", once("spec", "csi", "controllerExpandSecretRef")},
-	{podKind, "spec.tolerations are added", tolerated},
-	{podKind, "spec.schedulingGates are removed", removed("scheduling gate", "spec", "schedulingGates")},
-	{podKind, "spec.activeDeadlineSeconds is set or lowered", sooner},
-	{podKind, "spec.nodeSelector of a gated Pod gets more", narrowed("spec", "nodeSelector")},
-	{podKind, "spec.affinity of a gated Pod gets more", narrowed("spec", "affinity")},
+	{Claim, "spec.resources.requests.storage grows", grown},
+	{Claim, "spec.volumeName is set", once("spec", "volumeName")},
+	{Claim, "spec.storageClassName is set", once("spec", "storageClassName")},
+	{Volume, "spec.nodeAffinity is set", once("spec", "nodeAffinity")},
+	{Volume, "spec.volumeAttributesClassName is set", once("spec", "volumeAttributesClassName")},
+	{Volume, "spec.csi.controllerExpandSecretRef is set", once("spec", "csi", "controllerExpandSecretRef")},
+	{Pod, "spec.tolerations are added", tolerated},
+	{Pod, "spec.schedulingGates are removed", removed("scheduling gate", "spec", "schedulingGates")},
+	{Pod, "spec.activeDeadlineSeconds is set or lowered", sooner},
+	{Pod, "spec.nodeSelector of a gated Pod gets more", narrowed("spec", "nodeSelector")},
+	{Pod, "spec.affinity of a gated Pod gets more", narrowed("spec", "affinity")},
 	{schema.GroupKind{Kind: "Node"}, "spec.podCIDR is set", once("spec", "podCIDR")},
 	{schema.GroupKind{Kind: "Node"}, "spec.providerID is set", once("spec", "providerID")},
 	{schema.GroupKind{Group: "networking.k8s.io", Kind: "ServiceCIDR"}, "spec.cidrs get a second one", added("range", "spec", "cidrs")},
@@ -44,8 +44,8 @@ var doors = []door{
 	{target.CRDKind, "another version becomes the stored one", stored},
 }
 
-// shut says what about the step from before to after is for good.
-func shut(kind schema.GroupKind, before, after *unstructured.Unstructured) string {
+// OneWay says what about the step from before to after is for good.
+func OneWay(kind schema.GroupKind, before, after *unstructured.Unstructured) string {
 	for _, d := range doors {
 		if d.kind != kind {
 			continue
@@ -87,7 +87,7 @@ func pathOf(path []string) string {
 // added is a list that can get longer, and not shorter.
 func added(what string, path ...string) func(before, after map[string]any) string {
 	return func(before, after map[string]any) string {
-		if len(beyond(after, before, path)) > 0 {
+		if len(Beyond(after, before, path)) > 0 {
 			return fmt.Sprintf("a %s can be added to %s, and not be removed", what, pathOf(path))
 		}
 		return ""
@@ -97,15 +97,15 @@ func added(what string, path ...string) func(before, after map[string]any) strin
 // removed is a list that can get shorter, and not longer.
 func removed(what string, path ...string) func(before, after map[string]any) string {
 	return func(before, after map[string]any) string {
-		if len(beyond(before, after, path)) > 0 {
+		if len(Beyond(before, after, path)) > 0 {
 			return fmt.Sprintf("a %s can be removed from %s, and not be put back", what, pathOf(path))
 		}
 		return ""
 	}
 }
 
-// beyond lists what one list has and the other has not.
-func beyond(one, other map[string]any, path []string) []any {
+// Beyond lists what one list has and the other has not.
+func Beyond(one, other map[string]any, path []string) []any {
 	has, _ := field(one, path...).([]any)
 	lacks, _ := field(other, path...).([]any)
 	var out []any

@@ -1,4 +1,4 @@
-package mutate
+package kinds
 
 import (
 	"testing"
@@ -36,10 +36,10 @@ func TestAStepThroughADoorIsForGood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := object(t, c.before), object(t, c.after)
 			kind := schema.ParseGroupKind(c.kind)
-			assert.NotEmpty(t, shut(kind, before, after))
-			assert.Equal(t, c.back, shut(kind, after, before) != "", "the step back")
-			assert.Empty(t, shut(kind, after, after), "no step")
-			assert.Empty(t, shut(schema.GroupKind{Group: "example.com", Kind: kind.Kind}, before, after), "a kind of the same name")
+			assert.NotEmpty(t, OneWay(kind, before, after))
+			assert.Equal(t, c.back, OneWay(kind, after, before) != "", "the step back")
+			assert.Empty(t, OneWay(kind, after, after), "no step")
+			assert.Empty(t, OneWay(schema.GroupKind{Group: "example.com", Kind: kind.Kind}, before, after), "a kind of the same name")
 		})
 	}
 }
@@ -55,7 +55,7 @@ var open = map[string][3]string{
 
 func TestWhatLooksLikeADoorAndIsNone(t *testing.T) {
 	for name, c := range open {
-		assert.Empty(t, shut(schema.ParseGroupKind(c[0]), object(t, c[1]), object(t, c[2])), name)
+		assert.Empty(t, OneWay(schema.ParseGroupKind(c[0]), object(t, c[1]), object(t, c[2])), name)
 	}
 }
 
@@ -75,8 +75,8 @@ spec:
               list: {items: {x-kubernetes-validations: [{rule: self == oldSelf}]}}
 `).Object
 	rules := func(before, after string) (out []string) {
-		for _, r := range rulesOf(definition, "v1", object(t, before).Object, object(t, after).Object) {
-			out = append(out, r.path+": "+r.text)
+		for _, r := range TransitionRules(definition, "v1", object(t, before).Object, object(t, after).Object) {
+			out = append(out, r.Path+": "+r.Text)
 		}
 		return out
 	}
@@ -85,7 +85,7 @@ spec:
 	assert.Equal(t, []string{above, ".spec.list[*]: self == oldSelf"}, rules("{spec: {list: [a]}}", "{spec: {list: [b]}}"))
 	assert.Equal(t, []string{above}, rules("{spec: {free: 1}}", "{spec: {free: 2}}"))
 	assert.Empty(t, rules("{metadata: {a: b}, spec: {size: 1}}", "{metadata: {a: c}, spec: {size: 1}}"))
-	assert.Empty(t, rulesOf(definition, "v2", map[string]any{"spec": "a"}, map[string]any{}))
+	assert.Empty(t, TransitionRules(definition, "v2", map[string]any{"spec": "a"}, map[string]any{}))
 }
 
 func object(t *testing.T, text string) *unstructured.Unstructured {

@@ -218,10 +218,10 @@ func (a *acquisition) setAbsent(namespace string, absent bool) {
 }
 
 // current is the Lease that embodies the holder's lock as far as is known. If
-// there are two, that is the one that is settled. It is the zero tenure if none
+// there are two, that is the one that is settled. It is the zero heldLease if none
 // is known for certain.
-func (m *Manager) current(h Holder, key Key) tenure {
-	var best tenure
+func (m *Manager) current(h Holder, key Key) heldLease {
+	var best heldLease
 	for _, t := range m.memory.at(h.Identity, m.places(key)) {
 		if t.lease != nil && (best.lease == nil || (t.settled && !best.settled)) {
 			best = t

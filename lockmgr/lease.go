@@ -154,5 +154,5 @@ func (m *Manager) get(ctx context.Context, place types.NamespacedName) (*coordin
 }
 
 func (m *Manager) hold(h Holder, lease *coordinationv1.Lease, since time.Time) {
-	m.memory.hold(h.Identity, tenure{place: placeOf(lease), lease: remembered(lease), since: since})
+	m.memory.hold(h.Identity, heldLease{place: placeOf(lease), lease: remembered(lease), since: since})
 }

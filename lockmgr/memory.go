@@ -15,16 +15,16 @@ import (
 type memory struct {
 	mu sync.Mutex
 	// held is, by holder and Lease, what is ours or may be.
-	held map[string]map[types.NamespacedName]tenure
+	held map[string]map[types.NamespacedName]heldLease
 	// seen is when each record of another client was first seen as it is.
-	seen map[types.NamespacedName]*sighting
+	seen map[types.NamespacedName]*observedRecord
 	// waits is, by holder, the records in seen that it waits for.
 	waits map[string]map[types.NamespacedName]struct{}
 }
 
-// A tenure is a Lease that is ours or may be. It is a value: whoever changes
+// A heldLease is a Lease that is ours or may be. It is a value: whoever changes
 // one stores it again, and nobody changes the Lease it points to.
-type tenure struct {
+type heldLease struct {
 	place types.NamespacedName
 	// lease is the Lease as the API server last answered it. It is nil while
 	// the outcome of its create is not known.
@@ -37,7 +37,7 @@ type tenure struct {
 }
 
 // fresh says whether more than two thirds of the time are left.
-func (t tenure) fresh(now time.Time) bool {
+func (t heldLease) fresh(now time.Time) bool {
 	if t.lease == nil {
 		return false
 	}
@@ -45,10 +45,10 @@ func (t tenure) fresh(now time.Time) bool {
 	return used >= 0 && used < duration(t.lease, 0)/3
 }
 
-// A sighting is a record and when it was first seen. Every write changes the
+// A observedRecord is a record and when it was first seen. Every write changes the
 // resourceVersion, so a record with the same uid and resourceVersion has the
 // same holder, renewTime and leaseTransitions too.
-type sighting struct {
+type observedRecord struct {
 	uid     types.UID
 	version string
 	since   time.Time
@@ -57,17 +57,17 @@ type sighting struct {
 
 func newMemory() *memory {
 	return &memory{
-		held:  map[string]map[types.NamespacedName]tenure{},
-		seen:  map[types.NamespacedName]*sighting{},
+		held:  map[string]map[types.NamespacedName]heldLease{},
+		seen:  map[types.NamespacedName]*observedRecord{},
 		waits: map[string]map[types.NamespacedName]struct{}{},
 	}
 }
 
 // at returns what the holder has, or may have, at the places.
-func (m *memory) at(identity string, places []types.NamespacedName) []tenure {
+func (m *memory) at(identity string, places []types.NamespacedName) []heldLease {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []tenure
+	var found []heldLease
 	for _, place := range places {
 		if t, ok := m.held[identity][place]; ok {
 			found = append(found, t)
@@ -83,13 +83,13 @@ func (m *memory) doubt(identity string, place types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.held[identity][place]; !ok {
-		m.store(identity, tenure{place: place})
+		m.store(identity, heldLease{place: place})
 	}
 }
 
 // hold notes that a Lease is ours as answered. A Lease that was settled stays
 // so as long as it is the same one.
-func (m *memory) hold(identity string, t tenure) {
+func (m *memory) hold(identity string, t heldLease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if old := m.held[identity][t.place]; old.lease != nil && old.lease.UID == t.lease.UID {
@@ -114,7 +114,7 @@ func (m *memory) blur(identity string, place types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.held[identity][place]; ok {
-		m.store(identity, tenure{place: place})
+		m.store(identity, heldLease{place: place})
 	}
 }
 
@@ -123,7 +123,7 @@ func (m *memory) blurAll(identity string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for place := range m.held[identity] {
-		m.store(identity, tenure{place: place})
+		m.store(identity, heldLease{place: place})
 	}
 }
 
@@ -145,7 +145,7 @@ func (m *memory) watch(identity string, lease *coordinationv1.Lease, now time.Ti
 	place := placeOf(lease)
 	s, ok := m.seen[place]
 	if !ok {
-		s = &sighting{}
+		s = &observedRecord{}
 		m.seen[place] = s
 	}
 	if s.uid != lease.UID || s.version != lease.ResourceVersion || now.Before(s.since) {
@@ -201,9 +201,9 @@ func (m *memory) forget(identity string) {
 }
 
 // store needs the mutex.
-func (m *memory) store(identity string, t tenure) {
+func (m *memory) store(identity string, t heldLease) {
 	if m.held[identity] == nil {
-		m.held[identity] = map[types.NamespacedName]tenure{}
+		m.held[identity] = map[types.NamespacedName]heldLease{}
 	}
 	m.held[identity][t.place] = t
 }

@@ -37,7 +37,7 @@ func (m *Manager) release(ctx context.Context, h Holder, key Key) error {
 	remembered := m.memory.at(h.Identity, places)
 	if len(remembered) == 0 {
 		for _, place := range places {
-			remembered = append(remembered, tenure{place: place})
+			remembered = append(remembered, heldLease{place: place})
 		}
 	}
 	var errs []error

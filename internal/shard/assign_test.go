@@ -98,7 +98,7 @@ func TestALeaseHasExpiredWhenThisProcessHasSeenItUnchangedForItsTime(t *testing.
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](10)}}
 	lease.Name, lease.ResourceVersion = "a", "1"
-	s := sightings{}
+	s := observedRecords{}
 	s.look([]coordinationv1.Lease{lease}, now)
 	assert.False(t, s.expired(&lease, now.Add(10*time.Second)))
 	assert.True(t, s.expired(&lease, now.Add(11*time.Second)), "whatever times it says")

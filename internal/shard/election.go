@@ -39,7 +39,7 @@ type Election struct {
 	Contest
 	lock    resourcelock.Interface
 	elector *leaderelection.LeaderElector
-	tenure  *tenure // of that elector
+	term    *term // of that elector
 }
 
 // NewElection makes an Election that has not begun.
@@ -57,23 +57,23 @@ func NewElection(c Contest) (*Election, error) {
 func (e *Election) Hold(ctx context.Context, serve func(ctx context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	e.tenure.run, e.tenure.stop = func(leading context.Context) {
+	e.term.run, e.term.stop = func(leading context.Context) {
 		leading, cancel := context.WithCancel(leading)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
 		serve(leading)
 	}, stop
-	defer context.AfterFunc(ctx, e.tenure.close)()
+	defer context.AfterFunc(ctx, e.term.close)()
 	e.elector.Run(electing)
-	e.tenure.wait()
+	e.term.wait()
 	e.release(context.WithoutCancel(ctx))
 	return e.prepare()
 }
 
-// prepare makes the elector of a tenure before that begins: client-go's metric then tells
+// prepare makes the elector of a term before that begins: client-go's metric then tells
 // that the Lease is not held here. Of one that is given back in order it would not.
 func (e *Election) prepare() (err error) {
-	e.tenure = &tenure{}
+	e.term = &term{}
 	e.lock, err = resourcelock.NewWithLabels(resourcelock.LeasesResourceLock, e.Namespace, e.Lease, e.Client.CoreV1(), e.Client.CoordinationV1(),
 		resourcelock.ResourceLockConfig{Identity: e.Identity}, e.Labels)
 	if err != nil {
@@ -84,7 +84,7 @@ func (e *Election) prepare() (err error) {
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: e.Lease, Lock: e.lock,
 		LeaseDuration: e.Duration, RenewDeadline: e.renewal(), RetryPeriod: e.retry(),
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: e.tenure.serve, OnStoppedLeading: func() {}},
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: e.term.serve, OnStoppedLeading: func() {}},
 	})
 	return err
 }
@@ -107,8 +107,8 @@ func (e *Election) release(ctx context.Context) {
 	}
 }
 
-// tenure is what happens to one attempt to hold a Lease.
-type tenure struct {
+// term is what happens to one attempt to hold a Lease.
+type term struct {
 	run  func(ctx context.Context) // what is done while the Lease is held
 	stop func()                    // ends the election
 
@@ -120,7 +120,7 @@ type tenure struct {
 
 // serve is called by client-go when the Lease is held, in a goroutine that nobody waits
 // for.
-func (t *tenure) serve(leading context.Context) {
+func (t *term) serve(leading context.Context) {
 	if !t.open() {
 		return
 	}
@@ -129,7 +129,7 @@ func (t *tenure) serve(leading context.Context) {
 	t.run(leading)
 }
 
-func (t *tenure) open() bool {
+func (t *term) open() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -141,7 +141,7 @@ func (t *tenure) open() bool {
 }
 
 // close ends the election, unless run was called: then its end does.
-func (t *tenure) close() {
+func (t *term) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
@@ -151,7 +151,7 @@ func (t *tenure) close() {
 }
 
 // wait waits, after the election, until run has returned.
-func (t *tenure) wait() {
+func (t *term) wait() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()

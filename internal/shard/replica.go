@@ -36,7 +36,7 @@ type Options struct {
 type Replica struct {
 	Options
 	elections []*Election // by shard
-	seen      sightings
+	seen      observedRecords
 	own       *coordinationv1.Lease // by which the others see this one
 	waiting   bool                  // for those who divide into another number of shards
 
@@ -47,7 +47,7 @@ type Replica struct {
 
 // New makes a Replica that has not begun.
 func New(o Options) (*Replica, error) {
-	r := &Replica{Options: o, seen: sightings{}, terms: map[int]context.CancelFunc{}, ended: make(chan int, o.Shards)}
+	r := &Replica{Options: o, seen: observedRecords{}, terms: map[int]context.CancelFunc{}, ended: make(chan int, o.Shards)}
 	for number := range o.Shards {
 		election, err := NewElection(Contest{
 			Client: o.Client, Namespace: o.Namespace, Lease: leaseOf(number), Labels: labelsOf(componentShard),

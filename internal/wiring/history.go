@@ -25,7 +25,7 @@ type History struct {
 	store     *snapshot.Store
 	journal   *Journal
 	clock     clock.PassiveClock
-	pruning   *rounds
+	pruning   *coalescer
 
 	mu    sync.Mutex
 	given map[types.UID]number // to Transactions whose revisions are not made yet
@@ -33,7 +33,7 @@ type History struct {
 
 func newHistory(revisions *revision.Store, store *snapshot.Store, journal *Journal, now clock.PassiveClock) *History {
 	h := &History{revisions: revisions, store: store, journal: journal, clock: now, given: map[types.UID]number{}}
-	h.pruning = newRounds(h.forgetOldest)
+	h.pruning = newCoalescer(h.forgetOldest)
 	return h
 }
 

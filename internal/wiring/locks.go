@@ -21,13 +21,13 @@ import (
 // Locks are the Leases of a Transaction's targets.
 type Locks struct {
 	manager *lockmgr.Manager
-	late    latecomers
+	late    staleness
 
 	mu   sync.Mutex
 	kept map[string]time.Time // when the locks of a holder were last kept
 }
 
-func newLocks(manager *lockmgr.Manager, late latecomers) *Locks {
+func newLocks(manager *lockmgr.Manager, late staleness) *Locks {
 	return &Locks{manager: manager, late: late, kept: map[string]time.Time{}}
 }
 

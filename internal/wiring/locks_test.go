@@ -29,7 +29,7 @@ func TestLocksThatWereJustKeptAreNotLookedAt(t *testing.T) {
 	client := fake.NewSimpleClientset()
 	writes := 0
 	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { writes++; return false, nil, nil })
-	l := newLocks(lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: "janus-system", Clock: clock}), latecomers{clock: clock, lateness: time.Hour})
+	l := newLocks(lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: "janus-system", Clock: clock}), staleness{clock: clock, lateness: time.Hour})
 	txn := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "u"}}
 	txn.Spec.LockTimeout = ptr.To(api.Duration("60s"))
 	txn.Status.Items = []api.Item{{Name: "a", State: api.ItemPrepared, Resource: "configmaps", Target: api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "a"}}}
@@ -83,7 +83,7 @@ func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
 		}
 		return true, nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), "", errors.New("no right"))
 	})
-	l := newLocks(lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: "janus-system", Clock: clock}), latecomers{clock: clock, lateness: time.Hour})
+	l := newLocks(lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: "janus-system", Clock: clock}), staleness{clock: clock, lateness: time.Hour})
 	txn := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "u"}}
 	for _, namespace := range []string{"elsewhere", "shop"} {
 		txn.Status.Items = append(txn.Status.Items, api.Item{

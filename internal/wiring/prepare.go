@@ -30,8 +30,8 @@ type Planner struct {
 	images   *images
 	types    *openapi.Types
 	parallel int
-	late     latecomers
-	tried    *forecasts
+	late     staleness
+	tried    *dryRunCache
 	written  *written
 	patience *patience
 	locks    *lockmgr.Manager

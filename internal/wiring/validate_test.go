@@ -57,7 +57,7 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 		imagesLimit: DefaultImagesLimit,
 		resolver:    target.NewResolver(mapper, kube.Discovery()),
 		clients:     target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
-		store:       snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newForecasts(clock.RealClock{}),
+		store:       snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newDryRunCache(clock.RealClock{}),
 		locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: "janus-system"}),
 	}, namespace
 }

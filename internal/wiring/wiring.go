@@ -54,7 +54,7 @@ func Ports(p Parts) engine.Ports {
 		p.Lateness = plan.DefaultLateness
 	}
 	shared := newImages()
-	late := latecomers{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
+	late := staleness{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
 	written, patience := newWritten(), newPatience(p.Clock)
 	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written, patience: patience}
 	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)
@@ -63,7 +63,7 @@ func Ports(p Parts) engine.Ports {
 		Locks:   newLocks(p.Locks, late),
 		Planner: &Planner{
 			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
-			tried: newForecasts(p.Clock), written: written, patience: patience, locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
+			tried: newDryRunCache(p.Clock), written: written, patience: patience, locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
 		},
 		History: history,
 		Changes: changes,

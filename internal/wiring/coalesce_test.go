@@ -15,7 +15,7 @@ import (
 
 // bench is work that a test lets end, and what it has seen of that.
 type bench struct {
-	*rounds
+	*coalescer
 	t     *testing.T
 	begun []string          // the rounds, by namespace and limit
 	done  chan func() error // ends the one that is under way
@@ -25,7 +25,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, done: make(chan func() error), busy: map[string]*atomic.Int32{"shop": {}, "bank": {}}}
-	b.rounds = newRounds(func(ctx context.Context, namespace string, limit int) error {
+	b.coalescer = newCoalescer(func(ctx context.Context, namespace string, limit int) error {
 		assert.EqualValues(t, 1, b.busy[namespace].Add(1), "rounds of one namespace at once")
 		defer b.busy[namespace].Add(-1)
 		b.mu.Lock()

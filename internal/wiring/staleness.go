@@ -11,8 +11,8 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// latecomers asks on behalf of calls that take long.
-type latecomers struct {
+// staleness asks on behalf of calls that take long.
+type staleness struct {
 	journal *Journal
 	clock   clock.PassiveClock
 	// lateness is after how long a call no longer takes for granted that nobody else has
@@ -25,7 +25,7 @@ type latecomers struct {
 // gives is asked before the call makes something that the end of the Transaction has to
 // remove. It reads the Transaction if that was not done, or the call begun, within the
 // lateness, or anyway, and fails if it is not as the call knows it.
-func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway bool) error {
+func (l staleness) begin(t *api.Transaction) func(ctx context.Context, anyway bool) error {
 	turn := make(chan struct{}, 1) // Those who wait for it can be told to stop.
 	heard := l.clock.Now()
 	return func(ctx context.Context, anyway bool) error {
@@ -50,7 +50,7 @@ func (l latecomers) begin(t *api.Transaction) func(ctx context.Context, anyway b
 // unlessOvertaken is asked before something of the Transaction is removed that another
 // process may rely on: this one may have hung. It fails if another client has written the
 // Transaction since it was read. Nobody relies on the leftovers of one that is gone.
-func (l latecomers) unlessOvertaken(t *api.Transaction) func(ctx context.Context, _ bool) error {
+func (l staleness) unlessOvertaken(t *api.Transaction) func(ctx context.Context, _ bool) error {
 	return func(ctx context.Context, _ bool) error { return l.journal.NotOvertaken(ctx, t) }
 }
 

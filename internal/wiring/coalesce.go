@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// rounds do a piece of work for many callers at once: in each namespace one round at a
+// coalescer do a piece of work for many callers at once: in each namespace one round at a
 // time, and a caller shares one that begins after it has come. The round that is under
 // way does not do for it, for that may have looked before. So however many come at the
 // same time, there is the one round that is under way, and the next, for all of them.
-type rounds struct {
+type coalescer struct {
 	// work does it, with the smallest limit of those who share the round.
 	work func(ctx context.Context, namespace string, limit int) error
 
@@ -35,14 +35,14 @@ type round struct {
 
 var errBrokenOff = errors.New("the work that was shared was broken off")
 
-func newRounds(work func(ctx context.Context, namespace string, limit int) error) *rounds {
-	return &rounds{work: work, last: map[string]*round{}}
+func newCoalescer(work func(ctx context.Context, namespace string, limit int) error) *coalescer {
+	return &coalescer{work: work, last: map[string]*round{}}
 }
 
 // share returns what has come of a round that began after the call. Who leaves because ctx
 // ends does not end it for the others. If the work panics, so does everybody who shares
 // it, who can say for which Transaction.
-func (r *rounds) share(ctx context.Context, namespace string, limit int) error {
+func (r *coalescer) share(ctx context.Context, namespace string, limit int) error {
 	joined := r.join(ctx, namespace, limit)
 	select {
 	case <-joined.over:
@@ -56,7 +56,7 @@ func (r *rounds) share(ctx context.Context, namespace string, limit int) error {
 	return joined.err
 }
 
-func (r *rounds) join(ctx context.Context, namespace string, limit int) *round {
+func (r *coalescer) join(ctx context.Context, namespace string, limit int) *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := r.last[namespace]
@@ -73,7 +73,7 @@ func (r *rounds) join(ctx context.Context, namespace string, limit int) *round {
 }
 
 // leave ends a round that nobody waits for any more.
-func (r *rounds) leave(left *round) {
+func (r *coalescer) leave(left *round) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if left.waiting--; left.waiting == 0 {
@@ -82,7 +82,7 @@ func (r *rounds) leave(left *round) {
 	}
 }
 
-func (r *rounds) run(ctx context.Context, namespace string, this, before *round) {
+func (r *coalescer) run(ctx context.Context, namespace string, this, before *round) {
 	this.err = errBrokenOff
 	defer r.end(namespace, this)
 	defer func() {
@@ -100,14 +100,14 @@ func (r *rounds) run(ctx context.Context, namespace string, this, before *round)
 }
 
 // shut keeps others from joining a round, and returns its limit, which is final then.
-func (r *rounds) shut(this *round) (limit int) {
+func (r *coalescer) shut(this *round) (limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	this.begun = true
 	return this.limit
 }
 
-func (r *rounds) end(namespace string, this *round) {
+func (r *coalescer) end(namespace string, this *round) {
 	this.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()

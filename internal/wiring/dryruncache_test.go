@@ -26,7 +26,7 @@ func triedOn(txn types.UID, version string, bytes int) *tries {
 }
 
 func TestAForecastHoldsForTheTargetAsItWas(t *testing.T) {
-	f := newForecasts(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	f := newDryRunCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	f.keep(triedOn("a", "7", 10))
 	known := f.of("a", "account")
 	for _, c := range []struct {
@@ -54,14 +54,14 @@ func TestAForecastHoldsForTheTargetAsItWas(t *testing.T) {
 
 func TestAForecastHoldsForAServiceAccountAndAWhile(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	f := newForecasts(clock)
+	f := newDryRunCache(clock)
 	f.keep(triedOn("a", "7", 10))
 	assert.NotNil(t, f.of("a", "account"))
 	assert.Nil(t, f.of("a", "re-created"))
 	assert.Nil(t, f.of("b", "account"))
-	clock.SetTime(time.Unix(0, 0).Add(forecastLife))
+	clock.SetTime(time.Unix(0, 0).Add(dryRunLife))
 	assert.NotNil(t, f.of("a", "account"))
-	clock.SetTime(time.Unix(0, 1).Add(forecastLife))
+	clock.SetTime(time.Unix(0, 1).Add(dryRunLife))
 	assert.Nil(t, f.of("a", "account"))
 
 	f.keep(triedOn("b", "7", 10))
@@ -72,13 +72,13 @@ func TestAForecastHoldsForAServiceAccountAndAWhile(t *testing.T) {
 }
 
 func TestForecastsTakeNoMoreThanTheirRoom(t *testing.T) {
-	f := newForecasts(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	f.keep(triedOn("a", "7", maxForecasts/2))
-	f.keep(triedOn("a", "8", maxForecasts/2))
+	f := newDryRunCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	f.keep(triedOn("a", "7", maxDryRunBytes/2))
+	f.keep(triedOn("a", "8", maxDryRunBytes/2))
 	assert.NotNil(t, f.of("a", "account"), "it takes its own place")
-	f.keep(triedOn("b", "7", maxForecasts/2))
+	f.keep(triedOn("b", "7", maxDryRunBytes/2))
 	assert.Nil(t, f.of("b", "account"))
 	f.keep(triedOn("c", "7", 10))
 	assert.NotNil(t, f.of("c", "account"))
-	assert.LessOrEqual(t, f.size, maxForecasts)
+	assert.LessOrEqual(t, f.size, maxDryRunBytes)
 }

@@ -13,14 +13,14 @@ import (
 // What the pre-flight has found out about a change holds for its target as it was then,
 // so that a change need not be tried again under the lock if its target is unchanged. But
 // roles, policies and quotas change too: what was found out does not hold for long.
-const forecastLife = time.Minute
+const dryRunLife = time.Minute
 
-// maxForecasts is how many bytes of targets all of them may hold, about. What is beyond
+// maxDryRunBytes is how many bytes of targets all of them may hold, about. What is beyond
 // that is tried again.
-const maxForecasts = 32 << 20
+const maxDryRunBytes = 32 << 20
 
-// forecasts keeps what pre-flights of this process have found out.
-type forecasts struct {
+// dryRunCache keeps what pre-flights of this process have found out.
+type dryRunCache struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
@@ -28,8 +28,8 @@ type forecasts struct {
 	kept map[types.UID]*tries
 }
 
-func newForecasts(c clock.PassiveClock) *forecasts {
-	return &forecasts{clock: c, kept: map[types.UID]*tries{}}
+func newDryRunCache(c clock.PassiveClock) *dryRunCache {
+	return &dryRunCache{clock: c, kept: map[types.UID]*tries{}}
 }
 
 // tries are the changes of one Transaction that were tried as one ServiceAccount.
@@ -72,17 +72,17 @@ func (t *tries) at(i int, now mutate.Version) (mutate.Forecast, bool) {
 }
 
 // keep keeps what was found out about a Transaction, if there is room for it.
-func (f *forecasts) keep(t *tries) {
+func (f *dryRunCache) keep(t *tries) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t.since = f.clock.Now()
 	f.drop(t.txn)
 	for uid, old := range f.kept {
-		if f.clock.Since(old.since) > forecastLife {
+		if f.clock.Since(old.since) > dryRunLife {
 			f.drop(uid)
 		}
 	}
-	if f.size+t.size > maxForecasts {
+	if f.size+t.size > maxDryRunBytes {
 		return
 	}
 	f.size += t.size
@@ -91,24 +91,24 @@ func (f *forecasts) keep(t *tries) {
 
 // of returns what was found out about a Transaction as that ServiceAccount, nil if nothing
 // was that still holds.
-func (f *forecasts) of(txn, account types.UID) *tries {
+func (f *dryRunCache) of(txn, account types.UID) *tries {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.kept[txn]
-	if t == nil || t.account != account || f.clock.Since(t.since) > forecastLife {
+	if t == nil || t.account != account || f.clock.Since(t.since) > dryRunLife {
 		return nil
 	}
 	return t
 }
 
 // forget drops what was found out about a Transaction.
-func (f *forecasts) forget(txn types.UID) {
+func (f *dryRunCache) forget(txn types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drop(txn)
 }
 
-func (f *forecasts) drop(txn types.UID) {
+func (f *dryRunCache) drop(txn types.UID) {
 	if t := f.kept[txn]; t != nil {
 		f.size -= t.size
 		delete(f.kept, txn)

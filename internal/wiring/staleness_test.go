@@ -38,7 +38,7 @@ func TestACallThatTookLongAsksWhetherItIsLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := serving(row.live)
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1, 0))
-			confirm := latecomers{journal: NewJournal(client), clock: clock, lateness: lateness}.begin(known)
+			confirm := staleness{journal: NewJournal(client), clock: clock, lateness: lateness}.begin(known)
 			clock.SetTime(clock.Now().Add(row.after))
 			err := confirm(t.Context(), row.anyway)
 			if row.late {
@@ -66,7 +66,7 @@ func TestWhatAnotherProcessReliesOnIsNotRemoved(t *testing.T) {
 		"another has taken place": {live: stored("uid-2", "8")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := latecomers{journal: NewJournal(serving(row.live))}.unlessOvertaken(known)(t.Context(), true)
+			err := staleness{journal: NewJournal(serving(row.live))}.unlessOvertaken(known)(t.Context(), true)
 			if row.overtaken {
 				assert.True(t, errclass.Is(err, errclass.StaleVersion), "%v", err)
 				assert.Equal(t, errclass.Retryable, errclass.ClassOf(err))

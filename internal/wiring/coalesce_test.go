@@ -186,7 +186,7 @@ func TestAPanicIsThatOfAllWhoShareTheRound(t *testing.T) {
 		for _, c := range []*call{second, third} {
 			assert.True(t, c.over)
 			assert.Contains(t, c.panicked, "a defect")
-			assert.Contains(t, c.panicked, "rounds_test.go", "it tells where that was")
+			assert.Contains(t, c.panicked, "coalesce_test.go", "it tells where that was")
 		}
 		b.nothingLeft()
 

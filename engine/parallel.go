@@ -2,15 +2,13 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 )
 
 // sent is what has come of a change.
@@ -36,7 +34,7 @@ func (s *saga) send(ctx context.Context, these ...int) error {
 		all[n].in = in
 		s.flight.happened(i, plan.Sent)
 	}
-	together(len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
+	fanout.Do(len(all), len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
 	for n := range all {
 		s.sort(&all[n])
 	}
@@ -78,32 +76,6 @@ func (s *saga) answer(ctx context.Context, all []sent) error {
 		return s.refused(ctx, first.in, first.err)
 	}
 	return s.reject(ctx, refused)
-}
-
-// together runs n pieces of work side by side, and waits for all. If one panics, so does
-// the caller, who can say for which Transaction.
-func together(n int, work func(i int)) {
-	if n == 1 {
-		work(0)
-		return
-	}
-	var all sync.WaitGroup
-	var once sync.Once
-	var panicked any
-	for i := range n {
-		all.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					once.Do(func() { panicked = fmt.Sprintf("%v\n%s", p, debug.Stack()) })
-				}
-			}()
-			work(i)
-		})
-	}
-	all.Wait()
-	if panicked != nil {
-		panic(panicked)
-	}
 }
 
 // turns lets one at a time go on, as a mutex does. A request may be under way meanwhile:

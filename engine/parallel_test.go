@@ -204,14 +204,3 @@ func TestAListRefusesDependsOn(t *testing.T) {
 	_, err := plan.Order(w.stored)
 	require.ErrorContains(t, err, "change b: it has dependsOn, and spec.order is List; leave one of them out, or set spec.order to Graph")
 }
-
-func TestAPanicOfOneOfSeveralIsThatOfTheCaller(t *testing.T) {
-	assert.PanicsWithValue(t, crashed{}, func() { together(1, func(int) { panic(crashed{}) }) })
-	assert.Panics(t, func() {
-		together(3, func(i int) {
-			if i == 1 {
-				panic("broken")
-			}
-		})
-	})
-}

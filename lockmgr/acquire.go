@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fanout"
 )
 
 // An acquisition is one call of Acquire.
@@ -81,7 +83,7 @@ func (a *acquisition) run(ctx context.Context, n int) {
 		if a.hasFailedBefore(n - 1) {
 			return
 		}
-		a.sideBySide(n, func(i int) { a.takeSlot(ctx, i) })
+		fanout.Do(a.parallel, n, func(i int) { a.takeSlot(ctx, i) })
 		if again := a.settle(ctx); !again {
 			return
 		}

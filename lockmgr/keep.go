@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"janus.io/janus/internal/fanout"
 )
 
 // Keep renews the locks, of which each must have been returned by Acquire, in
@@ -26,7 +28,7 @@ func (m *Manager) Keep(ctx context.Context, h Holder, locks []Lock) error {
 	}
 	keys = inOrder(keys)
 	errs := make([]error, len(keys))
-	m.sideBySide(len(keys), func(i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]]) })
+	fanout.Do(m.parallel, len(keys), func(i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]]) })
 
 	var other error
 	for _, err := range errs {

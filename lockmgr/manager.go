@@ -1,8 +1,6 @@
 package lockmgr
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -107,19 +105,4 @@ func (m *Manager) places(key Key) []types.NamespacedName {
 		return []types.NamespacedName{own}
 	}
 	return []types.NamespacedName{{Namespace: key.Namespace, Name: name}, own}
-}
-
-// sideBySide calls do for 0 to n-1, in that order, a few at a time, and returns
-// when all have.
-func (m *Manager) sideBySide(n int, do func(i int)) {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(m.parallel, n) {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	all.Wait()
 }

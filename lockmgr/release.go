@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"janus.io/janus/internal/fanout"
 )
 
 // Release gives back the locks of the keys that the holder has, and ends the
@@ -26,7 +28,7 @@ func (m *Manager) Release(ctx context.Context, h Holder, keys []Key) error {
 	}
 	keys = inOrder(keys)
 	errs := make([]error, len(keys))
-	m.sideBySide(len(keys), func(i int) { errs[i] = m.release(ctx, h, keys[i]) })
+	fanout.Do(m.parallel, len(keys), func(i int) { errs[i] = m.release(ctx, h, keys[i]) })
 	return errors.Join(errs...)
 }
 
@@ -124,7 +126,7 @@ func (m *Manager) delete(ctx context.Context, lease *coordinationv1.Lease) error
 // giveBack gives back what this process holds of the slots.
 func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
 	errs := make([]error, len(slots))
-	a.sideBySide(len(slots), func(i int) {
+	fanout.Do(a.parallel, len(slots), func(i int) {
 		key := slots[i].key
 		for _, known := range a.memory.at(a.holder.Identity, a.places(key)) {
 			err := a.giveBackAt(ctx, lockAt(key, known.place), known.lease)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/fanout"
 )
 
 // # Why two places exclude
@@ -76,7 +78,7 @@ func (a *acquisition) settle(ctx context.Context) (again bool) {
 			u.homes = append(u.homes, i)
 		}
 	}
-	a.sideBySide(len(todo), func(i int) {
+	fanout.Do(a.parallel, len(todo), func(i int) {
 		u := todo[i]
 		a.settleHomes(ctx, u)
 		a.settleStandIns(ctx, u)

@@ -13,6 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -59,7 +60,7 @@ func askAll(ctx context.Context, t *api.Transaction, items []int, id *target.Ide
 		}
 	}
 	allowed, errs := make([]bool, len(questions)), make([]error, len(questions))
-	sideBySide(askers, len(questions), func(n int) { allowed[n], errs[n] = ask(ctx, id, questions[n]) })
+	fanout.Do(askers, len(questions), func(n int) { allowed[n], errs[n] = ask(ctx, id, questions[n]) })
 	for n, q := range questions {
 		answers[q] = allowed[n]
 	}

@@ -81,19 +81,3 @@ func TestAnItemRemembersWhatItsKindResolvedTo(t *testing.T) {
 	_, err = refOf(api.Item{Name: "a", Target: api.Target{APIVersion: strings.Repeat("/", 3)}})
 	require.ErrorContains(t, err, "item a")
 }
-
-func TestAPanicInWorkSideBySideIsTheCallers(t *testing.T) {
-	assert.PanicsWithValue(t, "", func() {
-		defer func() {
-			if p := recover(); p != nil {
-				assert.Contains(t, p, "a defect")
-				panic("")
-			}
-		}()
-		sideBySide(2, 5, func(i int) {
-			if i == 3 {
-				panic("a defect")
-			}
-		})
-	})
-}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/mutate/kinds"
@@ -82,7 +83,7 @@ func (s *search) resources(known []schema.GroupVersionResource, wanted mutate.Wa
 
 func (s *search) run(ctx context.Context, resources []schema.GroupVersionResource, selector string, parallel int) (mutate.Dependants, error) {
 	lists, errs := make([][]mutate.Dependant, len(resources)), make([]error, len(resources))
-	sideBySide(parallel, len(resources), func(n int) {
+	fanout.Do(parallel, len(resources), func(n int) {
 		options := metav1.ListOptions{Limit: page}
 		if kinds.BySelector(resources[n]) {
 			options.LabelSelector = selector

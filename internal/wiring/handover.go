@@ -8,6 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -26,7 +27,7 @@ func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]str
 	var mu sync.Mutex
 	problems := map[int]string{}
 	var pending error
-	sideBySide(c.parallel, len(chains), func(n int) {
+	fanout.Do(c.parallel, len(chains), func(n int) {
 		err := c.handOver(ctx, t, chains[n], id)
 		if err == nil {
 			return

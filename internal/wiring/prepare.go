@@ -2,10 +2,6 @@ package wiring
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +11,7 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -61,7 +58,7 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	prepared := make([]engine.PreparedItem, len(items))
 	problems := make([]error, len(items))
 	idle := make([]bool, len(items))
-	sideBySide(p.parallel, len(items), func(n int) {
+	fanout.Do(p.parallel, len(items), func(n int) {
 		records[n], prepared[n], idle[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
 	})
 	if err := deferAgain(ctx, t, undo, items, prepared, problems); err != nil {
@@ -259,28 +256,4 @@ func notNil(errs []error) []error {
 		}
 	}
 	return out
-}
-
-// sideBySide runs n pieces of work, at most so many at once, and waits for all. If
-// one panics, so does the caller, who can say for which Transaction.
-func sideBySide(limit, n int, work func(i int)) {
-	var wg sync.WaitGroup
-	var panicked atomic.Value
-	slots := make(chan struct{}, limit)
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					panicked.CompareAndSwap(nil, fmt.Sprintf("%v\n%s", p, debug.Stack()))
-				}
-				<-slots
-			}()
-			work(i)
-		})
-	}
-	wg.Wait()
-	if p := panicked.Load(); p != nil {
-		panic(p)
-	}
 }

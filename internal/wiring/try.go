@@ -8,6 +8,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/target"
 )
 
@@ -32,7 +33,7 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	sound, waits := f.sound(), f.waits()
 	mine := f.refusals
 	trials := make([]trial, len(sound))
-	sideBySide(f.planner.parallel, len(sound), func(n int) {
+	fanout.Do(f.planner.parallel, len(sound), func(n int) {
 		i := sound[n]
 		if _, refused := mine[i]; refused {
 			trials[n] = f.trialOf(i)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/lockmgr"
 )
 
@@ -83,14 +84,14 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// holderOf names the holder of a lock. A Transaction is namespace/name/uid.
+// holderOf names the holder of a lock.
 func holderOf(l *coordinationv1.Lease) string {
 	holder := ptr.Deref(l.Spec.HolderIdentity, "")
 	if holder == "" {
 		return "nobody"
 	}
-	if parts := strings.Split(holder, "/"); len(parts) == 3 {
-		return "Transaction " + parts[0] + "/" + parts[1]
+	if name, _, ok := api.ParseHolder(holder); ok {
+		return "Transaction " + name.String()
 	}
 	return holder
 }

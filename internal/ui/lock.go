@@ -113,10 +113,8 @@ func hold(l *Lock, spec coordinationv1.LeaseSpec, t *api.Transaction) {
 	if spec.RenewTime != nil {
 		l.Renewed = stamp(&metav1.Time{Time: spec.RenewTime.Time})
 	}
-	// A Transaction calls itself namespace/name/uid.
-	if parts := strings.Split(l.Holder, "/"); len(parts) == 3 {
-		l.Holder = parts[0] + "/" + parts[1]
-		l.Ours = parts[2] == string(t.UID)
+	if name, uid, ok := api.ParseHolder(l.Holder); ok {
+		l.Holder, l.Ours = name.String(), uid == t.UID
 	}
 }
 

@@ -3,7 +3,6 @@ package wiring
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -194,7 +193,7 @@ func keyOf(ref target.Ref) lockmgr.Key {
 // of the same name another holder.
 func holderOf(t *api.Transaction) lockmgr.Holder {
 	return lockmgr.Holder{
-		Identity:       fmt.Sprintf("%s/%s/%s", t.Namespace, t.Name, t.UID),
+		Identity:       api.HolderOf(t),
 		Labels:         snapshot.Labels(t.Name),
 		Annotations:    map[string]string{api.TransactionKey: t.Namespace + "/" + t.Name},
 		OwnerNamespace: t.Namespace,

@@ -49,7 +49,7 @@ func (g *gallery) keep(name string, txn *api.Transaction) {
 	txn = txn.DeepCopy()
 	txn.Namespace, txn.UID, txn.ResourceVersion, txn.ManagedFields, txn.CreationTimestamp = "shop", "", "", nil, metav1.Time{}
 	txn.SetGroupVersionKind(api.Kind)
-	path := filepath.Join("..", "testdata", "gitops", name+".yaml")
+	path := filepath.Join("..", "..", "testdata", "gitops", name+".yaml")
 	if *update {
 		text, err := yaml.Marshal(txn)
 		require.NoError(g.t, err)

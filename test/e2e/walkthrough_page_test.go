@@ -111,7 +111,7 @@ func asYAML(t *testing.T, v any) string {
 func (w *walk) shows(name, text string) {
 	w.t.Helper()
 	w.shown = append(w.shown, name)
-	path := filepath.Join("..", "testdata", "walkthrough", name)
+	path := filepath.Join("..", "..", "testdata", "walkthrough", name)
 	if *update {
 		require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(w.t, os.WriteFile(path, []byte(text), 0o644))
@@ -129,14 +129,14 @@ var block = regexp.MustCompile("(?s)<!-- ([a-z-]+\\.txt) -->\n```[a-z]*\n(.*?)``
 // shows each of them once, in the order of the walk.
 func (w *walk) page() {
 	w.t.Helper()
-	path := filepath.Join("..", "docs", "walkthrough.md")
+	path := filepath.Join("..", "..", "docs", "walkthrough.md")
 	page, err := os.ReadFile(path)
 	require.NoError(w.t, err)
 	var names []string
 	fresh := block.ReplaceAllStringFunc(string(page), func(found string) string {
 		parts := block.FindStringSubmatch(found)
 		names = append(names, parts[1])
-		golden, err := os.ReadFile(filepath.Join("..", "testdata", "walkthrough", parts[1]))
+		golden, err := os.ReadFile(filepath.Join("..", "..", "testdata", "walkthrough", parts[1]))
 		require.NoError(w.t, err)
 		return strings.TrimSuffix(found, parts[2]+"```\n") + string(golden) + "```\n"
 	})

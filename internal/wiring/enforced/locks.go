@@ -77,7 +77,7 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.recovering[holderOf(t)] = t.Status.Recoveries
+	l.recovering[api.HolderOf(t)] = t.Status.Recoveries
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error
 func (l *Locks) isNew(t *api.Transaction) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.recovering[holderOf(t)] < t.Status.Recoveries
+	return l.recovering[api.HolderOf(t)] < t.Status.Recoveries
 }
 
 // Forget implements engine.Locks.
@@ -97,7 +97,7 @@ func (l *Locks) Forget(t *api.Transaction) {
 func (l *Locks) forget(t *api.Transaction) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.recovering, holderOf(t))
+	delete(l.recovering, api.HolderOf(t))
 }
 
 // enter enters the targets whose Leases are held since heard or later.
@@ -118,7 +118,7 @@ func (l *Locks) enter(ctx context.Context, t *api.Transaction, leases []string, 
 	keys := keysOf(t, leases)
 	// In one order: of two that wait for room, none has entered what the other waits for.
 	for _, namespace := range slices.Sorted(maps.Keys(keys)) {
-		if err := l.tables.add(ctx, namespace, keys[namespace], holderOf(t), confirm, lost); err != nil {
+		if err := l.tables.add(ctx, namespace, keys[namespace], api.HolderOf(t), confirm, lost); err != nil {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		if err := l.tables.remove(ctx, namespace, map[string]bool{holderOf(t): true}, confirm); err != nil {
+		if err := l.tables.remove(ctx, namespace, map[string]bool{api.HolderOf(t): true}, confirm); err != nil {
 			return err
 		}
 	}
@@ -163,9 +163,4 @@ func keyOf(group, resource, name string) string {
 		group += "/"
 	}
 	return group + resource + "/" + name
-}
-
-// holderOf is the identity that the Leases of t have, too.
-func holderOf(t *api.Transaction) string {
-	return t.Namespace + "/" + t.Name + "/" + string(t.UID)
 }

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -109,13 +108,13 @@ func (s *Sweeper) sweep(ctx context.Context, namespace string, locks map[string]
 // isOver reports whether no Transaction that runs is called that. What is no identity at all
 // another client has written: nobody would ever remove it.
 func (s *Sweeper) isOver(ctx context.Context, holder string) (bool, error) {
-	parts := strings.Split(holder, "/")
-	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
+	name, uid, ok := api.ParseHolder(holder)
+	if !ok {
 		return true, nil
 	}
-	t, err := s.transactions.Read(ctx, types.NamespacedName{Namespace: parts[0], Name: parts[1]})
+	t, err := s.transactions.Read(ctx, name)
 	if err == nil && t == nil { // Much follows from that: it is asked twice, as target.Confirmed does.
-		t, err = s.transactions.Read(ctx, types.NamespacedName{Namespace: parts[0], Name: parts[1]})
+		t, err = s.transactions.Read(ctx, name)
 	}
 	if errclass.Is(err, errclass.AccessDenied) {
 		return false, nil // It is another janusd's.
@@ -123,7 +122,7 @@ func (s *Sweeper) isOver(ctx context.Context, holder string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return t == nil || string(t.UID) != parts[2] || t.Status.Phase.Terminal(), nil
+	return t == nil || t.UID != uid || t.Status.Phase.Terminal(), nil
 }
 
 // Check finds out whether janusd can enforce locks, before it takes any. may asks whether it

@@ -256,12 +256,6 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	return in, err
 }
 
-// isJournal reports an error of a write to the Transaction itself.
-func isJournal(err error) bool {
-	var journal *journalError
-	return errors.As(err, &journal)
-}
-
 // acknowledged goes on with what the API server stored.
 func (s *saga) acknowledged(stored *api.Transaction) {
 	s.Recorder.Checkpointed(s.txn, stored)
@@ -276,12 +270,6 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 		}
 	})
 }
-
-// journalError marks an error of a write to the Transaction itself: what this
-// run knows may be stale, so nothing more is written in this run.
-type journalError struct{ error }
-
-func (e *journalError) Unwrap() error { return e.error }
 
 // pause records what the Transaction waits for, once, and says when to go on.
 func (s *saga) pause(ctx context.Context, err error) Result {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"janus.io/janus/api/v1alpha1"
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
@@ -132,8 +131,8 @@ func newObject(o Owner, name string, b batch, c *chunk) runtime.Object {
 		// OwnerReferencesPermissionEnforcement is on, setting it takes the right to
 		// update the finalizers of Transactions.
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(),
-			Kind:       v1alpha1.Kind.Kind,
+			APIVersion: api.GroupVersion.String(),
+			Kind:       api.Kind.Kind,
 			Name:       o.Name,
 			UID:        o.UID,
 			Controller: ptr.To(true),

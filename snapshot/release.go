@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/api/v1alpha1"
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
@@ -24,7 +23,7 @@ import (
 // between the two, the object goes with the Transaction at the latest; the other
 // way round it would be left terminating, and keep its namespace from ending. An
 // object that another client has changed costs two requests more.
-func (s *Store) Drop(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
+func (s *Store) Drop(ctx context.Context, o Owner, ref api.RollbackRef) error {
 	return s.each(listed(o.Name, &ref), func(p place) error { return s.drop(ctx, o, p, s.letGo) })
 }
 
@@ -32,14 +31,14 @@ func (s *Store) Drop(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) err
 // to be remembered no more. They have no finalizer, so that the patch of Drop would be
 // refused for each: here an object is read, and deleted if it is as it should be. One
 // that has a finalizer of ours all the same costs one request more.
-func (s *Store) DropKept(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
+func (s *Store) DropKept(ctx context.Context, o Owner, ref api.RollbackRef) error {
 	return s.each(listed(o.Name, &ref), func(p place) error { return s.drop(ctx, o, p, s.letGoChanged) })
 }
 
 // Keep lets go of the before-images that ref names without deleting them: they go
 // when the Transaction goes. That is for the end of a rollback or a failure; an
 // object costs one request, and two more if another client has changed it.
-func (s *Store) Keep(ctx context.Context, o Owner, ref v1alpha1.RollbackRef) error {
+func (s *Store) Keep(ctx context.Context, o Owner, ref api.RollbackRef) error {
 	return s.each(listed(o.Name, &ref), func(p place) error {
 		_, _, err := s.letGo(ctx, o, p)
 		return err

@@ -26,6 +26,7 @@ func (held *Held) Covers(item *api.Item, over bool) bool {
 	return true
 }
 
+// IsAside reports whether an item was refused and is to be rolled back once others are.
 func IsAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
 
 // Curable reports a refusal for which what an earlier change has done may be the reason. To

@@ -16,6 +16,8 @@ var namesOldSelf = regexp.MustCompile(`\boldSelf\b`)
 // TransitionRule is a rule that names oldSelf, at or above a field that changes.
 type TransitionRule struct{ Path, Text string }
 
+// TransitionRules returns the rules of a version of a CustomResourceDefinition that look at the object
+// as it was, at or above a field that changes.
 func TransitionRules(definition map[string]any, version string, before, after map[string]any) []TransitionRule {
 	for _, v := range versions(definition) {
 		if v["name"] == version {

@@ -41,7 +41,7 @@ func (s *saga) othersOpen(i int) bool {
 func (s *saga) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
-		plan.Beside(item, undone, s.share())
+		plan.ReportBeside(item, undone, s.share())
 		s.tell(item, i, refusal)
 		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
 		item.SetAside = true
@@ -78,7 +78,7 @@ func (s *saga) again(ctx context.Context) error {
 			all = append(all, refused{i, why, undone})
 			continue
 		case err == nil:
-			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { plan.Beside(item, undone, s.share()) }); err == nil || isJournal(err) {
+			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) }); err == nil || isJournal(err) {
 				return err
 			}
 		}
@@ -130,7 +130,7 @@ func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	}
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		for _, r := range all {
-			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { plan.Beside(item, r.undone, s.share()) }); err != nil {
+			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) }); err != nil {
 				return err
 			}
 		}

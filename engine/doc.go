@@ -1,16 +1,16 @@
-// Package engine is the saga: it decides what a Transaction needs next and does
-// it, one step at a time, so that whatever happens between two steps can be
-// made good by the one that follows.
+// Package engine is the saga: it does what a Transaction needs next, one step at a
+// time, so that whatever happens between two steps can be made good by the one
+// that follows.
 //
-// Decide is a pure function from a Transaction, as the API server last stored
-// it, and InFlight, what this process knows beyond the record, to the next
-// Action. Each file named after a phase carries the actions of that phase out. A
+// What that is plan.Decide says, a pure function from a Transaction, as the API
+// server last stored it, and plan.InFlight, what this process knows beyond the record,
+// to the next action. Each file named after a phase carries its actions out. A
 // checkpoint is a write of the status that is refused if anybody wrote in
 // between. It may record several intents; a step then changes one target, or
 // several side by side if none of them depends on another.
 //
-// InFlight saves requests and is never needed: a process that starts with an
-// empty one comes to the same end.
+// What is in flight saves requests and is never needed: a process that starts with
+// nothing comes to the same end.
 //
 // The rule that everything rests on is visible in the types: a change or a
 // compensation takes an Intent, and an Intent is made only from a Transaction

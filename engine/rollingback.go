@@ -56,7 +56,7 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	case s.mayComeLater(i, refusal):
 		return s.setAside(ctx, i, refusal, undone)
 	}
-	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { plan.Beside(item, undone, s.share()) })
+	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) })
 }
 
 // takeBackItem rolls item i back, or returns the refusal that it met. A lock that another

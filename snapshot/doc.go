@@ -1,6 +1,6 @@
 // Package snapshot keeps before-images: each target as it was before it was
-// changed, whole, in objects beside the Transaction, and what is computed from
-// one: the object to create again, and the way back from a live object.
+// changed, whole, in objects beside the Transaction, and makes of one the object to
+// create again. How a live object gets back to it is in fieldmerge.
 //
 // # Storing
 //

@@ -7,7 +7,7 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Held are some objects.
+// Held are the objects whose items are not to be rolled back yet.
 type Held map[api.Target]bool
 
 // Covers reports whether an item is not to be rolled back now: it is set aside, or a later

@@ -69,7 +69,7 @@ func SetCause(status *api.TransactionStatus, generation int64, now time.Time, ca
 	setCondition(status, generation, now, condition{api.ConditionSucceeded, no, cause.Reason, errclass.Printable(message)})
 }
 
-// RecordedCause gives why the Transaction does not commit, as it is on record; an empty reason if
+// RecordedCause returns why the Transaction does not commit, as it is on record; an empty reason if
 // nothing is.
 func RecordedCause(status *api.TransactionStatus) (reason, message string) {
 	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)

@@ -69,7 +69,7 @@ func length(d time.Duration) string {
 
 // SetValidated records that the pre-flight has let the changes pass.
 func SetValidated(status *api.TransactionStatus, generation int64, now time.Time, found Preflight) {
-	setCondition(status, generation, now, condition{api.ConditionValidated, yes, reasonPassed, Tried(found)})
+	setCondition(status, generation, now, condition{api.ConditionValidated, yes, reasonPassed, tried(found)})
 }
 
 // SetInvalid records, of a Transaction for which no intent is on record, why it is about to

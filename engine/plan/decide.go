@@ -97,11 +97,11 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 }
 
 func decideCommitting(t *api.Transaction, flight InFlight) Action {
-	plan, still := ScheduleOf(t), Suspended(t)
+	schedule, still := ScheduleOf(t), Suspended(t)
 	if flight.LookDue && !still {
 		return Action{Verb: Look} // Others may take long, or wait themselves.
 	}
-	for n, i := range plan.Order {
+	for n, i := range schedule.Order {
 		switch t.Status.Items[i].State {
 		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:
 			continue
@@ -112,7 +112,7 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 		case flight.Due && flight.Known.Any(Over):
 			return Action{Verb: Record}
 		case flight.Known[i] == Unsent:
-			return Action{Verb: Do, Item: i, Items: sideBySide(t, plan, n, flight)}
+			return Action{Verb: Do, Item: i, Items: sideBySide(t, schedule, n, flight)}
 		default:
 			return Action{Verb: Observe, Item: i}
 		}
@@ -123,7 +123,7 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	if still {
 		return standStill(t)
 	}
-	i := plan.Next(t.Status.Items)
+	i := schedule.Next(t.Status.Items)
 	switch {
 	case i < 0:
 		return Action{Verb: AwaitReady}
@@ -135,14 +135,14 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 }
 
 // sideBySide returns the changes to make next, of which the n-th in order is the first.
-func sideBySide(t *api.Transaction, plan Schedule, n int, flight InFlight) []int {
+func sideBySide(t *api.Transaction, schedule Schedule, n int, flight InFlight) []int {
 	var fresh []int
-	for _, i := range plan.Order[n:] {
+	for _, i := range schedule.Order[n:] {
 		if t.Status.Items[i].State == api.ItemCommitting && flight.Known[i] == Unsent {
 			fresh = append(fresh, i)
 		}
 	}
-	return plan.beside(t.Status.Items, fresh, flight.over, plan.width)
+	return schedule.beside(t.Status.Items, fresh, flight.over, schedule.width)
 }
 
 // decideRollingBack goes through the items in reverse order.
@@ -227,14 +227,14 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		return Action{Verb: Nothing}
 	case t.Generation != t.Status.ObservedGeneration, endedLater(t, now, policy):
 		return Action{Verb: ObserveGeneration}
-	case WantedBack(t):
+	case wantedBack(t):
 		return Action{Verb: Recover}
 	case Sparing(t) && HasFinalizer(t):
 		return Action{Verb: LetGo}
 	case Sparing(t):
 		return Action{Verb: Nothing}
 	}
-	if RecoveryAsked(t) {
+	if recoveryAsked(t) {
 		return Action{Verb: Recover}
 	}
 	if t.Status.Phase == api.PhaseFailed && recoverable(t, policy) {

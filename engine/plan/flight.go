@@ -56,7 +56,7 @@ var after = [...][6]Knowledge{
 	ParkedIneffective: {Unsent, Ineffective, Unknown, Over, ParkedIneffective, Ineffective},
 }
 
-// After gives what is known of an intent after an event.
+// After returns what is known of an intent after an event.
 func (k Knowledge) After(e Event) Knowledge { return after[k][e] }
 
 // NoEffect reports whether no request for the intent has taken effect or may.

@@ -130,8 +130,8 @@ func Preparable(t *api.Transaction) []int {
 	return out
 }
 
-// Tried says that what could be tried was accepted, and what could not.
-func Tried(found Preflight) string {
+// tried says that what could be tried was accepted, and what could not.
+func tried(found Preflight) string {
 	if len(found.Deferred) == 0 {
 		return "every change was tried without effect, and accepted"
 	}

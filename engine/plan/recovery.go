@@ -76,16 +76,16 @@ func takeUpAside(items []api.Item) error {
 	return nil
 }
 
-// RecoveryAskedFor is what the annotation asks for, if it is there, as the status keeps it.
-func RecoveryAskedFor(t *api.Transaction) string {
+// recoveryAskedFor is what the annotation asks for, if it is there, as the status keeps it.
+func recoveryAskedFor(t *api.Transaction) string {
 	return errclass.Cut(errclass.OneLine(t.Annotations[api.RecoverAnnotation]), 128)
 }
 
-// RecoveryAsked reports whether a person asks for a failed rollback to be taken up again,
+// recoveryAsked reports whether a person asks for a failed rollback to be taken up again,
 // and it has not been since.
-func RecoveryAsked(t *api.Transaction) bool {
+func recoveryAsked(t *api.Transaction) bool {
 	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !Sparing(t) &&
-		RecoveryAskedFor(t) != "" && RecoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
+		recoveryAskedFor(t) != "" && recoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
 }
 
 // unresolvedOnes lists all items that could not be rolled back, whatever the reason.
@@ -115,9 +115,9 @@ func left(item *api.Item) bool {
 	return item.State == api.ItemUnresolved && item.Reason == errclass.Cancelled
 }
 
-// WantedBack reports whether what a stopped Transaction has left is to be rolled back after
+// wantedBack reports whether what a stopped Transaction has left is to be rolled back after
 // all.
-func WantedBack(t *api.Transaction) bool {
+func wantedBack(t *api.Transaction) bool {
 	if t.Spec.Cancel != api.CancelRollback || t.Status.Phase != api.PhaseFailed {
 		return false
 	}
@@ -132,12 +132,12 @@ func WantedBack(t *api.Transaction) bool {
 // BeginRecovery records that the failed rollback of t is taken up again: by itself of what
 // may heal, or of all that is unresolved because a person asks for it.
 func BeginRecovery(t *api.Transaction, status *api.TransactionStatus, now time.Time) error {
-	if reason, _ := RecordedCause(status); WantedBack(t) && reason == errclass.Cancelled {
+	if reason, _ := RecordedCause(status); wantedBack(t) && reason == errclass.Cancelled {
 		setCondition(status, t.Generation, now, condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
 	}
 	these := hopeful(status.Items)
-	if RecoveryAsked(t) {
-		these, status.HandledRecovery = unresolvedOnes(status.Items), RecoveryAskedFor(t)
+	if recoveryAsked(t) {
+		these, status.HandledRecovery = unresolvedOnes(status.Items), recoveryAskedFor(t)
 	} else {
 		status.Recoveries++
 	}

@@ -102,9 +102,9 @@ func AddWarnings(item *api.Item, warnings []string, share int) {
 	}
 }
 
-// Beside records what was reported of an item, whether it was rolled back or
+// ReportBeside records what was reported of an item, whether it was rolled back or
 // not.
-func Beside(item *api.Item, undone outcome.Undone, share int) {
+func ReportBeside(item *api.Item, undone outcome.Undone, share int) {
 	item.Reclaimed = ownedOf(undone.Reclaimed, share)
 	if undone.Recreated != "" {
 		item.RecreatedUID = undone.Recreated
@@ -113,7 +113,7 @@ func Beside(item *api.Item, undone outcome.Undone, share int) {
 
 // Report records what was reported of an item that was rolled back.
 func Report(item *api.Item, undone outcome.Undone, share int) {
-	Beside(item, undone, share)
+	ReportBeside(item, undone, share)
 	if len(undone.Overwritten) > 0 {
 		item.Conflicts = ConflictsOf(undone.Overwritten, share)
 	}

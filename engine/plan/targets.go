@@ -28,7 +28,7 @@ func Describe(t api.Target) string {
 	return t.Kind + " " + t.Namespace + "/" + t.Name
 }
 
-// IndexOf gives the index of the item with a name; -1 if there is none.
+// IndexOf returns the index of the item with a name; -1 if there is none.
 func IndexOf(items []api.Item, name string) int {
 	for i := range items {
 		if name != "" && items[i].Name == name {

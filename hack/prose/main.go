@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-var errFound = errors.New("a word is not as it is to be; the rules are in hack/prose/styles")
+var errFound = errors.New("reword the lines above; the rules are in hack/prose/styles")
 
 // lint checks files, and gives errFound if there is anything to mend.
 func lint(to io.Writer, vale, level string, files []string) error {

@@ -27,7 +27,7 @@ type Kind struct {
 // object has been re-created.
 type Loss struct{ Ahead, After string }
 
-// table has the kinds that are special. Those that can be taken only one way are in doors.
+// table has the kinds that are special. The steps that nobody can undo are in doors.
 var table = map[schema.GroupKind]Kind{
 	target.NamespaceKind: {Loss: &Loss{"everything in it would be lost", "re-created empty: what was in it is lost"}},
 	target.CRDKind:       {Loss: &Loss{"every object of its kind would be lost", "re-created: the objects of its kind are lost"}},

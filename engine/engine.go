@@ -285,7 +285,7 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 	}
 	within := s.timeLeft()
 	after := errclass.RetryAfter(err)
-	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, plan.Settling) {
+	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.ContentMissing) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, plan.Settling) {
 		after = s.lookAgain(s.awaited())
 	}
 	switch {

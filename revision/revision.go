@@ -47,6 +47,9 @@ type Item struct {
 	// Set is the SHA-256 of the content of the change; empty for a Delete and for kinds
 	// whose content is confidential.
 	Set string `json:"set,omitempty"`
+	// Confidential is set if the content came from a Secret: neither are values of it shown
+	// by what undoes the change.
+	Confidential bool `json:"confidential,omitempty"`
 }
 
 const format = 1

@@ -41,6 +41,9 @@ type Record struct {
 	Owners []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
 	// Heir is the manager to which a commit leaves what nobody owned, if one was named.
 	Heir string `json:"heir,omitempty"`
+	// Confidential has the record kept in a Secret, whatever the kind of the target is. It
+	// is no part of the encoding.
+	Confidential bool `json:"-"`
 }
 
 // format is the number of the encoding. Records outlive the process that wrote

@@ -112,7 +112,7 @@ func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRe
 }
 
 func (s *Store) kindFor(r Record) kind {
-	if s.Sensitive(r.Target.GVK.GroupKind()) {
+	if r.Confidential || s.Sensitive(r.Target.GVK.GroupKind()) {
 		return secrets
 	}
 	return configMaps

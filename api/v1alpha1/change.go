@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Change is one entry of spec.changes: what to do, to which object, and with
 // what content.
 //
-// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) : has(self.content)",message="content is demanded for Create, Update and Patch, and has no meaning for Delete"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) && !has(self.contentFrom) : has(self.content) != has(self.contentFrom)",message="Create, Update and Patch take either content or contentFrom, and Delete takes neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
@@ -38,6 +38,13 @@ type Change struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Content *runtime.RawExtension `json:"content,omitempty"`
+
+	// contentFrom names the key of a Secret or a ConfigMap that holds the content, in
+	// place of content: for content that is too large for the Transaction, or that may not
+	// be read by everybody who may read the Transaction.
+	//
+	// +optional
+	ContentFrom *ContentSource `json:"contentFrom,omitempty"`
 
 	// force says whether a Patch takes fields from other field managers (the
 	// default, true; status.items lists what was taken from whom). With false a
@@ -106,6 +113,56 @@ type Change struct {
 	// +optional
 	Activation *Activation `json:"activation,omitempty"`
 }
+
+// ContentSource names a key that holds the content of a change, in the namespace of the
+// Transaction: one object as JSON or YAML, plain or compressed by gzip.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretKeyRef) != has(self.configMapKeyRef)",message="contentFrom takes either secretKeyRef or configMapKeyRef"
+type ContentSource struct {
+	// secretKeyRef is a key of a Secret. Its content is confidential, whatever the kind of
+	// the target is: no value of it appears in plan, status, events, logs or messages, and
+	// the before-image is kept in a Secret.
+	//
+	// +optional
+	SecretKeyRef *ContentKey `json:"secretKeyRef,omitempty"`
+
+	// configMapKeyRef is a key of a ConfigMap, of data or of binaryData.
+	//
+	// +optional
+	ConfigMapKeyRef *ContentKey `json:"configMapKeyRef,omitempty"`
+
+	// digest is the SHA-256 of the bytes that the key must hold, as sha256: and 64
+	// hexadecimal digits. Without it they are whatever the key holds when the Transaction
+	// is accepted. Either way what they are then is recorded, and nothing else is applied
+	// later. The digest of a short value tells the value: leave it out for a Secret whose
+	// content can be guessed.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	Digest string `json:"digest,omitempty"`
+}
+
+// ContentKey is a key of a Secret or a ConfigMap. The ServiceAccount of the Transaction
+// needs get on it, unless kubectl janus run has stored it for this Transaction.
+type ContentKey struct {
+	// name is the name of the Secret or the ConfigMap.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// key is the key.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key"`
+}
+
+// Confidential reports whether the content is kept in a Secret.
+func (s *ContentSource) Confidential() bool { return s != nil && s.SecretKeyRef != nil }
 
 // Propagation says what a Delete does with the objects that its target owns.
 //

@@ -27,6 +27,20 @@ type Item struct {
 	// +kubebuilder:validation:MaxLength=253
 	Resource string `json:"resource,omitempty"`
 
+	// confidential is true when the content of the change, or of the change that it
+	// undoes, comes from a Secret: its values are kept out of plan, messages and logs.
+	//
+	// +optional
+	Confidential bool `json:"confidential,omitempty"`
+
+	// contentDigest pins what contentFrom held when the Transaction was accepted: its
+	// SHA-256, for a Secret keyed with the uid of the Secret (HMAC). What does not have
+	// it is not applied.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	ContentDigest string `json:"contentDigest,omitempty"`
+
 	// deferred is true when the kind or the namespace of the target is made by an
 	// earlier change, so that the change cannot be tried before that.
 	//

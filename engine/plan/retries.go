@@ -13,7 +13,7 @@ import (
 // failed attempt.
 func IsWait(err error) bool {
 	switch errclass.ReasonOf(err) {
-	case errclass.LockHeld, errclass.Terminating, errclass.KindNotFound, errclass.NotInEffect, Settling, NotReady, Paced:
+	case errclass.ContentMissing, errclass.LockHeld, errclass.Terminating, errclass.KindNotFound, errclass.NotInEffect, Settling, NotReady, Paced:
 		return true
 	}
 	return false

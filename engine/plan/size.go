@@ -20,6 +20,9 @@ const MaxChanges = 1000
 // target.
 const itemBytes = 450
 
+// digestBytes is what an item grows by in addition if its content is not in the Transaction.
+const digestBytes = 120
+
 // StoredBytes is how large a Transaction whose status has all items will become at most.
 func StoredBytes(t *api.Transaction) (int, error) {
 	encoded, err := json.Marshal(t)
@@ -27,8 +30,11 @@ func StoredBytes(t *api.Transaction) (int, error) {
 		return 0, fmt.Errorf("encode Transaction %s/%s: %w", t.Namespace, t.Name, err)
 	}
 	size := len(encoded)
-	for _, item := range t.Status.Items {
+	for i, item := range t.Status.Items {
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
+		if i < len(t.Spec.Changes) && t.Spec.Changes[i].ContentFrom != nil {
+			size += digestBytes
+		}
 	}
 	return size, nil
 }

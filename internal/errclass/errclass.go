@@ -44,6 +44,8 @@ const (
 	BeforeImageTampered = "BeforeImageTampered"
 	Blocked             = "Blocked"
 	Cancelled           = "Cancelled"
+	ContentChanged      = "ContentChanged"
+	ContentMissing      = "ContentMissing"
 	ControllerMade      = "ControllerMade"
 	CyclicDependency    = "CyclicDependency"
 	DeadlineExceeded    = "DeadlineExceeded"

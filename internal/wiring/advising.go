@@ -17,7 +17,7 @@ import (
 // advise says of problems that a change which comes later may be what they lack: the order
 // is the user's, and is never rearranged.
 func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
-	d, err := newDeferring(f.txn, f.undo)
+	d, err := newDeferring(f.txn, f.undo, f.planner.sources)
 	if err != nil {
 		return nil // There is no order; that is the problem.
 	}
@@ -44,7 +44,7 @@ func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
 func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error) {
 	after := d.order[slices.Index(d.order, i)+1:]
 	for _, j := range after {
-		if d.makes(i, j, refusal) {
+		if d.makes(ctx, i, j, refusal) {
 			return j, nil
 		}
 	}
@@ -72,7 +72,7 @@ func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error
 
 // makes reports whether change j makes the namespace or the kind of change i, that being
 // what refuses it.
-func (d *deferring) makes(i, j int, refusal error) bool {
+func (d *deferring) makes(ctx context.Context, i, j int, refusal error) bool {
 	own, other := d.txn.Status.Items[i].Target, d.txn.Spec.Changes[j]
 	gv, err := schema.ParseGroupVersion(other.Target.APIVersion)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *deferring) makes(i, j int, refusal error) bool {
 	case errclass.Is(refusal, errclass.NamespaceNotFound):
 		return kind == target.NamespaceKind && other.Type == api.Create && other.Target.Name == own.Namespace
 	case errclass.Is(refusal, errclass.KindNotFound) && kind == target.CRDKind:
-		content, err := contentOf(other)
+		content, err := d.sources.content(ctx, d.txn, j)
 		wanted := schema.FromAPIVersionAndKind(own.APIVersion, own.Kind)
 		return err == nil && slices.ContainsFunc(target.PlannedKinds(content), func(p target.PlannedKind) bool { return p.GVK == wanted })
 	}

@@ -50,7 +50,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Last:         func() bool { return plan.IsLast(t, i) },
 		Type:         func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
 		Marker:       markerOf(t.UID, i),
-		Sensitive:    store.Sensitive(ref.GVK.GroupKind()),
+		Sensitive:    t.Status.Items[i].Confidential || store.Sensitive(ref.GVK.GroupKind()),
 		Resource:     id.Resource(ref),
 		Cluster:      id.Dynamic,
 		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {

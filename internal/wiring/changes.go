@@ -32,6 +32,7 @@ type Changes struct {
 	parallel int
 	written  *written
 	patience *patience
+	sources  *sources
 }
 
 // change makes the change of an item for the strategies.

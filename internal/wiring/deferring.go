@@ -16,14 +16,15 @@ import (
 // may be the reason: that one is tried again when its turn comes. What none can be the
 // reason of is refused before anything is changed.
 type deferring struct {
-	txn   *api.Transaction
-	order []int
-	image func(context.Context, api.Item) (map[string]any, error)
+	txn     *api.Transaction
+	order   []int
+	sources *sources
+	image   func(context.Context, api.Item) (map[string]any, error)
 }
 
-func newDeferring(t *api.Transaction, u *undo) (*deferring, error) {
+func newDeferring(t *api.Transaction, u *undo, s *sources) (*deferring, error) {
 	order, err := plan.Order(t)
-	d := &deferring{txn: t, order: order}
+	d := &deferring{txn: t, order: order, sources: s}
 	if u != nil {
 		d.image = u.image
 	}
@@ -66,9 +67,12 @@ func (d *deferring) step(ctx context.Context, i int) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	content, err := contentOf(d.txn.Spec.Changes[i])
+	content, err := d.sources.content(ctx, d.txn, i)
 	if err == nil && d.image != nil {
 		content, err = d.image(ctx, item)
+	}
+	if err != nil && !mayHeal(err) {
+		content, err = nil, nil // That is what is wrong with the item, and is told as that.
 	}
 	return step{d.txn.Spec.Changes[i].Type, ref, content, accountOf(d.txn)}, err
 }
@@ -85,7 +89,7 @@ func (f *preflight) put(ctx context.Context, problems []plan.Problem) (left []pl
 	if len(problems) == 0 {
 		return nil, nil
 	}
-	d, err := newDeferring(f.txn, f.undo)
+	d, err := newDeferring(f.txn, f.undo, f.planner.sources)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +126,7 @@ type refusal struct {
 
 // later gives the changes that are deferred because they are refused now, as trials.
 func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
-	d, err := newDeferring(f.txn, f.undo)
+	d, err := newDeferring(f.txn, f.undo, f.planner.sources)
 	if err != nil {
 		return err
 	}
@@ -156,11 +160,11 @@ func (f *preflight) trialOf(i int) trial {
 
 // deferAgain defers the items that are refused under the lock, before anything is changed,
 // where an earlier change may be the reason. Once their turn has come, none is left.
-func deferAgain(ctx context.Context, t *api.Transaction, u *undo, items []int, prepared []engine.PreparedItem, problems []error) error {
+func deferAgain(ctx context.Context, t *api.Transaction, u *undo, s *sources, items []int, prepared []engine.PreparedItem, problems []error) error {
 	if t.Status.Phase != api.PhasePreparing || len(notNil(problems)) == 0 {
 		return nil
 	}
-	d, err := newDeferring(t, u)
+	d, err := newDeferring(t, u, s)
 	if err != nil {
 		return err
 	}

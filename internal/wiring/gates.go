@@ -150,7 +150,7 @@ func (g *Gates) byStatus(ctx context.Context, t *api.Transaction, i int) (engine
 
 // gone says who may have deleted what is waited for.
 func gone(change api.Change) string {
-	content, _ := contentOf(change)
+	content, _ := contentOf(change) // What is elsewhere is not looked up for the sake of a message.
 	ttl, has, _ := unstructured.NestedFieldNoCopy(content, "spec", "ttlSecondsAfterFinished")
 	if change.Target.Kind != "Job" || !has {
 		return "it was deleted by another client"

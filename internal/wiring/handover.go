@@ -96,7 +96,7 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		}
 		before = c.baseline(t, of.first)
 	}
-	change.Sets = func() ([]map[string]any, error) { return contentsOf(t, change.Ref.Key()) }
+	change.Sets = func() ([]map[string]any, error) { return c.setOn(ctx, t, change.Ref.Key()) }
 	if t.Spec.UndoOf != nil {
 		change.Owners = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
 			record, err := c.record(ctx, t, of.last)
@@ -112,8 +112,9 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 	return explainDenied(ctx, id, change, []string{"get", "patch"}, err)
 }
 
-// contentsOf returns the content of every change of a target, as the spec has it.
-func contentsOf(t *api.Transaction, key target.Key) ([]map[string]any, error) {
+// setOn returns the content of every change of a target. The change is in effect by now: a
+// source that is gone is not waited for.
+func (c *Changes) setOn(ctx context.Context, t *api.Transaction, key target.Key) ([]map[string]any, error) {
 	var out []map[string]any
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
 		ref, err := refOf(t.Status.Items[i])
@@ -123,7 +124,11 @@ func contentsOf(t *api.Transaction, key target.Key) ([]map[string]any, error) {
 		if ref.Key() != key {
 			continue
 		}
-		content, err := contentOf(t.Spec.Changes[i])
+		content, err := c.sources.content(ctx, t, i)
+		if errclass.Is(err, errclass.ContentMissing) {
+			return nil, errclass.New(errclass.Terminal, errclass.ContentMissing, "hand over the fields of", describeTarget(t, i),
+				"%s is missing, so that it is not known which fields were set", describeSource(t, i))
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -129,12 +129,13 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 			continue
 		}
 		item := t.Status.Items[i]
-		set, err := h.setBy(t, t.Spec.Changes[i])
+		set, err := h.setBy(t, i)
 		if err != nil {
 			return out, errclass.New(errclass.Terminal, errclass.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
 		}
 		out.Items = append(out.Items, revision.Item{
 			Index: i, Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
+			Confidential: item.Confidential,
 		})
 	}
 	return out, nil
@@ -142,9 +143,15 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 
 // setBy is what a change has set, as a digest. An undo sets what follows from what it has
 // undone.
-func (h *History) setBy(t *api.Transaction, change api.Change) (string, error) {
-	if t.Status.Undoing != nil {
+func (h *History) setBy(t *api.Transaction, i int) (string, error) {
+	change, item := t.Spec.Changes[i], t.Status.Items[i]
+	switch {
+	case t.Status.Undoing != nil:
 		return t.Status.Undoing.Digest, nil
+	case item.Confidential:
+		return "", nil
+	case change.ContentFrom != nil:
+		return item.ContentDigest, nil
 	}
 	content, err := contentOf(change)
 	kind := schema.FromAPIVersionAndKind(change.Target.APIVersion, change.Target.Kind).GroupKind()

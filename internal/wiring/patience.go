@@ -25,14 +25,15 @@ const (
 
 // patience remembers since when changes are refused whose turn has come.
 type patience struct {
-	clock clock.PassiveClock
+	clock   clock.PassiveClock
+	sources *sources
 
 	mu    sync.Mutex
 	since map[types.UID]map[int]time.Time
 }
 
-func newPatience(c clock.PassiveClock) *patience {
-	return &patience{clock: c, since: map[types.UID]map[int]time.Time{}}
+func newPatience(c clock.PassiveClock, s *sources) *patience {
+	return &patience{clock: c, sources: s, since: map[types.UID]map[int]time.Time{}}
 }
 
 // over reports whether item i of a Transaction has been refused for long enough.
@@ -65,7 +66,7 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 	if item.Deferred && errclass.Is(refusal, errclass.KindNotFound) {
 		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", plan.Describe(item.Target), "the API server does not serve that version of its kind yet")
 	}
-	d, err := newDeferring(t, u)
+	d, err := newDeferring(t, u, p.sources)
 	if err != nil {
 		return refusal
 	}

@@ -40,7 +40,7 @@ func withPod(t *testing.T) *api.Transaction {
 
 func TestARefusalIsBorneForAWhileWhenTheTurnHasCome(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
-	p, txn := newPatience(clock), withPod(t)
+	p, txn := newPatience(clock, nil), withPod(t)
 	borne := p.bear(t.Context(), txn, 1, nil, noAccount)
 	assert.Equal(t, errclass.Retryable, errclass.ClassOf(borne))
 	assert.Equal(t, errclass.NotInEffect, errclass.ReasonOf(borne))
@@ -53,7 +53,7 @@ func TestARefusalIsBorneForAWhileWhenTheTurnHasCome(t *testing.T) {
 }
 
 func TestWhatNoEarlierChangeIsTheReasonOfIsNotBorne(t *testing.T) {
-	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0))), withPod(t)
+	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)), nil), withPod(t)
 	assert.Equal(t, tooSmall, p.bear(t.Context(), txn, 1, nil, tooSmall))
 	assert.Equal(t, webhookDead, p.bear(t.Context(), txn, 1, nil, webhookDead))
 	txn.Status.Phase = api.PhasePreparing
@@ -62,7 +62,7 @@ func TestWhatNoEarlierChangeIsTheReasonOfIsNotBorne(t *testing.T) {
 }
 
 func TestAVersionThatIsToBeServedIsWaitedFor(t *testing.T) {
-	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0))), withPod(t)
+	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)), nil), withPod(t)
 	txn.Status.Items[1].Deferred = true
 	waits := p.bear(t.Context(), txn, 1, nil, notServed)
 	assert.Equal(t, errclass.Retryable, errclass.ClassOf(waits))
@@ -76,16 +76,16 @@ func TestWhatIsRefusedUnderTheLockIsDeferredToo(t *testing.T) {
 	txn.Status.Phase = api.PhasePreparing
 	txn.Status.Items[0].State, txn.Status.Items[1].DeferredBy = api.ItemPending, ""
 	prepared, problems := make([]engine.PreparedItem, 2), []error{nil, noAccount}
-	require.NoError(t, deferAgain(t.Context(), txn, nil, []int{0, 1}, prepared, problems))
+	require.NoError(t, deferAgain(t.Context(), txn, nil, nil, []int{0, 1}, prepared, problems))
 	assert.Equal(t, []error{nil, nil}, problems)
 	assert.Equal(t, "account", prepared[1].DeferredBy)
 
 	problems = []error{noAccount, tooSmall}
-	require.NoError(t, deferAgain(t.Context(), txn, nil, []int{0, 1}, make([]engine.PreparedItem, 2), problems))
+	require.NoError(t, deferAgain(t.Context(), txn, nil, nil, []int{0, 1}, make([]engine.PreparedItem, 2), problems))
 	assert.Equal(t, []error{noAccount, tooSmall}, problems, "nothing comes before the one, and nothing explains the other")
 
 	txn.Status.Items[0].State = api.ItemSkipped
 	problems = []error{nil, noAccount}
-	require.NoError(t, deferAgain(t.Context(), txn, nil, []int{0, 1}, make([]engine.PreparedItem, 2), problems))
+	require.NoError(t, deferAgain(t.Context(), txn, nil, nil, []int{0, 1}, make([]engine.PreparedItem, 2), problems))
 	assert.Equal(t, noAccount, problems[1], "what is skipped is no reason")
 }

@@ -88,6 +88,17 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		return nil, err
 	}
 	items := make([]api.Item, len(f.txn.Spec.Changes))
+	f.txn.Status.Items = items
+	unread, err := f.pin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v.content = func(i int) (map[string]any, error) {
+		if unread[i] != nil {
+			return nil, unread[i]
+		}
+		return f.planner.sources.content(ctx, f.txn, i)
+	}
 	var problems []plan.Problem
 	for _, i := range order {
 		item, err := v.item(i, f.txn.Spec.Changes[i])
@@ -96,7 +107,6 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		}
 		items[i] = item
 	}
-	f.txn.Status.Items = items
 	// What could not be looked up now may be all that is wrong with the others: the kind
 	// of one target may be what another defines.
 	for _, p := range problems {
@@ -105,6 +115,21 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		}
 	}
 	return problems, plan.SkipDependents(f.txn, items)
+}
+
+// pin notes in each item what pins its content, and whether that is confidential. It returns
+// why the contents of items cannot be read.
+func (f *preflight) pin(ctx context.Context) ([]error, error) {
+	digests, wrong, err := f.planner.sources.pin(ctx, f.txn)
+	if err != nil {
+		return nil, err
+	}
+	for i, change := range f.txn.Spec.Changes {
+		item := &f.txn.Status.Items[i]
+		item.ContentDigest = digests[i]
+		item.Confidential = change.ContentFrom.Confidential() || f.undo.confidential(plan.ChangeName(i, change))
+	}
+	return wrong, nil
 }
 
 // definition reads a CustomResourceDefinition that is to be changed.

@@ -33,6 +33,7 @@ type Planner struct {
 	patience *patience
 	locks    *lockmgr.Manager
 	history  *History
+	sources  *sources
 	// imagesLimit is how many bytes the before-images of a Transaction may take.
 	imagesLimit int64
 }
@@ -61,7 +62,7 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	fanout.Do(p.parallel, len(items), func(n int) {
 		records[n], prepared[n], idle[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
 	})
-	if err := deferAgain(ctx, t, undo, items, prepared, problems); err != nil {
+	if err := deferAgain(ctx, t, undo, p.sources, items, prepared, problems); err != nil {
 		return engine.Prepared{}, err
 	}
 	if found := notNil(problems); len(found) > 0 {
@@ -128,7 +129,7 @@ type seen struct {
 // target as it is.
 func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (seen, error) {
 	spec := t.Spec.Changes[i]
-	content, err := contentOf(spec)
+	content, err := p.sources.content(ctx, t, i)
 	if err != nil {
 		return seen{}, err
 	}
@@ -227,6 +228,7 @@ func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep, doubt b
 // Transaction. It has room in what is kept of all of them, and content of Secrets.
 func (p *Planner) Forget(t *api.Transaction) {
 	p.images.forget(t.UID)
+	p.sources.forget(t.UID)
 	p.tried.forget(t.UID)
 	p.written.forget(t.UID)
 	p.patience.forget(t.UID)

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -133,11 +134,17 @@ func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured,
 	return record.Before, err
 }
 
+// confidential reports whether the content of the change that an item rolls back came from a
+// Secret.
+func (u *undo) confidential(item string) bool {
+	return u != nil && slices.ContainsFunc(u.of.Items, func(of revision.Item) bool { return of.Name == item && of.Confidential })
+}
+
 // contentFor is the content of the change of an item: that of the spec, or of an undo what
 // was kept with the before-image.
 func (c *Changes) contentFor(ctx context.Context, t *api.Transaction, i int) (map[string]any, error) {
 	if t.Spec.UndoOf == nil {
-		return contentOf(t.Spec.Changes[i])
+		return c.sources.content(ctx, t, i)
 	}
 	record, err := c.record(ctx, t, i)
 	return record.Content, err

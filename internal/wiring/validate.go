@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -66,6 +67,8 @@ type validation struct {
 	planned    []target.PlannedKind
 	namespaces map[string]bool
 	names      map[string]bool
+	// content returns the content of a change, from wherever it is.
+	content func(i int) (map[string]any, error)
 	// image gives the target of an item of an undo as it was before the change that is
 	// undone.
 	image func(api.Item) (map[string]any, error)
@@ -79,7 +82,10 @@ type validation struct {
 }
 
 func (v *validation) item(i int, change api.Change) (api.Item, error) {
-	item := api.Item{Name: plan.ChangeName(i, change), Target: change.Target}
+	item := api.Item{
+		Name: plan.ChangeName(i, change), Target: change.Target,
+		Confidential: v.txn.Status.Items[i].Confidential, ContentDigest: v.txn.Status.Items[i].ContentDigest,
+	}
 	plan.SetItemState(&item, api.ItemPending)
 	if v.txn.Spec.UndoOf != nil {
 		item.Type = change.Type
@@ -116,7 +122,8 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
 	var content map[string]any
 	if v.txn.Spec.UndoOf == nil { // The content of an undo is found when its change is tried.
-		if content, err = checkContent(change, item.Target); err != nil {
+		content, err = v.content(i)
+		if err = checkContent(change, item.Target, content, err); err != nil {
 			return item, err
 		}
 	} else if ref.GVK.GroupKind() == target.CRDKind {
@@ -193,24 +200,27 @@ func (v *validation) definition(change api.ChangeType, ref target.Ref, content m
 	return content, nil
 }
 
-func checkContent(change api.Change, t api.Target) (map[string]any, error) {
+// checkContent checks the content of a change, and the error with which it was read, against
+// the change.
+func checkContent(change api.Change, t api.Target, content map[string]any, err error) error {
 	if _, ok := mutate.For(change.Type); !ok {
-		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
 			WithHint("use Create, Update, Patch or Delete")
 	}
-	content, err := contentOf(change)
 	switch {
+	case errors.Is(err, errNotAnObject):
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "%w", err)
 	case err != nil:
-		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "%w", err)
+		return err
 	case change.Type == api.Delete && content != nil:
-		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
 	case change.Type != api.Delete && content == nil:
-		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
 	}
 	if _, list := content["items"].([]any); list {
-		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(),
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(),
 			"content.items is a list: an object with one looks like a list of objects, and the API server cannot show it").
 			WithHint("change it outside of a Transaction")
 	}
-	return content, contradiction(content, t)
+	return contradiction(content, t)
 }

@@ -54,7 +54,7 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	}, time.Minute, time.Millisecond, "the API server takes a moment to know of the rights")
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
 	return &Planner{
-		imagesLimit: DefaultImagesLimit,
+		imagesLimit: DefaultImagesLimit, sources: newSources(nil, nil, 1),
 		resolver:    target.NewResolver(mapper, kube.Discovery()),
 		clients:     target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
 		store:       snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newDryRunCache(clock.RealClock{}),

@@ -55,14 +55,15 @@ func Ports(p Parts) engine.Ports {
 	}
 	shared := newImages()
 	late := staleness{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
-	written, patience := newWritten(), newPatience(p.Clock)
-	changes := &Changes{clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written, patience: patience}
+	sources := newSources(p.Own, p.Clients, p.Parallel)
+	written, patience := newWritten(), newPatience(p.Clock, sources)
+	changes := &Changes{sources: sources, clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written, patience: patience}
 	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   newLocks(p.Locks, late),
 		Planner: &Planner{
-			resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
+			sources: sources, resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
 			tried: newDryRunCache(p.Clock), written: written, patience: patience, locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
 		},
 		History: history,

@@ -1,0 +1,306 @@
+package wiring
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/content"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
+	"janus.io/janus/internal/target"
+)
+
+// sources reads the contents that are not in a Transaction but in keys of Secrets and
+// ConfigMaps. What a key holds when the Transaction is accepted is pinned by its digest in the
+// status, and nothing else is used from then on.
+type sources struct {
+	own      dynamic.Interface // as janusd
+	clients  *target.Clients   // as the ServiceAccounts of Transactions
+	parallel int
+
+	mu   sync.Mutex
+	kept map[types.UID]map[int]pinned
+	size int // of what is kept
+}
+
+// pinned are the bytes of one content, and what they are pinned by.
+type pinned struct {
+	data   []byte
+	digest string
+}
+
+// keptBytes is how much of what was read is kept, of all Transactions together: an object holds
+// the contents of many items, and each of them is asked for several times.
+const keptBytes = 16 << 20
+
+func newSources(own dynamic.Interface, clients *target.Clients, parallel int) *sources {
+	return &sources{own: own, clients: clients, parallel: parallel, kept: map[types.UID]map[int]pinned{}}
+}
+
+// content is the content of the change of an item, from wherever it is.
+func (s *sources) content(ctx context.Context, t *api.Transaction, i int) (map[string]any, error) {
+	change := t.Spec.Changes[i]
+	if change.ContentFrom == nil {
+		return contentOf(change)
+	}
+	want := t.Status.Items[i].ContentDigest
+	data, known := s.get(t.UID, i, want)
+	if !known {
+		of := sourceObjectOf(change.ContentFrom)
+		object, err := s.read(ctx, t, i)
+		if err != nil {
+			return nil, err
+		}
+		for j := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+			other := t.Spec.Changes[j].ContentFrom
+			if j == i || other == nil || sourceObjectOf(other) != of {
+				continue
+			}
+			if found, ok := valueOf(object, keyOfSource(other)); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
+				s.keep(t.UID, j, pinned{found, t.Status.Items[j].ContentDigest})
+			}
+		}
+		if data, err = s.check(t, i, object, want); err != nil {
+			return nil, err
+		}
+	}
+	decoded, err := content.Decode(data)
+	if err != nil {
+		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "read the content of", describeTarget(t, i), "%s: %w", describeSource(t, i), err)
+	}
+	return decoded, nil
+}
+
+// pin reads all sources of a Transaction, and returns what pins the content of each item. What
+// is wrong is said of each item by itself; an error is worth another try.
+func (s *sources) pin(ctx context.Context, t *api.Transaction) (digests []string, wrong []error, err error) {
+	digests, wrong = make([]string, len(t.Spec.Changes)), make([]error, len(t.Spec.Changes))
+	items := map[sourceObject][]int{}
+	for i, change := range t.Spec.Changes {
+		switch from := change.ContentFrom; {
+		case from == nil:
+		case (from.SecretKeyRef == nil) == (from.ConfigMapKeyRef == nil), change.Content != nil:
+			wrong[i] = errclass.New(errclass.Terminal, errclass.Invalid, "validate", describeTarget(t, i), "it takes one of content, secretKeyRef and configMapKeyRef")
+		default:
+			of := sourceObjectOf(from)
+			items[of] = append(items[of], i)
+		}
+	}
+	objects := slices.SortedFunc(maps.Keys(items), sourceObject.compare)
+	failed := make([]error, len(objects))
+	fanout.Do(s.parallel, len(objects), func(n int) {
+		of := items[objects[n]]
+		object, err := s.read(ctx, t, of[0])
+		if err != nil {
+			failed[n] = err
+			return
+		}
+		for _, i := range of {
+			var data []byte
+			if data, wrong[i] = s.check(t, i, object, ""); wrong[i] == nil {
+				digests[i] = digestOf(t.Spec.Changes[i].ContentFrom, object, data)
+			}
+		}
+	})
+	for n, err := range failed {
+		if err == nil {
+			continue
+		}
+		if mayHeal(err) {
+			return nil, nil, err
+		}
+		for _, i := range items[objects[n]] {
+			wrong[i] = err
+		}
+	}
+	return digests, wrong, nil
+}
+
+// check returns the bytes of an item's content if they are what they must be: what was pinned,
+// or where nothing is yet, what the spec says.
+func (s *sources) check(t *api.Transaction, i int, object *unstructured.Unstructured, want string) ([]byte, error) {
+	from := t.Spec.Changes[i].ContentFrom
+	data, ok := valueOf(object, keyOfSource(from))
+	if !ok {
+		return nil, missing(t, i, "it has no such key")
+	}
+	got := digestOf(from, object, data)
+	switch {
+	case want != "" && got != want:
+		return nil, errclass.New(errclass.Conflict, errclass.ContentChanged, "read the content of", describeTarget(t, i),
+			"%s has changed since the Transaction was accepted", describeSource(t, i)).
+			WithHint("create the Transaction again if what it holds now is wanted")
+	case from.Digest != "" && content.Digest(data) != from.Digest:
+		return nil, errclass.New(errclass.Terminal, errclass.ContentChanged, "read the content of", describeTarget(t, i),
+			"%s does not have the digest %s", describeSource(t, i), from.Digest).
+			WithHint("create the Transaction again with the digest of what it holds, or without one")
+	}
+	s.keep(t.UID, i, pinned{data, got})
+	return data, nil
+}
+
+// sourceObject is a Secret or a ConfigMap in the namespace of a Transaction.
+type sourceObject struct {
+	secret bool
+	name   string
+}
+
+func sourceObjectOf(from *api.ContentSource) sourceObject {
+	if from.SecretKeyRef != nil {
+		return sourceObject{true, from.SecretKeyRef.Name}
+	}
+	return sourceObject{false, from.ConfigMapKeyRef.Name}
+}
+
+func (o sourceObject) compare(other sourceObject) int {
+	switch {
+	case o == other:
+		return 0
+	case o.secret == other.secret && o.name < other.name, !o.secret && other.secret:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func keyOfSource(from *api.ContentSource) string {
+	if from.SecretKeyRef != nil {
+		return from.SecretKeyRef.Key
+	}
+	return from.ConfigMapKeyRef.Key
+}
+
+func (o sourceObject) ref(namespace string) target.Ref {
+	version := schema.GroupVersion{Version: "v1"}
+	ref := target.Ref{GVK: version.WithKind("ConfigMap"), GVR: version.WithResource("configmaps"), Namespace: namespace, Name: o.name}
+	if o.secret {
+		ref.GVK, ref.GVR = version.WithKind("Secret"), version.WithResource("secrets")
+	}
+	return ref
+}
+
+// read gets the object that holds the content of an item. It does so as the ServiceAccount of
+// the Transaction, for a person may name any object; with its own rights it reads only what was
+// stored for this very Transaction, by whoever knew what it holds.
+func (s *sources) read(ctx context.Context, t *api.Transaction, i int) (*unstructured.Unstructured, error) {
+	from := t.Spec.Changes[i].ContentFrom
+	ref := sourceObjectOf(from).ref(t.Namespace)
+	if from.Digest != "" && api.IsContentObject(ref.Name, t.Name) {
+		object, err := s.own.Resource(ref.GVR).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		switch {
+		case errclass.Is(err, errclass.NotFound):
+			return nil, missing(t, i, "it does not exist")
+		case errclass.Is(err, errclass.AccessDenied):
+			return nil, errclass.New(errclass.Retryable, errclass.AccessDenied, "read", ref.String(), "%w", err).
+				WithHint("Janus itself needs the right to get it: install its RBAC as shipped")
+		case err != nil:
+			return nil, errclass.Wrap(err, "read", ref.String(), true)
+		case storedFor(object, t):
+			return object, nil
+		}
+	}
+	id, err := s.clients.As(ctx, accountOf(t))
+	if err != nil {
+		return nil, err
+	}
+	object, err := id.Resource(ref).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case errclass.Is(err, errclass.NotFound):
+		return nil, missing(t, i, "it does not exist")
+	case errclass.Is(err, errclass.AccessDenied):
+		return nil, errclass.New(errclass.Terminal, errclass.AccessDenied, "read the content of", describeTarget(t, i),
+			"ServiceAccount %s may not get %s", id.Account, ref).WithHint(fmt.Sprintf("grant it get on %s %s", ref.GVR.Resource, ref.Name))
+	case err != nil:
+		return nil, errclass.Wrap(err, "read", ref.String(), true)
+	}
+	return object, nil
+}
+
+// storedFor reports whether an object holds content of a Transaction and of no other.
+func storedFor(object *unstructured.Unstructured, t *api.Transaction) bool {
+	return object.GetLabels()[api.ContentLabel] == string(t.UID) &&
+		slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == t.UID })
+}
+
+// valueOf returns what a key of a Secret or a ConfigMap holds.
+func valueOf(object *unstructured.Unstructured, key string) ([]byte, bool) {
+	secret := object.GetKind() == "Secret"
+	for _, field := range []string{"data", "binaryData"} {
+		text, found, err := unstructured.NestedString(object.Object, field, key)
+		switch {
+		case err != nil || !found:
+		case field == "binaryData" || secret:
+			data, err := base64.StdEncoding.DecodeString(text)
+			return data, err == nil
+		default:
+			return []byte(text), true
+		}
+	}
+	return nil, false
+}
+
+// digestOf pins a content. The key of that of a Secret is known to those alone who may read the
+// Secret: nobody else can guess from the digest what it holds.
+func digestOf(from *api.ContentSource, object *unstructured.Unstructured, data []byte) string {
+	if from.Confidential() {
+		return content.KeyedDigest(string(object.GetUID()), data)
+	}
+	return content.Digest(data)
+}
+
+func missing(t *api.Transaction, i int, why string) error {
+	return errclass.New(errclass.Retryable, errclass.ContentMissing, "read the content of", describeTarget(t, i), "%s is missing: %s", describeSource(t, i), why).
+		WithHint("create it, or delete the Transaction")
+}
+
+func describeTarget(t *api.Transaction, i int) string {
+	return plan.Describe(t.Spec.Changes[i].Target)
+}
+
+func describeSource(t *api.Transaction, i int) string {
+	from := t.Spec.Changes[i].ContentFrom
+	return fmt.Sprintf("key %s of %s", keyOfSource(from), sourceObjectOf(from).ref(t.Namespace))
+}
+
+func (s *sources) get(txn types.UID, i int, digest string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.kept[txn][i]
+	return found.data, ok && found.digest == digest && digest != ""
+}
+
+// keep keeps a content. When there is no room left, it begins afresh: the contents are used
+// one after the other, and what was kept first is needed last.
+func (s *sources) keep(txn types.UID, i int, p pinned) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size+len(p.data) > keptBytes {
+		s.kept, s.size = map[types.UID]map[int]pinned{}, 0
+	}
+	if s.kept[txn] == nil {
+		s.kept[txn] = map[int]pinned{}
+	}
+	s.size += len(p.data) - len(s.kept[txn][i].data)
+	s.kept[txn][i] = p
+}
+
+func (s *sources) forget(txn types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.kept[txn] {
+		s.size -= len(p.data)
+	}
+	delete(s.kept, txn)
+}

@@ -116,7 +116,10 @@ func (w *Recorder) Abandoned(t *api.Transaction) {
 // Expired implements engine.Recorder. Nobody can look at events of what is gone.
 func (w *Recorder) Expired(t *api.Transaction, retired bool) {
 	why := "deleted: its ttlSecondsAfterFinished are over"
-	if retired {
+	switch {
+	case plan.NeverStored(t):
+		why = "deleted: the command that created it has not stored its content"
+	case retired:
 		why = "deleted: as many as are kept have ended since"
 	}
 	w.log.Info(why, zap.String("namespace", t.Namespace), zap.String("name", t.Name),

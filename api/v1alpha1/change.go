@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Change is one entry of spec.changes: what to do, to which object, and with
 // what content.
 //
-// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) && !has(self.contentFrom) : has(self.content) != has(self.contentFrom)",message="Create, Update and Patch take either content or contentFrom, and Delete takes neither"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) && !has(self.contentFrom) : has(self.content) != has(self.contentFrom)",message="content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
@@ -153,7 +153,7 @@ type ContentKey struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// key is the key.
+	// key is the key of its data that holds the content.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	contentRule     = "content is demanded for Create, Update and Patch, and has no meaning for Delete"
+	contentRule     = "content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete"
 	forceRule       = "force has a meaning for Patch alone"
 	propagationRule = "propagationPolicy has a meaning for Delete alone"
 	gateRule        = "goneWhen has a meaning for Delete alone, and readyWhen for the others"

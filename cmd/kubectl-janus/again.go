@@ -29,7 +29,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 			case unresolved(t):
 				return fmt.Errorf("transaction %s/%s has left changes that could not be rolled back: see kubectl janus recover %s", t.Namespace, t.Name, t.Name)
 			}
-			u, err := copyOf(t, name, short(t.Name)+"-retry-")
+			u, err := s.copyOf(cmd.Context(), t, name, short(t.Name)+"-retry-")
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 			if err != nil {
 				return err
 			}
-			made, err := s.create(cmd.Context(), u)
+			made, err := s.create(cmd.Context(), draft{Unstructured: u})
 			if err != nil {
 				return err
 			}

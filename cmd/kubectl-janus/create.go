@@ -16,6 +16,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/content"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -27,27 +28,34 @@ const manager = "kubectl-janus"
 // A name that is to be made up is made up here, as the API server would do it: if the reply
 // is lost, it is known what to look for, and a request that is sent again makes no second
 // Transaction.
-func (s *session) create(ctx context.Context, u *unstructured.Unstructured) (*api.Transaction, error) {
-	if err := tooLarge(u); err != nil {
-		return nil, err
-	}
+//
+// What does not fit into it is stored beside it.
+func (s *session) create(ctx context.Context, d draft) (*api.Transaction, error) {
+	u := d.DeepCopy()
 	client, err := s.transactions(u.GetNamespace())
 	if err != nil {
 		return nil, err
 	}
 	madeUp := u.GetName() == "" && u.GetGenerateName() != ""
 	if madeUp {
-		u = u.DeepCopy()
 		u.SetName(names.SimpleNameGenerator.GenerateName(u.GetGenerateName()))
 		// With it the API server would not say that the name is taken, but that it could
 		// not make one up.
 		u.SetGenerateName("")
 	}
+	objects, err := outsourced(draft{u, d.hidden})
+	if err != nil {
+		return nil, err
+	}
 	var sent atomic.Bool
 	watched := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	made, err := client.Create(watched, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	if err == nil {
-		return typed(made)
+		t, err := typed(made)
+		if err != nil {
+			return nil, err
+		}
+		return t, s.store(ctx, t, objects)
 	}
 	err = explain("create Transaction "+u.GetNamespace()+"/"+u.GetName(), err)
 	if sent.Load() && errclass.ClassOf(err) == errclass.Unknown || madeUp && apierrors.IsAlreadyExists(err) {
@@ -69,8 +77,22 @@ func (e *doubtError) Error() string {
 
 func (e *doubtError) Unwrap() error { return e.err }
 
-// tooLarge refuses a Transaction that could not be stored: the API server would say so in
-// words of its store, or of HTTP.
+// outsourced takes out of a Transaction what is to be stored beside it, and refuses one that
+// could not be stored all the same: the API server would say so in words of its store, or of
+// HTTP.
+func outsourced(d draft) ([]content.Object, error) {
+	t, err := typed(d.DeepCopy())
+	if err != nil {
+		return nil, nil //nolint:nilerr // the API server says what is wrong with it
+	}
+	objects, err := d.contents(t)
+	if err != nil {
+		return nil, err
+	}
+	return objects, tooLarge(d.Unstructured)
+}
+
+// tooLarge refuses a Transaction that could not be stored as it is.
 func tooLarge(u *unstructured.Unstructured) error {
 	t, err := typed(u.DeepCopy())
 	if err != nil {
@@ -80,18 +102,24 @@ func tooLarge(u *unstructured.Unstructured) error {
 	if n := len(t.Spec.Changes); n > plan.MaxChanges {
 		return fmt.Errorf("%s would have %d changes, and may have %d: split it into several", name, n, plan.MaxChanges)
 	}
+	size, err := expectedBytes(t)
+	if err != nil || size <= plan.MaxBytes {
+		return err
+	}
+	return fmt.Errorf("%s would take %s with its status, and may take %s: create it by kubectl janus run, which stores the contents beside it, or split it; the largest of its %d changes is %s", name,
+		megabytes(size), megabytes(plan.MaxBytes), len(t.Spec.Changes), largest(t.Spec.Changes))
+}
+
+// expectedBytes is how large a Transaction will become with its status.
+func expectedBytes(t *api.Transaction) (int, error) {
+	t = t.DeepCopy()
 	t.Status.Items = nil
 	for i, c := range t.Spec.Changes {
 		item := api.Item{Name: plan.ChangeName(i, c), Target: c.Target}
 		plan.SetItemState(&item, api.ItemPending)
 		t.Status.Items = append(t.Status.Items, item)
 	}
-	size, err := plan.StoredBytes(t)
-	if err != nil || size <= plan.MaxBytes {
-		return err
-	}
-	return fmt.Errorf("%s would take %s with its status, and may take %s: split it into several; the largest of its %d changes is %s", name,
-		megabytes(size), megabytes(plan.MaxBytes), len(t.Spec.Changes), largest(t.Spec.Changes))
+	return plan.StoredBytes(t)
 }
 
 func megabytes(bytes int) string { return fmt.Sprintf("%.1f MB", math.Ceil(float64(bytes)/1e5)/10) }

@@ -54,12 +54,12 @@ func creates(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, metad
 		return c
 	})
 	metadata["namespace"] = e.Namespace
-	_, err := s.create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	_, err := s.create(t.Context(), draft{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": api.GroupVersion.String(), "kind": "Transaction", "metadata": metadata,
 		"spec": map[string]any{"serviceAccountName": "deployer", "changes": []any{map[string]any{
 			"type": "Delete", "target": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "x"},
 		}}},
-	}})
+	}}})
 	list, listing := e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, listing)
 	var there []string

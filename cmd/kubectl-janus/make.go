@@ -51,21 +51,22 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 
 // transaction is what the wishes come to: the Transaction in the manifests if they are one,
 // else one that brings them into effect.
-func (w *wishes) transaction(ctx context.Context, s *session) (*unstructured.Unstructured, error) {
+func (w *wishes) transaction(ctx context.Context, s *session) (draft, error) {
 	if !w.given() {
-		return nil, errors.New("what is to be changed? give manifests with -f or -k, or what is to be deleted with --delete")
+		return draft{}, errors.New("what is to be changed? give manifests with -f or -k, or what is to be deleted with --delete")
 	}
 	namespace, err := s.namespace()
 	if err != nil {
-		return nil, err
+		return draft{}, err
 	}
 	manifests, err := w.read(s, namespace)
 	if err != nil {
-		return nil, err
+		return draft{}, err
 	}
 	for _, m := range manifests {
 		if m.GroupVersionKind().GroupKind() == api.Kind.GroupKind() {
-			return w.theirs(s, m.Unstructured, len(manifests), namespace)
+			u, err := w.theirs(s, m.Unstructured, len(manifests), namespace)
+			return draft{Unstructured: u}, err
 		}
 	}
 	return w.ours(ctx, s, manifests, namespace)
@@ -90,13 +91,13 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 }
 
 // ours is a Transaction that brings manifests into effect and deletes what is to go.
-func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (*unstructured.Unstructured, error) {
+func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (draft, error) {
 	if w.account == "" {
-		return nil, errors.New("no ServiceAccount is named: set --service-account to one of the namespace that may make the changes and roll them back")
+		return draft{}, errors.New("no ServiceAccount is named: set --service-account to one of the namespace that may make the changes and roll them back")
 	}
 	v, err := s.surveyor(namespace)
 	if err != nil {
-		return nil, err
+		return draft{}, err
 	}
 	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
 	if w.name == "" {
@@ -107,12 +108,12 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
 	}
 	if t.Spec.Changes, err = v.changes(ctx, manifests); err != nil {
-		return nil, err
+		return draft{}, err
 	}
 	for _, text := range w.remove {
 		change, exists, err := v.removal(ctx, text)
 		if err != nil {
-			return nil, err
+			return draft{}, err
 		}
 		if !exists {
 			s.say("there is no %s; nothing will be deleted", targetName(change.Target))
@@ -124,9 +125,9 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	}
 	u, err := untyped(t)
 	if err != nil {
-		return nil, err
+		return draft{}, err
 	}
-	return u, w.durations(u)
+	return draft{u, secretsIn(t.Spec.Changes)}, w.durations(u)
 }
 
 // durations sets those that were given.
@@ -149,9 +150,14 @@ func (w *wishes) durations(u *unstructured.Unstructured) error {
 }
 
 // copyOf is a Transaction with the same spec, that is to run on its own.
-func copyOf(t *api.Transaction, name, generate string) (*unstructured.Unstructured, error) {
+func (s *session) copyOf(ctx context.Context, t *api.Transaction, name, generate string) (draft, error) {
+	hidden, err := s.taken(ctx, t)
+	if err != nil {
+		return draft{}, err
+	}
 	again := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: name, GenerateName: generate}}
 	t.Spec.DeepCopyInto(&again.Spec)
 	again.Spec.Suspend, again.Spec.Cancel = false, ""
-	return untyped(again)
+	u, err := untyped(again)
+	return draft{u, hidden}, err
 }

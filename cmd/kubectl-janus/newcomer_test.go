@@ -41,9 +41,9 @@ func TestWithoutTheDefinitionItIsSaidToInstallJanus(t *testing.T) {
 		return c
 	})
 	const want = "the cluster does not serve Transactions; install Janus, and see: kubectl janus check"
-	_, err := s.create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	_, err := s.create(t.Context(), draft{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": api.GroupVersion.String(), "kind": "Transaction", "metadata": map[string]any{"name": "x", "namespace": e.Namespace},
-	}})
+	}}})
 	require.ErrorContains(t, err, want)
 	assert.NotContains(t, err.Error(), "may have been created")
 

@@ -122,7 +122,7 @@ type silent struct{}
 func (silent) update(*api.Transaction) {}
 func (silent) done()                   {}
 
-// drop deletes a Transaction that was made to be looked at.
+// drop deletes a Transaction that is not wanted any more.
 func (s *session) drop(ctx context.Context, t *api.Transaction) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -131,7 +131,7 @@ func (s *session) drop(ctx context.Context, t *api.Transaction) {
 		err = client.Delete(ctx, t.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &t.UID}})
 	}
 	if err != nil {
-		s.say("Transaction %s/%s, which has the plan, could not be deleted: %v", t.Namespace, t.Name, err)
+		s.say("Transaction %s/%s could not be deleted: %v", t.Namespace, t.Name, err)
 	}
 }
 

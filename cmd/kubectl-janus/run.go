@@ -86,7 +86,7 @@ If the manifest is a Transaction, that one is created.`,
 				return err
 			}
 			if dryRun {
-				return s.show(printer, u)
+				return s.show(printer, u.Unstructured)
 			}
 			t, err := s.create(cmd.Context(), u)
 			if err != nil {

@@ -19,12 +19,14 @@ import (
 	"compress/gzip"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -142,6 +144,23 @@ func oneDocument(document []byte) (map[string]any, error) {
 		return nil, nil
 	}
 	return fromJSON(asJSON)
+}
+
+// Value returns what a key of a Secret or a ConfigMap holds.
+func Value(object *unstructured.Unstructured, key string) ([]byte, bool) {
+	secret := object.GetKind() == "Secret"
+	for _, field := range []string{"data", "binaryData"} {
+		text, found, err := unstructured.NestedString(object.Object, field, key)
+		switch {
+		case err != nil || !found:
+		case field == "binaryData" || secret:
+			data, err := base64.StdEncoding.DecodeString(text)
+			return data, err == nil
+		default:
+			return []byte(text), true
+		}
+	}
+	return nil, false
 }
 
 // Digest names bytes, as spec.changes[].contentFrom.digest does.

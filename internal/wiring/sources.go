@@ -2,17 +2,18 @@ package wiring
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -28,6 +29,7 @@ import (
 type sources struct {
 	own      dynamic.Interface // as janusd
 	clients  *target.Clients   // as the ServiceAccounts of Transactions
+	clock    clock.PassiveClock
 	parallel int
 
 	mu   sync.Mutex
@@ -45,8 +47,8 @@ type pinned struct {
 // the contents of many items, and each of them is asked for several times.
 const keptBytes = 16 << 20
 
-func newSources(own dynamic.Interface, clients *target.Clients, parallel int) *sources {
-	return &sources{own: own, clients: clients, parallel: parallel, kept: map[types.UID]map[int]pinned{}}
+func newSources(own dynamic.Interface, clients *target.Clients, now clock.PassiveClock, parallel int) *sources {
+	return &sources{own: own, clients: clients, clock: now, parallel: parallel, kept: map[types.UID]map[int]pinned{}}
 }
 
 // content is the content of the change of an item, from wherever it is.
@@ -68,7 +70,7 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int) (map[s
 			if j == i || other == nil || sourceObjectOf(other) != of {
 				continue
 			}
-			if found, ok := valueOf(object, keyOfSource(other)); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
+			if found, ok := content.Value(object, keyOfSource(other)); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
 				s.keep(t.UID, j, pinned{found, t.Status.Items[j].ContentDigest})
 			}
 		}
@@ -132,7 +134,7 @@ func (s *sources) pin(ctx context.Context, t *api.Transaction) (digests []string
 // or where nothing is yet, what the spec says.
 func (s *sources) check(t *api.Transaction, i int, object *unstructured.Unstructured, want string) ([]byte, error) {
 	from := t.Spec.Changes[i].ContentFrom
-	data, ok := valueOf(object, keyOfSource(from))
+	data, ok := content.Value(object, keyOfSource(from))
 	if !ok {
 		return nil, missing(t, i, "it has no such key")
 	}
@@ -201,7 +203,7 @@ func (s *sources) read(ctx context.Context, t *api.Transaction, i int) (*unstruc
 		object, err := s.own.Resource(ref.GVR).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		switch {
 		case errclass.Is(err, errclass.NotFound):
-			return nil, missing(t, i, "it does not exist")
+			return nil, s.notStored(t, i)
 		case errclass.Is(err, errclass.AccessDenied):
 			return nil, errclass.New(errclass.Retryable, errclass.AccessDenied, "read", ref.String(), "%w", err).
 				WithHint("Janus itself needs the right to get it: install its RBAC as shipped")
@@ -234,23 +236,6 @@ func storedFor(object *unstructured.Unstructured, t *api.Transaction) bool {
 		slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == t.UID })
 }
 
-// valueOf returns what a key of a Secret or a ConfigMap holds.
-func valueOf(object *unstructured.Unstructured, key string) ([]byte, bool) {
-	secret := object.GetKind() == "Secret"
-	for _, field := range []string{"data", "binaryData"} {
-		text, found, err := unstructured.NestedString(object.Object, field, key)
-		switch {
-		case err != nil || !found:
-		case field == "binaryData" || secret:
-			data, err := base64.StdEncoding.DecodeString(text)
-			return data, err == nil
-		default:
-			return []byte(text), true
-		}
-	}
-	return nil, false
-}
-
 // digestOf pins a content. The key of that of a Secret is known to those alone who may read the
 // Secret: nobody else can guess from the digest what it holds.
 func digestOf(from *api.ContentSource, object *unstructured.Unstructured, data []byte) string {
@@ -264,6 +249,20 @@ func missing(t *api.Transaction, i int, why string) error {
 	return errclass.New(errclass.Retryable, errclass.ContentMissing, "read the content of", describeTarget(t, i), "%s is missing: %s", describeSource(t, i), why).
 		WithHint("create it, or delete the Transaction")
 }
+
+// notStored is the error about content that kubectl janus run has yet to store. A command that
+// was killed never does.
+func (s *sources) notStored(t *api.Transaction, i int) error {
+	if t.Status.Phase != "" && t.Status.Phase != api.PhasePending || s.clock.Since(t.CreationTimestamp.Time) < storeTime {
+		return missing(t, i, "it has not been stored yet")
+	}
+	return errclass.New(errclass.Terminal, errclass.ContentMissing, "read the content of", describeTarget(t, i),
+		"%s is missing: kubectl janus run has not stored it within %s of the creation of the Transaction", describeSource(t, i), storeTime).
+		WithHint("run the command again")
+}
+
+// storeTime is how long kubectl janus run may take to store contents.
+const storeTime = 10 * time.Minute
 
 func describeTarget(t *api.Transaction, i int) string {
 	return plan.Describe(t.Spec.Changes[i].Target)

@@ -55,7 +55,7 @@ func Ports(p Parts) engine.Ports {
 	}
 	shared := newImages()
 	late := staleness{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
-	sources := newSources(p.Own, p.Clients, p.Parallel)
+	sources := newSources(p.Own, p.Clients, p.Clock, p.Parallel)
 	written, patience := newWritten(), newPatience(p.Clock, sources)
 	changes := &Changes{sources: sources, clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written, patience: patience}
 	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)

@@ -243,7 +243,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
 			Namespace: SystemNamespace, Observe: metrics.LockOperation, Clock: s.clock,
 		}),
-		Types: s.schemas.types, Lateness: s.policy.Lateness, ImagesLimit: s.images,
+		Types: s.schemas.types, Clock: s.clock, Lateness: s.policy.Lateness, ImagesLimit: s.images,
 	})
 	if s.enforced {
 		ports.Locks = enforced.Around(ports.Locks, enforced.NewTables(own), wiring.NewJournal(own), s.clock, s.policy.Lateness)

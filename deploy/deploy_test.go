@@ -36,6 +36,8 @@ func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
 		"ClusterRole janus-editor",
 		"ClusterRole janus-viewer",
 		"ClusterRole janus-metrics-reader",
+		"ValidatingAdmissionPolicy transaction-contents.backup.janus.io",
+		"ValidatingAdmissionPolicyBinding transaction-contents.backup.janus.io",
 		"ValidatingAdmissionPolicy transaction-identity.backup.janus.io",
 		"ValidatingAdmissionPolicyBinding transaction-identity.backup.janus.io",
 		"ValidatingAdmissionPolicy transaction-locks.backup.janus.io",

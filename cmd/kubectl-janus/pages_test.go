@@ -29,6 +29,17 @@ func TestThePageIsAsItIs(t *testing.T) {
 	e.TypePage(shell, "kubectl-janus.md")
 }
 
+// TestThePageAboutContentIsAsItIs runs docs/content.md.
+func TestThePageAboutContentIsAsItIs(t *testing.T) {
+	e := harness.New(t)
+	e.Start()
+	shell := e.Shell()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, shell.Provide("kubectl-janus", self))
+	e.TypePage(shell, "content.md")
+}
+
 // TestTheReferenceIsThatOfTheCommands compares docs/kubectl-janus-reference.md with what the
 // commands say of themselves; -update writes it.
 func TestTheReferenceIsThatOfTheCommands(t *testing.T) {

@@ -71,6 +71,9 @@ created, and what --delete names is deleted after that. Namespaces come first, t
 the rest in the order of the manifests. Whether an object exists is looked up with your own rights, now; a change that
 turns out otherwise is refused, and everything is rolled back.
 
+Contents of Secrets, and contents that do not fit into a Transaction, are stored beside it in Secrets and ConfigMaps, which
+it owns and which you must be allowed to create.
+
 If the manifest is a Transaction, that one is created.`,
 		Example: `  kubectl janus run -f app.yaml --service-account deployer --wait
   kustomize build . | kubectl janus run -f - --delete configmap/old --service-account deployer

@@ -62,6 +62,8 @@ var acts = []act{
 	{"cancelled", "cancelled", false, edit("cancel", `"Rollback"`)},
 	{"stopped", "cancelled", false, edit("cancel", `"Stop"`)},
 	{"stopped-then-cancelled", "cancelled", false, forAWhile(edit("cancel", `"Stop"`))},
+	{"sources-changed", "sources", false, changeSources},
+	{"sources-recreated", "sources", false, recreateSources},
 	{"image-edited", "before-images", false, editImages},
 	{"image-deleted", "before-images", false, deleteImages},
 	{"image-stripped", "before-images", false, stripImages},

@@ -28,7 +28,10 @@ func (r *run) breaches(out *result) []string {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(txn.Object, &t); err != nil {
 			return []string{fmt.Sprintf("read the Transaction: %v", err)}
 		}
-		t = r.derived(out, t)
+		t, err := r.withContents(r.derived(out, t))
+		if err != nil {
+			return []string{err.Error()}
+		}
 		of := oracle.Run{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Spec: t.Spec}
 		for _, change := range t.Spec.Changes {
 			of.Items = append(of.Items, r.refOf(change.Target))

@@ -143,6 +143,8 @@ func concerns(a act, call faultinject.Call, n int, of workload) bool {
 	switch {
 	case n%of.every() != 0:
 		return false
+	case a.class == "sources":
+		return nearSource(a, call, of)
 	case a.each:
 		return lasting && call.Resource != "leases" || call.Kind == faultinject.Read && (call.User != "" && call.Method == "GET" || call.Resource == "transactions" && call.Name != "")
 	case a.name == "namespace-deleted":

@@ -29,7 +29,7 @@ func (s *saga) othersOpen(i int) bool {
 	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && s.flight.known[j] != plan.Over
+		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && s.flight.Known[j] != plan.Over
 		if j != i && open && plan.Identity(item.Target) != own {
 			return true
 		}
@@ -65,7 +65,7 @@ func (s *saga) again(ctx context.Context) error {
 	var held plan.Held
 	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
 		item := &s.txn.Status.Items[i]
-		if known := len(held); !held.Covers(item, s.flight.known[i] == plan.Over) || len(held) == known {
+		if known := len(held); !held.Covers(item, s.flight.Known[i] == plan.Over) || len(held) == known {
 			continue
 		}
 		undone, why, err := s.takeBackItem(ctx, i)
@@ -101,32 +101,27 @@ const catchUpInterval = 250 * time.Millisecond
 
 // catchingUp is how long to wait because an item was rolled back so lately that what it makes
 // possible may be refused still; zero if none was.
-func (s *saga) catchingUp() (wait time.Duration) {
+func (s *saga) catchingUp() time.Duration {
 	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.State == api.ItemRolledBack }) {
 		return 0
 	}
-	now := s.clock.Now()
-	s.know(func(m *memory) {
-		if m.restored.IsZero() || now.Before(m.restored) {
-			m.restored = now // by another process, perhaps a moment ago
-		}
-		if since := now.Sub(m.restored); since < s.policy.CatchUp {
-			wait = max(catchUpInterval, since)
-		}
-	})
-	return wait
+	since := s.memory.SinceRestored()
+	if since >= s.policy.CatchUp {
+		return 0
+	}
+	return max(catchUpInterval, since)
 }
 
 // giveUpAll records that items cannot be rolled back, once no compensation that was sent
 // before can still land.
 func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
-		if !s.flight.known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
+		if !s.flight.Known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
 			return plan.Unsettled(plan.Describe(s.txn.Status.Items[r.item].Target))
 		}
 	}
 	for _, r := range all {
-		s.settled(r.item)
+		s.memory.Settled(r.item)
 	}
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		for _, r := range all {

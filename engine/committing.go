@@ -55,8 +55,8 @@ func (s *saga) openIn(ctx context.Context, change func(*api.TransactionStatus) e
 		}
 		return s.openNext(status)
 	})
-	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.known.Any(plan.Unsent) {
-		s.know(func(m *memory) { m.begun = s.clock.Now() })
+	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.Known.Any(plan.Unsent) {
+		s.memory.Begun()
 	}
 	return err
 }
@@ -95,17 +95,17 @@ func (s *saga) capture(ctx context.Context, i int) error {
 			return s.skip(ctx, i)
 		}
 	}
-	s.setLoose(true)
-	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i}, s.doubt)
+	s.memory.SetUnrecorded(true)
+	saved, err := s.Planner.Prepare(ctx, s.txn, []int{i}, s.memory.Doubt)
 	if err != nil {
 		return s.turnOr(ctx, i, err)
 	}
-	s.know(func(m *memory) { m.images = saved.Ref })
+	s.memory.SetImages(saved.Ref)
 	err = s.record(ctx, func(status *api.TransactionStatus) error {
 		return recordImages(status, []int{i}, saved)
 	})
 	if err == nil {
-		s.setLoose(false)
+		s.memory.SetUnrecorded(false)
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func (s *saga) keep(ctx context.Context) error {
 	if err := s.confirm(ctx, false); err != nil {
 		return err
 	}
-	return s.Locks.Keep(ctx, s.txn, s.doubt)
+	return s.Locks.Keep(ctx, s.txn, s.memory.Doubt)
 }
 
 // do makes changes whose intents this process has recorded, side by side if there are
@@ -145,7 +145,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 	}
 	switch finding {
 	case outcome.Applied:
-		s.isOver(i)
+		s.flight.Happened(i, plan.Ended)
 		return nil
 	case outcome.Diverged:
 		return s.turn(ctx, plan.ItemCause(s.txn, i, plan.Diverged(s.txn, i)))
@@ -154,7 +154,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 		return s.send(ctx, i)
 	}
 	if plan.Suspended(s.txn) {
-		s.flight.happened(i, plan.Left)
+		s.flight.Happened(i, plan.Left)
 		return nil
 	}
 	if s.txn.Spec.Changes[i].Type == api.Create {
@@ -168,7 +168,7 @@ func (s *saga) resolve(ctx context.Context, i int) error {
 
 // warner notes the warnings about a change that is found to be in effect.
 func (s *saga) warner(i int) func([]string) {
-	return func(warnings []string) { s.flight.told(i).said = warnings }
+	return func(warnings []string) { s.flight.Answer(i).Warnings = warnings }
 }
 
 // takeOver makes an intent that another process may have recorded this run's own.
@@ -191,7 +191,7 @@ func (s *saga) refused(ctx context.Context, in Intent, refusal error) error {
 	if errclass.ClassOf(refusal) == errclass.Conflict {
 		in.warn = s.warner(in.Index())
 		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == outcome.Applied {
-			s.isOver(in.Index())
+			s.flight.Happened(in.Index(), plan.Ended)
 			return nil
 		}
 	}
@@ -206,7 +206,7 @@ func (s *saga) reject(ctx context.Context, refused []*sent) error {
 			i := c.in.Index()
 			cause, item := plan.ItemCause(s.txn, i, c.err), &status.Items[i]
 			item.Reason, item.Message = cause.Reason, cause.Message
-			if !s.flight.known[i].NoEffect() {
+			if !s.flight.Known[i].NoEffect() {
 				continue
 			}
 			if err := plan.MoveItem(item, api.ItemRejected); err != nil {

@@ -3,14 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/memory"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
@@ -21,10 +20,7 @@ type Engine struct {
 	clock  clock.WithTicker
 	policy plan.Policy
 
-	mu       sync.Mutex
-	memories map[types.UID]*memory // of Transactions that have not ended, or may have left something
-	known    clearedUp
-	retired  map[types.UID]bool
+	memories *memory.All
 }
 
 // Ports are the engine's ways to the world.
@@ -40,7 +36,7 @@ type Ports struct {
 
 // New makes an Engine.
 func New(ports Ports, c clock.WithTicker, policy plan.Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: map[types.UID]*memory{}, known: clearedUp{since: map[types.UID]time.Time{}}}
+	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: memory.New(c)}
 }
 
 // Result says when a Transaction wants to be looked at again.
@@ -68,7 +64,12 @@ const (
 // when ctx is done.
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 	s := e.saga(t)
-	s.meet()
+	if s.memory.Overtaken() {
+		s.Locks.Distrust(t)
+	}
+	if flight := e.memories.Recall(t); flight != nil {
+		s.flight = flight
+	}
 	for ctx.Err() == nil {
 		action := plan.Decide(s.txn, s.inFlight(), e.clock.Now(), e.policy)
 		switch action.Verb {
@@ -99,9 +100,12 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 
 // saga is one run of one Transaction.
 type saga struct {
-	*Engine
+	Ports
+	clock   clock.WithTicker
+	policy  plan.Policy
+	memory  *memory.Memory   // of this Transaction
 	txn     *api.Transaction // as the API server last stored it
-	flight  *flight          // what is known beyond that
+	flight  *memory.Flight   // what is known beyond that
 	ask     turns            // of what changes that are under way ask for
 	heard   time.Time        // when the API server last had what this run goes on from, or a little before
 	began   time.Time        // when this run began
@@ -113,7 +117,16 @@ type saga struct {
 
 func (e *Engine) saga(t *api.Transaction) *saga {
 	now := e.clock.Now()
-	return &saga{Engine: e, txn: t, flight: newFlight(), ask: newTurns(), heard: now, began: now, wrote: now}
+	return &saga{
+		Ports: e.Ports, clock: e.clock, policy: e.policy, memory: e.memories.Of(t),
+		txn: t, flight: memory.NewFlight(), ask: newTurns(), heard: now, began: now, wrote: now,
+	}
+}
+
+// follow goes on with the Transaction as it is stored now.
+func (s *saga) follow(t *api.Transaction) {
+	s.txn = t
+	s.memory.Follow(t)
 }
 
 func (s *saga) perform(ctx context.Context, a plan.Action) error {
@@ -193,14 +206,14 @@ func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatu
 	if err := s.store(ctx, next); err != nil {
 		return err
 	}
-	s.know(func(m *memory) { m.waiting = time.Time{} })
+	s.memory.WaitingEnded()
 	return nil
 }
 
 // store writes the status as the next version.
 func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++
-	s.know(func(m *memory) { next.Status.Failures += m.failures })
+	next.Status.Failures += s.memory.Failures()
 	sent := s.clock.Now()
 	stored, err := s.Journal.Checkpoint(ctx, next)
 	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {
@@ -240,14 +253,14 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 		return in, err
 	}
 	in.txn, err = s.soFar()
-	in.fresh = s.flight.known[i].NoEffect()
+	in.fresh = s.flight.Known[i].NoEffect()
 	in.last = func() bool { return plan.IsAside(&s.txn.Status.Items[i]) || plan.Sparing(s.txn) || !s.othersOpen(i) }
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		defer s.ask.take()()
 		// An intent that another process may have recorded is taken over where it counts: they
 		// may be at the same change, or about to write the item off.
-		return s.confirm(ctx, anyway || !s.mine())
+		return s.confirm(ctx, anyway || !s.memory.Wrote())
 	}
 	in.mayCreate = func() error {
 		defer s.ask.take()()
@@ -261,14 +274,7 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 	s.Recorder.Checkpointed(s.txn, stored)
 	before := s.txn.Status.Items
 	s.txn = stored
-	s.know(func(m *memory) {
-		s.flight.opened(before, stored.Status.Items, func(i int) { delete(m.asked, i) })
-		m.flight, m.version, m.checkpoints = s.flight, stored.ResourceVersion, stored.Status.Version
-		m.failures = 0
-		if stored.Status.RollbackRef != nil {
-			m.images = stored.Status.RollbackRef
-		}
-	})
+	s.memory.Stored(stored, s.flight, s.flight.Recorded(before, stored.Status.Items))
 }
 
 // pause records what the Transaction waits for, once, and says when to go on.
@@ -277,7 +283,7 @@ func (s *saga) pause(ctx context.Context, err error) Result {
 	if errors.As(err, &journal) {
 		// Another process may have ended the Transaction, and locks that this run has
 		// kept since have no owner.
-		s.setLoose(true)
+		s.memory.SetUnrecorded(true)
 		return Result{Err: journal.error}
 	}
 	if err := s.note(ctx, err); err != nil {

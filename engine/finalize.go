@@ -18,7 +18,7 @@ func (s *saga) finish(ctx context.Context) error {
 	if err != nil || again {
 		return err
 	}
-	if s.flight.known.Any(plan.Over) {
+	if s.flight.Known.Any(plan.Over) {
 		return s.putDown(ctx) // The hand-over removes what tells that a change was made.
 	}
 	problems, err := s.handOver(ctx)
@@ -129,24 +129,18 @@ func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.Transac
 // letGo releases the locks and discards the before-images. Before the Transaction
 // is accepted it holds neither.
 func (s *saga) letGo(ctx context.Context, keepImages bool) error {
-	s.know(func(m *memory) { clear(m.asked) })
+	s.memory.AllSettled()
 	if len(s.txn.Status.Items) == 0 {
 		return nil
 	}
 	if err := s.Locks.Release(ctx, s.txn); err != nil {
 		return err
 	}
-	var doubt bool
-	s.know(func(m *memory) { doubt = m.loose })
-	if err := s.Planner.Discard(ctx, s.txn, keepImages, doubt); err != nil {
+	if err := s.Planner.Discard(ctx, s.txn, keepImages, s.memory.Unrecorded()); err != nil {
 		return err
 	}
-	s.setLoose(false)
+	s.memory.SetUnrecorded(false)
 	return nil
-}
-
-func (s *saga) setLoose(loose bool) {
-	s.know(func(m *memory) { m.loose, m.txn = loose, keptOf(s.txn) })
 }
 
 func (s *saga) removeFinalizer(ctx context.Context) error {
@@ -157,7 +151,7 @@ func (s *saga) removeFinalizer(ctx context.Context) error {
 	if err != nil {
 		return &journalError{err}
 	}
-	s.txn = stored
+	s.follow(stored)
 	return nil
 }
 

@@ -70,9 +70,7 @@ func (s *saga) lookDue() bool {
 	if len(items) == 0 {
 		return false
 	}
-	var ago time.Duration
-	now := s.clock.Now()
-	s.know(func(m *memory) { ago = now.Sub(m.looked) })
+	ago := s.memory.SinceLooked()
 	return ago < 0 || ago >= pollInterval || slices.ContainsFunc(items, func(i int) bool {
 		left, limited := s.readyTimeLeft(i)
 		return limited && left <= 0 && -left < ago
@@ -91,7 +89,7 @@ func (s *saga) awaited() []int {
 // lookAround checks whether what is waited for is done, and turns round if it cannot
 // become so or has had its time. It says what is missing if there was nothing to record.
 func (s *saga) lookAround(ctx context.Context) (missing, err error) {
-	s.know(func(m *memory) { m.looked = s.clock.Now() })
+	s.memory.Looked()
 	items := plan.Waiting(s.txn.Status.Items)
 	if err := s.keep(ctx); err != nil {
 		return nil, s.turnOr(ctx, items[0], err)

@@ -10,16 +10,7 @@ import (
 
 // paceTime is how much longer to wait before the next change is begun. A process that has
 // begun none waits for a whole turn: another may have just begun one.
-func (s *saga) paceTime() (left time.Duration) {
-	now := s.clock.Now()
-	s.know(func(m *memory) {
-		if m.begun.IsZero() || now.Before(m.begun) {
-			m.begun = now
-		}
-		left = plan.Spacing(s.txn) - now.Sub(m.begun)
-	})
-	return left
-}
+func (s *saga) paceTime() time.Duration { return plan.Spacing(s.txn) - s.memory.SinceBegun() }
 
 // await keeps the locks until it is the next change's turn. Those that were begun and are
 // not done are looked at meanwhile, before anything else is.

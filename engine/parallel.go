@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/memory"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
@@ -32,7 +33,7 @@ func (s *saga) send(ctx context.Context, these ...int) error {
 		in.made = func(object types.UID) { all[n].made = object }
 		in.warn = func(warnings []string) { all[n].said = warnings }
 		all[n].in = in
-		s.flight.happened(i, plan.Sent)
+		s.flight.Happened(i, plan.Sent)
 	}
 	fanout.Do(len(all), len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
 	for n := range all {
@@ -46,9 +47,8 @@ func (s *saga) sort(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		told := s.flight.told(i)
-		told.made, told.said = c.made, c.said
-		s.isOver(i)
+		*s.flight.Answer(i) = memory.Answer{Made: c.made, Warnings: c.said}
+		s.flight.Happened(i, plan.Ended)
 	case !isJournal(c.err) && !plan.Definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
 		s.unsure(i)
 	}
@@ -72,7 +72,7 @@ func (s *saga) answer(ctx context.Context, all []sent) error {
 	if len(refused) == 0 {
 		return pending
 	}
-	if first := refused[0]; !s.flight.known[first.in.Index()].NoEffect() {
+	if first := refused[0]; !s.flight.Known[first.in.Index()].NoEffect() {
 		return s.refused(ctx, first.in, first.err)
 	}
 	return s.reject(ctx, refused)

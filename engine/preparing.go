@@ -15,7 +15,7 @@ func (s *saga) hold(ctx context.Context) error {
 	if err != nil {
 		return &journalError{err}
 	}
-	s.txn = stored
+	s.follow(stored)
 	return nil
 }
 
@@ -30,15 +30,15 @@ func (s *saga) accept(status *api.TransactionStatus) {
 // prepare locks every target and saves every before-image that can be taken now.
 // Nothing here needs undoing, so it is one checkpoint for all items.
 func (s *saga) prepare(ctx context.Context) error {
-	if !s.mine() {
+	if !s.memory.Wrote() {
 		// Whoever has had it may still be at work. They would go on to make changes under
 		// locks that this run gives back while it waits.
 		if err := s.takeOver(ctx); err != nil {
 			return err
 		}
 	}
-	s.setLoose(true)
-	leases, err := s.Locks.Acquire(ctx, s.txn, s.doubt)
+	s.memory.SetUnrecorded(true)
+	leases, err := s.Locks.Acquire(ctx, s.txn, s.memory.Doubt)
 	if err != nil {
 		return s.failOr(ctx, err)
 	}
@@ -48,13 +48,13 @@ func (s *saga) prepare(ctx context.Context) error {
 	items := plan.Preparable(s.txn)
 	var saved Prepared
 	err = s.whileKeepingLocks(ctx, func() (err error) {
-		saved, err = s.Planner.Prepare(ctx, s.txn, items, s.doubt)
+		saved, err = s.Planner.Prepare(ctx, s.txn, items, s.memory.Doubt)
 		return err
 	})
 	if err != nil {
 		return s.failOr(ctx, err)
 	}
-	s.know(func(m *memory) { m.images = saved.Ref })
+	s.memory.SetImages(saved.Ref)
 	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
@@ -65,7 +65,7 @@ func (s *saga) prepare(ctx context.Context) error {
 		return plan.MovePhase(status, api.PhasePrepared)
 	})
 	if err == nil {
-		s.setLoose(false)
+		s.memory.SetUnrecorded(false)
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 				if s.clock.Since(last) > period+s.policy.Lateness {
 					return // It hung: whoever has replaced it may have given them back.
 				}
-				_ = s.Locks.Keep(ctx, s.txn, s.doubt)
+				_ = s.Locks.Keep(ctx, s.txn, s.memory.Doubt)
 				last = s.clock.Now()
 			}
 		}

@@ -18,11 +18,11 @@ func (s *saga) note(ctx context.Context, err error) error {
 	}
 	counts := !plan.IsWait(err)
 	if counts {
-		s.know(func(m *memory) { m.failures++ })
+		s.memory.Failed()
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
 	ahead := len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0
-	if !decides && !ahead && s.noted(err) && !s.flight.known.Any(plan.Over) {
+	if !decides && !ahead && s.noted(err) && !s.flight.Known.Any(plan.Over) {
 		return nil
 	}
 	next := s.txn.DeepCopy()
@@ -36,7 +36,7 @@ func (s *saga) note(ctx context.Context, err error) error {
 	}
 	s.notAhead(&next.Status)
 	next.Status.Version++
-	s.know(func(m *memory) { next.Status.Failures += m.failures })
+	next.Status.Failures += s.memory.Failures()
 	plan.Summarize(next, now)
 	plan.SetWaiting(&next.Status, next.Generation, now, err)
 	stored, err := s.Journal.Checkpoint(ctx, next)

@@ -33,15 +33,15 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	}
 	switch finding {
 	case outcome.Applied, outcome.Applying:
-		s.settled(i)
+		s.memory.Settled(i)
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			return plan.MoveItem(&status.Items[i], api.ItemCommitted)
 		})
 	case outcome.Diverged:
-		s.settled(i)
+		s.memory.Settled(i)
 		return s.unresolved(ctx, i, plan.Diverged(s.txn, i))
 	}
-	s.settled(i)
+	s.memory.Settled(i)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		return plan.MoveItem(&status.Items[i], api.ItemRejected)
 	})
@@ -66,8 +66,8 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	if later := plan.InTheWay(s.txn.Status.Items, i); later >= 0 {
 		return outcome.Undone{}, nil, s.unresolved(ctx, i, plan.Blocked(&s.txn.Status, i, later))
 	}
-	if _, ok := s.undone(i); ok {
-		s.isOver(i)
+	if _, ok := s.memory.Undone(i); ok {
+		s.flight.Happened(i, plan.Ended)
 		return outcome.Undone{}, nil, nil
 	}
 	if plan.Creates(s.txn, i) && s.doubtTime() > 0 {
@@ -86,7 +86,7 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 	if err != nil {
 		return outcome.Undone{}, nil, err
 	}
-	s.flight.happened(i, plan.TakenUp)
+	s.flight.Happened(i, plan.TakenUp)
 	undone, err = s.Changes.Undo(ctx, in)
 	if isJournal(err) {
 		return undone, nil, err
@@ -98,13 +98,8 @@ func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, 
 		refusal, err = s.afterRefusal(ctx, i, undone, err)
 		return undone, refusal, err
 	}
-	s.know(func(m *memory) {
-		if m.undone == nil {
-			m.undone = map[int]outcome.Undone{}
-		}
-		m.undone[i], m.restored = undone, s.clock.Now()
-	})
-	s.isOver(i)
+	s.memory.Undo(i, undone)
+	s.flight.Happened(i, plan.Ended)
 	if undone.Recreated != "" || s.shared(i) {
 		// It is not re-created once more, by whoever goes on, if another client
 		// deletes it meanwhile; and to another change of the object it must be known.
@@ -207,10 +202,10 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	switch {
 	case !plan.Definite(err) && !late:
 		return err
-	case !s.flight.known[i].NoEffect() && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
+	case !s.flight.Known[i].NoEffect() && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
 		return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
 	}
-	s.settled(i)
+	s.memory.Settled(i)
 	if plan.Definite(err) {
 		return s.unresolved(ctx, i, err, also...)
 	}

@@ -68,10 +68,10 @@ func (s *saga) resume(ctx context.Context) error {
 // spare parks item i, whose compensation this process or another may have begun, if none of
 // it is in effect, nor can come to be. One that was made in part is finished.
 func (s *saga) spare(ctx context.Context, i int) error {
-	if _, ok := s.undone(i); ok {
+	if _, ok := s.memory.Undone(i); ok {
 		return s.undo(ctx, i)
 	}
-	if !s.mine() {
+	if !s.memory.Wrote() {
 		if err := s.outwait(ctx); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *saga) spare(ctx context.Context, i int) error {
 		return err
 	}
 	finding, err := s.Changes.Observe(ctx, in)
-	if err == nil && plan.InEffect(finding) && !s.flight.known[i].NoEffect() {
+	if err == nil && plan.InEffect(finding) && !s.flight.Known[i].NoEffect() {
 		if s.settleTime(i) > 0 {
 			return s.stay(ctx, i)
 		}
@@ -93,7 +93,7 @@ func (s *saga) spare(ctx context.Context, i int) error {
 	case err != nil || !plan.InEffect(finding):
 		return s.undo(ctx, i) // It tells of an error that it meets, too.
 	}
-	s.settled(i)
+	s.memory.Settled(i)
 	s.park(i)
 	return nil
 }
@@ -104,8 +104,8 @@ func (s *saga) park(i int) {
 	own := plan.Identity(s.txn.Status.Items[i].Target)
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j == i || item.State == api.ItemRollingBack && s.flight.known[j] != plan.Over && plan.Identity(item.Target) == own {
-			s.flight.happened(j, plan.Left)
+		if j == i || item.State == api.ItemRollingBack && s.flight.Known[j] != plan.Over && plan.Identity(item.Target) == own {
+			s.flight.Happened(j, plan.Left)
 		}
 	}
 }
@@ -116,18 +116,13 @@ func (s *saga) park(i int) {
 // rolled back, and two processes that began again because of each other would never come to
 // an end.
 func (s *saga) outwait(ctx context.Context) error {
-	told := false
-	s.know(func(m *memory) { told = m.spared == s.txn.Generation })
-	if told {
+	if s.memory.ToldToStop() {
 		return nil
 	}
 	if err := s.takeOver(ctx); err != nil {
 		return err
 	}
-	s.know(func(m *memory) {
-		clear(m.asked)
-		m.spared = s.txn.Generation
-	})
+	s.memory.TellToStop()
 	return nil
 }
 
@@ -136,7 +131,7 @@ func (s *saga) leave(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			item := &status.Items[i]
-			unmade := item.State == api.ItemRollingBack && (s.flight.known[i] == plan.Unsent || s.flight.known[i].IsParked())
+			unmade := item.State == api.ItemRollingBack && (s.flight.Known[i] == plan.Unsent || s.flight.Known[i].IsParked())
 			if item.State != api.ItemCommitted && !unmade {
 				continue
 			}

@@ -153,7 +153,7 @@ func TestTheSettleTimeIsCountedFromTheFirstLook(t *testing.T) {
 	// One when the rollback begins, one for each second of the settle time, and one more
 	// because the last answer may be out of date.
 	assert.Equal(t, 2+int(testPolicy.SettleTime/pollInterval), looks, w.transcript())
-	assert.Empty(t, w.engine.memories, "nothing is remembered of what has ended")
+	assert.Zero(t, w.engine.memories.Len(), "nothing is remembered of what has ended")
 }
 
 func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {

@@ -19,15 +19,11 @@ func (e *Engine) ExpiresIn(completion time.Time, ttl time.Duration) time.Duratio
 // run next, though their time after their end is not over. One that is not dispensable
 // stays, and so does one that can be undone.
 func (e *Engine) Retire(those map[types.UID]bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.retired = those
+	e.memories.Retire(those)
 }
 
 func (s *saga) isRetired() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.retired[s.txn.UID] && plan.Dispensable(s.txn) && !plan.CanBeUndone(s.txn)
+	return s.memory.Retired() && plan.Dispensable(s.txn) && !plan.CanBeUndone(s.txn)
 }
 
 // expire deletes a Transaction of which nothing is left to look at, when its time has

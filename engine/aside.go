@@ -19,30 +19,16 @@ import (
 
 // mayComeLater reports whether item i, which was refused, is to be tried again when others
 // are rolled back. A rollback that is to stand still has no others.
-func (s *saga) mayComeLater(i int, refusal error) bool {
-	return plan.Curable(refusal) && !plan.Sparing(s.txn) && s.othersOpen(i)
-}
-
-// othersOpen reports whether a change of another object than that of item i is still to be
-// rolled back.
-func (s *saga) othersOpen(i int) bool {
-	own := plan.Identity(s.txn.Status.Items[i].Target)
-	for j := range s.txn.Status.Items {
-		item := &s.txn.Status.Items[j]
-		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && s.flight.Known[j] != plan.Over
-		if j != i && open && plan.Identity(item.Target) != own {
-			return true
-		}
-	}
-	return false
+func (s rollback) mayComeLater(i int, refusal error) bool {
+	return plan.Curable(refusal) && !plan.Sparing(s.txn) && othersOpen(s.txn, s.flight.Known, i)
 }
 
 // setAside records that item i was refused, and goes on with the others.
-func (s *saga) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
+func (s rollback) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		plan.ReportBeside(item, undone, s.share())
-		s.tell(item, i, refusal)
+		s.recordReason(item, i, refusal)
 		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
 		item.SetAside = true
 		return nil
@@ -59,7 +45,7 @@ type refused struct {
 // again rolls back what was set aside, the last first. One that is rolled back may be what
 // another needs: it begins again then. When all are refused it gives up on all, unless
 // something was rolled back so lately that it may not have taken effect everywhere.
-func (s *saga) again(ctx context.Context) error {
+func (s rollback) again(ctx context.Context) error {
 	var all []refused
 	var wait error
 	var held plan.Held
@@ -68,7 +54,7 @@ func (s *saga) again(ctx context.Context) error {
 		if known := len(held); !held.Covers(item, s.flight.Known[i] == plan.Over) || len(held) == known {
 			continue
 		}
-		undone, why, err := s.takeBackItem(ctx, i)
+		undone, why, err := s.undoItem(ctx, i)
 		switch {
 		case isJournal(err):
 			return err
@@ -78,7 +64,7 @@ func (s *saga) again(ctx context.Context) error {
 			all = append(all, refused{i, why, undone})
 			continue
 		case err == nil:
-			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) }); err == nil || isJournal(err) {
+			if err = s.giveUpIf(ctx, i, why, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) }); err == nil || isJournal(err) {
 				return err
 			}
 		}
@@ -101,7 +87,7 @@ const catchUpInterval = 250 * time.Millisecond
 
 // catchingUp is how long to wait because an item was rolled back so lately that what it makes
 // possible may be refused still; zero if none was.
-func (s *saga) catchingUp() time.Duration {
+func (s rollback) catchingUp() time.Duration {
 	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.State == api.ItemRolledBack }) {
 		return 0
 	}
@@ -114,10 +100,10 @@ func (s *saga) catchingUp() time.Duration {
 
 // giveUpAll records that items cannot be rolled back, once no compensation that was sent
 // before can still land.
-func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
+func (s rollback) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
 		if !s.flight.Known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
-			return plan.Unsettled(plan.Describe(s.txn.Status.Items[r.item].Target))
+			return s.unsettled(r.item)
 		}
 	}
 	for _, r := range all {
@@ -125,7 +111,7 @@ func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	}
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		for _, r := range all {
-			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) }); err != nil {
+			if err := s.recordUnresolved(status, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) }); err != nil {
 				return err
 			}
 		}

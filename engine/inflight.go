@@ -1,25 +1,11 @@
 package engine
 
 import (
-	"context"
 	"slices"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 )
-
-// inFlight is what Decide has to know.
-func (s *saga) inFlight() plan.InFlight {
-	return plan.InFlight{
-		Known:   s.flight.Known,
-		Due:     s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
-		LookDue: s.lookDue(),
-	}
-}
-
-// writeShare is how many times as long as it takes to write the status is worked before
-// it is written again, so that of a large Transaction not most of the time goes into it.
-const writeShare = 10
 
 // recordOver puts on record what is over.
 func (s *saga) recordOver(status *api.TransactionStatus) error {
@@ -53,20 +39,10 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	return nil
 }
 
-// deleteIsOver reports whether a Delete is over and not on record.
-func (s *saga) deleteIsOver() bool {
-	for i, known := range s.flight.Known {
-		if known == plan.Over && plan.Deletes(s.txn, i) {
-			return true
-		}
-	}
-	return false
-}
-
 // soFar is the Transaction with the Deletes that are over: what happens to a target may
 // depend on whether its owner has been deleted or re-created.
 func (s *saga) soFar() (*api.Transaction, error) {
-	if !s.deleteIsOver() {
+	if !deleteIsOver(s.txn, s.flight.Known) {
 		return s.txn, nil
 	}
 	return s.flight.SoFar(func() (*api.Transaction, error) {
@@ -76,25 +52,26 @@ func (s *saga) soFar() (*api.Transaction, error) {
 	})
 }
 
-// writeDown records what is over, and opens what comes next.
-func (s *saga) writeDown(ctx context.Context) error {
-	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
-}
-
-// putDown records what is over, and opens nothing.
-func (s *saga) putDown(ctx context.Context) error {
-	if !s.flight.Known.Any(plan.Over) {
-		return nil
+// deleteIsOver reports whether a Delete is over and not on record.
+func deleteIsOver(t *api.Transaction, known plan.Known) bool {
+	for i, k := range known {
+		if k == plan.Over && plan.Deletes(t, i) {
+			return true
+		}
 	}
-	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
+	return false
 }
 
-// withdraw rolls back the intents of changes for which nothing was sent.
-func (s *saga) withdraw(status *api.TransactionStatus) error {
-	return s.flight.Withdraw(status, api.ItemCommitting, api.ItemPrepared)
-}
-
-// withdrawUndos rolls back the intents of compensations for which nothing was sent.
-func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
-	return s.flight.Withdraw(status, api.ItemRollingBack, api.ItemCommitted)
+// othersOpen reports whether a change of another object than that of item i is still to be
+// rolled back.
+func othersOpen(t *api.Transaction, known plan.Known, i int) bool {
+	own := plan.Identity(t.Status.Items[i].Target)
+	for j := range t.Status.Items {
+		item := &t.Status.Items[j]
+		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && known[j] != plan.Over
+		if j != i && open && plan.Identity(item.Target) != own {
+			return true
+		}
+	}
+	return false
 }

@@ -133,7 +133,7 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	plan.Summarize(txn, w.clock.Now())
 	s := w.engine.saga(txn)
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
-	require.NoError(t, s.prepare(t.Context()))
+	require.NoError(t, preparing{s}.prepare(t.Context()))
 	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)
 	w.clock.Step(time.Hour) // nobody renews any more, or it would wait for ever to tell: goleak sees that
 }

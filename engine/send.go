@@ -10,6 +10,7 @@ import (
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
+	"janus.io/janus/internal/outcome"
 )
 
 // sent is what has come of a change.
@@ -23,7 +24,7 @@ type sent struct {
 // send makes changes. One that is refused when no earlier request for it can still land
 // is known not to be in effect; otherwise the refusal proves nothing, and the target
 // tells.
-func (s *saga) send(ctx context.Context, these ...int) error {
+func (s committing) send(ctx context.Context, these ...int) error {
 	all := make([]sent, len(these))
 	for n, i := range these {
 		in, err := s.intent(i, api.ItemCommitting)
@@ -43,7 +44,7 @@ func (s *saga) send(ctx context.Context, these ...int) error {
 }
 
 // sort notes what is known of a change that was sent.
-func (s *saga) sort(c *sent) {
+func (s committing) sort(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
@@ -54,9 +55,9 @@ func (s *saga) sort(c *sent) {
 	}
 }
 
-// answer does what follows from what has come of changes: it turns round if one was
+// answer does what follows from what has come of changes: it starts rolling back if one was
 // refused, and gives the first error that may heal otherwise.
-func (s *saga) answer(ctx context.Context, all []sent) error {
+func (s committing) answer(ctx context.Context, all []sent) error {
 	var pending error
 	var refused []*sent
 	for n := range all {
@@ -78,15 +79,35 @@ func (s *saga) answer(ctx context.Context, all []sent) error {
 	return s.reject(ctx, refused)
 }
 
-// turns lets one at a time go on, as a mutex does. A request may be under way meanwhile:
-// to wait for a turn is to wait for a channel, which the virtual time of the simulation
-// knows, and not for a mutex, which it does not.
-type turns chan struct{}
+// refused deals with a refusal that proves nothing: an earlier request for the same
+// change may have landed. That is then the conflict that this one met, and the
+// change is in effect.
+func (s committing) refused(ctx context.Context, in Intent, refusal error) error {
+	if errclass.ClassOf(refusal) == errclass.Conflict {
+		in.warn = s.warner(in.Index())
+		if finding, err := s.Changes.Observe(ctx, in); err == nil && finding == outcome.Applied {
+			s.flight.Happened(in.Index(), plan.Ended)
+			return nil
+		}
+	}
+	return s.startRollback(ctx, plan.ItemCause(s.txn, in.Index(), refusal))
+}
 
-func newTurns() turns { return make(turns, 1) }
-
-// take waits for a turn, and returns what ends it.
-func (t turns) take() (done func()) {
-	t <- struct{}{}
-	return func() { <-t }
+// reject records that changes were refused, and starts rolling back because of the first. Of one
+// that an earlier request may have made it is found out while rolling back.
+func (s committing) reject(ctx context.Context, refused []*sent) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		for _, c := range refused {
+			i := c.in.Index()
+			cause, item := plan.ItemCause(s.txn, i, c.err), &status.Items[i]
+			item.Reason, item.Message = cause.Reason, cause.Message
+			if !s.flight.Known[i].NoEffect() {
+				continue
+			}
+			if err := plan.MoveItem(item, api.ItemRejected); err != nil {
+				return err
+			}
+		}
+		return s.recordRollback(status, plan.ItemCause(s.txn, refused[0].in.Index(), refused[0].err))
+	})
 }

@@ -56,7 +56,7 @@ func (s *awaiting) lookDue() bool {
 func (s *awaiting) lookAround(ctx context.Context) (missing, err error) {
 	s.memory.Looked()
 	items := plan.Waiting(s.txn.Status.Items)
-	if err := s.keepLocks(ctx); err != nil {
+	if _, err := s.keepLocks(ctx); err != nil {
 		return nil, s.startRollbackIf(ctx, items[0], err)
 	}
 	if len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0 {

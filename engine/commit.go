@@ -34,7 +34,8 @@ func (s committing) capture(ctx context.Context, i int) error {
 	if come, err := (pace{s.saga}).turn(ctx); !come {
 		return err
 	}
-	if err := s.keepLocks(ctx); err != nil {
+	l, err := s.keepLocks(ctx)
+	if err != nil {
 		return s.startRollbackIf(ctx, i, err)
 	}
 	if s.txn.Spec.Changes[i].When != "" {
@@ -47,7 +48,7 @@ func (s committing) capture(ctx context.Context, i int) error {
 		}
 	}
 	s.memory.SetUnrecorded(true)
-	saved, err := s.saveImages(ctx, []int{i})
+	saved, err := s.saveImages(ctx, l, []int{i})
 	if err != nil {
 		return s.startRollbackIf(ctx, i, err)
 	}
@@ -75,16 +76,18 @@ func (s committing) skip(ctx context.Context, i int) error {
 // do makes changes whose intents this process has recorded, side by side if there are
 // several.
 func (s committing) do(ctx context.Context, these []int) error {
-	if err := s.keepLocks(ctx); err != nil {
+	l, err := s.keepLocks(ctx)
+	if err != nil {
 		return s.startRollbackIf(ctx, these[0], err)
 	}
-	return s.send(ctx, these...)
+	return s.send(ctx, l, these...)
 }
 
 // resolve goes on with an intent that this run found open, or whose outcome it
 // does not know: the target says whether the change is in effect.
 func (s committing) resolve(ctx context.Context, i int) error {
-	if err := s.keepLocks(ctx); err != nil {
+	l, err := s.keepLocks(ctx)
+	if err != nil {
 		return s.startRollbackIf(ctx, i, err)
 	}
 	observe, err := s.observer(i, api.ItemCommitting, s.warner(i))
@@ -103,7 +106,7 @@ func (s committing) resolve(ctx context.Context, i int) error {
 		return s.startRollback(ctx, plan.ItemCause(s.txn, i, plan.Diverged(s.txn, i)))
 	case outcome.Applying:
 		s.unsure(i)
-		return s.send(ctx, i)
+		return s.send(ctx, l, i)
 	}
 	if plan.Suspended(s.txn) {
 		s.flight.Happened(i, plan.Left)
@@ -115,5 +118,5 @@ func (s committing) resolve(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	return s.send(ctx, i)
+	return s.send(ctx, l, i)
 }

@@ -37,5 +37,7 @@
 // not on record. Whoever finds an open intent that it did not record itself
 // looks at the target before anything else.
 //
+// An Intent, and a before-image, also takes the proof that the step has kept the locks.
+//
 // The package does no I/O and imports no client.
 package engine

@@ -9,8 +9,11 @@ import (
 	"janus.io/janus/engine/plan"
 )
 
-// saveImages saves the before-images of some items.
-func (s *saga) saveImages(ctx context.Context, items []int) (Prepared, error) {
+// saveImages saves the before-images of some items, for a step that has kept the locks.
+func (s *saga) saveImages(ctx context.Context, l locked, items []int) (Prepared, error) {
+	if err := l.check(s); err != nil {
+		return Prepared{}, err
+	}
 	saved, err := s.Planner.Prepare(ctx, s.txn, items, s.memory.Doubt)
 	if err == nil {
 		s.memory.SetImages(saved.Ref)

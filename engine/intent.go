@@ -98,8 +98,16 @@ func (in Intent) Change() api.Change { return in.txn.Spec.Changes[in.item] }
 // Item is the record of the item.
 func (in Intent) Item() api.Item { return in.txn.Status.Items[in.item] }
 
-// intent returns the Intent of an item from what this run goes on from.
-func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
+// intent returns the Intent of an item, for a step that has kept the locks.
+func (s *saga) intent(l locked, i int, state api.ItemState) (Intent, error) {
+	if err := l.check(s); err != nil {
+		return Intent{}, err
+	}
+	return s.recorded(i, state)
+}
+
+// recorded returns the Intent of an item from what this run goes on from.
+func (s *saga) recorded(i int, state api.ItemState) (Intent, error) {
 	in, err := intentOf(s.txn, i, state)
 	if err != nil {
 		return in, err
@@ -123,10 +131,10 @@ func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
 	return in, err
 }
 
-// observer returns what observes the target of an item. warn is given the warnings about a
+// observer returns what observes the target of an item, for which no lock is needed. warn is given the warnings about a
 // change that is found to be in effect; it may be nil.
 func (s *saga) observer(i int, state api.ItemState, warn func([]string)) (func(context.Context) (outcome.Finding, error), error) {
-	in, err := s.intent(i, state)
+	in, err := s.recorded(i, state)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (s pace) await(ctx context.Context, left time.Duration) error {
 	again := min(left, plan.LockTimeout(s.txn)/4)
 	if items := plan.Waiting(s.txn.Status.Items); len(items) > 0 {
 		again = min(again, s.pollTime(items))
-	} else if err := s.keepLocks(ctx); err != nil {
+	} else if _, err := s.keepLocks(ctx); err != nil {
 		return s.startRollbackIf(ctx, plan.ScheduleOf(s.txn).Next(s.txn.Status.Items), err)
 	}
 	wait := errclass.New(errclass.Retryable, plan.Paced, "begin", "the next change", "it waits for its turn, because spec.changesPerMinute is %d", *s.txn.Spec.ChangesPerMinute)

@@ -21,7 +21,7 @@ func (s preparing) prepare(ctx context.Context) error {
 		}
 	}
 	s.memory.SetUnrecorded(true)
-	leases, err := s.Locks.Acquire(ctx, s.txn, s.memory.Doubt)
+	leases, l, err := s.takeLocks(ctx)
 	if err != nil {
 		return s.failOr(ctx, err)
 	}
@@ -31,7 +31,7 @@ func (s preparing) prepare(ctx context.Context) error {
 	items := plan.Preparable(s.txn)
 	var saved Prepared
 	err = s.whileKeepingLocks(ctx, func() (err error) {
-		saved, err = s.saveImages(ctx, items)
+		saved, err = s.saveImages(ctx, l, items)
 		return err
 	})
 	if err != nil {

@@ -24,10 +24,10 @@ type sent struct {
 // send makes changes. One that is refused when no earlier request for it can still land
 // is known not to be in effect; otherwise the refusal proves nothing, and the target
 // tells.
-func (s committing) send(ctx context.Context, these ...int) error {
+func (s committing) send(ctx context.Context, l locked, these ...int) error {
 	all := make([]sent, len(these))
 	for n, i := range these {
-		in, err := s.intent(i, api.ItemCommitting)
+		in, err := s.intent(l, i, api.ItemCommitting)
 		if err != nil {
 			return err
 		}

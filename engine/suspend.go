@@ -8,7 +8,6 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
-	"janus.io/janus/internal/errclass"
 )
 
 // suspension is of a Transaction that stands still between two changes, or two
@@ -40,7 +39,7 @@ func (s suspension) rest(ctx context.Context) (time.Duration, error) {
 	default:
 		return 0, nil
 	}
-	if err := s.keepLocks(ctx); err != nil && (isJournal(err) || !plan.Definite(err) && !errclass.Is(err, errclass.LockLost)) {
+	if _, err := s.keepLocksIfPossible(ctx); err != nil {
 		return 0, err
 	}
 	return plan.LockTimeout(s.txn) / 4, nil

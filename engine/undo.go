@@ -10,9 +10,7 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// undoItem rolls item i back, or returns the refusal that it met. A lock that another
-// client holds by now is no reason not to: every write carries a precondition, and
-// waiting for a lock while holding others could be part of a cycle.
+// undoItem rolls item i back, or returns the refusal that it met.
 func (s rollback) undoItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
 	if later := plan.InTheWay(s.txn.Status.Items, i); later >= 0 {
 		return outcome.Undone{}, nil, s.giveUp(ctx, i, plan.Blocked(&s.txn.Status, i, later))
@@ -26,14 +24,14 @@ func (s rollback) undoItem(ctx context.Context, i int) (undone outcome.Undone, r
 		// that is under way: once the object is gone, it would re-create it.
 		return outcome.Undone{}, nil, s.keepUntilSettled(ctx, i)
 	}
-	err = s.keepLocks(ctx)
+	l, err := s.keepLocksIfPossible(ctx)
 	if isJournal(err) {
 		return outcome.Undone{}, nil, err
 	}
-	if err != nil && !errclass.Is(err, errclass.LockLost) && !plan.Definite(err) {
+	if err != nil {
 		return outcome.Undone{}, nil, s.giveUpIf(ctx, i, err)
 	}
-	in, err := s.intent(i, api.ItemRollingBack)
+	in, err := s.intent(l, i, api.ItemRollingBack)
 	if err != nil {
 		return outcome.Undone{}, nil, err
 	}

@@ -17,10 +17,10 @@ import (
 // aside, which is on record, and tried again when all others are rolled back, for as long as
 // that makes progress.
 
-// mayComeLater reports whether item i, which was refused, is to be tried again when others
+// mayBeRetriedLater reports whether item i, which was refused, is to be tried again when others
 // are rolled back. A rollback that is to stand still has no others.
-func (s rollback) mayComeLater(i int, refusal error) bool {
-	return plan.Curable(refusal) && !plan.Sparing(s.txn) && othersOpen(s.txn, s.flight.Known, i)
+func (s rollback) mayBeRetriedLater(i int, refusal error) bool {
+	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && othersOpen(s.txn, s.flight.Known, i)
 }
 
 // setAside records that item i was refused, and goes on with the others.
@@ -42,16 +42,16 @@ type refused struct {
 	undone outcome.Undone
 }
 
-// again rolls back what was set aside, the last first. One that is rolled back may be what
-// another needs: it begins again then. When all are refused it gives up on all, unless
+// retrySetAside rolls back what was set aside, the last first. One that is rolled back may be
+// what another needs: it begins again then. When all are refused it gives up on all, unless
 // something was rolled back so lately that it may not have taken effect everywhere.
-func (s rollback) again(ctx context.Context) error {
+func (s rollback) retrySetAside(ctx context.Context) error {
 	var all []refused
 	var wait error
-	var held plan.Held
+	var postponed plan.Postponed
 	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
 		item := &s.txn.Status.Items[i]
-		if known := len(held); !held.Covers(item, s.flight.Known[i] == plan.Over) || len(held) == known {
+		if known := len(postponed); !postponed.Covers(item, s.flight.Known[i] == plan.Over) || len(postponed) == known {
 			continue
 		}
 		undone, why, err := s.undoItem(ctx, i)

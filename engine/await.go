@@ -18,10 +18,10 @@ type awaiting struct {
 	missing error // what the last look found missing, if nothing was done since
 }
 
-// look checks whether what is waited for is ready. What it misses is no reason to wait, as
+// checkReady checks whether what is waited for is ready. What it misses is no reason to wait, as
 // long as something else is to be done.
-func (s *awaiting) look(ctx context.Context) (err error) {
-	s.missing, err = s.lookAround(ctx)
+func (s *awaiting) checkReady(ctx context.Context) (err error) {
+	s.missing, err = s.checkAll(ctx)
 	return err
 }
 
@@ -30,31 +30,31 @@ func (s *awaiting) await(ctx context.Context) error {
 	if s.missing != nil {
 		return s.missing
 	}
-	missing, err := s.lookAround(ctx)
+	missing, err := s.checkAll(ctx)
 	if err != nil {
 		return err
 	}
 	return missing
 }
 
-// lookDue reports whether something is waited for that was not looked at lately, or not
+// checkDue reports whether something is waited for that was not looked at lately, or not
 // since its time was over.
-func (s *awaiting) lookDue() bool {
+func (s *awaiting) checkDue() bool {
 	items := awaited(s.txn)
 	if len(items) == 0 {
 		return false
 	}
-	ago := s.memory.SinceLooked()
+	ago := s.memory.SinceCheckedReady()
 	return ago < 0 || ago >= pollInterval || slices.ContainsFunc(items, func(i int) bool {
 		left, limited := readyTimeLeft(s.txn, i, s.clock.Now())
 		return limited && left <= 0 && -left < ago
 	})
 }
 
-// lookAround checks whether what is waited for is done, and starts rolling back if it cannot
+// checkAll checks whether what is waited for is done, and starts rolling back if it cannot
 // become so or has had its time. It says what is missing if there was nothing to record.
-func (s *awaiting) lookAround(ctx context.Context) (missing, err error) {
-	s.memory.Looked()
+func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
+	s.memory.CheckedReady()
 	items := plan.Waiting(s.txn.Status.Items)
 	if _, err := s.keepLocks(ctx); err != nil {
 		return nil, s.startRollbackIf(ctx, items[0], err)
@@ -62,10 +62,10 @@ func (s *awaiting) lookAround(ctx context.Context) (missing, err error) {
 	if len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0 {
 		return nil, s.recordAndOpen(ctx)
 	}
-	return s.check(ctx, items)
+	return s.checkItems(ctx, items)
 }
 
-func (s *awaiting) check(ctx context.Context, items []int) (wait, err error) {
+func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
 	var ready []int
 	var missing []string
 	var unclear error

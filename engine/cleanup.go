@@ -30,10 +30,10 @@ func (s cleanup) removeAll(ctx context.Context) error {
 	return s.removeFinalizer(ctx)
 }
 
-// lookBack removes what was made for a Transaction that has ended and was not
+// removeLeftovers removes what was made for a Transaction that has ended and was not
 // there, or not known, when it did: by this process, which was late; by a request of
 // its own that was under way; or by a process that has died since.
-func (s cleanup) lookBack(ctx context.Context, gone bool) Result {
+func (s cleanup) removeLeftovers(ctx context.Context, gone bool) Result {
 	left, ok := s.memory.Leftovers()
 	if !ok {
 		return Result{}

@@ -115,7 +115,7 @@ func (s *saga) recorded(i int, state api.ItemState) (Intent, error) {
 	in.txn, err = s.soFar()
 	in.fresh = s.flight.Known[i].NoEffect()
 	in.last = func() bool {
-		return plan.IsAside(&s.txn.Status.Items[i]) || plan.Sparing(s.txn) || !othersOpen(s.txn, s.flight.Known, i)
+		return plan.IsSetAside(&s.txn.Status.Items[i]) || plan.RollbackStopped(s.txn) || !othersOpen(s.txn, s.flight.Known, i)
 	}
 	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {

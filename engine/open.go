@@ -65,10 +65,10 @@ func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) erro
 		return nil
 	}
 	open := map[api.Target]bool{}
-	var held plan.Held
+	var postponed plan.Postponed
 	for _, i := range slices.Backward(plan.ScheduleOf(t).Order) {
 		item := &status.Items[i]
-		if held.Covers(item, false) {
+		if postponed.Covers(item, false) {
 			continue
 		}
 		switch item.State {

@@ -24,7 +24,7 @@ func (s retry) pause(ctx context.Context, err error) Result {
 		s.memory.SetUnrecorded(true)
 		return Result{Err: journal.error}
 	}
-	if err := s.note(ctx, err); err != nil {
+	if err := s.recordWait(ctx, err); err != nil {
 		return Result{Err: err, Within: s.timeLeft()}
 	}
 	within := s.timeLeft()
@@ -42,9 +42,9 @@ func (s retry) pause(ctx context.Context, err error) Result {
 	}
 }
 
-// note records, once, what the Transaction waits for, so that a person who looks sees it.
+// recordWait records, once, what the Transaction waits for, so that a person who looks sees it.
 // Errors that repeat are not written again, unless their number decides.
-func (s retry) note(ctx context.Context, err error) error {
+func (s retry) recordWait(ctx context.Context, err error) error {
 	if s.txn.Status.Phase.Terminal() {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (s retry) note(ctx context.Context, err error) error {
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
 	ahead := len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0
-	if !decides && !ahead && s.noted(err) && !s.flight.Known.Any(plan.Over) {
+	if !decides && !ahead && s.isRecorded(err) && !s.flight.Known.Any(plan.Over) {
 		return nil
 	}
 	next := s.txn.DeepCopy()
@@ -79,9 +79,9 @@ func (s retry) note(ctx context.Context, err error) error {
 	return nil
 }
 
-// noted reports whether an error is on record, or a wait that is over before anybody reads
+// isRecorded reports whether an error is on record, or a wait that is over before anybody reads
 // of it.
-func (s retry) noted(err error) bool {
+func (s retry) isRecorded(err error) bool {
 	if errclass.Is(err, plan.Paced) && errclass.RetryAfter(err) < pollInterval {
 		return true
 	}

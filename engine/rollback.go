@@ -53,7 +53,7 @@ func (s rollback) undo(ctx context.Context, i int) error {
 	switch {
 	case err != nil || refusal == nil:
 		return err
-	case s.mayComeLater(i, refusal):
+	case s.mayBeRetriedLater(i, refusal):
 		return s.setAside(ctx, i, refusal, undone)
 	}
 	return s.giveUpIf(ctx, i, refusal, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) })

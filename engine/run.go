@@ -35,15 +35,15 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 		action := plan.Decide(s.txn, steps.inFlight(), e.clock.Now(), e.policy)
 		switch action.Verb {
 		case plan.Nothing:
-			result := cleanup{s}.lookBack(whole, false)
+			result := cleanup{s}.removeLeftovers(whole, false)
 			if result == (Result{}) {
 				return expire(whole, s)
 			}
 			return result
 		case plan.Await:
 			return Result{After: action.At.Sub(e.clock.Now())}
-		case plan.Rest:
-			after, err := suspension{s}.rest(whole)
+		case plan.StaySuspended:
+			after, err := suspension{s}.stay(whole)
 			if err != nil {
 				return retry{s}.pause(whole, err)
 			}
@@ -79,7 +79,7 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 		if wait := e.policy.SettleTime - s.memory.GoneFor(); wait > 0 {
 			return Result{After: wait}
 		}
-		if result := (cleanup{s}).lookBack(context.WithoutCancel(ctx), true); result != (Result{}) {
+		if result := (cleanup{s}).removeLeftovers(context.WithoutCancel(ctx), true); result != (Result{}) {
 			return result
 		}
 	}
@@ -94,5 +94,5 @@ func (e *Engine) Tidy(ctx context.Context, t *api.Transaction) error {
 	if !t.Status.Phase.Terminal() {
 		return nil
 	}
-	return cleanup{e.saga(t)}.lookBack(ctx, false).Err
+	return cleanup{e.saga(t)}.removeLeftovers(ctx, false).Err
 }

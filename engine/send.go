@@ -15,10 +15,10 @@ import (
 
 // sent is what has come of a change.
 type sent struct {
-	in   Intent
-	made types.UID
-	said []string
-	err  error
+	in       Intent
+	made     types.UID
+	warnings []string
+	err      error
 }
 
 // send makes changes. One that is refused when no earlier request for it can still land
@@ -32,32 +32,32 @@ func (s committing) send(ctx context.Context, l locked, these ...int) error {
 			return err
 		}
 		in.made = func(object types.UID) { all[n].made = object }
-		in.warn = func(warnings []string) { all[n].said = warnings }
+		in.warn = func(warnings []string) { all[n].warnings = warnings }
 		all[n].in = in
 		s.flight.Happened(i, plan.Sent)
 	}
 	fanout.Do(len(all), len(all), func(n int) { all[n].err = s.Changes.Do(ctx, all[n].in) })
 	for n := range all {
-		s.sort(&all[n])
+		s.noteResult(&all[n])
 	}
-	return s.answer(ctx, all)
+	return s.conclude(ctx, all)
 }
 
-// sort notes what is known of a change that was sent.
-func (s committing) sort(c *sent) {
+// noteResult notes what is known of a change that was sent.
+func (s committing) noteResult(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		*s.flight.Answer(i) = memory.Answer{Made: c.made, Warnings: c.said}
+		*s.flight.Answer(i) = memory.Answer{Made: c.made, Warnings: c.warnings}
 		s.flight.Happened(i, plan.Ended)
 	case !isJournal(c.err) && !plan.Definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
 		s.unsure(i)
 	}
 }
 
-// answer does what follows from what has come of changes: it starts rolling back if one was
+// conclude does what follows from what has come of changes: it starts rolling back if one was
 // refused, and gives the first error that may heal otherwise.
-func (s committing) answer(ctx context.Context, all []sent) error {
+func (s committing) conclude(ctx context.Context, all []sent) error {
 	var pending error
 	var refused []*sent
 	for n := range all {

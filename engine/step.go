@@ -15,9 +15,9 @@ type stepper struct {
 // inFlight is what plan.Decide has to know.
 func (s *stepper) inFlight() plan.InFlight {
 	return plan.InFlight{
-		Known:   s.flight.Known,
-		Due:     s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
-		LookDue: s.waits.lookDue(),
+		Known:         s.flight.Known,
+		Due:           s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
+		ReadyCheckDue: s.waits.checkDue(),
 	}
 }
 
@@ -43,8 +43,8 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return committing{s.saga}.capture(ctx, a.Item)
 	case plan.Open:
 		return committing{s.saga}.open(ctx)
-	case plan.Look:
-		return s.waits.look(ctx)
+	case plan.CheckReady:
+		return s.waits.checkReady(ctx)
 	case plan.AwaitReady:
 		return s.waits.await(ctx)
 	case plan.Do:
@@ -63,8 +63,8 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return rollback{s.saga}.settle(ctx, a.Item)
 	case plan.Undo:
 		return rollback{s.saga}.undo(ctx, a.Item)
-	case plan.Again:
-		return rollback{s.saga}.again(ctx)
+	case plan.RetryUndos:
+		return rollback{s.saga}.retrySetAside(ctx)
 	case plan.SkipUndo:
 		return stop{s.saga}.skipUndo(ctx, a.Item)
 	case plan.FinishUndo:
@@ -79,7 +79,7 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return stop{s.saga}.acceptPartial(ctx)
 	case plan.ObserveGeneration:
 		return ending{s.saga}.observeGeneration(ctx)
-	case plan.LetGo:
+	case plan.CleanUp:
 		return cleanup{s.saga}.removeAll(ctx)
 	default:
 		return ending{s.saga}.abandon(ctx)

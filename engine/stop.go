@@ -20,7 +20,7 @@ func (s stop) skipUndo(ctx context.Context, i int) error {
 		return rollback{s.saga}.undo(ctx, i)
 	}
 	if !s.memory.Wrote() {
-		if err := s.outwait(ctx); err != nil {
+		if err := s.waitForOthers(ctx); err != nil {
 			return err
 		}
 	}
@@ -58,12 +58,12 @@ func (s stop) park(i int) {
 	}
 }
 
-// outwait gives what others may be about to send its time. Who recorded the intents is told
+// waitForOthers gives what others may be about to send its time. Who recorded the intents is told
 // by a checkpoint, and sends nothing more once they have seen that. There is one for each
 // version of the spec: who writes the status later has read that nothing further is to be
 // rolled back, and two processes that began again because of each other would never come to
 // an end.
-func (s stop) outwait(ctx context.Context) error {
+func (s stop) waitForOthers(ctx context.Context) error {
 	if s.memory.ToldToStop() {
 		return nil
 	}

@@ -31,9 +31,9 @@ func (s suspension) suspend(ctx context.Context) error {
 	})
 }
 
-// rest keeps what a suspended Transaction holds, and says when that is to be done again.
+// stay keeps what a suspended Transaction holds, and says when that is to be done again.
 // That another has a lock now shows when it goes on.
-func (s suspension) rest(ctx context.Context) (time.Duration, error) {
+func (s suspension) stay(ctx context.Context) (time.Duration, error) {
 	switch s.txn.Status.Phase {
 	case api.PhasePrepared, api.PhaseCommitting, api.PhaseRollingBack:
 	default:

@@ -17,14 +17,14 @@ func (m *Memory) Waiting() (long time.Duration) {
 // WaitingEnded notes that something was done.
 func (m *Memory) WaitingEnded() { m.note(func(e *entry) { e.waiting = time.Time{} }) }
 
-// Looked notes that what is waited for is looked at.
-func (m *Memory) Looked() {
+// CheckedReady notes that what is waited for is looked at.
+func (m *Memory) CheckedReady() {
 	now := m.all.clock.Now()
 	m.note(func(e *entry) { e.looked = now })
 }
 
-// SinceLooked is how long ago that was.
-func (m *Memory) SinceLooked() (ago time.Duration) {
+// SinceCheckedReady is how long ago that was.
+func (m *Memory) SinceCheckedReady() (ago time.Duration) {
 	now := m.all.clock.Now()
 	m.note(func(e *entry) { ago = now.Sub(e.looked) })
 	return ago

@@ -131,8 +131,8 @@ func (s *saga) recorded(i int, state api.ItemState) (Intent, error) {
 	return in, err
 }
 
-// observer returns what observes the target of an item, for which no lock is needed. warn is given the warnings about a
-// change that is found to be in effect; it may be nil.
+// observer returns what observes the target of an item, for which no lock is needed. warn is
+// given the warnings about a change that is found to be in effect; it may be nil.
 func (s *saga) observer(i int, state api.ItemState, warn func([]string)) (func(context.Context) (outcome.Finding, error), error) {
 	in, err := s.recorded(i, state)
 	if err != nil {

@@ -69,3 +69,23 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 		assert.Nil(t, e.txn.transaction().Spec.Changes[0].Content)
 	}
 }
+
+// A run notes what concerns its Transaction, and never sees what another has noted.
+func TestAMemoryIsOfOneTransaction(t *testing.T) {
+	one, other := fixture.Transaction("a"), fixture.Transaction("a")
+	other.UID, other.Name = "another", "another"
+	memories := New(clocktesting.NewFakeClock(fixture.Start))
+	m, o := memories.Of(one), memories.Of(other)
+	m.Failed()
+	m.Doubt()
+	assert.EqualValues(t, 1, m.Failures())
+	assert.Positive(t, m.DoubtLeft(time.Second))
+	assert.Zero(t, o.Failures())
+	assert.Zero(t, o.DoubtLeft(time.Second))
+	assert.Equal(t, 2, memories.Len())
+
+	forgotten := memories.Forget(func(name types.NamespacedName) bool { return name.Name == one.Name })
+	assert.Equal(t, []*api.Transaction{one}, forgotten)
+	o.Forget()
+	assert.Zero(t, memories.Len())
+}

@@ -21,7 +21,7 @@ func (s committing) begin(ctx context.Context) error {
 
 // open records intents that the checkpoint before did not open.
 func (s committing) open(ctx context.Context) error {
-	if come, err := (pace{s.saga}).turn(ctx); !come {
+	if come, err := pace(s).turn(ctx); !come {
 		return err
 	}
 	return s.recordOpening(ctx, func(*api.TransactionStatus) error { return nil })
@@ -31,7 +31,7 @@ func (s committing) open(ctx context.Context) error {
 // earlier item has changed its target by now, or it is only now known to be wanted.
 func (s committing) capture(ctx context.Context, i int) error {
 	// Whether it is wanted is asked when its turn comes.
-	if come, err := (pace{s.saga}).turn(ctx); !come {
+	if come, err := pace(s).turn(ctx); !come {
 		return err
 	}
 	l, err := s.keepLocks(ctx)

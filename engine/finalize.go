@@ -15,7 +15,7 @@ type ending struct{ *saga }
 
 // finish ends a Transaction whose changes are all in effect.
 func (s ending) finish(ctx context.Context) error {
-	remembered, again, err := revisions{s.saga}.enter(ctx)
+	remembered, again, err := revisions(s).enter(ctx)
 	if err != nil || again {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s ending) end(ctx context.Context, keepImages bool, final func(*api.Transa
 			return err
 		}
 	}
-	if err := (cleanup{s.saga}).release(ctx, keepImages && !deleting); err != nil {
+	if err := cleanup(s).release(ctx, keepImages && !deleting); err != nil {
 		return err
 	}
 	steps := []func() error{
@@ -122,7 +122,7 @@ func (s ending) end(ctx context.Context, keepImages bool, final func(*api.Transa
 		}
 	}
 	if s.gone = deleting; deleting {
-		cleanup{s.saga}.forget()
+		cleanup(s).forget()
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (s ending) abandon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := (cleanup{s.saga}).release(ctx, false); err != nil {
+	if err := cleanup(s).release(ctx, false); err != nil {
 		return err
 	}
 	if err := s.removeFinalizer(ctx); err != nil {
@@ -145,7 +145,7 @@ func (s ending) abandon(ctx context.Context) error {
 	}
 	s.Recorder.Abandoned(left)
 	s.gone = true
-	cleanup{s.saga}.forget()
+	cleanup(s).forget()
 	return nil
 }
 

@@ -19,13 +19,13 @@ func (s preflight) validate(ctx context.Context) error {
 	found, err := s.Planner.Validate(ctx, s.txn)
 	switch {
 	case plan.Definite(err):
-		return ending{s.saga}.fail(ctx, plan.CauseOf(err))
+		return ending(s).fail(ctx, plan.CauseOf(err))
 	case err != nil:
 		return err
 	case len(found.Problems) > 0:
 		return s.refuseAll(ctx, found)
 	case s.txn.Spec.DryRun:
-		return ending{s.saga}.end(ctx, false, func(status *api.TransactionStatus) error {
+		return ending(s).end(ctx, false, func(status *api.TransactionStatus) error {
 			s.pass(status, found)
 			return plan.MovePhase(status, api.PhasePlanned)
 		})
@@ -46,7 +46,7 @@ func (s preflight) pass(status *api.TransactionStatus, found plan.Preflight) {
 // refuseAll ends a Transaction that the pre-flight found something wrong with. Nothing
 // has been taken for it but the finalizer.
 func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
-	return ending{s.saga}.end(ctx, false, func(status *api.TransactionStatus) error {
+	return ending(s).end(ctx, false, func(status *api.TransactionStatus) error {
 		status.Items = found.Items
 		s.accept(status)
 		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
@@ -58,7 +58,7 @@ func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
 func (s preflight) find(ctx context.Context) error {
 	found, err := s.History.Find(ctx, s.txn)
 	if plan.Definite(err) {
-		return ending{s.saga}.fail(ctx, plan.CauseOf(err))
+		return ending(s).fail(ctx, plan.CauseOf(err))
 	}
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ type stop struct{ *saga }
 // it is in effect, nor can come to be. One that was made in part is finished.
 func (s stop) skipUndo(ctx context.Context, i int) error {
 	if _, ok := s.memory.Undone(i); ok {
-		return rollback{s.saga}.undo(ctx, i)
+		return rollback(s).undo(ctx, i)
 	}
 	if !s.memory.Wrote() {
 		if err := s.waitForOthers(ctx); err != nil {
@@ -37,9 +37,9 @@ func (s stop) skipUndo(ctx context.Context, i int) error {
 	}
 	switch {
 	case err != nil && !plan.Definite(err):
-		return rollback{s.saga}.giveUpIf(ctx, i, err)
+		return rollback(s).giveUpIf(ctx, i, err)
 	case err != nil || !plan.InEffect(finding):
-		return rollback{s.saga}.undo(ctx, i) // It tells of an error that it meets, too.
+		return rollback(s).undo(ctx, i) // It tells of an error that it meets, too.
 	}
 	s.memory.Settled(i)
 	s.park(i)

@@ -17,32 +17,18 @@ import (
 // aside, which is on record, and tried again when all others are rolled back, for as long as
 // that makes progress.
 
-// mayComeLater reports whether item i, which was refused, is to be tried again when others
+// mayBeRetriedLater reports whether item i, which was refused, is to be tried again when others
 // are rolled back. A rollback that is to stand still has no others.
-func (s *saga) mayComeLater(i int, refusal error) bool {
-	return plan.Curable(refusal) && !plan.Sparing(s.txn) && s.othersOpen(i)
-}
-
-// othersOpen reports whether a change of another object than that of item i is still to be
-// rolled back.
-func (s *saga) othersOpen(i int) bool {
-	own := plan.Identity(s.txn.Status.Items[i].Target)
-	for j := range s.txn.Status.Items {
-		item := &s.txn.Status.Items[j]
-		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && s.flight.known[j] != plan.Over
-		if j != i && open && plan.Identity(item.Target) != own {
-			return true
-		}
-	}
-	return false
+func (s rollback) mayBeRetriedLater(i int, refusal error) bool {
+	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && othersOpen(s.txn, s.flight.Known, i)
 }
 
 // setAside records that item i was refused, and goes on with the others.
-func (s *saga) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
+func (s rollback) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		plan.ReportBeside(item, undone, s.share())
-		s.tell(item, i, refusal)
+		s.recordReason(item, i, refusal)
 		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
 		item.SetAside = true
 		return nil
@@ -56,19 +42,19 @@ type refused struct {
 	undone outcome.Undone
 }
 
-// again rolls back what was set aside, the last first. One that is rolled back may be what
-// another needs: it begins again then. When all are refused it gives up on all, unless
+// retrySetAside rolls back what was set aside, the last first. One that is rolled back may be
+// what another needs: it begins again then. When all are refused it gives up on all, unless
 // something was rolled back so lately that it may not have taken effect everywhere.
-func (s *saga) again(ctx context.Context) error {
+func (s rollback) retrySetAside(ctx context.Context) error {
 	var all []refused
 	var wait error
-	var held plan.Held
+	var postponed plan.Postponed
 	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
 		item := &s.txn.Status.Items[i]
-		if known := len(held); !held.Covers(item, s.flight.known[i] == plan.Over) || len(held) == known {
+		if known := len(postponed); !postponed.Covers(item, s.flight.Known[i] == plan.Over) || len(postponed) == known {
 			continue
 		}
-		undone, why, err := s.takeBackItem(ctx, i)
+		undone, why, err := s.undoItem(ctx, i)
 		switch {
 		case isJournal(err):
 			return err
@@ -78,7 +64,7 @@ func (s *saga) again(ctx context.Context) error {
 			all = append(all, refused{i, why, undone})
 			continue
 		case err == nil:
-			if err = s.unresolvedOr(ctx, i, why, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) }); err == nil || isJournal(err) {
+			if err = s.giveUpIf(ctx, i, why, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) }); err == nil || isJournal(err) {
 				return err
 			}
 		}
@@ -101,36 +87,31 @@ const catchUpInterval = 250 * time.Millisecond
 
 // catchingUp is how long to wait because an item was rolled back so lately that what it makes
 // possible may be refused still; zero if none was.
-func (s *saga) catchingUp() (wait time.Duration) {
+func (s rollback) catchingUp() time.Duration {
 	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.State == api.ItemRolledBack }) {
 		return 0
 	}
-	now := s.clock.Now()
-	s.know(func(m *memory) {
-		if m.restored.IsZero() || now.Before(m.restored) {
-			m.restored = now // by another process, perhaps a moment ago
-		}
-		if since := now.Sub(m.restored); since < s.policy.CatchUp {
-			wait = max(catchUpInterval, since)
-		}
-	})
-	return wait
+	since := s.memory.SinceRestored()
+	if since >= s.policy.CatchUp {
+		return 0
+	}
+	return max(catchUpInterval, since)
 }
 
 // giveUpAll records that items cannot be rolled back, once no compensation that was sent
 // before can still land.
-func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
+func (s rollback) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
-		if !s.flight.known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
-			return plan.Unsettled(plan.Describe(s.txn.Status.Items[r.item].Target))
+		if !s.flight.Known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
+			return s.unsettled(r.item)
 		}
 	}
 	for _, r := range all {
-		s.settled(r.item)
+		s.memory.Settled(r.item)
 	}
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		for _, r := range all {
-			if err := s.giveUp(status, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) }); err != nil {
+			if err := s.recordUnresolved(status, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) }); err != nil {
 				return err
 			}
 		}

@@ -247,7 +247,7 @@ func TestWhatBeganBeforeNowKeepsItsBeginning(t *testing.T) {
 		StartTime: before.DeepCopy(), RollbackStartTime: ahead.DeepCopy(),
 		Items: []api.Item{{WaitStartTime: before.DeepCopy()}, {WaitStartTime: ahead.DeepCopy()}, {}},
 	}
-	w.engine.saga(w.stored).notAhead(&status)
+	notAhead(&status, w.clock.Now())
 	assert.Equal(t, before.UTC(), status.StartTime.UTC())
 	assert.Equal(t, fixture.Start, status.RollbackStartTime.UTC())
 	assert.Equal(t, before.UTC(), status.Items[0].WaitStartTime.UTC())

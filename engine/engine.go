@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"context"
-	"errors"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,294 +8,48 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/memory"
 	"janus.io/janus/engine/plan"
-	"janus.io/janus/internal/errclass"
 )
 
 // Engine carries Transactions out.
 type Engine struct {
 	Ports
-	clock  clock.WithTicker
-	policy plan.Policy
-
-	mu       sync.Mutex
-	memories map[types.UID]*memory // of Transactions that have not ended, or may have left something
-	known    clearedUp
-	retired  map[types.UID]bool
-}
-
-// Ports are the engine's ways to the world.
-type Ports struct {
-	Journal  Journal
-	Locks    Locks
-	Planner  Planner
-	Changes  Changes
-	History  History
-	Gates    Gates
-	Recorder Recorder
+	clock    clock.WithTicker
+	policy   plan.Policy
+	memories *memory.All
 }
 
 // New makes an Engine.
 func New(ports Ports, c clock.WithTicker, policy plan.Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: map[types.UID]*memory{}, known: clearedUp{since: map[types.UID]time.Time{}}}
+	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: memory.New(c)}
 }
 
-// Result says when a Transaction wants to be looked at again.
-type Result struct {
-	// After is a wait of known length; zero means that there is none.
-	After time.Duration
-	// Err is an error after which the Transaction is to be tried again with
-	// back-off. It is never one that the Transaction has ended with: those are in
-	// its status.
-	Err error
-	// Within bounds the back-off after Err: when it is over so is the time of the
-	// Transaction, or of something that it waits for. Zero means no bound.
-	Within time.Duration
-}
+// Distrust drops what this process knows of a Transaction of which a step was broken
+// off: it is met again as if another process had run it.
+func (e *Engine) Distrust(t *api.Transaction) { e.memories.Drop(t) }
 
-// A lock, a finalizer or a kind that is not served yet is looked at again every second
-// at first. Later that is done less often: what has taken a while may take another.
-const (
-	pollInterval    = time.Second
-	maxPollInterval = 10 * time.Second
-)
-
-// Run takes a Transaction, as just read from the API server, as far as it goes:
-// until it ends, has to wait, or ctx is done. A step in flight is finished even
-// when ctx is done.
-func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
-	s := e.saga(t)
-	s.meet()
-	for ctx.Err() == nil {
-		action := plan.Decide(s.txn, s.inFlight(), e.clock.Now(), e.policy)
-		switch action.Verb {
-		case plan.Nothing:
-			result := s.lookBack(context.WithoutCancel(ctx), false)
-			if result == (Result{}) {
-				return s.expire(context.WithoutCancel(ctx))
-			}
-			return result
-		case plan.Await:
-			return Result{After: action.At.Sub(e.clock.Now())}
-		case plan.Rest:
-			after, err := s.rest(context.WithoutCancel(ctx))
-			if err != nil {
-				return s.pause(context.WithoutCancel(ctx), err)
-			}
-			return Result{After: after}
-		}
-		if err := s.perform(context.WithoutCancel(ctx), action); err != nil {
-			return s.pause(context.WithoutCancel(ctx), err)
-		}
-		if s.gone {
-			return Result{}
-		}
-	}
-	return Result{Err: s.putDown(context.WithoutCancel(ctx))}
-}
-
-// saga is one run of one Transaction.
-type saga struct {
-	*Engine
-	txn     *api.Transaction // as the API server last stored it
-	flight  *flight          // what is known beyond that
-	ask     turns            // of what changes that are under way ask for
-	heard   time.Time        // when the API server last had what this run goes on from, or a little before
-	began   time.Time        // when this run began
-	wrote   time.Time        // when this run last wrote the status, or began
-	took    time.Duration    // how long it took to write it
-	gone    bool             // the Transaction has been let go
-	missing error            // what the last look at what is waited for found missing, if nothing was done since
-}
-
-func (e *Engine) saga(t *api.Transaction) *saga {
-	now := e.clock.Now()
-	return &saga{Engine: e, txn: t, flight: newFlight(), ask: newTurns(), heard: now, began: now, wrote: now}
-}
-
-func (s *saga) perform(ctx context.Context, a plan.Action) error {
-	if a.Verb != plan.AwaitReady {
-		s.missing = nil
-	}
-	switch a.Verb {
-	case plan.AddFinalizer:
-		return s.hold(ctx)
-	case plan.Validate:
-		return s.validate(ctx)
-	case plan.Prepare:
-		return s.prepare(ctx)
-	case plan.Begin:
-		return s.begin(ctx)
-	case plan.Capture:
-		return s.capture(ctx, a.Item)
-	case plan.Open:
-		return s.open(ctx)
-	case plan.Look:
-		return s.look(ctx)
-	case plan.AwaitReady:
-		return s.awaitReady(ctx)
-	case plan.Do:
-		return s.do(ctx, a.Items)
-	case plan.Observe:
-		return s.resolve(ctx, a.Item)
-	case plan.Record:
-		return s.writeDown(ctx)
-	case plan.Finish:
-		return s.finish(ctx)
-	case plan.Fail:
-		return s.fail(ctx, a.Cause)
-	case plan.StartRollback:
-		return s.turn(ctx, a.Cause)
-	case plan.ObserveUndo:
-		return s.settle(ctx, a.Item)
-	case plan.OpenUndo:
-		return s.writeDown(ctx)
-	case plan.Undo:
-		return s.undo(ctx, a.Item)
-	case plan.Again:
-		return s.again(ctx)
-	case plan.SkipUndo:
-		return s.spare(ctx, a.Item)
-	case plan.FinishUndo:
-		return s.finishUndo(ctx)
-	case plan.Recover:
-		return s.recover(ctx)
-	case plan.Suspend:
-		return s.suspend(ctx)
-	case plan.Resume:
-		return s.resume(ctx)
-	case plan.AcceptPartial:
-		return s.leave(ctx)
-	case plan.ObserveGeneration:
-		return s.seen(ctx)
-	case plan.LetGo:
-		return s.letGoAgain(ctx)
-	default:
-		return s.abandon(ctx)
+// Forget drops what this process knows of some Transactions that another process runs
+// from now on. Should they come back, they are met as after a restart. None of them
+// may be running.
+func (e *Engine) Forget(these func(types.NamespacedName) bool) {
+	for _, t := range e.memories.Forget(these) {
+		e.Locks.Forget(t)
+		e.Planner.Forget(t)
 	}
 }
 
-// checkpoint changes the status, with what is over, and writes it. Only when the API
-// server has acknowledged it does the run go on, with what the server stored.
-func (s *saga) checkpoint(ctx context.Context, change func(*api.TransactionStatus) error) error {
-	next := s.txn.DeepCopy()
-	if err := s.recordOver(&next.Status); err != nil {
-		return err
-	}
-	if err := change(&next.Status); err != nil {
-		return err
-	}
-	s.notAhead(&next.Status)
-	plan.Summarize(next, s.clock.Now())
-	if err := s.store(ctx, next); err != nil {
-		return err
-	}
-	s.know(func(m *memory) { m.waiting = time.Time{} })
-	return nil
+// EndedLately reports whether a Transaction that was completed then may have something
+// left of it. It costs a few requests to look.
+func (e *Engine) EndedLately(completion *metav1.Time) bool { return e.memories.EndedLately(completion) }
+
+// ExpiresIn is how long a Transaction that was completed then is to stay, before it is
+// looked at: the clock may have been ahead.
+func (e *Engine) ExpiresIn(completion time.Time, ttl time.Duration) time.Duration {
+	return min(ttl, completion.Add(ttl).Sub(e.clock.Now()))
 }
 
-// store writes the status as the next version.
-func (s *saga) store(ctx context.Context, next *api.Transaction) error {
-	next.Status.Version++
-	s.know(func(m *memory) { next.Status.Failures += m.failures })
-	sent := s.clock.Now()
-	stored, err := s.Journal.Checkpoint(ctx, next)
-	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {
-		stored, err = s.Journal.Checkpoint(ctx, next)
-	}
-	if err != nil {
-		return &journalError{err}
-	}
-	s.heard, s.wrote = sent, s.clock.Now()
-	s.took = s.wrote.Sub(sent)
-	s.acknowledged(stored)
-	return nil
-}
-
-// confirm makes sure that no other process has gone on from what this run knows. If this
-// run may be late it looks at the Transaction. To be sure anyway it writes it as it is,
-// which is refused if it is not, and stops whoever else goes on from the same.
-func (s *saga) confirm(ctx context.Context, anyway bool) error {
-	if anyway {
-		return s.takeOver(ctx)
-	}
-	asked := s.clock.Now()
-	if asked.Sub(s.heard) < s.policy.Lateness {
-		return nil
-	}
-	if err := s.Journal.Unwritten(ctx, s.txn); err != nil {
-		return &journalError{err}
-	}
-	s.heard = asked
-	return nil
-}
-
-// intent returns the Intent of an item from what this run goes on from.
-func (s *saga) intent(i int, state api.ItemState) (Intent, error) {
-	in, err := intentOf(s.txn, i, state)
-	if err != nil {
-		return in, err
-	}
-	in.txn, err = s.soFar()
-	in.fresh = s.flight.known[i].NoEffect()
-	in.last = func() bool { return plan.IsAside(&s.txn.Status.Items[i]) || plan.Sparing(s.txn) || !s.othersOpen(i) }
-	// Several changes may be under way.
-	in.confirm = func(ctx context.Context, anyway bool) error {
-		defer s.ask.take()()
-		// An intent that another process may have recorded is taken over where it counts: they
-		// may be at the same change, or about to write the item off.
-		return s.confirm(ctx, anyway || !s.mine())
-	}
-	in.mayCreate = func() error {
-		defer s.ask.take()()
-		return s.mayCreate(i)
-	}
-	return in, err
-}
-
-// acknowledged goes on with what the API server stored.
-func (s *saga) acknowledged(stored *api.Transaction) {
-	s.Recorder.Checkpointed(s.txn, stored)
-	before := s.txn.Status.Items
-	s.txn = stored
-	s.know(func(m *memory) {
-		s.flight.opened(before, stored.Status.Items, func(i int) { delete(m.asked, i) })
-		m.flight, m.version, m.checkpoints = s.flight, stored.ResourceVersion, stored.Status.Version
-		m.failures = 0
-		if stored.Status.RollbackRef != nil {
-			m.images = stored.Status.RollbackRef
-		}
-	})
-}
-
-// pause records what the Transaction waits for, once, and says when to go on.
-func (s *saga) pause(ctx context.Context, err error) Result {
-	var journal *journalError
-	if errors.As(err, &journal) {
-		// Another process may have ended the Transaction, and locks that this run has
-		// kept since have no owner.
-		s.setLoose(true)
-		return Result{Err: journal.error}
-	}
-	if err := s.note(ctx, err); err != nil {
-		return Result{Err: err, Within: s.timeLeft()}
-	}
-	within := s.timeLeft()
-	after := errclass.RetryAfter(err)
-	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.ContentMissing) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, plan.Settling) {
-		after = s.lookAgain(s.awaited())
-	}
-	switch {
-	case after <= 0:
-		return Result{Err: err, Within: within}
-	case within > 0:
-		return Result{After: min(after, within)}
-	default:
-		return Result{After: after}
-	}
-}
-
-func (s *saga) now() *metav1.Time {
-	now := metav1.NewTime(s.clock.Now()).Rfc3339Copy()
-	return &now
-}
+// Retire has these Transactions, and none that were named before, deleted when they are
+// run next, though their time after their end is not over. One that is not dispensable
+// stays, and so does one that can be undone.
+func (e *Engine) Retire(those map[types.UID]bool) { e.memories.Retire(those) }

@@ -8,18 +8,19 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Ending lets go of everything first and writes the final phase last, so that
+// ending removes what was taken first and writes the final phase last, so that
 // whoever sees a final phase sees nothing left behind. A crash in between finds
 // the same decision again: all items are in their last state.
+type ending struct{ *saga }
 
 // finish ends a Transaction whose changes are all in effect.
-func (s *saga) finish(ctx context.Context) error {
-	remembered, again, err := s.enterHistory(ctx)
+func (s ending) finish(ctx context.Context) error {
+	remembered, again, err := revisions(s).enter(ctx)
 	if err != nil || again {
 		return err
 	}
-	if s.flight.known.Any(plan.Over) {
-		return s.putDown(ctx) // The hand-over removes what tells that a change was made.
+	if s.flight.Known.Any(plan.Over) {
+		return s.recordEnded(ctx) // The hand-over removes what tells that a change was made.
 	}
 	problems, err := s.handOver(ctx)
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *saga) finish(ctx context.Context) error {
 // handOver gives the fields of the changes to the managers that are to own them
 // from now on. The changes are in effect whatever comes of that: what still fails
 // when the Transaction has had its time is left.
-func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
+func (s ending) handOver(ctx context.Context) (map[int]string, error) {
 	var problems map[int]string
 	err := s.whileKeepingLocks(ctx, func() (err error) {
 		problems, err = s.Changes.HandOver(ctx, s.txn)
@@ -61,7 +62,7 @@ func (s *saga) handOver(ctx context.Context) (map[int]string, error) {
 
 // finishUndo ends a Transaction that has nothing left to roll back, or nothing
 // that it can.
-func (s *saga) finishUndo(ctx context.Context) error {
+func (s ending) finishUndo(ctx context.Context) error {
 	return s.end(ctx, true, func(status *api.TransactionStatus) error {
 		if len(plan.DescribeUnresolved(status)) > 0 {
 			return plan.MovePhase(status, api.PhaseFailed)
@@ -71,9 +72,9 @@ func (s *saga) finishUndo(ctx context.Context) error {
 }
 
 // fail ends a Transaction that has recorded no intent. That it fails is recorded
-// before anything is let go of: another process may have gone on to make changes,
+// before anything is released: another process may have gone on to make changes,
 // and relies on the locks and before-images. Then the record is refused.
-func (s *saga) fail(ctx context.Context, cause plan.Cause) error {
+func (s ending) fail(ctx context.Context, cause plan.Cause) error {
 	if _, failing := plan.Failure(&s.txn.Status); !failing && len(s.txn.Status.Items) > 0 {
 		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			plan.SetFailure(status, s.txn.Generation, s.clock.Now(), cause)
@@ -91,14 +92,14 @@ func (s *saga) fail(ctx context.Context, cause plan.Cause) error {
 // end releases the locks, discards or keeps the before-images, removes the
 // finalizer and writes the final status. A Transaction that is being deleted goes
 // when its finalizer does, so its status is written before.
-func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.TransactionStatus) error) error {
+func (s ending) end(ctx context.Context, keepImages bool, final func(*api.TransactionStatus) error) error {
 	deleting := s.txn.DeletionTimestamp != nil
 	if deleting {
 		if err := s.mayGo(); err != nil {
 			return err
 		}
 	}
-	if err := s.letGo(ctx, keepImages && !deleting); err != nil {
+	if err := cleanup(s).release(ctx, keepImages && !deleting); err != nil {
 		return err
 	}
 	steps := []func() error{
@@ -121,57 +122,22 @@ func (s *saga) end(ctx context.Context, keepImages bool, final func(*api.Transac
 		}
 	}
 	if s.gone = deleting; deleting {
-		s.forget()
+		cleanup(s).forget()
 	}
-	return nil
-}
-
-// letGo releases the locks and discards the before-images. Before the Transaction
-// is accepted it holds neither.
-func (s *saga) letGo(ctx context.Context, keepImages bool) error {
-	s.know(func(m *memory) { clear(m.asked) })
-	if len(s.txn.Status.Items) == 0 {
-		return nil
-	}
-	if err := s.Locks.Release(ctx, s.txn); err != nil {
-		return err
-	}
-	var doubt bool
-	s.know(func(m *memory) { doubt = m.loose })
-	if err := s.Planner.Discard(ctx, s.txn, keepImages, doubt); err != nil {
-		return err
-	}
-	s.setLoose(false)
-	return nil
-}
-
-func (s *saga) setLoose(loose bool) {
-	s.know(func(m *memory) { m.loose, m.txn = loose, keptOf(s.txn) })
-}
-
-func (s *saga) removeFinalizer(ctx context.Context) error {
-	if !plan.HasFinalizer(s.txn) {
-		return nil
-	}
-	stored, err := s.Journal.RemoveFinalizer(ctx, s.txn)
-	if err != nil {
-		return &journalError{err}
-	}
-	s.txn = stored
 	return nil
 }
 
 // abandon lets a Transaction go that is being deleted and does not ask for its
 // changes to be rolled back.
-func (s *saga) abandon(ctx context.Context) error {
+func (s ending) abandon(ctx context.Context) error {
 	if err := s.mayGo(); err != nil {
 		return err
 	}
-	left, err := s.asItIs()
+	left, err := s.withInFlight()
 	if err != nil {
 		return err
 	}
-	if err := s.letGo(ctx, false); err != nil {
+	if err := cleanup(s).release(ctx, false); err != nil {
 		return err
 	}
 	if err := s.removeFinalizer(ctx); err != nil {
@@ -179,12 +145,12 @@ func (s *saga) abandon(ctx context.Context) error {
 	}
 	s.Recorder.Abandoned(left)
 	s.gone = true
-	s.forget()
+	cleanup(s).forget()
 	return nil
 }
 
-// asItIs is the Transaction with what is in flight, which is not put on record any more.
-func (s *saga) asItIs() (*api.Transaction, error) {
+// withInFlight is the Transaction with what is in flight, which is not put on record any more.
+func (s ending) withInFlight() (*api.Transaction, error) {
 	if s.txn.Status.Phase != api.PhaseCommitting {
 		return s.txn, nil
 	}
@@ -192,9 +158,18 @@ func (s *saga) asItIs() (*api.Transaction, error) {
 	if err := s.recordOver(&t.Status); err != nil {
 		return nil, err
 	}
-	if err := s.withdraw(&t.Status); err != nil {
+	if err := s.flight.Withdraw(&t.Status, api.ItemCommitting, api.ItemPrepared); err != nil {
 		return nil, err
 	}
 	plan.Summarize(t, s.clock.Now())
 	return t, nil
+}
+
+// observeGeneration records that a Transaction that has ended was looked at since its spec
+// was changed, or the clock was put right.
+func (s ending) observeGeneration(ctx context.Context) error {
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.ObservedGeneration = s.txn.Generation
+		return nil
+	})
 }

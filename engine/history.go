@@ -8,9 +8,10 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// A committed Transaction can be remembered, so that it can be undone: it is given a
+// revisions remembers committed Transactions, so that they can be undone: each is given a
 // number, and its before-images are kept. The number is on record before anything is
 // made under it: whoever goes on makes the same revision, and no other.
+type revisions struct{ *saga }
 
 // remembered is what has come of remembering a Transaction.
 type remembered struct {
@@ -18,11 +19,11 @@ type remembered struct {
 	problem string // why it is not, or the history is not as it should be
 }
 
-// enterHistory gives the Transaction a number, or makes its revision. It says whether a
+// enter gives the Transaction a number, or makes its revision. It says whether a
 // checkpoint was written, after which that is to be decided again. The changes are in
 // effect whatever comes of it: what fails for good, or still when the Transaction has
 // had its time, is left.
-func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err error) {
+func (s revisions) enter(ctx context.Context) (r remembered, again bool, err error) {
 	if s.policy.HistoryLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
 		return remembered{}, false, nil // What is deleted is not remembered: its revision would go with it.
 	}
@@ -41,7 +42,7 @@ func (s *saga) enterHistory(ctx context.Context) (r remembered, again bool, err 
 }
 
 // keepRevision makes the revision, and forgets those of which it takes the place.
-func (s *saga) keepRevision(ctx context.Context) (kept, again bool, err error) {
+func (s revisions) keepRevision(ctx context.Context) (kept, again bool, err error) {
 	// One that is made too late might be re-created, after others have taken its place.
 	if err := s.confirm(ctx, false); err != nil {
 		return false, false, err
@@ -62,7 +63,7 @@ func (s *saga) keepRevision(ctx context.Context) (kept, again bool, err error) {
 
 // number records a number for the revision, higher than one that turned out to be
 // another's.
-func (s *saga) number(ctx context.Context) error {
+func (s revisions) number(ctx context.Context) error {
 	var number int64
 	var digest string
 	err := s.whileKeepingLocks(ctx, func() (err error) {
@@ -75,21 +76,5 @@ func (s *saga) number(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		status.Revision, status.RevisionDigest = number, digest
 		return nil
-	})
-}
-
-// find records what is to be undone. It is found once: whoever goes on undoes that.
-func (s *saga) find(ctx context.Context) error {
-	found, err := s.History.Find(ctx, s.txn)
-	if plan.Definite(err) {
-		return s.fail(ctx, plan.CauseOf(err))
-	}
-	if err != nil {
-		return err
-	}
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
-		s.accept(status)
-		status.Undoing = &found
-		return plan.MovePhase(status, plan.OrPending(status.Phase))
 	})
 }

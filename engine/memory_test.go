@@ -9,12 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/internal/fixture"
+	"janus.io/janus/engine/internal/memory"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
@@ -32,7 +31,7 @@ func TestWhatEndedLatelyIsClearedUpOnceByEachProcess(t *testing.T) {
 	w.run()
 	w.run()
 	assert.Equal(t, 2, looks(), "the next one looks once")
-	w.clock.Step(aftermath)
+	w.clock.Step(memory.Suspicion)
 	w.restart()
 	w.run()
 	assert.Equal(t, 2, looks(), "it is long over")
@@ -40,16 +39,6 @@ func TestWhatEndedLatelyIsClearedUpOnceByEachProcess(t *testing.T) {
 	w.stored.DeletionTimestamp = &now
 	w.run()
 	assert.Equal(t, 3, looks(), "whatever is left would keep it from going")
-}
-
-func TestWhatIsKnownToBeClearedUpIsForgotten(t *testing.T) {
-	k := clearedUp{since: map[types.UID]time.Time{}}
-	now := fixture.Start
-	for n := range 10_000 {
-		now = now.Add(time.Minute)
-		k.add(types.UID(string(rune('a'+n%26))+now.String()), now)
-	}
-	assert.Less(t, len(k.since), 200)
 }
 
 // A creation that got no answer may land when the object is gone again. So it is
@@ -88,63 +77,18 @@ func TestWhatALateRequestMayHaveLeftIsLookedForAfterTheEnd(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
 	assert.Equal(t, 2, strings.Count(w.transcript(), "discard the before-images"), w.transcript())
-	assert.Empty(t, w.engine.memories)
+	assert.Zero(t, w.engine.memories.Len())
 }
 
 // A clock that is set back must not make the wait longer than it is for any request.
 func TestADoubtFromAheadOfTheClockIsWaitedOutFromNowOn(t *testing.T) {
 	w := newWorld(t, "a")
 	s := w.engine.saga(w.stored)
-	s.doubt()
+	s.memory.Doubt()
 	w.clock.SetTime(w.clock.Now().Add(-time.Hour))
 	assert.Equal(t, testPolicy.SettleTime, s.doubtTime())
 	w.clock.Step(testPolicy.SettleTime)
 	assert.LessOrEqual(t, s.doubtTime(), time.Duration(0))
-}
-
-// Thousands may have ended lately: what is kept of each is what tells what may be left.
-func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
-	w := newWorld(t, "a", "b")
-	w.stored.Spec.Changes[0].Content = &runtime.RawExtension{Raw: []byte(`{"data": {"k": "v"}}`)}
-	w.stored.Spec.Changes[1].When = "object.x == 1"
-	assert.Same(t, w.stored, keptOf(w.stored).transaction(), "it goes on")
-	ended := w.stored.DeepCopy()
-	ended.Status = api.TransactionStatus{
-		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3,
-		Conditions: []metav1.Condition{{Type: api.ConditionReady}},
-		Items: []api.Item{
-			{Name: "a", Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l", Message: "long"},
-			{Name: "b", Target: api.Target{Name: "b"}, State: api.ItemSkipped},
-		},
-	}
-	ended.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-
-	noon := metav1.NewTime(time.Date(2030, 1, 2, 12, 0, 0, 0, time.Local))
-	ended.Spec.LockTimeout, ended.DeletionTimestamp, ended.Status.CompletionTime = ptr.To(api.Duration("90s")), &noon, &noon
-
-	want := &api.Transaction{ObjectMeta: metav1.ObjectMeta{
-		Namespace: ended.Namespace, Name: ended.Name, UID: ended.UID, ResourceVersion: ended.ResourceVersion, DeletionTimestamp: &noon,
-	}}
-	want.SetGroupVersionKind(api.Kind)
-	want.Spec.LockTimeout = ptr.To(api.Duration("90s"))
-	want.Spec.Changes = []api.Change{{}, {When: "object.x == 1"}}
-	want.Status = api.TransactionStatus{
-		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3, CompletionTime: &noon,
-		Items: []api.Item{
-			{Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l"},
-			{Target: api.Target{Name: "b"}, State: api.ItemSkipped},
-		},
-	}
-	assert.Equal(t, want, keptOf(ended).transaction())
-
-	w.run()
-	w.restart()
-	_, _ = w.once()
-	require.Len(t, w.engine.memories, 1)
-	for _, m := range w.engine.memories {
-		assert.Nil(t, m.txn.whole)
-		assert.Nil(t, m.txn.transaction().Spec.Changes[0].Content)
-	}
 }
 
 // A Transaction that has changed nothing needs none of them.
@@ -296,7 +240,7 @@ func TestWhatWasMadeForATransactionThatVanishedIsLetGo(t *testing.T) {
 	assert.Zero(t, w.engine.Vanished(t.Context(), name))
 	assert.Empty(t, w.locks)
 	assert.Empty(t, w.images)
-	assert.Empty(t, w.engine.memories)
+	assert.Zero(t, w.engine.memories.Len())
 	assert.Zero(t, w.engine.Vanished(t.Context(), name), "there is nothing to let go of any more")
 }
 
@@ -319,7 +263,7 @@ func TestWhatWaitedWhenItVanishedIsLetGo(t *testing.T) {
 			assert.Zero(t, w.engine.Vanished(t.Context(), name))
 			assert.Empty(t, w.locks, w.transcript())
 			assert.Empty(t, w.images, w.transcript())
-			assert.Empty(t, w.engine.memories)
+			assert.Zero(t, w.engine.memories.Len())
 		})
 	}
 }
@@ -361,13 +305,13 @@ func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 	w.after["checkpoint 4"] = cancel
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[1].State, w.transcript())
-	require.NotEmpty(t, w.engine.memories)
+	require.NotZero(t, w.engine.memories.Len())
 
 	w.engine.Forget(func(name types.NamespacedName) bool { return name.Name == "another" })
-	assert.NotEmpty(t, w.engine.memories, "that is of others")
+	assert.NotZero(t, w.engine.memories.Len(), "that is of others")
 	assert.Zero(t, w.forgotten)
 	w.engine.Forget(func(name types.NamespacedName) bool { return name.String() == "shop/deploy" })
-	assert.Empty(t, w.engine.memories)
+	assert.Zero(t, w.engine.memories.Len())
 	assert.Contains(t, w.transcript(), "forget the locks")
 	assert.Equal(t, 1, w.forgotten, "nor does the planner know of it any more")
 

@@ -2,14 +2,22 @@ package engine
 
 import (
 	"context"
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/outcome"
 )
+
+// Ports are the engine's ways to the world.
+type Ports struct {
+	Journal  Journal
+	Locks    Locks
+	Planner  Planner
+	Changes  Changes
+	History  History
+	Gates    Gates
+	Recorder Recorder
+}
 
 // Journal writes the Transaction itself. Every method gives back the object as
 // the API server stored it; the engine goes on with that and never with a cache.
@@ -68,6 +76,23 @@ type Planner interface {
 	Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error
 	// Forget drops what is known of t: it is cleared up, or another process goes on with it.
 	Forget(t *api.Transaction)
+}
+
+// Gates tells whether a change is wanted, and when it is done.
+type Gates interface {
+	// Admits reports whether the when of a change holds. An error of class Terminal
+	// means that this cannot be told.
+	Admits(ctx context.Context, t *api.Transaction, item int) (bool, error)
+	// Ready checks whether the readyWhen or goneWhen of a change that is in effect holds.
+	Ready(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
+}
+
+// Readiness is what is known of a change that is waited for.
+type Readiness struct {
+	// Ready means that it is done, and Failed that it will not be.
+	Ready, Failed bool
+	// Message says what is missing; it names the object.
+	Message string
 }
 
 // History remembers committed Transactions of a namespace by rising numbers.
@@ -144,90 +169,3 @@ type Changes interface {
 	// error is worth another try.
 	HandOver(ctx context.Context, t *api.Transaction) (problems map[int]string, err error)
 }
-
-// Intent is the durable record that an item is about to be changed or rolled
-// back. Only a stored Transaction gives one.
-type Intent struct {
-	txn     *api.Transaction
-	item    int
-	confirm func(ctx context.Context, anyway bool) error
-	// mayCreate is MayCreate.
-	mayCreate func() error
-	// made is Made.
-	made func(types.UID)
-	// warn is Warn.
-	warn func([]string)
-	// fresh is Fresh.
-	fresh bool
-	// last is Last.
-	last func() bool
-}
-
-// intentOf makes the Intent of an item from a Transaction that the API server
-// has acknowledged, and refuses when the record is not there.
-func intentOf(stored *api.Transaction, item int, states ...api.ItemState) (Intent, error) {
-	got := stored.Status.Items[item].State
-	for _, want := range states {
-		if got == want {
-			return Intent{txn: stored, item: item}, nil
-		}
-	}
-	return Intent{}, fmt.Errorf("item %d is %s: no intent of it is on record", item, got)
-}
-
-// Confirm makes sure that no other process has gone on from the record, before a
-// request that would take effect although it comes too late. It asks only if a while
-// has passed since the record was written, such as in a process that hung, if another
-// client may have written it, or if it is to do so anyway. Its error says nothing
-// about the target.
-func (in Intent) Confirm(ctx context.Context, anyway bool) error {
-	if in.confirm == nil {
-		return nil
-	}
-	return in.confirm(ctx, anyway)
-}
-
-// MayCreate makes sure that no creation sent before is still under way, before the
-// object is created: nothing in the cluster would refuse the late one, once the object
-// is gone again. Its error says nothing about the target, and is worth another try.
-func (in Intent) MayCreate() error {
-	if in.mayCreate == nil {
-		return nil
-	}
-	return in.mayCreate()
-}
-
-// Made is told the uid of the object that the change has made.
-func (in Intent) Made(object types.UID) {
-	if in.made != nil {
-		in.made(object)
-	}
-}
-
-// Warn is given the warnings about the change, now that it is in effect.
-func (in Intent) Warn(warnings []string) {
-	if in.warn != nil {
-		in.warn(warnings)
-	}
-}
-
-// Fresh reports whether no request for the change that was sent before can have taken
-// effect: what has happened to the target since it was prepared is then another
-// client's doing.
-func (in Intent) Fresh() bool { return in.fresh }
-
-// Last reports whether every other change is rolled back, as far as that is possible. Before
-// that, what stands in the way of a compensation may be the doing of one of them.
-func (in Intent) Last() bool { return in.last != nil && in.last() }
-
-// Transaction is the Transaction as stored; not to be changed.
-func (in Intent) Transaction() *api.Transaction { return in.txn }
-
-// Index is the position of the item.
-func (in Intent) Index() int { return in.item }
-
-// Change is what to do.
-func (in Intent) Change() api.Change { return in.txn.Spec.Changes[in.item] }
-
-// Item is the record of the item.
-func (in Intent) Item() api.Item { return in.txn.Status.Items[in.item] }

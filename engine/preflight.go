@@ -7,24 +7,25 @@ import (
 	"janus.io/janus/engine/plan"
 )
 
-// The pre-flight tries every change without effect before anything is taken for the
+// preflight tries every change without effect before anything is taken for the
 // Transaction: no lock is held meanwhile, and all that is wrong is reported at once.
+type preflight struct{ *saga }
 
 // validate accepts the spec: from here on the generation is pinned.
-func (s *saga) validate(ctx context.Context) error {
+func (s preflight) validate(ctx context.Context) error {
 	if s.txn.Spec.UndoOf != nil && s.txn.Status.Undoing == nil {
 		return s.find(ctx)
 	}
 	found, err := s.Planner.Validate(ctx, s.txn)
 	switch {
 	case plan.Definite(err):
-		return s.fail(ctx, plan.CauseOf(err))
+		return ending(s).fail(ctx, plan.CauseOf(err))
 	case err != nil:
 		return err
 	case len(found.Problems) > 0:
 		return s.refuseAll(ctx, found)
 	case s.txn.Spec.DryRun:
-		return s.end(ctx, false, func(status *api.TransactionStatus) error {
+		return ending(s).end(ctx, false, func(status *api.TransactionStatus) error {
 			s.pass(status, found)
 			return plan.MovePhase(status, api.PhasePlanned)
 		})
@@ -36,7 +37,7 @@ func (s *saga) validate(ctx context.Context) error {
 }
 
 // pass records what was tried, and with what result.
-func (s *saga) pass(status *api.TransactionStatus, found plan.Preflight) {
+func (s preflight) pass(status *api.TransactionStatus, found plan.Preflight) {
 	status.Items = found.Items
 	s.accept(status)
 	plan.SetValidated(status, s.txn.Generation, s.clock.Now(), found)
@@ -44,11 +45,27 @@ func (s *saga) pass(status *api.TransactionStatus, found plan.Preflight) {
 
 // refuseAll ends a Transaction that the pre-flight found something wrong with. Nothing
 // has been taken for it but the finalizer.
-func (s *saga) refuseAll(ctx context.Context, found plan.Preflight) error {
-	return s.end(ctx, false, func(status *api.TransactionStatus) error {
+func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
+	return ending(s).end(ctx, false, func(status *api.TransactionStatus) error {
 		status.Items = found.Items
 		s.accept(status)
 		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
 		return plan.MovePhase(status, api.PhaseFailed)
+	})
+}
+
+// find records what is to be undone. It is found once: whoever goes on undoes that.
+func (s preflight) find(ctx context.Context) error {
+	found, err := s.History.Find(ctx, s.txn)
+	if plan.Definite(err) {
+		return ending(s).fail(ctx, plan.CauseOf(err))
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		s.accept(status)
+		status.Undoing = &found
+		return plan.MovePhase(status, plan.OrPending(status.Phase))
 	})
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -141,27 +139,6 @@ func TestAllProblemsAreReportedByItem(t *testing.T) {
 	w.problems = []plan.Problem{{Item: 0, Err: errDenied}, {Item: 2, Err: again}}
 	w.run()
 	assert.Equal(t, errclass.AccessDenied, meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionValidated).Reason)
-}
-
-// The names and messages of a thousand items do not fit into a message.
-func TestManyProblemsAreBounded(t *testing.T) {
-	items := make([]api.Item, 1000)
-	var problems []plan.Problem
-	for i := range items {
-		items[i].Name = fmt.Sprintf("item-%d", i)
-		problems = append(problems, plan.Problem{Item: i, Err: errors.New(strings.Repeat("long ", 1000))}, plan.Problem{Item: i, Err: errDenied})
-	}
-	plan.ReportProblems(items, problems)
-	total := 0
-	for _, item := range items {
-		total += len(item.Message)
-	}
-	assert.LessOrEqual(t, total, plan.ReportBytes)
-	cause := plan.SumUp(items, problems)
-	assert.LessOrEqual(t, len(cause.Message), errclass.MaxMessage)
-	assert.Contains(t, cause.Message, "2000 problems with 1000 of 1000 changes (item-0, item-1, ")
-	assert.Contains(t, cause.Message, "item-19 and 980 more): ")
-	assert.Equal(t, errclass.AccessDenied, cause.Reason, "what may heal counts only beside what will not")
 }
 
 // Validated is True as soon as everything was tried, before the locks are held.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -10,19 +12,49 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// note records, once, what the Transaction waits for, so that a person who looks sees it.
+// retry is what follows from an error: the wait for the next attempt, and what is told of it.
+type retry struct{ *saga }
+
+// pause records what the Transaction waits for, once, and says when to go on.
+func (s retry) pause(ctx context.Context, err error) Result {
+	var journal *journalError
+	if errors.As(err, &journal) {
+		// Another process may have ended the Transaction, and locks that this run has
+		// kept since have no owner.
+		s.memory.SetUnrecorded(true)
+		return Result{Err: journal.error}
+	}
+	if err := s.recordWait(ctx, err); err != nil {
+		return Result{Err: err, Within: s.timeLeft()}
+	}
+	within := s.timeLeft()
+	after := errclass.RetryAfter(err)
+	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.ContentMissing) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, plan.Settling) {
+		after = s.pollTime(awaited(s.txn))
+	}
+	switch {
+	case after <= 0:
+		return Result{Err: err, Within: within}
+	case within > 0:
+		return Result{After: min(after, within)}
+	default:
+		return Result{After: after}
+	}
+}
+
+// recordWait records, once, what the Transaction waits for, so that a person who looks sees it.
 // Errors that repeat are not written again, unless their number decides.
-func (s *saga) note(ctx context.Context, err error) error {
+func (s retry) recordWait(ctx context.Context, err error) error {
 	if s.txn.Status.Phase.Terminal() {
 		return nil
 	}
 	counts := !plan.IsWait(err)
 	if counts {
-		s.know(func(m *memory) { m.failures++ })
+		s.memory.Failed()
 	}
 	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
 	ahead := len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0
-	if !decides && !ahead && s.noted(err) && !s.flight.known.Any(plan.Over) {
+	if !decides && !ahead && s.isRecorded(err) && !s.flight.Known.Any(plan.Over) {
 		return nil
 	}
 	next := s.txn.DeepCopy()
@@ -34,9 +66,9 @@ func (s *saga) note(ctx context.Context, err error) error {
 		s.accept(&next.Status)
 		next.Status.Phase = api.PhasePending
 	}
-	s.notAhead(&next.Status)
+	notAhead(&next.Status, now)
 	next.Status.Version++
-	s.know(func(m *memory) { next.Status.Failures += m.failures })
+	next.Status.Failures += s.memory.Failures()
 	plan.Summarize(next, now)
 	plan.SetWaiting(&next.Status, next.Generation, now, err)
 	stored, err := s.Journal.Checkpoint(ctx, next)
@@ -47,12 +79,44 @@ func (s *saga) note(ctx context.Context, err error) error {
 	return nil
 }
 
-// noted reports whether an error is on record, or a wait that is over before anybody reads
+// isRecorded reports whether an error is on record, or a wait that is over before anybody reads
 // of it.
-func (s *saga) noted(err error) bool {
+func (s retry) isRecorded(err error) bool {
 	if errclass.Is(err, plan.Paced) && errclass.RetryAfter(err) < pollInterval {
 		return true
 	}
 	current := meta.FindStatusCondition(s.txn.Status.Conditions, api.ConditionReconciling)
 	return current != nil && current.Reason == errclass.ReasonOf(err) && (current.Message == errclass.Message(err) || errclass.ClassOf(err) == errclass.Unknown)
+}
+
+// timeLeft is how long it is until the next time is over that ends something: that of the
+// changes, of a rollback, or of what is waited for. Zero means that none runs.
+func (s retry) timeLeft() time.Duration {
+	status, now := &s.txn.Status, s.clock.Now()
+	var ends []time.Time
+	switch {
+	case status.Phase.Terminal() || status.SuspendTime != nil:
+		return 0
+	case status.Phase == api.PhaseRollingBack && status.RollbackStartTime != nil:
+		ends = append(ends, status.RollbackStartTime.Add(plan.Timeout(s.txn)))
+	case status.Phase != api.PhaseRollingBack && status.StartTime != nil:
+		ends = append(ends, status.StartTime.Add(plan.Timeout(s.txn)+time.Duration(status.SuspendedSeconds)*time.Second))
+	}
+	for _, i := range awaited(s.txn) {
+		if left, limited := readyTimeLeft(s.txn, i, now); limited {
+			ends = append(ends, now.Add(left))
+		}
+	}
+	var least time.Duration
+	for _, end := range ends {
+		// What is over is over after its end, not at it.
+		left := end.Sub(now) + time.Millisecond
+		if left <= 0 && !end.Before(s.began) {
+			left = time.Millisecond // It ended during an attempt: the next one is to see that.
+		}
+		if left > 0 && (least == 0 || left < least) {
+			least = left
+		}
+	}
+	return least
 }

@@ -133,7 +133,7 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	plan.Summarize(txn, w.clock.Now())
 	s := w.engine.saga(txn)
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
-	require.NoError(t, s.prepare(t.Context()))
+	require.NoError(t, preparing{s}.prepare(t.Context()))
 	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)
 	w.clock.Step(time.Hour) // nobody renews any more, or it would wait for ever to tell: goleak sees that
 }
@@ -153,7 +153,7 @@ func TestTheSettleTimeIsCountedFromTheFirstLook(t *testing.T) {
 	// One when the rollback begins, one for each second of the settle time, and one more
 	// because the last answer may be out of date.
 	assert.Equal(t, 2+int(testPolicy.SettleTime/pollInterval), looks, w.transcript())
-	assert.Empty(t, w.engine.memories, "nothing is remembered of what has ended")
+	assert.Zero(t, w.engine.memories.Len(), "nothing is remembered of what has ended")
 }
 
 func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {

@@ -7,27 +7,27 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Held are the objects whose items are not to be rolled back yet.
-type Held map[api.Target]bool
+// Postponed are the objects whose items are not to be rolled back yet.
+type Postponed map[api.Target]bool
 
 // Covers reports whether an item is not to be rolled back now: it is set aside, or a later
 // change of the same object is. over says that it is rolled back, and not on record yet.
-func (held *Held) Covers(item *api.Item, over bool) bool {
-	if len(*held) > 0 && (*held)[Identity(item.Target)] {
+func (postponed *Postponed) Covers(item *api.Item, over bool) bool {
+	if len(*postponed) > 0 && (*postponed)[Identity(item.Target)] {
 		return true
 	}
-	if !IsAside(item) || over {
+	if !IsSetAside(item) || over {
 		return false
 	}
-	if *held == nil {
-		*held = Held{}
+	if *postponed == nil {
+		*postponed = Postponed{}
 	}
-	(*held)[Identity(item.Target)] = true
+	(*postponed)[Identity(item.Target)] = true
 	return true
 }
 
-// IsAside reports whether an item was refused and is to be rolled back once others are.
-func IsAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
+// IsSetAside reports whether an item was refused and is to be rolled back once others are.
+func IsSetAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
 
 // Curable reports a refusal for which what an earlier change has done may be the reason. To
 // wait for a webhook that an earlier change has made, and that nobody serves, is to wait in

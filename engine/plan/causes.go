@@ -86,7 +86,7 @@ func SetFailure(status *api.TransactionStatus, generation int64, now time.Time, 
 	setCondition(status, generation, now, condition{api.ConditionSucceeded, unknown, cause.Reason, errclass.Printable(cause.Message)})
 }
 
-// Failure returns what setFailure recorded. While nothing is, the reason of the
+// Failure returns what SetFailure recorded. While nothing is, the reason of the
 // condition is the phase.
 func Failure(status *api.TransactionStatus) (Cause, bool) {
 	c := meta.FindStatusCondition(status.Conditions, api.ConditionSucceeded)

@@ -81,8 +81,8 @@ func SetInvalid(status *api.TransactionStatus, generation int64, now time.Time, 
 
 // SetRefused records what the pre-flight found wrong.
 func SetRefused(status *api.TransactionStatus, generation int64, now time.Time, problems []Problem) {
-	ReportProblems(status.Items, problems)
-	SetCause(status, generation, now, SumUp(status.Items, problems))
+	reportProblems(status.Items, problems)
+	SetCause(status, generation, now, sumUp(status.Items, problems))
 	status.FailedItem = firstWrong(status.Items, problems)
 }
 

@@ -21,7 +21,7 @@ const (
 	Prepare           Verb = "Prepare"           // lock, read, save before-images
 	Begin             Verb = "Begin"             // record the first intent
 	Capture           Verb = "Capture"           // prepare an item whose target an earlier item changed
-	Look              Verb = "Look"              // see whether what is in effect is ready
+	CheckReady        Verb = "CheckReady"        // check whether what is in effect is ready
 	AwaitReady        Verb = "AwaitReady"        // nothing else is to be done until it is
 	Open              Verb = "Open"              // record the intents of the next items
 	Do                Verb = "Do"                // make a change whose intent was just recorded
@@ -33,16 +33,16 @@ const (
 	ObserveUndo       Verb = "ObserveUndo"       // find out about an open intent while rolling back
 	OpenUndo          Verb = "OpenUndo"          // record that items are about to be rolled back
 	Undo              Verb = "Undo"              // take an item back
-	Again             Verb = "Again"             // roll back what was refused, now that the others are rolled back
+	RetryUndos        Verb = "RetryUndos"        // roll back what was set aside, now that the others are rolled back
 	SkipUndo          Verb = "SkipUndo"          // leave an item that was about to be rolled back, if that has not begun
 	FinishUndo        Verb = "FinishUndo"        // nothing is left to roll back: end
 	Recover           Verb = "Recover"           // take up a failed rollback again
 	Suspend           Verb = "Suspend"           // record that it stands still
-	Rest              Verb = "Rest"              // it stands still: keep the locks
+	StaySuspended     Verb = "StaySuspended"     // it stands still: keep the locks
 	Resume            Verb = "Resume"            // record that it goes on
 	AcceptPartial     Verb = "AcceptPartial"     // record that what is in effect is left so
 	ObserveGeneration Verb = "ObserveGeneration" // ended; record that the spec has been seen, or that the clock was ahead
-	LetGo             Verb = "LetGo"             // ended; let go of what a recovery has taken that is not wanted
+	CleanUp           Verb = "CleanUp"           // ended; remove what a recovery has taken that is not wanted
 	Abandon           Verb = "Abandon"           // being deleted: let go of everything
 )
 
@@ -98,8 +98,8 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 
 func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	schedule, still := ScheduleOf(t), Suspended(t)
-	if flight.LookDue && !still {
-		return Action{Verb: Look} // Others may take long, or wait themselves.
+	if flight.ReadyCheckDue && !still {
+		return Action{Verb: CheckReady} // Others may take long, or wait themselves.
 	}
 	for n, i := range schedule.Order {
 		switch t.Status.Items[i].State {
@@ -147,16 +147,16 @@ func sideBySide(t *api.Transaction, schedule Schedule, n int, flight InFlight) [
 
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction, flight InFlight) Action {
-	still := Sparing(t)
+	still := RollbackStopped(t)
 	order := ScheduleOf(t).Order
 	if i, found := unclear(t.Status.Items, order); found {
 		return Action{Verb: ObserveUndo, Item: i}
 	}
 	spared := false
-	var held Held
+	var postponed Postponed
 	for _, i := range slices.Backward(order) {
 		switch state := t.Status.Items[i].State; {
-		case !still && held.Covers(&t.Status.Items[i], flight.over(i)):
+		case !still && postponed.Covers(&t.Status.Items[i], flight.over(i)):
 			continue // It was refused, or a later change of the same object was.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
@@ -183,8 +183,8 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 		return Action{Verb: AcceptPartial}
 	case spared:
 		return standStill(t)
-	case len(held) > 0:
-		return Action{Verb: Again}
+	case len(postponed) > 0:
+		return Action{Verb: RetryUndos}
 	}
 	return Action{Verb: FinishUndo}
 }
@@ -229,9 +229,9 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		return Action{Verb: ObserveGeneration}
 	case wantedBack(t):
 		return Action{Verb: Recover}
-	case Sparing(t) && HasFinalizer(t):
-		return Action{Verb: LetGo}
-	case Sparing(t):
+	case RollbackStopped(t) && HasFinalizer(t):
+		return Action{Verb: CleanUp}
+	case RollbackStopped(t):
 		return Action{Verb: Nothing}
 	}
 	if recoveryAsked(t) {

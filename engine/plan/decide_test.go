@@ -187,7 +187,7 @@ func TestDecide(t *testing.T) {
 
 		// Suspension.
 		{"one that is created suspended", suspendedSpec(fixture.Transaction("a")), none, 0, Suspend, 0, ""},
-		{"one that stays as it was created", atRestSince(suspendedSpec(fixture.Transaction("a"))), none, 0, Rest, 0, ""},
+		{"one that stays as it was created", atRestSince(suspendedSpec(fixture.Transaction("a"))), none, 0, StaySuspended, 0, ""},
 		{"one that goes on", atRestSince(with(api.PhaseCommitting, committed, prepared)), none, 0, Resume, 0, ""},
 		{"suspended while it prepares", suspendedSpec(with(api.PhasePreparing, pending)), none, 0, Suspend, 0, ""},
 		{"suspended before the first intent", suspendedSpec(with(api.PhasePrepared, prepared)), none, 0, Suspend, 0, ""},
@@ -196,7 +196,7 @@ func TestDecide(t *testing.T) {
 		{"suspended with a compensation that was not acted on", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), 1, 0, Suspend, 0, ""},
 		{"suspended with an open intent", suspendedSpec(with(api.PhaseCommitting, committing, prepared)), none, 0, Observe, 0, ""},
 		{"suspended between two changes", suspendedSpec(with(api.PhaseCommitting, committed, prepared)), none, 0, Suspend, 0, ""},
-		{"suspended before a late before-image", atRestSince(suspendedSpec(with(api.PhaseCommitting, committed, pending))), none, 0, Rest, 0, ""},
+		{"suspended before a late before-image", atRestSince(suspendedSpec(with(api.PhaseCommitting, committed, pending))), none, 0, StaySuspended, 0, ""},
 		{"suspended after the last change", suspendedSpec(with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
 		{"suspended with an open compensation", suspendedSpec(with(api.PhaseRollingBack, committed, rollingBack)), none, 0, SkipUndo, 1, ""},
 		{"suspended between two compensations", suspendedSpec(with(api.PhaseRollingBack, committed, rolledBack)), none, 0, Suspend, 0, ""},
@@ -212,7 +212,7 @@ func TestDecide(t *testing.T) {
 		{"stopped with an open compensation", cancelled(with(api.PhaseRollingBack, committed, rollingBack), api.CancelStop), none, 0, SkipUndo, 1, ""},
 		{"stopped", cancelled(with(api.PhaseRollingBack, committed, rolledBack), api.CancelStop), none, 0, AcceptPartial, 0, ""},
 		{"stopped before a recovery", cancelled(failed(errclass.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
-		{"stopped when a recovery had begun to hold it", held(cancelled(failed(errclass.AccessDenied, 0), api.CancelStop)), none, time.Hour, LetGo, 0, ""},
+		{"stopped when a recovery had begun to hold it", held(cancelled(failed(errclass.AccessDenied, 0), api.CancelStop)), none, time.Hour, CleanUp, 0, ""},
 		{"what was left is wanted back", cancelled(failed(errclass.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
 		{"what was left stays", failed(errclass.Cancelled, 0), none, time.Hour, Nothing, 0, ""},
 
@@ -246,7 +246,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, verb := range []Verb{
 		Nothing, Await, AddFinalizer, Validate, Prepare, Begin, Capture, Open, Do, Observe, Finish,
-		Fail, StartRollback, ObserveUndo, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, Rest, Resume, AcceptPartial, ObserveGeneration, LetGo,
+		Fail, StartRollback, ObserveUndo, OpenUndo, Undo, FinishUndo, Recover, Abandon, Suspend, StaySuspended, Resume, AcceptPartial, ObserveGeneration, CleanUp,
 	} {
 		assert.True(t, seen[verb], "no case decides %s", verb)
 	}

@@ -85,9 +85,9 @@ type InFlight struct {
 	Known Known
 	// Due says that it is time to record what is over.
 	Due bool
-	// LookDue says that it is time to check whether what is waited for is
+	// ReadyCheckDue says that it is time to check whether what is waited for is
 	// ready.
-	LookDue bool
+	ReadyCheckDue bool
 }
 
 // over reports whether what was begun with item i is over, and not on record.

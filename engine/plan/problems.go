@@ -33,8 +33,8 @@ type Problem struct {
 // reasonSeveral is the reason of a Transaction whose problems have different ones.
 const reasonSeveral = "ValidationFailed"
 
-// ReportProblems tells each item what is wrong with it, as far as its share goes.
-func ReportProblems(items []api.Item, problems []Problem) {
+// reportProblems tells each item what is wrong with it, as far as its share goes.
+func reportProblems(items []api.Item, problems []Problem) {
 	said := map[int][]string{}
 	for _, p := range problems {
 		if item := &items[p.Item]; item.Reason == "" {
@@ -48,9 +48,9 @@ func ReportProblems(items []api.Item, problems []Problem) {
 	}
 }
 
-// SumUp makes one cause of all problems: their reason if they have the same, and a
+// sumUp makes one cause of all problems: their reason if they have the same, and a
 // message that counts and names them. What may heal counts only beside what will not.
-func SumUp(items []api.Item, problems []Problem) Cause {
+func sumUp(items []api.Item, problems []Problem) Cause {
 	reason := ""
 	var texts, names []string
 	seen := map[int]bool{}

@@ -84,7 +84,7 @@ func recoveryAskedFor(t *api.Transaction) string {
 // recoveryAsked reports whether a person asks for a failed rollback to be taken up again,
 // and it has not been since.
 func recoveryAsked(t *api.Transaction) bool {
-	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !Sparing(t) &&
+	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !RollbackStopped(t) &&
 		recoveryAskedFor(t) != "" && recoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
 }
 

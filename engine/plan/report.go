@@ -23,12 +23,12 @@ const (
 	ReasonHistory = "HistoryIncomplete"
 )
 
-// ReportBytes bounds what the items of one Transaction say together about fields:
+// reportBytes bounds what the items of one Transaction say together about fields:
 // the status of a large Transaction must be storable to the end.
-const ReportBytes = 200_000
+const reportBytes = 200_000
 
 // ReportShare is how many bytes of that one of n items may use.
-func ReportShare(n int) int { return min(2000, ReportBytes/max(n, 1)) }
+func ReportShare(n int) int { return min(2000, reportBytes/max(n, 1)) }
 
 // planBytes bounds what the plans of one Transaction say together. Nothing else is added
 // to the status of one that is planned.

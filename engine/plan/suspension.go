@@ -19,8 +19,8 @@ func Suspended(t *api.Transaction) bool {
 	return t.Spec.Suspend && t.Spec.Cancel == "" && t.DeletionTimestamp == nil
 }
 
-// Sparing reports whether nothing further is to be rolled back.
-func Sparing(t *api.Transaction) bool {
+// RollbackStopped reports whether nothing further is to be rolled back.
+func RollbackStopped(t *api.Transaction) bool {
 	return Suspended(t) || t.Spec.Cancel == api.CancelStop
 }
 
@@ -29,7 +29,7 @@ func standStill(t *api.Transaction) Action {
 	if t.Status.SuspendTime == nil {
 		return Action{Verb: Suspend}
 	}
-	return Action{Verb: Rest}
+	return Action{Verb: StaySuspended}
 }
 
 // Accepted reports whether a Transaction has been validated.

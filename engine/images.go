@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+)
+
+// saveImages saves the before-images of some items, for a step that has kept the locks.
+func (s *saga) saveImages(ctx context.Context, l locked, items []int) (Prepared, error) {
+	if err := l.check(s); err != nil {
+		return Prepared{}, err
+	}
+	saved, err := s.Planner.Prepare(ctx, s.txn, items, s.memory.Doubt)
+	if err == nil {
+		s.memory.SetImages(saved.Ref)
+	}
+	return saved, err
+}
+
+// recordImages records where they are, and what else is known of the items by then.
+func recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {
+	for n, i := range items {
+		known := saved.Items[n]
+		if status.Items[i].DeferredBy == "" {
+			status.Items[i].DeferredBy = known.DeferredBy
+		}
+		if known.DeferredBy != "" {
+			continue
+		}
+		status.Items[i].Before = &known.Image
+		status.Items[i].Taken, status.Items[i].Warnings = known.Taken, known.Warnings
+		if err := plan.MoveItem(&status.Items[i], api.ItemPrepared); err != nil {
+			return err
+		}
+	}
+	status.RollbackRef = saved.Ref
+	if saved.Account != "" {
+		status.ServiceAccountUID = types.UID(saved.Account)
+	}
+	return nil
+}

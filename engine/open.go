@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+)
+
+// A checkpoint also opens the intents of the next items, as far as their before-images are
+// saved and nothing has to be written in between. That is what makes the price of many items
+// one status write.
+
+// record writes a checkpoint that also opens the intents of the next items, unless they
+// have to wait for their turn.
+func (s *saga) record(ctx context.Context, change func(*api.TransactionStatus) error) error {
+	if plan.Spacing(s.txn) > 0 && s.txn.Status.Phase != api.PhaseRollingBack {
+		return s.checkpoint(ctx, change)
+	}
+	return s.recordOpening(ctx, change)
+}
+
+// recordAndOpen records what is over, and opens what comes next.
+func (s *saga) recordAndOpen(ctx context.Context) error {
+	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
+}
+
+// recordOpening writes a checkpoint that also opens the intents of the next items.
+func (s *saga) recordOpening(ctx context.Context, change func(*api.TransactionStatus) error) error {
+	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		if err := change(status); err != nil {
+			return err
+		}
+		if plan.Suspended(s.txn) {
+			return nil
+		}
+		if status.Phase == api.PhaseRollingBack {
+			return openUndos(s.txn, status, s.policy.Window)
+		}
+		return openChanges(s.txn, status, s.policy.Window)
+	})
+	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.Known.Any(plan.Unsent) {
+		s.memory.Begun()
+	}
+	return err
+}
+
+// openChanges records the intents of the next changes.
+func openChanges(t *api.Transaction, status *api.TransactionStatus, most int) error {
+	if plan.Spacing(t) > 0 {
+		most = 1
+	}
+	for _, i := range plan.ScheduleOf(t).Window(t.Spec.Changes, status.Items, most) {
+		if err := plan.MoveItem(&status.Items[i], api.ItemCommitting); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openUndos records the intents of the next compensations: of an object one.
+func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) error {
+	if t.Spec.Cancel == api.CancelStop {
+		return nil
+	}
+	open := map[api.Target]bool{}
+	var postponed plan.Postponed
+	for _, i := range slices.Backward(plan.ScheduleOf(t).Order) {
+		item := &status.Items[i]
+		if postponed.Covers(item, false) {
+			continue
+		}
+		switch item.State {
+		case api.ItemCommitting:
+			return nil
+		case api.ItemRollingBack:
+			open[plan.Identity(item.Target)] = true
+		case api.ItemCommitted:
+			if open[plan.Identity(item.Target)] || len(open) >= most {
+				return nil
+			}
+			open[plan.Identity(item.Target)] = true
+			if err := plan.MoveItem(item, api.ItemRollingBack); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

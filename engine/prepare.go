@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+)
+
+// preparing takes the locks and saves the before-images.
+type preparing struct{ *saga }
+
+// prepare locks every target and saves every before-image that can be taken now.
+// Nothing here needs undoing, so it is one checkpoint for all items.
+func (s preparing) prepare(ctx context.Context) error {
+	if !s.memory.Wrote() {
+		// Whoever has had it may still be at work. They would go on to make changes under
+		// locks that this run gives back while it waits.
+		if err := s.takeOver(ctx); err != nil {
+			return err
+		}
+	}
+	s.memory.SetUnrecorded(true)
+	leases, l, err := s.takeLocks(ctx)
+	if err != nil {
+		return s.failOr(ctx, err)
+	}
+	if err := s.confirm(ctx, false); err != nil {
+		return err
+	}
+	items := plan.Preparable(s.txn)
+	var saved Prepared
+	err = s.whileKeepingLocks(ctx, func() (err error) {
+		saved, err = s.saveImages(ctx, l, items)
+		return err
+	})
+	if err != nil {
+		return s.failOr(ctx, err)
+	}
+	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		for i := range status.Items {
+			status.Items[i].LockLease = leases[i]
+		}
+		if err := recordImages(status, items, saved); err != nil {
+			return err
+		}
+		return plan.MovePhase(status, api.PhasePrepared)
+	})
+	if err == nil {
+		s.memory.SetUnrecorded(false)
+	}
+	return err
+}
+
+// failOr ends the Transaction on an error that will not heal and waits on any
+// other. No intent is on record, so there is nothing to roll back.
+func (s preparing) failOr(ctx context.Context, err error) error {
+	if !plan.Definite(err) {
+		return err
+	}
+	cause := plan.CauseOf(err)
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		plan.SetInvalid(status, s.txn.Generation, s.clock.Now(), cause)
+		return nil
+	})
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/outcome"
+)
+
+// rollback undoes the changes, in reverse order.
+type rollback struct{ *saga }
+
+// settle finds out what became of an intent that was open when the rollback
+// began. A request that its sender has given up on may still land, and a change
+// that lands after its item was written off would outlive the rollback. So "not
+// applied" is believed only after the settle time.
+func (s rollback) settle(ctx context.Context, i int) error {
+	observe, err := s.observer(i, api.ItemCommitting, nil)
+	if err != nil {
+		return err
+	}
+	finding, err := observe(ctx)
+	if err == nil && finding == outcome.NotApplied {
+		if wait := s.settleTime(i); wait > 0 {
+			return s.keepUntilSettled(ctx, i)
+		}
+		// One answer may be of before the change, and nobody would look again.
+		finding, err = observe(ctx)
+	}
+	if err != nil {
+		return s.giveUpIf(ctx, i, err, func(item *api.Item) { item.Unsettled = true })
+	}
+	switch finding {
+	case outcome.Applied, outcome.Applying:
+		s.memory.Settled(i)
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			return plan.MoveItem(&status.Items[i], api.ItemCommitted)
+		})
+	case outcome.Diverged:
+		s.memory.Settled(i)
+		return s.giveUp(ctx, i, plan.Diverged(s.txn, i))
+	}
+	s.memory.Settled(i)
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		return plan.MoveItem(&status.Items[i], api.ItemRejected)
+	})
+}
+
+// undo rolls item i back, or sets it aside.
+func (s rollback) undo(ctx context.Context, i int) error {
+	undone, refusal, err := s.undoItem(ctx, i)
+	switch {
+	case err != nil || refusal == nil:
+		return err
+	case s.mayBeRetriedLater(i, refusal):
+		return s.setAside(ctx, i, refusal, undone)
+	}
+	return s.giveUpIf(ctx, i, refusal, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) })
+}
+
+// recover takes up a failed rollback once more.
+func (s rollback) recover(ctx context.Context) error {
+	if !plan.HasFinalizer(s.txn) {
+		if err := s.addFinalizer(ctx); err != nil {
+			return err
+		}
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		return plan.BeginRecovery(s.txn, status, s.clock.Now())
+	})
+}

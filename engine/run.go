@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+)
+
+// Result says when a Transaction wants to be looked at again.
+type Result struct {
+	// After is a wait of known length; zero means that there is none.
+	After time.Duration
+	// Err is an error after which the Transaction is to be tried again with
+	// back-off. It is never one that the Transaction has ended with: those are in
+	// its status.
+	Err error
+	// Within bounds the back-off after Err: when it is over so is the time of the
+	// Transaction, or of something that it waits for. Zero means no bound.
+	Within time.Duration
+}
+
+// Run takes a Transaction, as just read from the API server, as far as it goes:
+// until it ends, has to wait, or ctx is done. A step in flight is finished even
+// when ctx is done.
+func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
+	s := e.saga(t)
+	e.recall(s)
+	steps := &stepper{saga: s, waits: awaiting{saga: s}}
+	whole := context.WithoutCancel(ctx) // of a step
+	for ctx.Err() == nil {
+		action := plan.Decide(s.txn, steps.inFlight(), e.clock.Now(), e.policy)
+		switch action.Verb {
+		case plan.Nothing:
+			result := cleanup{s}.removeLeftovers(whole, false)
+			if result == (Result{}) {
+				return expire(whole, s)
+			}
+			return result
+		case plan.Await:
+			return Result{After: action.At.Sub(e.clock.Now())}
+		case plan.StaySuspended:
+			after, err := suspension{s}.stay(whole)
+			if err != nil {
+				return retry{s}.pause(whole, err)
+			}
+			return Result{After: after}
+		}
+		if err := steps.perform(whole, action); err != nil {
+			return retry{s}.pause(whole, err)
+		}
+		if s.gone {
+			return Result{}
+		}
+	}
+	return Result{Err: s.recordEnded(whole)}
+}
+
+// recall begins with what this process knows of the Transaction. If another client has
+// written it since, another process may have given its locks back.
+func (e *Engine) recall(s *saga) {
+	if s.memory.Overtaken() {
+		s.Locks.Distrust(s.txn)
+	}
+	if flight := e.memories.Recall(s.txn); flight != nil {
+		s.flight = flight
+	}
+}
+
+// Vanished removes what this process has made for a Transaction of that name that is
+// gone: it was late with it, and another process has finished it.
+func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result {
+	for _, t := range e.memories.Named(name) {
+		s := e.saga(t)
+		// A server that is behind may not know of it.
+		if wait := e.policy.SettleTime - s.memory.GoneFor(); wait > 0 {
+			return Result{After: wait}
+		}
+		if result := (cleanup{s}).removeLeftovers(context.WithoutCancel(ctx), true); result != (Result{}) {
+			return result
+		}
+	}
+	return Result{}
+}
+
+// Tidy is for a process that is about to end, and whose last run of a Transaction was
+// overtaken by another process. It does what the next run would: it removes what that
+// process may have overlooked, if the Transaction has ended. If not, whoever ends it
+// removes that too.
+func (e *Engine) Tidy(ctx context.Context, t *api.Transaction) error {
+	if !t.Status.Phase.Terminal() {
+		return nil
+	}
+	return cleanup{e.saga(t)}.removeLeftovers(ctx, false).Err
+}

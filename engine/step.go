@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+
+	"janus.io/janus/engine/plan"
+)
+
+// stepper carries out what plan.Decide says, one step after the other.
+type stepper struct {
+	*saga
+	waits awaiting
+}
+
+// inFlight is what plan.Decide has to know.
+func (s *stepper) inFlight() plan.InFlight {
+	return plan.InFlight{
+		Known:         s.flight.Known,
+		Due:           s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
+		ReadyCheckDue: s.waits.checkDue(),
+	}
+}
+
+// writeShare is how many times as long as it takes to write the status is worked before
+// it is written again, so that of a large Transaction not most of the time goes into it.
+const writeShare = 10
+
+// perform carries an action out. This is the one table of which phase does what.
+func (s *stepper) perform(ctx context.Context, a plan.Action) error {
+	if a.Verb != plan.AwaitReady {
+		s.waits.missing = nil
+	}
+	switch a.Verb {
+	case plan.AddFinalizer:
+		return s.addFinalizer(ctx)
+	case plan.Validate:
+		return preflight{s.saga}.validate(ctx)
+	case plan.Prepare:
+		return preparing{s.saga}.prepare(ctx)
+	case plan.Begin:
+		return committing{s.saga}.begin(ctx)
+	case plan.Capture:
+		return committing{s.saga}.capture(ctx, a.Item)
+	case plan.Open:
+		return committing{s.saga}.open(ctx)
+	case plan.CheckReady:
+		return s.waits.checkReady(ctx)
+	case plan.AwaitReady:
+		return s.waits.await(ctx)
+	case plan.Do:
+		return committing{s.saga}.do(ctx, a.Items)
+	case plan.Observe:
+		return committing{s.saga}.resolve(ctx, a.Item)
+	case plan.Record, plan.OpenUndo:
+		return s.recordAndOpen(ctx)
+	case plan.Finish:
+		return ending{s.saga}.finish(ctx)
+	case plan.Fail:
+		return ending{s.saga}.fail(ctx, a.Cause)
+	case plan.StartRollback:
+		return s.startRollback(ctx, a.Cause)
+	case plan.ObserveUndo:
+		return rollback{s.saga}.settle(ctx, a.Item)
+	case plan.Undo:
+		return rollback{s.saga}.undo(ctx, a.Item)
+	case plan.RetryUndos:
+		return rollback{s.saga}.retrySetAside(ctx)
+	case plan.SkipUndo:
+		return stop{s.saga}.skipUndo(ctx, a.Item)
+	case plan.FinishUndo:
+		return ending{s.saga}.finishUndo(ctx)
+	case plan.Recover:
+		return rollback{s.saga}.recover(ctx)
+	case plan.Suspend:
+		return suspension{s.saga}.suspend(ctx)
+	case plan.Resume:
+		return suspension{s.saga}.resume(ctx)
+	case plan.AcceptPartial:
+		return stop{s.saga}.acceptPartial(ctx)
+	case plan.ObserveGeneration:
+		return ending{s.saga}.observeGeneration(ctx)
+	case plan.CleanUp:
+		return cleanup{s.saga}.removeAll(ctx)
+	default:
+		return ending{s.saga}.abandon(ctx)
+	}
+}

@@ -21,6 +21,7 @@ type wishes struct {
 	timeout     time.Duration
 	lockTimeout time.Duration
 	order       string
+	keepOrder   bool
 	policy      string
 	onDelete    string
 	ttl         time.Duration
@@ -37,6 +38,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
 	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are rolled back")
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
+	f.BoolVar(&w.keepOrder, "keep-order", false, "make the changes in the order of the manifests; without it what others need comes first")
 	f.StringVar(&w.order, "order", "", "spec.order: List, or Graph for changes that need not wait for each other")
 	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to roll back over what others have written")
 	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback rolls them back")
@@ -106,6 +108,9 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	t.Spec = api.TransactionSpec{
 		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
 		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
+	}
+	if !w.keepOrder {
+		manifests = inOrder(manifests)
 	}
 	if t.Spec.Changes, err = v.changes(ctx, manifests); err != nil {
 		return draft{}, err

@@ -67,8 +67,9 @@ func newRun(s *session) *cobra.Command {
 		Use:   "run {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
 		Short: "Bring manifests into effect by a Transaction",
 		Long: `Bring manifests into effect by a Transaction: what exists is patched by a server-side apply, what does not exist is
-created, and what --delete names is deleted after that. Namespaces come first, then CustomResourceDefinitions, and then
-the rest in the order of the manifests. Whether an object exists is looked up with your own rights, now; a change that
+created, and what --delete names is deleted after that. What others need comes first: Namespaces and
+CustomResourceDefinitions, then roles, settings and storage, then workloads, and webhooks last; objects of one kind stay in
+the order of the manifests. --keep-order leaves all as it is. Whether an object exists is looked up with your own rights, now; a change that
 turns out otherwise is refused, and everything is rolled back.
 
 Contents of Secrets, and contents that do not fit into a Transaction, are stored beside it in Secrets and ConfigMaps, which

@@ -17,6 +17,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
 
 // surveyor finds out what has to be done to bring manifests into effect.
@@ -50,21 +51,13 @@ func (s *session) surveyor(namespace string) (*surveyor, error) {
 	}, nil
 }
 
-// inOrder has Namespaces come first, and then CustomResourceDefinitions: what needs them may
-// be anywhere. The rest stays in the order that was given.
+// inOrder sorts manifests as an experienced user would write them: what others need comes
+// first. Manifests of the same rank stay in the order that was given.
 func inOrder(manifests []manifest) []manifest {
-	rank := func(m manifest) int {
-		switch m.GroupVersionKind().GroupKind() {
-		case target.NamespaceKind:
-			return 0
-		case target.CRDKind:
-			return 1
-		default:
-			return 2
-		}
-	}
 	out := slices.Clone(manifests)
-	slices.SortStableFunc(out, func(a, b manifest) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(out, func(a, b manifest) int {
+		return kinds.InstallRank(a.GroupVersionKind().GroupKind()) - kinds.InstallRank(b.GroupVersionKind().GroupKind())
+	})
 	return out
 }
 
@@ -73,7 +66,7 @@ func inOrder(manifests []manifest) []manifest {
 func (v *surveyor) changes(ctx context.Context, manifests []manifest) ([]api.Change, error) {
 	var out []api.Change
 	var lacks []string
-	for _, m := range inOrder(manifests) {
+	for _, m := range manifests {
 		change, err := v.change(ctx, m)
 		var lacking *lackError
 		switch {

@@ -66,7 +66,7 @@ const gate = `
 // cancelAtGate has a Transaction rolled back once its last change waits.
 func cancelAtGate(e *harness.Env, name string) *api.Transaction {
 	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
-	e.Merge("person", transaction+name, `{"spec":{"cancel":"Rollback"}}`)
+	e.Merge("person", harness.TransactionRef+name, `{"spec":{"cancel":"Rollback"}}`)
 	return e.Await(name, "it ends, and is not taken up again", func(t *api.Transaction) bool {
 		retried := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Reason == errclass.AccessDenied || i.Reason == errclass.NotEmpty })
 		return t.Status.CompletionTime != nil && (!retried || t.Status.Recoveries >= harness.FastPolicy.Recoveries)

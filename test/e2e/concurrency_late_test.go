@@ -22,7 +22,7 @@ func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 	asleep, awake, woken, made := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	goOn := make(chan struct{})
 	done := sync.OnceFunc(func() { close(woken) })
-	e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhasePreparing), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhasePreparing), func() {
 		close(asleep)
 		<-awake
 	}), Refused: func(*api.Transaction) {
@@ -34,7 +34,7 @@ func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 	}}))
 	e.Submit("txn", fourChanges+refusedAtCommit)
 	<-asleep
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(4), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(4), func() {
 		close(made)
 		<-goOn
 	})}))

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -174,7 +173,7 @@ func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 				default:
 				}
 			}
-			slow := e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhasePreparing), func() {
+			slow := e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhasePreparing), func() {
 				close(asleep)
 				<-awake
 			}), Refused: afterwards}))

@@ -85,7 +85,7 @@ func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 			asleep, awake := make(chan struct{}), make(chan struct{})
 			hang := sync.OnceFunc(func() { close(asleep) })
 			slow := e.Start(harness.WithTransport(func(next http.RoundTripper) http.RoundTripper {
-				return roundTrip(func(r *http.Request) (*http.Response, error) {
+				return harness.RoundTrip(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/leases") {
 						hang()
 						<-awake
@@ -107,9 +107,3 @@ func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 		})
 	}
 }
-
-// roundTrip is a transport of one function.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

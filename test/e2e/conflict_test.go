@@ -19,7 +19,7 @@ func disturbed(t *testing.T, policy string) (*harness.Env, *api.Transaction) {
 	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(2), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's", "more": "person's"}}`)
 	})}))
 	return e, e.Run("txn", "conflictPolicy: "+policy+"\n"+patchAB+refusedAtCommit)
@@ -63,7 +63,7 @@ func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 	e.Refuse()
 	recorded := false
 	e.Start(
-		harness.Recording(harness.Journaling{After: once(committed(2), func() {
+		harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 		})}),
 		harness.Acting(harness.Around{Undo: func(_ string, item int) {

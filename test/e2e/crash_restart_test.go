@@ -53,7 +53,7 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	var first atomic.Pointer[harness.Janus]
 	stopped := make(chan struct{})
 	line := faultinject.NewLine()
-	transport, _ := through(line)
+	transport, _ := harness.Through(line)
 	first.Store(e.Start(transport, harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
 		last := known
 		known = *txn.Status.DeepCopy()
@@ -85,7 +85,7 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	first.Load().Stop()
 	if reached {
 		assert.LessOrEqual(t, after.Load(), inHand.Load(), "no step is begun after Janus was told to stop")
-		next, _ := through(line)
+		next, _ := harness.Through(line)
 		e.Start(next)
 	}
 	w.check(t, e, line, e.Ended("txn"), before)

@@ -27,43 +27,34 @@ type deletion struct {
 	releaseEvent, rollbackEvent string
 }
 
-func committedItems(t *api.Transaction) (n int) {
-	for _, item := range t.Status.Items {
-		if item.State == api.ItemCommitted {
-			n++
-		}
-	}
-	return n
-}
-
-func inPhase(p api.Phase) func(*api.Transaction) bool {
-	return func(t *api.Transaction) bool { return t.Status.Phase == p }
-}
-
 var deletions = []deletion{
 	{
 		phase: api.PhasePending, at: func(t *api.Transaction) bool { return len(t.Finalizers) > 0 && t.Status.Phase == "" },
 		releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled,
 	},
-	{phase: api.PhasePreparing, at: inPhase(api.PhasePreparing), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
-	{phase: api.PhasePrepared, at: inPhase(api.PhasePrepared), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
+	{phase: api.PhasePreparing, at: harness.InPhase(api.PhasePreparing), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
+	{phase: api.PhasePrepared, at: harness.InPhase(api.PhasePrepared), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
 	{
-		phase: api.PhaseCommitting, at: func(t *api.Transaction) bool { return t.Status.Phase == api.PhaseCommitting && committedItems(t) == 2 },
+		phase: api.PhaseCommitting, at: func(t *api.Transaction) bool {
+			return t.Status.Phase == api.PhaseCommitting && harness.CommittedItems(t) == 2
+		},
 		// The intent of the third change is on record by then, and it is made.
 		release: []string{"patched", "updated", "created"}, releaseEvent: errclass.Cancelled, rollbackEvent: string(api.PhaseRolledBack),
 	},
 	{
 		phase: api.PhaseRollingBack, refused: true,
-		at:           func(t *api.Transaction) bool { return t.Status.Phase == api.PhaseRollingBack && committedItems(t) == 2 },
+		at: func(t *api.Transaction) bool {
+			return t.Status.Phase == api.PhaseRollingBack && harness.CommittedItems(t) == 2
+		},
 		releaseEvent: string(api.PhaseRolledBack), rollbackEvent: string(api.PhaseRolledBack),
 	},
 	{
-		phase: api.PhaseCommitted, at: inPhase(api.PhaseCommitted),
+		phase: api.PhaseCommitted, at: harness.InPhase(api.PhaseCommitted),
 		release: []string{"patched", "updated", "created", "deleted"}, rollback: []string{"patched", "updated", "created", "deleted"},
 		releaseEvent: string(api.PhaseCommitted), rollbackEvent: string(api.PhaseCommitted),
 	},
 	{
-		phase: api.PhaseRolledBack, refused: true, at: inPhase(api.PhaseRolledBack),
+		phase: api.PhaseRolledBack, refused: true, at: harness.InPhase(api.PhaseRolledBack),
 		releaseEvent: string(api.PhaseRolledBack), rollbackEvent: string(api.PhaseRolledBack),
 	},
 }

@@ -54,7 +54,7 @@ func TestWhatWasStoppedIsKeptAfterItsTime(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(ab)
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		e.Merge("person", "backup.janus.io/v1alpha1 Transaction/stopped", `{"spec": {"cancel": "Stop"}}`)
 	})}))
 	txn := e.Run("stopped", "ttlSecondsAfterFinished: 0"+patchAB+refusedAtCommit) // The last is never sent.

@@ -227,7 +227,7 @@ func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing
 	e.Apply(ab)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	e.Refuse()
-	e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhaseRollingBack), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhaseRollingBack), func() {
 		e.Delete("txn", foreground)
 		e.Until("the before-images are being deleted", func() bool {
 			image := e.Object("ConfigMap/txn-rollback")

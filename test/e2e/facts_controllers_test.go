@@ -117,7 +117,7 @@ func TestK19WhatControllersWriteIsNotDriftAndIsNotTouched(t *testing.T) {
 	for _, row := range controllers {
 		names = append(names, row.name)
 	}
-	harness.Together(t, sideBySide, names, func(t *testing.T, i int) { controllers[i].run(t) })
+	harness.Together(t, harness.SideBySide, names, func(t *testing.T, i int) { controllers[i].run(t) })
 }
 
 func (c controlled) run(t *testing.T) {
@@ -139,7 +139,7 @@ func (c controlled) run(t *testing.T) {
 		moved = deep(e.Object(ref).Object, c.theirs...)
 		assert.NotEqual(t, before, moved, "it has not moved")
 	}
-	undoing := once(func(*api.Transaction) bool { return true }, move)
+	undoing := harness.Once(func(*api.Transaction) bool { return true }, move)
 	e.Start(harness.Acting(harness.Around{
 		Do: func(name string, item int) {
 			switch {
@@ -173,7 +173,7 @@ func (c controlled) run(t *testing.T) {
 	now := e.Object(ref)
 	assert.Equal(t, moved, deep(now.Object, c.theirs...), "after the rollback")
 	assert.Equal(t, before, deep(now.Object, c.ours...), "after the rollback")
-	assert.NotContains(t, strings.Join(janusManagers(now), " "), "janus-")
+	assert.NotContains(t, strings.Join(harness.JanusManagers(now), " "), "janus-")
 }
 
 // deep reads a value below maps and lists; nil if there is none.

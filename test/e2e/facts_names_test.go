@@ -91,21 +91,21 @@ func (o outsider) makeSized(object string, path []string, bytes int) {
 type outgrowing struct {
 	name, target, content string
 	bytes                 int
-	ends                  ending
+	ends                  harness.Ending
 }
 
 var outgrown = []outgrowing{
 	{
 		"data", `"apiVersion": "v1", "kind": "ConfigMap", "name": "sized"`, `{"data": {"b": "TEXT"}}`, 600_000,
-		ending{phase: api.PhaseFailed, reason: errclass.Invalid, says: []string{"ConfigMap", "sized", "1048576"}},
+		harness.Ending{Phase: api.PhaseFailed, Reason: errclass.Invalid, Says: []string{"ConfigMap", "sized", "1048576"}},
 	},
 	{
 		"annotations", `"apiVersion": "v1", "kind": "ConfigMap", "name": "noted"`, `{"metadata": {"annotations": {"a": "TEXT"}}}`, 262_144,
-		ending{phase: api.PhaseFailed, reason: errclass.Invalid, says: []string{"ConfigMap", "noted", "metadata.annotations", "262144"}},
+		harness.Ending{Phase: api.PhaseFailed, Reason: errclass.Invalid, Says: []string{"ConfigMap", "noted", "metadata.annotations", "262144"}},
 	},
 	{
 		"a custom resource", `"apiVersion": "input.example.com/v1", "kind": "Gadget", "name": "sized"`, `{"spec": {"more": "TEXT"}}`, 800_000,
-		ending{phase: api.PhaseRolledBack, reason: errclass.TooLarge, validated: metav1.ConditionTrue, says: []string{"Gadget", "sized", "request is too large"}},
+		harness.Ending{Phase: api.PhaseRolledBack, Reason: errclass.TooLarge, Validated: metav1.ConditionTrue, Says: []string{"Gadget", "sized", "request is too large"}},
 	},
 }
 
@@ -113,7 +113,7 @@ func (g outgrowing) run(t *testing.T, e *harness.Env, name string) {
 	content := strings.Replace(g.content, "TEXT", strings.Repeat("x", g.bytes), 1)
 	txn := e.Run(name, `{"changes": [{"target": {"apiVersion": "v1", "kind": "ConfigMap", "name": "app"}, "type": "Patch", "content": {"data": {"version": "2.0"}}}, `+
 		`{"target": {`+g.target+`}, "type": "Patch", "content": `+content+`}]}`)
-	g.ends.check(t, e, txn)
+	g.ends.Check(t, e, txn)
 	assert.Zero(t, txn.Status.Recoveries, "it is not tried again")
 	assert.Equal(t, "1.0", e.Value("ConfigMap/app", "data", "version"))
 }

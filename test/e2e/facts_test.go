@@ -151,17 +151,6 @@ func field(t *testing.T, obj *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
-// janusManagers lists the managers of an object that are Janus'.
-func janusManagers(obj *unstructured.Unstructured) []string {
-	var out []string
-	for _, entry := range obj.GetManagedFields() {
-		if strings.HasPrefix(entry.Manager, "janus") {
-			out = append(out, entry.Manager)
-		}
-	}
-	return out
-}
-
 // managersOf lists who has an entry in managedFields, the status left out.
 func managersOf(obj *unstructured.Unstructured) []string {
 	var out []string

@@ -85,7 +85,7 @@ func TestW2TwoAppliesByOneManagerDropEachOthersFields(t *testing.T) {
 
 	o.make(configMap)
 	var manager []string
-	e.Start(justBefore(1, func() { manager = janusManagers(e.Object("ConfigMap/app")) }))
+	e.Start(justBefore(1, func() { manager = harness.JanusManagers(e.Object("ConfigMap/app")) }))
 	txn := e.Run("txn", `
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {a: a}}}
@@ -196,7 +196,7 @@ func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
 
 	e.Apply(configMap)
 	var lock string
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		lock = strings.TrimPrefix(e.Transaction("txn").Status.Items[0].LockLease, e.Namespace+"/")
 		e.Merge("second", "coordination.k8s.io/v1 Lease/"+lock, `{"spec":{"holderIdentity":"second"}}`)
 	})}))
@@ -232,13 +232,13 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 	lost, repeated := o.make(generated), o.make(generated)
 	assert.NotEqual(t, lost.GetName(), repeated.GetName())
 
-	line := faultAt("POST services/a", faultinject.LostReply)
-	transport, _ := through(line)
+	line := harness.FaultAt("POST services/a", faultinject.LostReply)
+	transport, _ := harness.Through(line)
 	e.Start(transport)
 	refusedBefore(t, e.Run("generated", oneChange("Create", "{metadata: {generateName: app-}}")), errclass.Invalid, "generateName")
 	committedAll(t, e.Run("lost", "changes:"+refusedAtCommit))
 	assert.Empty(t, line.Missed())
-	assert.Len(t, changing(line, e.Namespace, "services", "a"), 1)
+	assert.Len(t, harness.Changing(line, e.Namespace, "services", "a"), 1)
 	made := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "services"),
 		testcluster.ByVerb("create"), testcluster.Persisted)
 	assert.Len(t, made, 1)
@@ -266,8 +266,8 @@ func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			before := e.Object("ConfigMap/" + row.target)
 			change := "\n  - {target: {apiVersion: v1, kind: ConfigMap, name: " + row.target + "}, type: Update, content: " + row.content + "}"
-			line := faultAt("PUT configmaps/"+row.target, faultinject.LostReply)
-			transport, _ := through(line)
+			line := harness.FaultAt("PUT configmaps/"+row.target, faultinject.LostReply)
+			transport, _ := harness.Through(line)
 			j := e.Start(transport)
 			defer j.Stop()
 			txn := e.Run(row.name, "changes:"+change+refusedAtCommit)
@@ -276,7 +276,7 @@ func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 			if row.name != "nothing" {
 				assert.Empty(t, line.Missed())
 			} else {
-				assert.Empty(t, changing(line, e.Namespace, "configmaps", row.target), "there is nothing to write, so nothing is sent")
+				assert.Empty(t, harness.Changing(line, e.Namespace, "configmaps", row.target), "there is nothing to write, so nothing is sent")
 				assert.Equal(t, before.GetResourceVersion(), e.Object("ConfigMap/app").GetResourceVersion())
 			}
 		})

@@ -34,7 +34,7 @@ func (c *crowd) await(size int) {
 }
 
 func (c *crowd) hold(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return harness.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/controllerrevisions") {
 			body, err := r.GetBody()
 			if err != nil {

@@ -36,7 +36,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {version: "2.0"}}}
   - {target: {apiVersion: v1, kind: Service, name: a}, type: Create, content: {spec: {ports: [{port: 80}]}}}
   - {target: {apiVersion: v1, kind: Service, name: b}, type: Create, content: {spec: {ports: [{port: 80}]}}}`,
-			ends: ending{phase: api.PhaseRolledBack, reason: "Rejected", validated: metav1.ConditionTrue, says: []string{
+			ends: harness.Ending{Phase: api.PhaseRolledBack, Reason: "Rejected", Validated: metav1.ConditionTrue, Says: []string{
 				"item 2", "Service $NS/b", "exceeded quota: one", "raise the quota"}},
 		},
 		{
@@ -51,7 +51,7 @@ changes:
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {version: "2.0"}}}
   - {target: {apiVersion: input.example.com/v1, kind: Gadget, name: big}, type: Patch, content: {spec: {more: ` + strings.Repeat("m", 900_000) + `}}}`,
-			ends: ending{phase: api.PhaseRolledBack, reason: "TooLarge", validated: metav1.ConditionTrue, says: []string{
+			ends: harness.Ending{Phase: api.PhaseRolledBack, Reason: "TooLarge", Validated: metav1.ConditionTrue, Says: []string{
 				"item 1", "Gadget $NS/big", "request is too large"}},
 		},
 		midway("a Create whose target another client has created meanwhile", "Create", ", content: {data: {a: b}}", `
@@ -79,7 +79,7 @@ func midway(name, kind, content, act, reason, wayOut string) badInput {
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {version: "2.0"}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: second}, type: ` + kind + content + `}`,
-		ends: ending{phase: api.PhaseRolledBack, reason: reason, validated: metav1.ConditionTrue, says: []string{
+		ends: harness.Ending{Phase: api.PhaseRolledBack, Reason: reason, Validated: metav1.ConditionTrue, Says: []string{
 			"item 1", "ConfigMap $NS/second", wayOut}},
 	}
 }
@@ -118,8 +118,8 @@ func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor
 
 	txn := e.Run("stuck", waitingDelete)
 
-	ending{reason: "RollbackIncomplete", cause: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
-		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (8s)", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
+	harness.Ending{Reason: "RollbackIncomplete", Cause: "DeadlineExceeded", Validated: metav1.ConditionTrue, Says: []string{
+		"item 1 (ConfigMap " + e.Namespace + "/held)", "not done within spec.timeout (8s)", "waits for its finalizers example.com/hold"}}.Check(t, e, txn)
 	_, _, message := harness.Condition(txn, api.ConditionSucceeded)
 	assert.Contains(t, message, "ConfigMap "+e.Namespace+"/held", "what was waited for")
 	e.Same(app, "ConfigMap/app")
@@ -139,8 +139,8 @@ func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
 	letGo(t, e, "held")
 	txn := e.Await("late", "rolled back", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRolledBack })
 
-	ending{phase: api.PhaseRolledBack, reason: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
-		"not done within spec.timeout (8s)", "ConfigMap " + e.Namespace + "/held", "waits for its finalizers example.com/hold"}}.check(t, e, txn)
+	harness.Ending{Phase: api.PhaseRolledBack, Reason: "DeadlineExceeded", Validated: metav1.ConditionTrue, Says: []string{
+		"not done within spec.timeout (8s)", "ConfigMap " + e.Namespace + "/held", "waits for its finalizers example.com/hold"}}.Check(t, e, txn)
 	e.Same(app, "ConfigMap/app")
 	e.Same(kept, "ConfigMap/held")
 	e.NothingLeft("late")
@@ -175,8 +175,8 @@ func TestATargetInANamespaceThatIsBeingDeleted(t *testing.T) {
 	} {
 		kept := other.Object("ConfigMap/" + row.target)
 		txn := e.Run(row.name, "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: "+row.target+", namespace: "+other.Namespace+"}, type: "+row.kind+row.content+"}]")
-		ending{reason: "Terminating", says: []string{
-			other.Namespace + "/" + row.target, "is being deleted", "wait until it is gone"}}.check(t, e, txn)
+		harness.Ending{Reason: "Terminating", Says: []string{
+			other.Namespace + "/" + row.target, "is being deleted", "wait until it is gone"}}.Check(t, e, txn)
 		if row.kind == "Create" {
 			other.Same(kept, "ConfigMap/"+row.target)
 		}
@@ -295,11 +295,11 @@ func TestABeforeImageThatSomebodyHasReplacedIsNotRestored(t *testing.T) {
 		}
 	})
 
-	ending{reason: "RollbackIncomplete", cause: "AlreadyExists", validated: metav1.ConditionTrue, says: []string{
-		"item 0 (ConfigMap " + e.Namespace + "/app)", "before-image"}}.check(t, e, txn)
+	harness.Ending{Reason: "RollbackIncomplete", Cause: "AlreadyExists", Validated: metav1.ConditionTrue, Says: []string{
+		"item 0 (ConfigMap " + e.Namespace + "/app)", "before-image"}}.Check(t, e, txn)
 	assert.Equal(t, "BeforeImageTampered", txn.Status.Items[0].Reason)
 	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"))
-	awaitEvent(t, e, txn, "BeforeImageTampered")
+	harness.AwaitEventOf(t, e, txn, "BeforeImageTampered")
 	noTargetWritten(t, e, at)
 	time.Sleep(500 * time.Millisecond)
 	assert.Equal(t, int32(0), e.Transaction("spoiled").Status.Recoveries, "it cannot heal, and is not tried again")
@@ -309,11 +309,11 @@ func TestABeforeImageThatSomebodyHasDeletedIsReportedLost(t *testing.T) {
 	t.Parallel()
 	e, txn, at := spoil(t, deleteImage)
 
-	ending{reason: "RollbackIncomplete", cause: "AlreadyExists", validated: metav1.ConditionTrue, says: []string{
-		"item 0 (ConfigMap " + e.Namespace + "/app)", "before-image"}}.check(t, e, txn)
+	harness.Ending{Reason: "RollbackIncomplete", Cause: "AlreadyExists", Validated: metav1.ConditionTrue, Says: []string{
+		"item 0 (ConfigMap " + e.Namespace + "/app)", "before-image"}}.Check(t, e, txn)
 	assert.Equal(t, "BeforeImageLost", txn.Status.Items[0].Reason)
 	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"))
-	awaitEvent(t, e, txn, "BeforeImageLost")
+	harness.AwaitEventOf(t, e, txn, "BeforeImageLost")
 	noTargetWritten(t, e, at)
 	e.NothingLeft("spoiled")
 }

@@ -46,7 +46,7 @@ func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
 			e.Start(failingAt(strings.Count(row.changes, "- {target:"))(e)...)
 
 			txn := e.Run("back", fill("changes:"+row.changes+createLate))
-			lateExists.in(e).check(t, e, txn)
+			lateExists.In(e).Check(t, e, txn)
 			for i, ref := range row.targets {
 				e.Same(before[i], fill(ref))
 			}
@@ -194,13 +194,13 @@ func TestAKindThatIsInstalledAfterJanusWasStarted(t *testing.T) {
 	first := "changes: [{target: {apiVersion: " + e.Namespace + ".example.com/v1, kind: Gadget, name: first}, type: Create, content: {spec: {size: 3}}}]"
 
 	txn := e.Run("early", first)
-	ending{reason: "KindNotFound", says: []string{"Gadget first", "kubectl api-resources"}}.check(t, e, txn)
+	harness.Ending{Reason: "KindNotFound", Says: []string{"Gadget first", "kubectl api-resources"}}.Check(t, e, txn)
 
 	e.Apply(inGroup(gadgetCRD, e.Namespace+".example.com"))
 	t.Cleanup(func() { removeCRD(e, "gadgets."+e.Namespace+".example.com") })
 	e.Served(e.Namespace + ".example.com/v1 Gadget")
 	txn = e.Run("back", patchThenLate(first))
-	lateExists.in(e).check(t, e, txn)
+	lateExists.In(e).Check(t, e, txn)
 	assert.Nil(t, e.Object(e.Namespace+".example.com/v1 Gadget/first"))
 
 	txn = e.Run("forward", first)

@@ -46,7 +46,7 @@ func waitsFor(t *testing.T, e *harness.Env, name, holder string) {
 			assert.Contains(t, message, part, kind)
 		}
 	}
-	event := awaitEvent(t, e, txn, "LockHeld")
+	event := harness.AwaitEventOf(t, e, txn, "LockHeld")
 	assert.Contains(t, event.Note, holder)
 }
 
@@ -122,8 +122,8 @@ func TestATimeoutEndsTheWaitForALock(t *testing.T) {
 
 	txn := e.Run("hurried", "timeout: 3s\n"+oneChange("Patch", `{data: {version: "2.0"}}`))
 
-	ending{reason: "DeadlineExceeded", validated: metav1.ConditionTrue, says: []string{
-		"not done within spec.timeout (3s)", "configmaps " + e.Namespace + "/app", "is held by alice@example.com", "released or expires"}}.check(t, e, txn)
+	harness.Ending{Reason: "DeadlineExceeded", Validated: metav1.ConditionTrue, Says: []string{
+		"not done within spec.timeout (3s)", "configmaps " + e.Namespace + "/app", "is held by alice@example.com", "released or expires"}}.Check(t, e, txn)
 	e.Same(app, "ConfigMap/app")
 	e.NothingLeft("hurried")
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(context.Background(), name, metav1.GetOptions{})

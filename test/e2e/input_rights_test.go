@@ -43,7 +43,7 @@ func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 		{
 			name: "the ServiceAccount does not exist", setup: configMap,
 			spec: "serviceAccountName: nobody\n" + oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
-			ends: ending{reason: "ServiceAccountGone", says: []string{"ServiceAccount $NS/nobody", "does not exist", "create it, with the rights"}},
+			ends: harness.Ending{Reason: "ServiceAccountGone", Says: []string{"ServiceAccount $NS/nobody", "does not exist", "create it, with the rights"}},
 		},
 		denied("read a target", "patch", "Patch", "{data: {a: b}}", "get", "making item 0 needs it"),
 		denied("patch a target", "get", "Patch", "{data: {a: b}}", "patch", "making item 0 needs it"),
@@ -57,17 +57,17 @@ func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 		{
 			name: "it may only touch another object", setup: configMap + limitedTo(`get, patch], resourceNames: [other`),
 			spec: "serviceAccountName: limited\n" + oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
-			ends: ending{reason: "AccessDenied", says: []string{"ConfigMap $NS/app", "grant it patch on configmaps"}},
+			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ConfigMap $NS/app", "grant it patch on configmaps"}},
 		},
 		{
 			name: "the target is in a namespace where it has no rights",
 			spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: kube-system}, type: Create, content: {data: {a: b}}}]`,
-			ends: ending{reason: "AccessDenied", says: []string{"ConfigMap kube-system/app", "ServiceAccount $NS/deployer may not", "grant it create on configmaps"}},
+			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ConfigMap kube-system/app", "ServiceAccount $NS/deployer may not", "grant it create on configmaps"}},
 		},
 		{
 			name: "the target is cluster-scoped and it has rights in its namespace alone",
 			spec: `changes: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: "input:$NS"}, type: Create, content: {rules: []}}]`,
-			ends: ending{reason: "AccessDenied", says: []string{"ClusterRole input:$NS", "grant it create on clusterroles.rbac.authorization.k8s.io"}},
+			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ClusterRole input:$NS", "grant it create on clusterroles.rbac.authorization.k8s.io"}},
 		},
 		{
 			name: "it would grant more than it has", setup: limitedTo("get") + `
@@ -87,7 +87,7 @@ subjects: [{kind: ServiceAccount, name: limited, namespace: $NS}]
 serviceAccountName: limited
 changes: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: more}, type: Create, content: {rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]}}]`,
 			same: []string{"rbac.authorization.k8s.io/v1 Role/more"},
-			ends: ending{reason: "Rejected", says: []string{"Role $NS/more", "attempting to grant", "bind or escalate on the role"}},
+			ends: harness.Ending{Reason: "Rejected", Says: []string{"Role $NS/more", "attempting to grant", "bind or escalate on the role"}},
 		},
 	})
 }
@@ -97,7 +97,7 @@ func denied(what, verbs, kind, content, missing, why string) badInput {
 		name:  "it may not " + what,
 		setup: configMap + limitedTo(verbs), same: []string{"ConfigMap/app"},
 		spec: "serviceAccountName: limited\n" + oneChange(kind, content),
-		ends: ending{reason: "AccessDenied", says: []string{
+		ends: harness.Ending{Reason: "AccessDenied", Says: []string{
 			missing + " ConfigMap $NS/app", "ServiceAccount $NS/limited may not", why, "grant it " + missing + " on configmaps"}},
 	}
 }
@@ -123,8 +123,8 @@ func TestATransactionCannotActAsJanusItself(t *testing.T) {
 serviceAccountName: janusd
 changes: [{target: {apiVersion: v1, kind: ConfigMap, name: of-janus}, type: Create, content: {data: {a: b}}}]`)
 
-	ending{reason: "AccessDenied", says: []string{
-		"ServiceAccount janus-system/janusd", "the identity of Janus itself", "name a ServiceAccount that may do just what"}}.check(t, e, txn)
+	harness.Ending{Reason: "AccessDenied", Says: []string{
+		"ServiceAccount janus-system/janusd", "the identity of Janus itself", "name a ServiceAccount that may do just what"}}.Check(t, e, txn)
 	e.Same(nil, "ConfigMap/of-janus")
 	e.NothingLeft("as-janus")
 }
@@ -172,8 +172,8 @@ func TestATransactionWhoseServiceAccountIsDeletedMidwayEndsAndClaimsNoRollback(t
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
 
-	ending{reason: "RollbackIncomplete", cause: "ServiceAccountGone", validated: metav1.ConditionTrue, says: []string{
-		"item 0 (ConfigMap " + e.Namespace + "/app)", "ServiceAccount " + e.Namespace + "/deployer", "create it, with the rights"}}.check(t, e, txn)
+	harness.Ending{Reason: "RollbackIncomplete", Cause: "ServiceAccountGone", Validated: metav1.ConditionTrue, Says: []string{
+		"item 0 (ConfigMap " + e.Namespace + "/app)", "ServiceAccount " + e.Namespace + "/deployer", "create it, with the rights"}}.Check(t, e, txn)
 	assert.Equal(t, "2.0", e.Value("ConfigMap/app", "data", "version"), "it is not rolled back, and nobody says so")
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("orphan")
@@ -198,8 +198,8 @@ func TestATransactionIsRolledBackOnceItsServiceAccountIsThereAgain(t *testing.T)
 	e.Apply(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
 
 	txn = e.Await("orphan", "rolled back", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRolledBack })
-	ending{phase: api.PhaseRolledBack, reason: "ServiceAccountGone", validated: metav1.ConditionTrue, says: []string{
-		"item 1", "ServiceAccount " + e.Namespace + "/deployer", "create it, with the rights"}}.check(t, e, txn)
+	harness.Ending{Phase: api.PhaseRolledBack, Reason: "ServiceAccountGone", Validated: metav1.ConditionTrue, Says: []string{
+		"item 1", "ServiceAccount " + e.Namespace + "/deployer", "create it, with the rights"}}.Check(t, e, txn)
 	e.Same(first, "ConfigMap/app")
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("orphan")
@@ -220,8 +220,8 @@ func TestAServiceAccountThatIsReplacedMidwayIsNotUsedToGoOn(t *testing.T) {
 
 	txn := e.Run("replaced", twoPatches)
 
-	ending{phase: api.PhaseRolledBack, reason: "ServiceAccountGone", validated: metav1.ConditionTrue, says: []string{
-		"ServiceAccount " + e.Namespace + "/deployer", "deleted and re-created while the Transaction ran", "create the Transaction again"}}.check(t, e, txn)
+	harness.Ending{Phase: api.PhaseRolledBack, Reason: "ServiceAccountGone", Validated: metav1.ConditionTrue, Says: []string{
+		"ServiceAccount " + e.Namespace + "/deployer", "deleted and re-created while the Transaction ran", "create the Transaction again"}}.Check(t, e, txn)
 	e.Same(first, "ConfigMap/app")
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("replaced")
@@ -247,8 +247,8 @@ func TestRightsThatAreTakenAwayMidway(t *testing.T) {
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
 
-	ending{reason: "RollbackIncomplete", cause: "AccessDenied", validated: metav1.ConditionTrue, says: []string{
-		"ConfigMap " + e.Namespace + "/app", "forbidden", "grant ServiceAccount " + e.Namespace + "/deployer"}}.check(t, e, txn)
+	harness.Ending{Reason: "RollbackIncomplete", Cause: "AccessDenied", Validated: metav1.ConditionTrue, Says: []string{
+		"ConfigMap " + e.Namespace + "/app", "forbidden", "grant ServiceAccount " + e.Namespace + "/deployer"}}.Check(t, e, txn)
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("stripped")
 }
@@ -284,7 +284,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 	patch := "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: " + other.Namespace + "}, type: Patch, content: {data: {version: \"2.0\"}}}]"
 
 	txn := e.Run("back", patchThenLate(patch))
-	lateExists.in(e).check(t, e, txn)
+	lateExists.In(e).Check(t, e, txn)
 	other.Same(app, "ConfigMap/app")
 	e.NothingLeft("back")
 

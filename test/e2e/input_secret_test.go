@@ -32,62 +32,62 @@ func TestTheContentOfASecretIsToldToNobodyWhenItsChangeFails(t *testing.T) {
 	value := base64.StdEncoding.EncodeToString([]byte(canary))
 	for _, row := range []struct {
 		name, setup, change string
-		ends                ending
+		ends                harness.Ending
 	}{
 		{
 			name:   "a Create that lacks what its type demands",
 			change: `Create, content: {type: kubernetes.io/tls, data: {tls.crt: ` + value + `}}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "422 Invalid for data[tls.key]"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "422 Invalid for data[tls.key]"}},
 		},
 		{
 			name:   "a Create with an unknown field",
 			change: `Create, content: {stringData: {password: ` + canary + `}, ` + canary + `: ` + canary + `}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "400 BadRequest"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "400 BadRequest"}},
 		},
 		{
 			name:   "a Create whose data is not base64",
 			change: `Create, content: {data: {password: ` + canary + `-not-base64}}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "400 BadRequest"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "400 BadRequest"}},
 		},
 		{
 			name:   "a Create whose data has the wrong type",
 			change: `Create, content: {data: ` + canary + `}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "400 BadRequest"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "400 BadRequest"}},
 		},
 		{
 			name: "an Update with an unknown field", setup: secretOf,
 			change: `Update, content: {stringData: {password: ` + canary + `}, ` + canary + `: ` + canary + `}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "400 BadRequest"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "400 BadRequest"}},
 		},
 		{
 			name: "an Update of an immutable one", setup: secretOf + "immutable: true",
 			change: `Update, content: {stringData: {password: ` + canary + `}}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "422 Invalid for immutable (FieldValueForbidden), data (FieldValueForbidden)"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "422 Invalid for immutable (FieldValueForbidden), data (FieldValueForbidden)"}},
 		},
 		{
 			name: "a Patch of an immutable one", setup: secretOf + "immutable: true",
 			change: `Patch, content: {stringData: {password: ` + canary + `}}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "422 Invalid for data"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "422 Invalid for data"}},
 		},
 		{
 			name: "a Patch with an unknown field", setup: secretOf,
 			change: `Patch, content: {stringData: {password: ` + canary + `}, ` + canary + `: ` + canary + `}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "Invalid"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "Invalid"}},
 		},
 		{
 			name: "a Patch with a value of the wrong type", setup: secretOf,
 			change: `Patch, content: {data: [` + canary + `]}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "Invalid"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "Invalid"}},
 		},
 		{
 			name: "a Patch of its type", setup: secretOf,
 			change: `Patch, content: {type: ` + canary + `}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "422 Invalid for type"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "422 Invalid for type"}},
 		},
 		{
 			name:   "content that contradicts the target",
 			change: `Create, content: {kind: {a: ` + canary + `}, data: {}}`,
-			ends:   ending{reason: "Invalid", says: []string{"Secret $NS/app", "content.kind"}},
+			ends:   harness.Ending{Reason: "Invalid", Says: []string{"Secret $NS/app", "content.kind"}},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestTheContentOfASecretIsToldToNobodyWhenItsChangeFails(t *testing.T) {
 
 			txn := e.Run("bad", "changes: [{target: {apiVersion: v1, kind: Secret, name: app}, type: "+row.change+"}]")
 
-			row.ends.in(e).check(t, e, txn)
+			row.ends.In(e).Check(t, e, txn)
 			e.Same(secret, "Secret/app")
 			e.NothingLeft("bad")
 			noCanary(t, e, txn, log)
@@ -127,7 +127,7 @@ changes:
   - {target: {apiVersion: v1, kind: Secret, name: new}, type: Create, content: {stringData: {password: `+canary+`}}}
 `+createLate)
 
-	lateExists.in(e).check(t, e, txn)
+	lateExists.In(e).Check(t, e, txn)
 	e.Same(app, "Secret/app")
 	e.Same(old, "Secret/old")
 	e.Same(nil, "Secret/new")
@@ -153,7 +153,7 @@ func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
 			patch := "\n  - {target: {apiVersion: v1, kind: Secret, name: app}, type: Patch, content: {" + row.is + "}}"
 
 			txn := e.Run("back", "changes:"+patch+createLate)
-			lateExists.in(e).check(t, e, txn)
+			lateExists.In(e).Check(t, e, txn)
 			e.Same(secret, "Secret/app")
 			e.NothingLeft("back")
 

@@ -38,8 +38,8 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 
 	txn := e.Run("changed", twoPatches)
 
-	ending{phase: api.PhaseRolledBack, reason: "SpecChanged", validated: metav1.ConditionTrue, says: []string{
-		"the spec was changed after it was accepted (generation 2, accepted 1)", "create another Transaction instead"}}.check(t, e, txn)
+	harness.Ending{Phase: api.PhaseRolledBack, Reason: "SpecChanged", Validated: metav1.ConditionTrue, Says: []string{
+		"the spec was changed after it was accepted (generation 2, accepted 1)", "create another Transaction instead"}}.Check(t, e, txn)
 	e.Same(first, "ConfigMap/app")
 	e.Same(second, "ConfigMap/app-2")
 	e.NothingLeft("changed")

@@ -66,27 +66,27 @@ var unknownKinds = []badInput{
 	{
 		name: "a kind of a group that nobody serves",
 		spec: `changes: [{target: {apiVersion: example.org/v1, kind: Gizmo, name: g}, type: Create, content: {spec: {}}}]`,
-		ends: ending{reason: "KindNotFound", says: []string{"Gizmo g", "serves no kind Gizmo in example.org/v1", "kubectl api-resources"}},
+		ends: harness.Ending{Reason: "KindNotFound", Says: []string{"Gizmo g", "serves no kind Gizmo in example.org/v1", "kubectl api-resources"}},
 	},
 	{
 		name: "a kind that its group does not have",
 		spec: `changes: [{target: {apiVersion: apps/v1, kind: Deploymint, name: g}, type: Delete}]`,
-		ends: ending{reason: "KindNotFound", says: []string{"Deploymint g", "serves no kind Deploymint in apps/v1", "kubectl api-resources"}},
+		ends: harness.Ending{Reason: "KindNotFound", Says: []string{"Deploymint g", "serves no kind Deploymint in apps/v1", "kubectl api-resources"}},
 	},
 	{
 		name: "a version that is not served",
 		spec: `changes: [{target: {apiVersion: apps/v9, kind: Deployment, name: g}, type: Patch, content: {spec: {replicas: 2}}}]`,
-		ends: ending{reason: "KindNotFound", says: []string{"Deployment g", "serves no kind Deployment in apps/v9", "kubectl api-resources"}},
+		ends: harness.Ending{Reason: "KindNotFound", Says: []string{"Deployment g", "serves no kind Deployment in apps/v9", "kubectl api-resources"}},
 	},
 	{
 		name: "a resource in the place of a kind",
 		spec: `changes: [{target: {apiVersion: v1, kind: configmaps, name: g}, type: Delete}]`,
-		ends: ending{reason: "KindNotFound", says: []string{"configmaps g", "kubectl api-resources"}},
+		ends: harness.Ending{Reason: "KindNotFound", Says: []string{"configmaps g", "kubectl api-resources"}},
 	},
 	{
 		name: "a namespace for a cluster-scoped kind",
 		spec: `changes: [{target: {apiVersion: v1, kind: Namespace, name: g, namespace: default}, type: Create, content: {}}]`,
-		ends: ending{reason: "Invalid", says: []string{"Namespace default/g", "cluster-scoped", "leave out target.namespace"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"Namespace default/g", "cluster-scoped", "leave out target.namespace"}},
 	},
 }
 
@@ -104,7 +104,7 @@ func contradicting(what, content, says string) badInput {
 	return badInput{
 		name:  "content that contradicts the target in " + what,
 		setup: configMap, spec: oneChange("Update", content), same: []string{"ConfigMap/app", "Secret/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", says, "leave it out of the content"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", says, "leave it out of the content"}},
 	}
 }
 
@@ -119,7 +119,7 @@ func identity(field, value, kind string) badInput {
 	return badInput{
 		name:  "content with a " + field,
 		setup: configMap, spec: oneChange(kind, "{metadata: {"+field+": "+value+"}, data: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "content.metadata." + field, "leave it out of the content"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "content.metadata." + field, "leave it out of the content"}},
 	}
 }
 
@@ -127,49 +127,49 @@ var strictErrors = []badInput{
 	{
 		name: "a Create with an unknown field",
 		spec: oneChange("Create", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "unknown field", "dota"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "unknown field", "dota"}},
 	},
 	{
 		name: "an Update with an unknown field", setup: configMap,
 		spec: oneChange("Update", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "unknown field", "dota"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "unknown field", "dota"}},
 	},
 	{
 		name: "a Patch with an unknown field", setup: configMap,
 		spec: oneChange("Patch", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "dota"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "dota"}},
 	},
 	{
 		name: "a Patch of a custom resource with an unknown field", arrange: aGadget,
 		spec: `changes: [{target: {apiVersion: input.example.com/v1, kind: Gadget, name: app}, type: Patch, content: {spec: {sise: 2}}}]`,
 		same: []string{"input.example.com/v1 Gadget/app"},
-		ends: ending{reason: "Invalid", says: []string{"Gadget $NS/app", "sise"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"Gadget $NS/app", "sise"}},
 	},
 	{
 		name: "a Create of a custom resource with an unknown field", arrange: installGadgets,
 		spec: `changes: [{target: {apiVersion: input.example.com/v1, kind: Gadget, name: app}, type: Create, content: {spec: {sise: 2}}}]`,
 		same: []string{"input.example.com/v1 Gadget/app"},
-		ends: ending{reason: "Invalid", says: []string{"Gadget $NS/app", "unknown field", "sise"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"Gadget $NS/app", "unknown field", "sise"}},
 	},
 	{
 		name: "a Create with a value of the wrong type",
 		spec: oneChange("Create", "{data: {a: 5}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app"}},
 	},
 	{
 		name: "a Create with an annotation that is not text",
 		spec: oneChange("Create", "{metadata: {annotations: {a: 5, b: text}}, data: {}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "annotations"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "annotations"}},
 	},
 	{
 		name: "a Create with annotations that are a list",
 		spec: oneChange("Create", "{metadata: {annotations: [a]}, data: {}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "annotations"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "annotations"}},
 	},
 	{
 		name: "a Patch with a value of the wrong type", setup: configMap,
 		spec: oneChange("Patch", "{data: [a]}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app"}},
 	},
 }
 
@@ -177,38 +177,38 @@ var invalidObjects = []badInput{
 	{
 		name: "a Create of an object that validation refuses",
 		spec: oneChange("Create", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "a/b"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "a/b"}},
 	},
 	{
 		name: "an Update to an object that validation refuses", setup: configMap,
 		spec: oneChange("Update", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "a/b"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "a/b"}},
 	},
 	{
 		name: "a Patch to an object that validation refuses", setup: configMap,
 		spec: oneChange("Patch", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "a/b"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "a/b"}},
 	},
 	{
 		name: "a Patch of an immutable object", setup: configMap + "immutable: true",
 		spec: oneChange("Patch", `{data: {a: b}}`), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "immutable"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "immutable"}},
 	},
 	{
 		name: "a custom resource that its schema refuses", arrange: aGadget,
 		spec: `changes: [{target: {apiVersion: input.example.com/v1, kind: Gadget, name: app}, type: Patch, content: {spec: {size: -1}}}]`,
 		same: []string{"input.example.com/v1 Gadget/app"},
-		ends: ending{reason: "Invalid", says: []string{"Gadget $NS/app", "spec.size", "greater than or equal to 0"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"Gadget $NS/app", "spec.size", "greater than or equal to 0"}},
 	},
 	{
 		name: "a Create with a name that its kind does not allow",
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: "Not_A_Name"}, type: Create, content: {data: {a: b}}}]`,
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/Not_A_Name", "RFC 1123"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/Not_A_Name", "RFC 1123"}},
 	},
 	{
 		name: "a ConfigMap above 1 MiB",
 		spec: oneChange("Create", `{data: {a: `+strings.Repeat("x", 1<<20+1)+`}}`), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "Invalid", says: []string{"ConfigMap $NS/app", "may not be more than 1048576 bytes"}},
+		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "may not be more than 1048576 bytes"}},
 	},
 }
 
@@ -216,27 +216,27 @@ var existence = []badInput{
 	{
 		name: "a Create of what exists", setup: configMap,
 		spec: oneChange("Create", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "AlreadyExists", says: []string{"ConfigMap $NS/app", "it exists already", "use Patch or Update"}},
+		ends: harness.Ending{Reason: "AlreadyExists", Says: []string{"ConfigMap $NS/app", "it exists already", "use Patch or Update"}},
 	},
 	{
 		name: "an Update of what does not exist",
 		spec: oneChange("Update", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
+		ends: harness.Ending{Reason: "NotFound", Says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
 	},
 	{
 		name: "a Patch of what does not exist",
 		spec: oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
-		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
+		ends: harness.Ending{Reason: "NotFound", Says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
 	},
 	{
 		name: "a Create in a namespace that does not exist", arrange: func(_ *testing.T, e *harness.Env) { e.ClusterWide() },
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: $NS-none}, type: Create, content: {data: {a: b}}}]`,
-		ends: ending{reason: "NamespaceNotFound", says: []string{"ConfigMap $NS-none/app", `namespaces "$NS-none" not found`}},
+		ends: harness.Ending{Reason: "NamespaceNotFound", Says: []string{"ConfigMap $NS-none/app", `namespaces "$NS-none" not found`}},
 	},
 	{
 		name: "a Patch in a namespace that does not exist", arrange: func(_ *testing.T, e *harness.Env) { e.ClusterWide() },
 		spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: $NS-none}, type: Patch, content: {data: {a: b}}}]`,
-		ends: ending{reason: "NotFound", says: []string{"ConfigMap $NS-none/app", "does not exist", "make it with a Create"}},
+		ends: harness.Ending{Reason: "NotFound", Says: []string{"ConfigMap $NS-none/app", "does not exist", "make it with a Create"}},
 	},
 	terminatingTarget("Create", ", content: {data: {a: b}}"),
 	terminatingTarget("Update", ", content: {data: {a: b}}"),
@@ -250,7 +250,7 @@ func terminatingTarget(kind, content string) badInput {
 		arrange: func(t *testing.T, e *harness.Env) { terminating(t, e, "app") },
 		spec:    "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + kind + content + "}]",
 		same:    []string{"ConfigMap/app"},
-		ends: ending{reason: "Terminating", says: []string{
+		ends: harness.Ending{Reason: "Terminating", Says: []string{
 			"ConfigMap $NS/app", "is being deleted and waits for its finalizers example.com/hold", "wait until it is gone"}},
 	}
 }
@@ -265,11 +265,11 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app-2}, type: Create, content: {dota: {a: b}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: none-3}, type: Update, content: {data: {a: b}}}`,
 		same: []string{"ConfigMap/app", "ConfigMap/none-1", "ConfigMap/app-2", "ConfigMap/none-3"},
-		ends: ending{reason: "ValidationFailed", says: []string{"$NS/none-1", "$NS/app-2", "$NS/none-3", "make it with a Create"}},
+		ends: harness.Ending{Reason: "ValidationFailed", Says: []string{"$NS/none-1", "$NS/app-2", "$NS/none-3", "make it with a Create"}},
 	},
 	{
 		name: "so many mistakes that the message is cut",
 		spec: "changes:\n" + strings.Repeat("  - {target: {apiVersion: example.org/v1, kind: Gizmo, name: a-name-of-some-length}, type: Delete}\n", 40),
-		ends: ending{reason: "KindNotFound", says: []string{"Gizmo a-name-of-some-length", "…"}},
+		ends: harness.Ending{Reason: "KindNotFound", Says: []string{"Gizmo a-name-of-some-length", "…"}},
 	},
 }

@@ -29,7 +29,7 @@ func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *test
 	e := harness.New(t)
 	e.Apply(ab)
 	policy := harness.FastPolicy
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		require.NoError(t, e.Kube.CoreV1().ServiceAccounts(e.Namespace).Delete(t.Context(), "deployer", metav1.DeleteOptions{}))
 	})}))
 	e.Submit("txn", patchAB)
@@ -84,7 +84,7 @@ func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(harness.Recording(harness.Journaling{Before: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{Before: harness.Once(harness.Committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	})}))
 
@@ -102,7 +102,7 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 	e := harness.New(t)
 	e.Apply(before)
 	looked := false
-	e.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhasePrepared), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhasePrepared), func() {
 		looked = true
 		configMaps, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(2), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 		image := e.Object("ConfigMap/txn-rollback")
 		data := map[string]any{}
 		for key, value := range image.Object["data"].(map[string]any) {
@@ -223,16 +223,16 @@ func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
 	e := harness.New(t)
 	e.Apply(ab)
 	e.Submit("txn", "timeout: 5m\n"+patchAB)
-	written := e.Object(transaction + "txn")
+	written := e.Object(harness.TransactionRef + "txn")
 	e.Start()
 
 	txn := e.Ended("txn")
 
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
-	now := e.Object(transaction + "txn")
+	now := e.Object(harness.TransactionRef + "txn")
 	assert.Equal(t, written.Object["spec"], now.Object["spec"])
 	assert.Equal(t, written.GetGeneration(), now.GetGeneration())
-	assert.Equal(t, "5m", e.Value(transaction+"txn", "spec", "timeout"))
+	assert.Equal(t, "5m", e.Value(harness.TransactionRef+"txn", "spec", "timeout"))
 }
 
 func TestANamespaceAndAnObjectInItInOneTransaction(t *testing.T) {

@@ -30,7 +30,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 	}
 	one.Apply(ab)
 	middle, goOn := make(chan struct{}), make(chan struct{})
-	one.Start(harness.Recording(harness.Journaling{After: once(inPhase(api.PhaseCommitting), func() {
+	one.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhaseCommitting), func() {
 		close(middle)
 		<-goOn
 	})}))

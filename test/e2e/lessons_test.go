@@ -42,7 +42,7 @@ changes:
 `
 
 // onB is a line on which the reply to the patch of b is lost, or Janus dies of it.
-func onB(f faultinject.Fault) *faultinject.Line { return faultAt("PATCH configmaps/b", f) }
+func onB(f faultinject.Fault) *faultinject.Line { return harness.FaultAt("PATCH configmaps/b", f) }
 
 func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	line := onB(faultinject.CrashAfter)
-	transport, process := through(line)
+	transport, process := harness.Through(line)
 	first := e.Start(transport)
 	e.Submit("txn", patchAB+refusedAtCommit)
 	<-process.Crashed()
@@ -59,7 +59,7 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	first.Stop()
 	e.Until("the lock has expired", func() bool { return time.Since(died) > time.Second })
 
-	next, _ := through(line)
+	next, _ := harness.Through(line)
 	e.Start(next)
 
 	txn := e.Ended("txn")
@@ -76,7 +76,7 @@ func TestReplyToBLostWithoutACrash(t *testing.T) {
 	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	line := onB(faultinject.LostReply)
-	transport, _ := through(line)
+	transport, _ := harness.Through(line)
 	e.Start(transport)
 
 	txn := e.Run("txn", patchAB+refusedAtCommit)
@@ -93,14 +93,14 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 	e.Apply(ab)
 	a := e.Object("ConfigMap/a")
 	line := onB(faultinject.CrashAfter)
-	transport, process := through(line)
+	transport, process := harness.Through(line)
 	first := e.Start(transport)
 	e.Submit("txn", patchAB)
 	<-process.Crashed()
 	first.Stop()
 	e.Merge("person", "ConfigMap/b", `{"data": {"version": "person's"}}`)
 
-	next, _ := through(line)
+	next, _ := harness.Through(line)
 	e.Start(next)
 
 	txn := e.Ended("txn")
@@ -114,47 +114,29 @@ func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	line := faultAt("POST services/a", faultinject.CrashAfter)
-	transport, process := through(line)
+	line := harness.FaultAt("POST services/a", faultinject.CrashAfter)
+	transport, process := harness.Through(line)
 	first := e.Start(transport)
 	e.Submit("txn", "changes:"+refusedAtCommit)
 	<-process.Crashed()
 	first.Stop()
-	next, _ := through(line)
+	next, _ := harness.Through(line)
 	e.Start(next)
 
 	txn := e.Ended("txn")
 
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
-	assert.Len(t, changing(line, e.Namespace, "services", "a"), 1)
+	assert.Len(t, harness.Changing(line, e.Namespace, "services", "a"), 1)
 	assert.NotNil(t, e.Object("Service/a"))
 	e.NothingLeft("txn")
 }
-
-// once calls act when a Transaction as stored, or about to be, is so for the first
-// time.
-func once(so func(*api.Transaction) bool, act func()) func(*api.Transaction) {
-	done := false
-	return func(t *api.Transaction) {
-		if !done && so(t) {
-			done = true
-			act()
-		}
-	}
-}
-
-func committed(n int) func(*api.Transaction) bool {
-	return func(t *api.Transaction) bool { return committedItems(t) == n }
-}
-
-const transaction = "backup.janus.io/v1alpha1 Transaction/"
 
 func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(ab)
 	var refusal error
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		_, refusal = e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).Patch(t.Context(), "txn", types.JSONPatchType,
 			[]byte(`[{"op": "add", "path": "/spec/changes/-", "value": {"target": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "type": "Delete"}}]`),
 			metav1.PatchOptions{FieldManager: "person"})
@@ -173,7 +155,7 @@ func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
 	e := harness.New(t)
 	e.Apply(ab)
 	e.Refuse()
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(2), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"other": "person's", "more": "person's"}}`)
 	})}))
 
@@ -255,7 +237,7 @@ changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: slow}
     type: Delete
 `)
-	e.Await("txn", "RollingBack", inPhase(api.PhaseRollingBack))
+	e.Await("txn", "RollingBack", harness.InPhase(api.PhaseRollingBack))
 	assert.NotNil(t, e.Object("ConfigMap/slow").GetDeletionTimestamp())
 	e.Merge("person", "ConfigMap/slow", `{"metadata": {"finalizers": null}}`)
 

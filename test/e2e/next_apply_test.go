@@ -65,7 +65,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 		return "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, " + more + "content: {data: {new: " + value + "}}}"
 	}
 	committedAll(t, e.Run("first", patch("one", "")))
-	assert.Empty(t, janusManagers(e.Object("ConfigMap/app")), "nobody had the field before")
+	assert.Empty(t, harness.JanusManagers(e.Object("ConfigMap/app")), "nobody had the field before")
 	committedAll(t, e.Run("second", patch("two", "")))
 	committedAll(t, e.Run("unforced", patch("three", "force: false, ")))
 	txn := e.Run("rolled-back", patch("four", "force: false, ")+refusedAtCommit)
@@ -73,7 +73,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	assert.Equal(t, "three", e.Value("ConfigMap/app", "data", "new"))
 	committedAll(t, e.Run("unforced-again", patch("five", "force: false, ")))
 	assert.Equal(t, "five", e.Value("ConfigMap/app", "data", "new"))
-	assert.Empty(t, janusManagers(e.Object("ConfigMap/app")))
+	assert.Empty(t, harness.JanusManagers(e.Object("ConfigMap/app")))
 	for _, item := range e.Transaction("second").Status.Items {
 		assert.Empty(t, item.Taken, "what an earlier Transaction left is taken from nobody")
 	}
@@ -141,7 +141,7 @@ func TestTwoHundredTransactionsLeaveNoEntry(t *testing.T) {
 	}
 	now := e.Object("ConfigMap/app")
 	t.Logf("the object has %d bytes after 1 Transaction and %d after 200; its managers are %v", first, size(), managersOf(now))
-	assert.Empty(t, janusManagers(now))
+	assert.Empty(t, harness.JanusManagers(now))
 	assert.Equal(t, managers, managersOf(now))
 	// A resourceVersion may have grown by some digits.
 	assert.InDelta(t, first, size(), 8)

@@ -167,7 +167,7 @@ func TestAChangeOfALockedTargetIsNotFoundImpossibleBeforeItsTime(t *testing.T) {
 	waitsFor(t, e, "waits", "alice@example.com")
 	require.NoError(t, e.Kube.CoordinationV1().Leases(e.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	txn := e.Ended("waits")
-	ending{reason: "AlreadyExists", says: []string{"ConfigMap " + e.Namespace + "/app", "it exists already"}}.check(t, e, txn)
+	harness.Ending{Reason: "AlreadyExists", Says: []string{"ConfigMap " + e.Namespace + "/app", "it exists already"}}.Check(t, e, txn)
 	e.NothingLeft("waits")
 }
 

@@ -38,7 +38,7 @@ changes:
   - {target: {apiVersion: v1, kind: Secret, name: app}, type: Patch, content: {stringData: {user: new}}}
   - {target: {apiVersion: v1, kind: Secret, name: old}, type: Delete}
 `+createLate)
-	lateExists.in(e).check(t, e, txn)
+	lateExists.In(e).Check(t, e, txn)
 	e.NothingLeft("back")
 
 	stored, err := cluster.StoredSince(t.Context(), begun)

@@ -177,7 +177,7 @@ changes:
 
 // undoingWith runs forcedPatch, and does something between its commit and rollback.
 func undoingWith(e *harness.Env, act func()) *api.Transaction {
-	doing := once(func(*api.Transaction) bool { return true }, act)
+	doing := harness.Once(func(*api.Transaction) bool { return true }, act)
 	e.Start(harness.Acting(harness.Around{
 		Do: func(_ string, item int) {
 			if item == 2 {

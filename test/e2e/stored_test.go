@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -193,8 +192,8 @@ func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 				if row.name != "created" {
 					e.Apply(one("ConfigMap", "altered-"+row.name))
 				}
-				line := faultAt(row.request, lost)
-				transport, process := through(line)
+				line := harness.FaultAt(row.request, lost)
+				transport, process := harness.Through(line)
 				first := e.Start(transport)
 				e.Submit("txn", "changes:\n"+gated+changeOf("it", "ConfigMap", "altered-"+row.name, row.change))
 				e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
@@ -206,7 +205,7 @@ func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 					if lost == faultinject.CrashAfter {
 						e.Merge("person", "ConfigMap/altered-"+row.name, `{"data":{"other":"theirs"}}`)
 					}
-					next, _ := through(line)
+					next, _ := harness.Through(line)
 					e.Start(next)
 				}
 

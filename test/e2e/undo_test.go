@@ -66,7 +66,7 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Equal(t, before, dataOf(e, all...))
 	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to whoever had set them")
-	assert.NotContains(t, e.Object(transaction + "undo").Object["spec"], "changes", "what follows from undoOf is not stored")
+	assert.NotContains(t, e.Object(harness.TransactionRef + "undo").Object["spec"], "changes", "what follows from undoOf is not stored")
 	assert.Equal(t, "8/8", undo.Status.Progress)
 	assert.Equal(t, &api.Undoing{Name: "release", UID: txn.UID, Revision: 1, Digest: txn.Status.RevisionDigest}, undo.Status.Undoing)
 	var did []string
@@ -171,7 +171,7 @@ func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
 		return e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase
 	}())
 	after := dataOf(e, "a", "b")
-	e.Start(harness.Recording(harness.Journaling{After: once(committed(1), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "9"}}`)
 	})}))
 	undo := e.Run("undo", `{undoOf: {revision: 1}}`)

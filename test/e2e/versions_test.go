@@ -126,7 +126,7 @@ func TestAnObjectAndTheVersionsOfItsKindChangeTogether(t *testing.T) {
 
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	d.untilUnserved("v1")
-	assert.Empty(t, janusManagers(d.live("v2")))
+	assert.Empty(t, harness.JanusManagers(d.live("v2")))
 	d.NothingLeft("txn")
 }
 

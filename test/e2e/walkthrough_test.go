@@ -174,7 +174,7 @@ func (w *walk) rolledBack(before *unstructured.Unstructured, txn *api.Transactio
 	assert.Equal(w.t, []api.OwnedFields{{Manager: "kube-controller-manager", Subresource: "scale", Fields: []string{".spec.replicas"}}}, txn.Status.Items[0].Reclaimed)
 	assert.Nil(w.t, w.Object("Service/blue"))
 	assert.Nil(w.t, w.Object("Service/green"))
-	assert.Empty(w.t, janusManagers(w.Object(webRef)))
+	assert.Empty(w.t, harness.JanusManagers(w.Object(webRef)))
 	w.NothingLeft("a")
 }
 
@@ -186,7 +186,7 @@ func (w *walk) committed(txn *api.Transaction) {
 	assert.Equal(w.t, "debug", variable(w.Object(webRef), "LOG_LEVEL")["value"])
 	assert.Equal(w.t, int64(7), w.field("spec", "replicas"))
 	assert.Len(w.t, txn.Status.Items[0].Taken, 2)
-	assert.Empty(w.t, janusManagers(w.Object(webRef)), "the container that nobody had before is nobody's")
+	assert.Empty(w.t, harness.JanusManagers(w.Object(webRef)), "the container that nobody had before is nobody's")
 	w.NothingLeft("b")
 }
 

@@ -108,18 +108,18 @@ func (w workload) check(t *testing.T, e *harness.Env, line *faultinject.Line, en
 	case api.PhaseCommitted:
 		w.committed(t, e)
 		for _, target := range w.targets {
-			assert.Len(t, changing(line, e.Namespace, target.resource, target.name), 1, "%s is written once", target.ref)
+			assert.Len(t, harness.Changing(line, e.Namespace, target.resource, target.name), 1, "%s is written once", target.ref)
 			assert.Empty(t, e.ItemManagers(target.ref), "%s: managers that stay", target.ref)
 		}
 	case api.PhaseRolledBack:
 		for _, target := range w.targets {
 			e.Same(before[target.ref], target.ref)
-			writes := changing(line, e.Namespace, target.resource, target.name)
+			writes := harness.Changing(line, e.Namespace, target.resource, target.name)
 			assert.LessOrEqual(t, len(writes), w.most(target), "%s: %v", target.ref, writes)
 		}
 	}
 	for _, target := range w.targets {
-		for _, write := range changing(line, e.Namespace, target.resource, target.name) {
+		for _, write := range harness.Changing(line, e.Namespace, target.resource, target.name) {
 			assert.Equal(t, "system:serviceaccount:"+e.Namespace+":deployer", write.User, "%v", write)
 		}
 	}

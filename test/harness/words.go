@@ -21,6 +21,9 @@ import (
 	"janus.io/janus/snapshot"
 )
 
+// TransactionRef, with the name of a Transaction behind it, is what Object and Value take.
+const TransactionRef = "backup.janus.io/v1alpha1 Transaction/"
+
 // Apply applies objects as the administrator, and returns when the rights that they
 // give count.
 func (e *Env) Apply(stream string) {

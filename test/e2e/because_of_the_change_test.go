@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -43,7 +44,7 @@ func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing
 		}
 	}}))
 
-	txn := e.Run("aggregate", named("changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: $NS-ops}, type: Update, content: {aggregationRule: {clusterRoleSelectors: [{matchLabels: {into: $NS}}]}, rules: []}}")+refusedAtCommit)
+	txn := e.Run("aggregate", named("changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: $NS-ops}, type: Update, content: {aggregationRule: {clusterRoleSelectors: [{matchLabels: {into: $NS}}]}, rules: []}}")+fixture.RefusedAtCommit)
 
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Conflicts)
@@ -72,7 +73,7 @@ changes:
 		}
 	}}))
 
-	txn := e.Run("webhooks", create+refusedAtCommit)
+	txn := e.Run("webhooks", create+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Conflicts)
 	assert.Nil(t, e.Object(ref))
@@ -99,7 +100,7 @@ changes:
 		return field(t, e.Object(ref), "spec", "template", "spec", "containers").([]any)[0].(map[string]any)["image"]
 	}
 
-	txn := e.Run("two", change+refusedAtCommit)
+	txn := e.Run("two", change+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Empty(t, txn.Status.Items[0].Reclaimed)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(fourObjects)
+	e.Apply(fixture.FourObjects)
 	e.Refuse()
 	patched, deleted := e.Object("ConfigMap/patched"), e.Object("Secret/deleted")
 	asleep, awake, woken, made := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -32,7 +33,7 @@ func TestAJanusThatFailsToPrepareTooLateDisturbsNobody(t *testing.T) {
 		default:
 		}
 	}}))
-	e.Submit("txn", fourChanges+refusedAtCommit)
+	e.Submit("txn", fixture.FourChanges+fixture.RefusedAtCommit)
 	<-asleep
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(4), func() {
 		close(made)

@@ -13,6 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -43,7 +44,7 @@ changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: patched}
     type: Patch
     content: {data: {version: "2"}}
-` + refusedAtCommit
+` + fixture.RefusedAtCommit
 
 // grant gives ServiceAccount limited its rights, or takes them, and waits until the
 // API server knows.
@@ -70,7 +71,7 @@ func grant(t *testing.T, e *harness.Env, give bool) {
 func runUntilDenied(t *testing.T, policy plan.Policy) *harness.Env {
 	t.Helper()
 	e := harness.New(t)
-	e.Apply(fourObjects)
+	e.Apply(fixture.FourObjects)
 	e.Apply(limited)
 	grant(t, e, true)
 	e.Refuse()

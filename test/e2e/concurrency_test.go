@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/mutate"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -159,10 +160,10 @@ changes:
 // then the first wakes up and prepares.
 func TestAJanusThatPreparesTooLateLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for name, spec := range map[string]string{"Committed": patchAB, "RolledBack": patchAB + refusedAtCommit} {
+	for name, spec := range map[string]string{"Committed": fixture.PatchAB, "RolledBack": fixture.PatchAB + fixture.RefusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			e := harness.New(t)
-			e.Apply(ab)
+			e.Apply(fixture.AB)
 			e.Refuse()
 			asleep, awake, woken := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			done := sync.OnceFunc(func() { close(woken) })

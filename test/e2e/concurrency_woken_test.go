@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -48,7 +49,7 @@ changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: first}
     type: Patch
     content: {data: {version: "2"}}
-  - `+change+refusedAtCommit)
+  - `+change+fixture.RefusedAtCommit)
 			<-asleep
 			// From then on it has to ask whether it is still up to date.
 			late := time.After(1100 * time.Millisecond)
@@ -76,11 +77,11 @@ changes:
 // that it was overtaken, and lets go of what it has taken in that step.
 func TestAJanusThatIsToldToEndAfterItWasOvertakenLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for name, spec := range map[string]string{"Committed": patchAB, "RolledBack": patchAB + refusedAtCommit} {
+	for name, spec := range map[string]string{"Committed": fixture.PatchAB, "RolledBack": fixture.PatchAB + fixture.RefusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := harness.New(t)
-			e.Apply(ab)
+			e.Apply(fixture.AB)
 			e.Refuse()
 			asleep, awake := make(chan struct{}), make(chan struct{})
 			hang := sync.OnceFunc(func() { close(asleep) })

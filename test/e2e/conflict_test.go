@@ -9,6 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -17,12 +18,12 @@ import (
 func disturbed(t *testing.T, policy string) (*harness.Env, *api.Transaction) {
 	t.Helper()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's", "more": "person's"}}`)
 	})}))
-	return e, e.Run("txn", "conflictPolicy: "+policy+"\n"+patchAB+refusedAtCommit)
+	return e, e.Run("txn", "conflictPolicy: "+policy+"\n"+fixture.PatchAB+fixture.RefusedAtCommit)
 }
 
 func TestAConflictIsKeptAndReportedInTheStatus(t *testing.T) {
@@ -59,7 +60,7 @@ func TestAConflictIsOverwrittenByForceAndReported(t *testing.T) {
 func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	recorded := false
 	e.Start(
@@ -72,7 +73,7 @@ func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 			}
 		}}),
 	)
-	txn := e.Run("txn", "conflictPolicy: Force\n"+patchAB+refusedAtCommit)
+	txn := e.Run("txn", "conflictPolicy: Force\n"+fixture.PatchAB+fixture.RefusedAtCommit)
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.True(t, recorded, "the last look before the field was overwritten found the conflict on record")
 }
@@ -80,10 +81,10 @@ func TestWhatForceOverwritesIsOnRecordBefore(t *testing.T) {
 func TestTakenFieldsAreListed(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	e.Start()
-	txn := e.Run("txn", patchAB)
+	txn := e.Run("txn", fixture.PatchAB)
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, []api.OwnedFields{{Manager: "person", Fields: []string{".data.version"}}}, txn.Status.Items[0].Taken)
 	assert.Equal(t, "2", e.Value("ConfigMap/a", "data", "version"))
@@ -95,7 +96,7 @@ func TestTakenFieldsAreListed(t *testing.T) {
 func TestAnObjectMayBeMadeWithoutTheRightToPatchIt(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(strings.TrimPrefix(strings.ReplaceAll(limitedTo("get, create, delete"), "$NS", e.Namespace), "\n---"))
+	e.Apply(strings.TrimPrefix(strings.ReplaceAll(fixture.LimitedTo("get, create, delete"), "$NS", e.Namespace), "\n---"))
 	e.Start()
 	txn := e.Run("txn", `
 serviceAccountName: limited
@@ -113,7 +114,7 @@ changes:
 func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Merge("former", "ConfigMap/a", `{"data": {"other": "former's"}}`)
 	e.Refuse()
 	e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
@@ -124,7 +125,7 @@ func TestReclaimedFieldsAreListedBesideConflicts(t *testing.T) {
 	}}))
 	txn := e.Run("txn", `
 changes:
-  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2", other: "2"}}}`+refusedAtCommit)
+  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "2", other: "2"}}}`+fixture.RefusedAtCommit)
 	item := txn.Status.Items[0]
 	assert.Equal(t, errclass.FieldConflict, item.Reason, harness.Describe(txn))
 	require.Len(t, item.Conflicts, 1)
@@ -137,7 +138,7 @@ changes:
 func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
 		if item == 0 {
@@ -147,7 +148,7 @@ func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testi
 	txn := e.Run("txn", `
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Update, content: {data: {version: "2"}}}
-  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}`+refusedAtCommit)
+  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete}`+fixture.RefusedAtCommit)
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Equal(t, e.Object("ConfigMap/a").GetUID(), txn.Status.Items[1].RecreatedUID)

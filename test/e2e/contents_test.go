@@ -11,6 +11,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -41,7 +42,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 		}}
 	}))
 
-	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
+	txn := e.Run("make-namespace", namespaceAndObject(made)+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, harness.Describe(txn))
@@ -59,7 +60,7 @@ func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
 	made := e.Namespace + "-made"
 	e.Start()
 
-	txn := e.Run("make-namespace", namespaceAndObject(made)+refusedAtCommit)
+	txn := e.Run("make-namespace", namespaceAndObject(made)+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Nil(t, e.Object("Namespace/"+made))
@@ -106,7 +107,7 @@ changes:
   - target: {apiVersion: GROUP/v1, kind: Widget, name: ours}
     type: Create
     content: {}
-`, "GROUP", group)+refusedAtCommit)
+`, "GROUP", group)+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason, harness.Describe(txn))

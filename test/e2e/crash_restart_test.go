@@ -46,7 +46,7 @@ func (w workload) runStopped(t *testing.T, n int32) bool {
 	}
 	before := map[string]*unstructured.Unstructured{}
 	for _, target := range w.targets {
-		before[target.ref] = e.Object(target.ref)
+		before[target.Ref] = e.Object(target.Ref)
 	}
 	var writes, after, inHand atomic.Int32
 	var known api.TransactionStatus

@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -81,15 +82,15 @@ func TestDeletionInEveryPhase(t *testing.T) {
 
 func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.DeletionPropagation) {
 	e := harness.New(t)
-	e.Apply(fourObjects)
-	spec := "onDelete: " + string(policy) + "\n" + fourChanges
+	e.Apply(fixture.FourObjects)
+	spec := "onDelete: " + string(policy) + "\n" + fixture.FourChanges
 	if d.refused {
 		e.Refuse()
-		spec += refusedAtCommit
+		spec += fixture.RefusedAtCommit
 	}
 	before := map[string]*unstructured.Unstructured{}
-	for _, target := range fourTargets {
-		before[target.name] = e.Object(target.ref)
+	for _, target := range fixture.FourTargets {
+		before[target.Name] = e.Object(target.Ref)
 	}
 	reached, deleted := make(chan struct{}), make(chan struct{})
 	hit := false
@@ -130,16 +131,16 @@ func (d deletion) checkTargets(t *testing.T, e *harness.Env, kept []string, befo
 	for _, name := range kept {
 		changed[name] = true
 	}
-	for _, target := range fourTargets {
-		now := e.Object(target.ref)
+	for _, target := range fixture.FourTargets {
+		now := e.Object(target.Ref)
 		switch {
-		case !changed[target.name]:
-			e.Same(before[target.name], target.ref)
-		case target.name == "deleted":
+		case !changed[target.Name]:
+			e.Same(before[target.Name], target.Ref)
+		case target.Name == "deleted":
 			assert.Nil(t, now, "Secret deleted is there again")
 		default:
-			if assert.NotNil(t, now, "%s is gone", target.ref) && before[target.name] != nil {
-				assert.NotEqual(t, before[target.name].Object["data"], now.Object["data"], "%s was changed back", target.ref)
+			if assert.NotNil(t, now, "%s is gone", target.Ref) && before[target.Name] != nil {
+				assert.NotEqual(t, before[target.Name].Object["data"], now.Object["data"], "%s was changed back", target.Ref)
 			}
 		}
 	}
@@ -152,7 +153,7 @@ func TestTheEventOfADeletedTransactionSaysWhatStays(t *testing.T) {
 	for _, d := range deletions[:4] {
 		t.Run(string(d.phase), func(t *testing.T) {
 			e := harness.New(t)
-			e.Apply(fourObjects)
+			e.Apply(fixture.FourObjects)
 			reached, deleted := make(chan struct{}), make(chan struct{})
 			hit := false
 			e.Start(harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
@@ -162,7 +163,7 @@ func TestTheEventOfADeletedTransactionSaysWhatStays(t *testing.T) {
 					<-deleted
 				}
 			}}))
-			e.Submit("txn", fourChanges)
+			e.Submit("txn", fixture.FourChanges)
 			<-reached
 			e.Delete("txn", metav1.DeletePropagationBackground)
 			close(deleted)

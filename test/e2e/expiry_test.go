@@ -12,6 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -20,11 +21,11 @@ import (
 func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start()
 
-	for name, changes := range map[string]string{"committed": patchAB, "rolled-back": patchAB + refusedAtCommit} {
+	for name, changes := range map[string]string{"committed": fixture.PatchAB, "rolled-back": fixture.PatchAB + fixture.RefusedAtCommit} {
 		txn := e.Run(name, "ttlSecondsAfterFinished: 2"+changes)
 		e.Until(name+" is gone", func() bool { return e.Object("backup.janus.io/v1alpha1 Transaction/"+name) == nil })
 		assert.GreaterOrEqual(t, time.Since(txn.Status.CompletionTime.Time), 2*time.Second)
@@ -40,9 +41,9 @@ func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 func TestWhatIsDueWhenJanusStartsGoes(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	janus := e.Start()
-	e.Run("due", "ttlSecondsAfterFinished: 3600"+patchAB)
+	e.Run("due", "ttlSecondsAfterFinished: 3600"+fixture.PatchAB)
 	janus.Stop()
 	e.Merge("person", "backup.janus.io/v1alpha1 Transaction/due", `{"status": {"completionTime": "2020-01-01T00:00:00Z"}}`, "status")
 
@@ -53,11 +54,11 @@ func TestWhatIsDueWhenJanusStartsGoes(t *testing.T) {
 func TestWhatWasStoppedIsKeptAfterItsTime(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		e.Merge("person", "backup.janus.io/v1alpha1 Transaction/stopped", `{"spec": {"cancel": "Stop"}}`)
 	})}))
-	txn := e.Run("stopped", "ttlSecondsAfterFinished: 0"+patchAB+refusedAtCommit) // The last is never sent.
+	txn := e.Run("stopped", "ttlSecondsAfterFinished: 0"+fixture.PatchAB+fixture.RefusedAtCommit) // The last is never sent.
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	time.Sleep(2 * time.Second)
 	assert.NotNil(t, e.Object("backup.janus.io/v1alpha1 Transaction/stopped"))
@@ -69,14 +70,14 @@ func TestWhatWasStoppedIsKeptAfterItsTime(t *testing.T) {
 func TestTheLatestTransactionsAreKept(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start(harness.WithRetention(controller.Retention{Completed: ptr.To(1), Failed: ptr.To(2), Every: 100 * time.Millisecond}))
 
-	e.Run("undoable", "revisionHistoryLimit: 5"+patchAB)
+	e.Run("undoable", "revisionHistoryLimit: 5"+fixture.PatchAB)
 	for _, name := range []string{"first", "second", "third"} {
-		e.Run(name, patchAB)
-		e.Run("failed-"+name, patchAB+refusedAtCommit)
+		e.Run(name, fixture.PatchAB)
+		e.Run("failed-"+name, fixture.PatchAB+fixture.RefusedAtCommit)
 		time.Sleep(1100 * time.Millisecond) // Ends are kept by the second.
 	}
 	left := func() []string {

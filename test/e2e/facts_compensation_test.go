@@ -12,6 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -29,7 +30,7 @@ func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
 	threeReplicas := strings.Replace(webApp, "replicas: 1", "replicas: 3", 1)
 	_, err := owner.apply(threeReplicas, false)
 	require.NoError(t, err)
-	_, err = owner.apply(configMap, false)
+	_, err = owner.apply(fixture.ConfigMap, false)
 	require.NoError(t, err)
 	for _, forced := range []string{forcedWeb, "{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {version: '2.0'}}"} {
 		obj, err := forcer.apply(forced, true)
@@ -40,14 +41,14 @@ func TestK2UnapplyingTakesWhatAnotherHadSet(t *testing.T) {
 	assert.Equal(t, int64(1), field(t, e.Object(webRef), "spec", "replicas"), "the default, and not 3")
 	assert.Equal(t, map[string]any{"other": "kept"}, e.Object("ConfigMap/app").Object["data"])
 
-	for _, text := range []string{threeReplicas, configMap} {
+	for _, text := range []string{threeReplicas, fixture.ConfigMap} {
 		_, err = owner.apply(text, true)
 		require.NoError(t, err)
 	}
 	e.Refuse()
 	web, app := owner.age(e.Object(webRef)), owner.age(e.Object("ConfigMap/app"))
 	e.Start()
-	txn := e.Run("txn", patchApp+"  - {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: {replicas: 5}}}"+refusedAtCommit)
+	txn := e.Run("txn", patchApp+"  - {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: {replicas: 5}}}"+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(web, webRef)
 	e.Same(app, "ConfigMap/app")
@@ -57,7 +58,7 @@ func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
-	o.make(configMap)
+	o.make(fixture.ConfigMap)
 	_, err := newOutsider(t, e, "gitops").apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {theirs: x}}", false)
 	require.NoError(t, err)
 	before := o.age(e.Object("ConfigMap/app"))
@@ -81,7 +82,7 @@ func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 		if kind != "Delete" {
 			content[kind] = ", content: {data: {version: '2.0', theirs: new}}"
 		}
-		txn := e.Run(strings.ToLower(kind), "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: "+kind+content[kind]+"}"+refusedAtCommit)
+		txn := e.Run(strings.ToLower(kind), "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: "+kind+content[kind]+"}"+fixture.RefusedAtCommit)
 		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		e.Same(before, "ConfigMap/app")
 	}
@@ -100,7 +101,7 @@ func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
 			assert.Equal(t, http.StatusUnprocessableEntity, codeOf(err), "%v", err)
 			o.remove(obj)
 
-			e.Apply(configMap)
+			e.Apply(fixture.ConfigMap)
 			o.make("{apiVersion: v1, kind: " + kind + ", metadata: {name: thaw}}")
 			freeze := "  - {target: {apiVersion: v1, kind: " + kind + ", name: thaw}, type: Patch, content: {immutable: true}"
 			e.Start(justBefore(2, func() { e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}") }))
@@ -109,7 +110,7 @@ func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
 			refusedBefore(t, txn, errclass.Irreversible, kind, "thaw", "immutable", "acceptLoss")
 			e.Same(before, "v1 "+kind+"/thaw")
 
-			txn = e.Run("lossy", "changes:\n"+freeze+", acceptLoss: true}"+strings.TrimPrefix(patchApp, "\nchanges:")+createLate)
+			txn = e.Run("lossy", "changes:\n"+freeze+", acceptLoss: true}"+strings.TrimPrefix(patchApp, "\nchanges:")+fixture.CreateLate)
 			require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, api.ItemUnresolved, txn.Status.Items[0].State)
 			assert.Contains(t, txn.Status.Items[0].Message, "immutable")
@@ -141,7 +142,7 @@ func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
-	images := []*unstructured.Unstructured{o.make(configMap)}
+	images := []*unstructured.Unstructured{o.make(fixture.ConfigMap)}
 	images = append(images, e.Merge("outsider", "ConfigMap/app", `{"data":{"version":"2.0"}}`))
 	e.Merge("outsider", "ConfigMap/app", `{"data":{"version":"3.0"}}`)
 	for _, image := range images {
@@ -160,13 +161,13 @@ func TestK14TheBeforeImagesOfOneTargetAreAChain(t *testing.T) {
 			}
 			var before *unstructured.Unstructured
 			if !row.absent {
-				before = o.age(o.make(configMap))
+				before = o.age(o.make(fixture.ConfigMap))
 			}
 			spec := "changes:"
 			for _, change := range row.changes {
 				spec += "\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + change + "}"
 			}
-			txn := e.Run(name, spec+refusedAtCommit)
+			txn := e.Run(name, spec+fixture.RefusedAtCommit)
 			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, errclass.Rejected, txn.Status.Items[len(row.changes)+1].Reason, "every change of the target was made: %s", harness.Describe(txn))
 			e.Same(before, "ConfigMap/app")
@@ -204,7 +205,7 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 					e.Until("the controller has written it again", func() bool { return e.Value(webRef, "metadata", "annotations", revision) != "<absent>" })
 				}
 			}}))
-			txn := e.Run(name, change+strings.ReplaceAll(refusedAtCommit, "\n  ", "\n"))
+			txn := e.Run(name, change+strings.ReplaceAll(fixture.RefusedAtCommit, "\n  ", "\n"))
 			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Equal(t, before.GetAnnotations()[lastApplied], e.Value(webRef, "metadata", "annotations", lastApplied))
 			e.Same(before, webRef)
@@ -216,7 +217,7 @@ func TestK15TheNextKubectlApplyOfTheSameFileChangesNothing(t *testing.T) {
 func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	held(t, e, "owner")
+	fixture.Held(t, e, "owner")
 	o := newOutsider(t, e, "outsider")
 	child := o.make("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, blockOwnerDeletion: true, uid: " + string(e.Object("ConfigMap/owner").GetUID()) + "}]}}")
 	foreground := metav1.DeletePropagationForeground
@@ -224,7 +225,7 @@ func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing
 	e.Until("the owned one is collected", func() bool { return o.now(child) == nil })
 	assert.NotNil(t, e.Object("ConfigMap/owner"), "its own finalizer still holds")
 
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	e.Refuse()
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhaseRollingBack), func() {
@@ -235,7 +236,7 @@ func TestK20AForegroundDeletionCollectsWhatIsOwnedThoughItsOwnerStays(t *testing
 			return image.GetDeletionTimestamp() != nil
 		})
 	})}))
-	e.Submit("txn", patchAB+refusedAtCommit)
+	e.Submit("txn", fixture.PatchAB+fixture.RefusedAtCommit)
 	e.Gone("txn")
 	e.Same(a, "ConfigMap/a")
 	e.Same(b, "ConfigMap/b")

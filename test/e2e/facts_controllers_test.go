@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -166,7 +167,7 @@ func (c controlled) run(t *testing.T) {
 	before := deep(e.Object(ref).Object, c.ours...)
 	require.NotNil(t, before)
 
-	txn = e.Run("rolled-back", strings.NewReplacer("blue", "red", "web:2", "web:3", "timeoutSeconds: 3", "timeoutSeconds: 4").Replace(change)+createLate)
+	txn = e.Run("rolled-back", strings.NewReplacer("blue", "red", "web:2", "web:3", "timeoutSeconds: 3", "timeoutSeconds: 4").Replace(change)+fixture.CreateLate)
 
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, 2, moves)

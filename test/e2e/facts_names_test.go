@@ -15,6 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -52,7 +53,7 @@ var sizes = []sized{
 func TestW9ObjectsHaveLargestSizes(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	installGadgets(t, e)
+	fixture.InstallGadgets(t, e)
 	o := newOutsider(t, e, "outsider")
 	for _, row := range sizes {
 		t.Run(row.name, func(t *testing.T) {
@@ -68,7 +69,7 @@ func TestW9ObjectsHaveLargestSizes(t *testing.T) {
 			terminal(t, err, row.reason)
 		})
 	}
-	e.Apply(configMap + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: noted}}")
+	e.Apply(fixture.ConfigMap + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: noted}}")
 	o.makeSized(plain, data, 600_000)
 	o.makeSized(custom, blob, 900_000)
 	e.Start()
@@ -138,7 +139,7 @@ func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 				before := e.Object(ref)
 				o.dropWhenDone(before)
 				content := map[string]string{"Patch": ", content: {metadata: {labels: {a: b}}}", "Delete": ""}[kind]
-				txn := e.Run(strings.ToLower(fmt.Sprintf("%s-%d", kind, i)), "changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: '"+name+"'}, type: "+kind+content+"}"+refusedAtCommit)
+				txn := e.Run(strings.ToLower(fmt.Sprintf("%s-%d", kind, i)), "changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: '"+name+"'}, type: "+kind+content+"}"+fixture.RefusedAtCommit)
 				require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 				e.Same(before, ref)
 				assert.NotContains(t, txn.Status.Items[0].LockLease, ":")
@@ -151,7 +152,7 @@ func TestW10SomeNamesHaveColonsAndCapitals(t *testing.T) {
 func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	ghost := "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: ghost}, " +
 		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: ghost, namespace: " + e.Namespace + "}]}"
 	e.Apply(ghost)
@@ -170,9 +171,9 @@ func TestW11ImpersonatingAServiceAccountThatDoesNotExistSucceeds(t *testing.T) {
 		require.NoError(t, accounts.Delete(t.Context(), "ghost", metav1.DeleteOptions{}))
 		e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: ghost}}")
 	}))
-	refusedBefore(t, e.Run("never", "serviceAccountName: ghost\n"+twoPatches), errclass.ServiceAccountGone, "ghost")
+	refusedBefore(t, e.Run("never", "serviceAccountName: ghost\n"+fixture.TwoPatches), errclass.ServiceAccountGone, "ghost")
 	e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: ghost}}")
-	txn := e.Run("another", "serviceAccountName: ghost\n"+twoPatches)
+	txn := e.Run("another", "serviceAccountName: ghost\n"+fixture.TwoPatches)
 	rolledBack(t, txn, 1, errclass.ServiceAccountGone)
 	e.Same(first, "ConfigMap/app")
 	e.Same(second, "ConfigMap/app-2")
@@ -194,12 +195,12 @@ func TestW12ManagedFieldsInAnApplyAreRefusedAndANullBecomesEmpty(t *testing.T) {
 
 	e.Refuse()
 	e.Start()
-	refusedBefore(t, e.Run("owners", oneChange("Patch", "{metadata: {managedFields: []}, data: {b: c}}")), errclass.Invalid, "managedFields")
+	refusedBefore(t, e.Run("owners", fixture.OneChange("Patch", "{metadata: {managedFields: []}, data: {b: c}}")), errclass.Invalid, "managedFields")
 	for _, kind := range []string{"Update", "Patch"} {
 		name := strings.ToLower(kind)
 		before := e.Object("ConfigMap/app")
 		change := "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + kind + ", content: {data: {a: x, b: null}}}"
-		txn := e.Run(name, change+refusedAtCommit)
+		txn := e.Run(name, change+fixture.RefusedAtCommit)
 		if kind == "Patch" {
 			refusedBefore(t, txn, errclass.Invalid, ".data.b")
 			continue
@@ -218,7 +219,7 @@ func TestADeletedRoleWithoutRulesIsGivenBackItsOwners(t *testing.T) {
 	before := e.Object("rbac.authorization.k8s.io/v1 Role/empty")
 	require.Equal(t, []string{"tester Apply"}, managersOf(before))
 	e.Start()
-	txn := e.Run("txn", "changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: empty}, type: Delete}"+refusedAtCommit)
+	txn := e.Run("txn", "changes:\n  - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: empty}, type: Delete}"+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, []string{"tester Apply"}, managersOf(e.Object("rbac.authorization.k8s.io/v1 Role/empty")))
 }

@@ -13,6 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -26,7 +27,7 @@ func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) 
 	t.Parallel()
 	e := harness.New(t)
 	o := newOutsider(t, e, "outsider")
-	gone := o.make(configMap)
+	gone := o.make(fixture.ConfigMap)
 	body := func(uid, resourceVersion string) error {
 		obj := named(gone)
 		obj.SetUID(types.UID(uid))
@@ -47,11 +48,11 @@ func TestW1AnApplyWithAResourceVersionAloneCreatesWhatHasVanished(t *testing.T) 
 	for _, recreate := range []bool{false, true} {
 		name := map[bool]string{false: "vanished", true: "recreated"}[recreate]
 		t.Run(name, func(t *testing.T) {
-			target := o.make(configMap)
+			target := o.make(fixture.ConfigMap)
 			j := e.Start(justBefore(0, func() {
 				o.remove(target)
 				if recreate {
-					target = o.make(configMap)
+					target = o.make(fixture.ConfigMap)
 				}
 			}))
 			defer j.Stop()
@@ -83,7 +84,7 @@ func TestW2TwoAppliesByOneManagerDropEachOthersFields(t *testing.T) {
 	}
 	o.remove(first)
 
-	o.make(configMap)
+	o.make(fixture.ConfigMap)
 	var manager []string
 	e.Start(justBefore(1, func() { manager = harness.JanusManagers(e.Object("ConfigMap/app")) }))
 	txn := e.Run("txn", `
@@ -124,8 +125,8 @@ func TestW3APutWithoutAResourceVersionOverwritesBlindly(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, int64(1), field(t, overwritten, "spec", "replicas"), "the autoscaler's 7 is lost")
 	o.remove(old)
-	aGadget(t, e)
-	_, err = o.put(parsed(t, gadget))
+	fixture.MakeGadget(t, e)
+	_, err = o.put(parsed(t, fixture.Gadget))
 	assert.Equal(t, http.StatusUnprocessableEntity, codeOf(err), "a custom resource demands one: %v", err)
 	const lease = "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l}, spec: {holderIdentity: a}}"
 	o.make(lease)
@@ -194,7 +195,7 @@ func TestW5ADeleteWithAUIDAloneDeletesALeaseThatAnotherHolderHas(t *testing.T) {
 	require.NoError(t, leases.Delete(t.Context(), "l", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}))
 	assert.Nil(t, o.now(lease), "the second holder's Lease is gone")
 
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	var lock string
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		lock = strings.TrimPrefix(e.Transaction("txn").Status.Items[0].LockLease, e.Namespace+"/")
@@ -235,8 +236,8 @@ func TestW7AGeneratedNameAndALostReplyMakeTwoObjects(t *testing.T) {
 	line := harness.FaultAt("POST services/a", faultinject.LostReply)
 	transport, _ := harness.Through(line)
 	e.Start(transport)
-	refusedBefore(t, e.Run("generated", oneChange("Create", "{metadata: {generateName: app-}}")), errclass.Invalid, "generateName")
-	committedAll(t, e.Run("lost", "changes:"+refusedAtCommit))
+	refusedBefore(t, e.Run("generated", fixture.OneChange("Create", "{metadata: {generateName: app-}}")), errclass.Invalid, "generateName")
+	committedAll(t, e.Run("lost", "changes:"+fixture.RefusedAtCommit))
 	assert.Empty(t, line.Missed())
 	assert.Len(t, harness.Changing(line, e.Namespace, "services", "a"), 1)
 	made := testcluster.Filter(e.Audit(), testcluster.InNamespace(e.Namespace), testcluster.OnResource("", "services"),
@@ -249,7 +250,7 @@ func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 	e := harness.New(t)
 	e.Refuse()
 	o := newOutsider(t, e, "outsider")
-	old := o.make(configMap)
+	old := o.make(fixture.ConfigMap)
 	again, err := newOutsider(t, e, "another").put(old)
 	require.NoError(t, err)
 	assert.Equal(t, old.GetResourceVersion(), again.GetResourceVersion())
@@ -270,7 +271,7 @@ func TestW8APutThatChangesNothingLeavesNoTrace(t *testing.T) {
 			transport, _ := harness.Through(line)
 			j := e.Start(transport)
 			defer j.Stop()
-			txn := e.Run(row.name, "changes:"+change+refusedAtCommit)
+			txn := e.Run(row.name, "changes:"+change+fixture.RefusedAtCommit)
 			require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(before, "ConfigMap/"+row.target)
 			if row.name != "nothing" {

@@ -12,6 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -22,7 +23,7 @@ func TestContentWhoseMetadataIsNull(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Refuse()
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	e.Start()
 	spec := `
@@ -31,7 +32,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Update, content: {metadata: null, data: {version: "2"}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: c}, type: Create, content: {metadata: null, data: {version: "2"}}}
 `
-	txn := e.Run("bad", spec+refusedAtCommit)
+	txn := e.Run("bad", spec+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(a, "ConfigMap/a")
@@ -73,7 +74,7 @@ func TestATargetWhoseNameIsPartOfAPath(t *testing.T) {
 func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start(harness.Acting(harness.Around{Do: func(name string, item int) {
 		if item != 0 {
 			return
@@ -82,7 +83,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 		e.Merge("forger", "ConfigMap/a", `{"metadata":{"managedFields":[{"manager":"`+manager+`","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:version":{},"f:other":{}}}}]}}`)
 	}}))
 
-	txn := e.Run("txn", patchAB)
+	txn := e.Run("txn", fixture.PatchAB)
 
 	assert.Equal(t, map[string]any{"version": "1", "other": "1"}, e.Object("ConfigMap/a").Object["data"])
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
@@ -94,17 +95,17 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 // Whoever takes the owner off a before-image must not make our finalizer stay.
 func TestABeforeImageWithoutAnOwner(t *testing.T) {
 	t.Parallel()
-	for name, last := range map[string]string{"committed": "", "rolledback": refusedAtCommit} {
+	for name, last := range map[string]string{"committed": "", "rolledback": fixture.RefusedAtCommit} {
 		e := harness.New(t)
 		e.Refuse()
-		e.Apply(ab)
+		e.Apply(fixture.AB)
 		e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 			if item == 1 {
 				e.Merge("person", "ConfigMap/"+name+"-rollback", `{"metadata":{"ownerReferences":null}}`)
 			}
 		}}))
 
-		txn := e.Run(name, patchAB+last)
+		txn := e.Run(name, fixture.PatchAB+last)
 
 		assert.True(t, strings.EqualFold(name, string(txn.Status.Phase)), harness.Describe(txn))
 		left, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus,janus.io/transaction=" + name})

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -26,7 +27,7 @@ type gallery struct {
 func TestWhatToolsSeeOfATransaction(t *testing.T) {
 	t.Parallel()
 	g := &gallery{Env: harness.New(t), t: t, seen: map[string]bool{}}
-	g.Apply(ab)
+	g.Apply(fixture.AB)
 	g.Submit("new", oneOf("a"))
 	g.keep("new", g.Transaction("new"))
 	watching, err := g.Dynamic.Resource(api.Resource).Namespace(g.Namespace).Watch(t.Context(), metav1.ListOptions{})

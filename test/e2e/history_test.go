@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -41,7 +42,7 @@ func setTo(version string, limit int) string {
 func TestTheLastCommittedTransactionsOfANamespaceAreRemembered(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start()
 
 	var all []*api.Transaction
@@ -85,7 +86,7 @@ func TestTheLastCommittedTransactionsOfANamespaceAreRemembered(t *testing.T) {
 func TestATransactionWithoutAHistoryLimitIsHistoryIncompleteAndForgetsNothing(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start()
 	e.Run("remembered", setTo("2", 1))
 	txn := e.Run("plain", setTo("3", 0))
@@ -98,10 +99,10 @@ func TestATransactionWithoutAHistoryLimitIsHistoryIncompleteAndForgetsNothing(t 
 func TestWhatHasNotCommittedIsHistoryIncomplete(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start()
-	txn := e.Run("back", "revisionHistoryLimit: 5"+patchAB+refusedAtCommit)
+	txn := e.Run("back", "revisionHistoryLimit: 5"+fixture.PatchAB+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Zero(t, txn.Status.Revision)
 	assert.Empty(t, revisionsOf(t, e))
@@ -161,7 +162,7 @@ func TestARevisionHasNoContentOfASecret(t *testing.T) {
 	second := patch("two", "the-same")
 	const label = "janus.io/changes"
 	assert.Equal(t, first.Labels[label], second.Labels[label], "they make the same change")
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Run("three", setTo("2", 5))
 	all := revisionsOf(t, e)
 	assert.NotEqual(t, first.Labels[label], all[len(all)-1].Labels[label])
@@ -170,7 +171,7 @@ func TestARevisionHasNoContentOfASecret(t *testing.T) {
 // What it costs to be remembered is on the page about history.
 func TestRequestsOfARememberedTransaction(t *testing.T) {
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	policy := harness.FastPolicy
 	policy.Lateness = time.Hour
 	e.Start(harness.WithPolicy(policy))
@@ -217,9 +218,9 @@ func (r requests) minus(other requests) requests {
 func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start()
-	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+fixture.PatchAB).Status.Phase)
 	e.Delete("release", metav1.DeletePropagationOrphan)
 	e.Gone("release")
 	left := e.Object("apps/v1 ControllerRevision/janus-revision-1")

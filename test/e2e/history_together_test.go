@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -72,7 +73,7 @@ func TestTransactionsThatCommitTogetherPruneTheHistoryOnce(t *testing.T) {
 	t.Parallel()
 	const many, limit = 12, 3
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	for i := range many {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"0\"}}", i))
 	}

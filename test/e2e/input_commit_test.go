@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -22,7 +23,7 @@ func TestAChangeThatIsRefusedOnlyWhenItIsMadeIsRolledBack(t *testing.T) {
 	runAll(t, []badInput{
 		{
 			name:  "the quota is used up by the Transaction itself",
-			setup: configMap, same: []string{"ConfigMap/app", "Service/a", "Service/b"},
+			setup: fixture.ConfigMap, same: []string{"ConfigMap/app", "Service/a", "Service/b"},
 			arrange: func(t *testing.T, e *harness.Env) {
 				t.Helper()
 				e.Apply(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {count/services: "1"}}}`)
@@ -41,10 +42,10 @@ changes:
 		},
 		{
 			name:  "a custom resource grows beyond what the store takes",
-			setup: configMap, same: []string{"ConfigMap/app", gadgetKind + "/big"},
+			setup: fixture.ConfigMap, same: []string{"ConfigMap/app", fixture.GadgetKind + "/big"},
 			arrange: func(t *testing.T, e *harness.Env) {
 				t.Helper()
-				installGadgets(t, e)
+				fixture.InstallGadgets(t, e)
 				e.Apply(`{apiVersion: input.example.com/v1, kind: Gadget, metadata: {name: big}, spec: {blob: ` + strings.Repeat("b", 900_000) + `}}`)
 			},
 			spec: `
@@ -67,7 +68,7 @@ changes:
 // meets one that another client has created since it was prepared.
 func midway(name, kind, content, act, reason, wayOut string) badInput {
 	return badInput{
-		name: name, setup: configMap, same: []string{"ConfigMap/app"},
+		name: name, setup: fixture.ConfigMap, same: []string{"ConfigMap/app"},
 		options: func(e *harness.Env) []harness.Option {
 			return []harness.Option{harness.Acting(harness.Around{Do: func(_ string, item int) {
 				if item == 1 {
@@ -109,8 +110,8 @@ changes:
 func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
-	held(t, e, "held")
+	e.Apply(fixture.ConfigMap)
+	fixture.Held(t, e, "held")
 	app := e.Object("ConfigMap/app")
 	policy := harness.FastPolicy
 	policy.Recoveries = 0
@@ -129,14 +130,14 @@ func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor
 func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
-	held(t, e, "held")
+	e.Apply(fixture.ConfigMap)
+	fixture.Held(t, e, "held")
 	app, kept := e.Object("ConfigMap/app"), e.Object("ConfigMap/held")
 	e.Start()
 
 	e.Submit("late", strings.Replace(waitingDelete, "1s", "3s", 1))
 	e.Await("late", "rolling back", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRollingBack })
-	letGo(t, e, "held")
+	fixture.LetGo(t, e, "held")
 	txn := e.Await("late", "rolled back", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseRolledBack })
 
 	harness.Ending{Phase: api.PhaseRolledBack, Reason: "DeadlineExceeded", Validated: metav1.ConditionTrue, Says: []string{
@@ -151,8 +152,8 @@ func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
 func blockedNamespace(t *testing.T, e *harness.Env) *harness.Env {
 	t.Helper()
 	other := otherNamespace(t, e)
-	held(t, other, "held")
-	other.Apply(configMap)
+	fixture.Held(t, other, "held")
+	other.Apply(fixture.ConfigMap)
 	return other
 }
 
@@ -191,7 +192,7 @@ func TestATransactionWhoseNamespaceIsDeletedMidwayLetsItGo(t *testing.T) {
 			t.Parallel()
 			e := harness.New(t)
 			own := e.In(testcluster.Namespace(t))
-			own.Apply(twoConfigMaps + strings.ReplaceAll(`
+			own.Apply(fixture.TwoConfigMaps + strings.ReplaceAll(`
 ---
 apiVersion: v1
 kind: ServiceAccount
@@ -210,7 +211,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: $NS}]
 				}
 			}}))
 
-			own.Submit("doomed", "onDelete: "+onDelete+twoPatches)
+			own.Submit("doomed", "onDelete: "+onDelete+fixture.TwoPatches)
 			own.Gone("doomed")
 			own.Until("the namespace is gone", func() bool { return own.Object("Namespace/"+own.Namespace) == nil })
 			own.NothingLeft("doomed")
@@ -224,7 +225,7 @@ func TestATransactionCannotBeMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	other := blockedNamespace(t, e)
 	deleteNamespace(t, other)
 
-	err := other.TrySubmit("bad", oneChange("Patch", "{data: {a: b}}"))
+	err := other.TrySubmit("bad", fixture.OneChange("Patch", "{data: {a: b}}"))
 
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "because it is being terminated")
@@ -235,7 +236,7 @@ func TestATransactionCannotBeMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 func spoil(t *testing.T, act func(e *harness.Env)) (*harness.Env, *api.Transaction, time.Time) {
 	t.Helper()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	var once sync.Once
 	var at atomic.Pointer[time.Time]
 	late := harness.Around{
@@ -253,7 +254,7 @@ func spoil(t *testing.T, act func(e *harness.Env)) (*harness.Env, *api.Transacti
 		},
 	}
 	e.Start(harness.Acting(late))
-	txn := e.Run("spoiled", patchThenLate(oneChange("Patch", `{data: {version: "2.0"}}`)))
+	txn := e.Run("spoiled", patchThenLate(fixture.OneChange("Patch", `{data: {version: "2.0"}}`)))
 	require.NotNil(t, at.Load(), "nothing was rolled back: %s", harness.Describe(txn))
 	return e, txn, *at.Load()
 }

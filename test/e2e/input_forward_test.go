@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -45,7 +46,7 @@ func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
 			}
 			e.Start(failingAt(strings.Count(row.changes, "- {target:"))(e)...)
 
-			txn := e.Run("back", fill("changes:"+row.changes+createLate))
+			txn := e.Run("back", fill("changes:"+row.changes+fixture.CreateLate))
 			lateExists.In(e).Check(t, e, txn)
 			for i, ref := range row.targets {
 				e.Same(before[i], fill(ref))
@@ -86,12 +87,12 @@ var appAlone = []string{"ConfigMap/app"}
 var unusuals = []unusual{
 	{name: "a Delete of what does not exist", changes: changeApp("Delete", ""), targets: appAlone, then: dataIs(nil)},
 	{
-		name: "two Patches of one target", setup: configMap, targets: appAlone,
+		name: "two Patches of one target", setup: fixture.ConfigMap, targets: appAlone,
 		changes: changeApp("Patch", `{data: {version: "2.0"}}`) + changeApp("Patch", `{data: {version: "3.0", more: x}}`),
 		then:    dataIs(map[string]any{"version": "3.0", "other": "kept", "more": "x"}),
 	},
 	{
-		name: "an Update and a Patch of one target", setup: configMap, targets: appAlone,
+		name: "an Update and a Patch of one target", setup: fixture.ConfigMap, targets: appAlone,
 		changes: changeApp("Update", `{data: {version: "2.0"}}`) + changeApp("Patch", `{data: {more: x}}`),
 		then:    dataIs(map[string]any{"version": "2.0", "more": "x"}),
 	},
@@ -101,12 +102,12 @@ var unusuals = []unusual{
 		then:    dataIs(map[string]any{"version": "2.0", "more": "x"}),
 	},
 	{
-		name: "a Delete and a Create of one target", setup: configMap, targets: appAlone,
+		name: "a Delete and a Create of one target", setup: fixture.ConfigMap, targets: appAlone,
 		changes: changeApp("Delete", "") + changeApp("Create", `{data: {more: x}}`),
 		then:    dataIs(map[string]any{"more": "x"}),
 	},
 	{
-		name: "a Patch and a Delete of one target", setup: configMap, targets: appAlone,
+		name: "a Patch and a Delete of one target", setup: fixture.ConfigMap, targets: appAlone,
 		changes: changeApp("Patch", `{data: {version: "2.0"}}`) + changeApp("Delete", ""),
 		then:    dataIs(nil),
 	},
@@ -116,7 +117,7 @@ var unusuals = []unusual{
 		then:    dataIs(nil),
 	},
 	{
-		name: "a Patch, a Delete and a Create of one target", setup: configMap, targets: appAlone,
+		name: "a Patch, a Delete and a Create of one target", setup: fixture.ConfigMap, targets: appAlone,
 		changes: changeApp("Patch", `{data: {version: "2.0"}}`) + changeApp("Delete", "") + changeApp("Create", `{data: {more: x}}`),
 		then:    dataIs(map[string]any{"more": "x"}),
 	},
@@ -176,7 +177,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 			t.Cleanup(func() { removeCRD(e, "gadgets."+e.Namespace+".example.com") })
 		},
 		changes: `
-  - {target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: gadgets.$NS.example.com}, type: Create, content: {spec: ` + inGroup(gadgetSpec, "$NS.example.com") + `}}
+  - {target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: gadgets.$NS.example.com}, type: Create, content: {spec: ` + fixture.InGroup(fixture.GadgetSpec, "$NS.example.com") + `}}
   - {target: {apiVersion: $NS.example.com/v1, kind: Gadget, name: first}, type: Create, content: {spec: {size: 3}}}`,
 		targets: []string{"apiextensions.k8s.io/v1 CustomResourceDefinition/gadgets.$NS.example.com"},
 		then: func(t *testing.T, e *harness.Env) {
@@ -196,7 +197,7 @@ func TestAKindThatIsInstalledAfterJanusWasStarted(t *testing.T) {
 	txn := e.Run("early", first)
 	harness.Ending{Reason: "KindNotFound", Says: []string{"Gadget first", "kubectl api-resources"}}.Check(t, e, txn)
 
-	e.Apply(inGroup(gadgetCRD, e.Namespace+".example.com"))
+	e.Apply(fixture.InGroup(fixture.GadgetCRD, e.Namespace+".example.com"))
 	t.Cleanup(func() { removeCRD(e, "gadgets."+e.Namespace+".example.com") })
 	e.Served(e.Namespace + ".example.com/v1 Gadget")
 	txn = e.Run("back", patchThenLate(first))

@@ -14,6 +14,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -53,12 +54,12 @@ func waitsFor(t *testing.T, e *harness.Env, name, holder string) {
 func TestATransactionWaitsForTheLockOfAPersonAndGoesOnWhenItIsReleased(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	app := e.Object("ConfigMap/app")
 	name := leaseOfApp(t, e, "alice@example.com", 3600)
 	e.Start()
 
-	e.Submit("patient", oneChange("Patch", `{data: {version: "2.0"}}`))
+	e.Submit("patient", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 	waitsFor(t, e, "patient", "alice@example.com")
 	e.Same(app, "ConfigMap/app")
 	require.NoError(t, e.Kube.CoordinationV1().Leases(e.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
@@ -72,11 +73,11 @@ func TestATransactionWaitsForTheLockOfAPersonAndGoesOnWhenItIsReleased(t *testin
 func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	name := leaseOfApp(t, e, e.Namespace+"/dead/0b5c9e1e-0000-4000-8000-000000000000", 2)
 	e.Start()
 
-	e.Submit("heir", oneChange("Patch", `{data: {version: "2.0"}}`))
+	e.Submit("heir", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 	waitsFor(t, e, "heir", e.Namespace+"/dead/")
 
 	txn := e.Ended("heir")
@@ -89,7 +90,7 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	release := make(chan struct{})
 	e.Start(harness.Acting(harness.Around{Do: func(transaction string, _ int) {
 		if transaction == "first" {
@@ -97,9 +98,9 @@ func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T)
 		}
 	}}))
 
-	e.Submit("first", oneChange("Patch", `{data: {version: "2.0"}}`))
+	e.Submit("first", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 	e.Await("first", "committing", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseCommitting })
-	e.Submit("second", oneChange("Patch", `{data: {version: "3.0"}}`))
+	e.Submit("second", fixture.OneChange("Patch", `{data: {version: "3.0"}}`))
 	waitsFor(t, e, "second", e.Namespace+"/first/")
 	assert.Equal(t, "1.0", e.Value("ConfigMap/app", "data", "version"))
 	close(release)
@@ -115,12 +116,12 @@ func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T)
 func TestATimeoutEndsTheWaitForALock(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	app := e.Object("ConfigMap/app")
 	name := leaseOfApp(t, e, "alice@example.com", 3600)
 	e.Start()
 
-	txn := e.Run("hurried", "timeout: 3s\n"+oneChange("Patch", `{data: {version: "2.0"}}`))
+	txn := e.Run("hurried", "timeout: 3s\n"+fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 
 	harness.Ending{Reason: "DeadlineExceeded", Validated: metav1.ConditionTrue, Says: []string{
 		"not done within spec.timeout (3s)", "configmaps " + e.Namespace + "/app", "is held by alice@example.com", "released or expires"}}.Check(t, e, txn)

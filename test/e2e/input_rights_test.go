@@ -12,37 +12,16 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
-
-// limitedTo is a ServiceAccount that may do nothing but what verbs say to
-// ConfigMaps of the namespace.
-func limitedTo(verbs string) string {
-	return `
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: limited}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: limited}
-rules: [{apiGroups: [""], resources: [configmaps], verbs: [` + verbs + `]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: limited}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: limited}
-subjects: [{kind: ServiceAccount, name: limited, namespace: $NS}]
-`
-}
 
 func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 	t.Parallel()
 	runAll(t, []badInput{
 		{
-			name: "the ServiceAccount does not exist", setup: configMap,
-			spec: "serviceAccountName: nobody\n" + oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
+			name: "the ServiceAccount does not exist", setup: fixture.ConfigMap,
+			spec: "serviceAccountName: nobody\n" + fixture.OneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
 			ends: harness.Ending{Reason: "ServiceAccountGone", Says: []string{"ServiceAccount $NS/nobody", "does not exist", "create it, with the rights"}},
 		},
 		denied("read a target", "patch", "Patch", "{data: {a: b}}", "get", "making item 0 needs it"),
@@ -55,8 +34,8 @@ func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 		deniedDelete("take a Delete back", "get, delete, patch", "create", "rolling back item 0 needs it"),
 		deniedDelete("give the fields of a deleted target back to their owners", "get, delete, create", "patch", "rolling back item 0 needs it"),
 		{
-			name: "it may only touch another object", setup: configMap + limitedTo(`get, patch], resourceNames: [other`),
-			spec: "serviceAccountName: limited\n" + oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
+			name: "it may only touch another object", setup: fixture.ConfigMap + fixture.LimitedTo(`get, patch], resourceNames: [other`),
+			spec: "serviceAccountName: limited\n" + fixture.OneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
 			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ConfigMap $NS/app", "grant it patch on configmaps"}},
 		},
 		{
@@ -70,7 +49,7 @@ func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ClusterRole input:$NS", "grant it create on clusterroles.rbac.authorization.k8s.io"}},
 		},
 		{
-			name: "it would grant more than it has", setup: limitedTo("get") + `
+			name: "it would grant more than it has", setup: fixture.LimitedTo("get") + `
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -95,8 +74,8 @@ changes: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: 
 func denied(what, verbs, kind, content, missing, why string) badInput {
 	return badInput{
 		name:  "it may not " + what,
-		setup: configMap + limitedTo(verbs), same: []string{"ConfigMap/app"},
-		spec: "serviceAccountName: limited\n" + oneChange(kind, content),
+		setup: fixture.ConfigMap + fixture.LimitedTo(verbs), same: []string{"ConfigMap/app"},
+		spec: "serviceAccountName: limited\n" + fixture.OneChange(kind, content),
 		ends: harness.Ending{Reason: "AccessDenied", Says: []string{
 			missing + " ConfigMap $NS/app", "ServiceAccount $NS/limited may not", why, "grant it " + missing + " on configmaps"}},
 	}
@@ -104,7 +83,7 @@ func denied(what, verbs, kind, content, missing, why string) badInput {
 
 func deniedNew(what, verbs, missing, why string) badInput {
 	row := denied(what, verbs, "Create", "{data: {a: b}}", missing, why)
-	row.setup = limitedTo(verbs)
+	row.setup = fixture.LimitedTo(verbs)
 	return row
 }
 
@@ -129,26 +108,12 @@ changes: [{target: {apiVersion: v1, kind: ConfigMap, name: of-janus}, type: Crea
 	e.NothingLeft("as-janus")
 }
 
-const twoPatches = `
-changes:
-  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {version: "2.0"}}}
-  - {target: {apiVersion: v1, kind: ConfigMap, name: app-2}, type: Patch, content: {data: {version: "2.0"}}}
-`
-
-const twoConfigMaps = configMap + `
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: app-2}
-data: {version: "1.0"}
-`
-
 // losing is an Env whose ServiceAccount is deleted just before the second change
 // is made, for the first time that is.
 func losing(t *testing.T, policy plan.Policy) *harness.Env {
 	t.Helper()
 	e := harness.New(t)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	var once sync.Once
 	e.Start(harness.WithPolicy(policy), harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
@@ -167,7 +132,7 @@ func TestATransactionWhoseServiceAccountIsDeletedMidwayEndsAndClaimsNoRollback(t
 	e := losing(t, policy)
 	second := e.Object("ConfigMap/app-2")
 
-	e.Submit("orphan", twoPatches)
+	e.Submit("orphan", fixture.TwoPatches)
 	txn := e.Await("orphan", "given up", func(txn *api.Transaction) bool {
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
@@ -193,7 +158,7 @@ func TestATransactionIsRolledBackOnceItsServiceAccountIsThereAgain(t *testing.T)
 	e := losing(t, policy)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
 
-	txn := e.Run("orphan", twoPatches)
+	txn := e.Run("orphan", fixture.TwoPatches)
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	e.Apply(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
 
@@ -208,7 +173,7 @@ func TestATransactionIsRolledBackOnceItsServiceAccountIsThereAgain(t *testing.T)
 func TestAServiceAccountThatIsReplacedMidwayIsNotUsedToGoOn(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
 	e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 		if item == 1 {
@@ -218,7 +183,7 @@ func TestAServiceAccountThatIsReplacedMidwayIsNotUsedToGoOn(t *testing.T) {
 		}
 	}}))
 
-	txn := e.Run("replaced", twoPatches)
+	txn := e.Run("replaced", fixture.TwoPatches)
 
 	harness.Ending{Phase: api.PhaseRolledBack, Reason: "ServiceAccountGone", Validated: metav1.ConditionTrue, Says: []string{
 		"ServiceAccount " + e.Namespace + "/deployer", "deleted and re-created while the Transaction ran", "create the Transaction again"}}.Check(t, e, txn)
@@ -230,7 +195,7 @@ func TestAServiceAccountThatIsReplacedMidwayIsNotUsedToGoOn(t *testing.T) {
 func TestRightsThatAreTakenAwayMidway(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	second := e.Object("ConfigMap/app-2")
 	policy := harness.FastPolicy
 	policy.Recoveries = 1
@@ -242,7 +207,7 @@ func TestRightsThatAreTakenAwayMidway(t *testing.T) {
 		}
 	}}))
 
-	e.Submit("stripped", twoPatches)
+	e.Submit("stripped", fixture.TwoPatches)
 	txn := e.Await("stripped", "given up", func(txn *api.Transaction) bool {
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
 	})
@@ -271,7 +236,7 @@ func TestATargetInAnotherNamespaceWhereTheServiceAccountHasRights(t *testing.T) 
 	t.Parallel()
 	e := harness.New(t)
 	other := otherNamespace(t, e)
-	other.Apply(configMap + `
+	other.Apply(fixture.ConfigMap + `
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

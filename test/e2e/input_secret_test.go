@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -125,7 +126,7 @@ changes:
   - {target: {apiVersion: v1, kind: Secret, name: app}, type: Patch, content: {stringData: {password: `+canary+`}}}
   - {target: {apiVersion: v1, kind: Secret, name: old}, type: Delete}
   - {target: {apiVersion: v1, kind: Secret, name: new}, type: Create, content: {stringData: {password: `+canary+`}}}
-`+createLate)
+`+fixture.CreateLate)
 
 	lateExists.In(e).Check(t, e, txn)
 	e.Same(app, "Secret/app")
@@ -152,7 +153,7 @@ func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
 			e.Start(failingAt(1)(e)...)
 			patch := "\n  - {target: {apiVersion: v1, kind: Secret, name: app}, type: Patch, content: {" + row.is + "}}"
 
-			txn := e.Run("back", "changes:"+patch+createLate)
+			txn := e.Run("back", "changes:"+patch+fixture.CreateLate)
 			lateExists.In(e).Check(t, e, txn)
 			e.Same(secret, "Secret/app")
 			e.NothingLeft("back")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -26,7 +27,7 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
 	e := harness.On(t, cluster)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
 	const cut = `{"spec":{"changes":[{"target":{"apiVersion":"v1","kind":"ConfigMap","name":"app"},"type":"Delete"}]}}`
 	dropChangesRules(t, e)
@@ -36,7 +37,7 @@ func TestASpecThatIsChangedWhileItRunsIsRolledBack(t *testing.T) {
 		}
 	}}))
 
-	txn := e.Run("changed", twoPatches)
+	txn := e.Run("changed", fixture.TwoPatches)
 
 	harness.Ending{Phase: api.PhaseRolledBack, Reason: "SpecChanged", Validated: metav1.ConditionTrue, Says: []string{
 		"the spec was changed after it was accepted (generation 2, accepted 1)", "create another Transaction instead"}}.Check(t, e, txn)

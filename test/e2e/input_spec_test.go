@@ -8,23 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
 func TestTheAPIServerRefusesATransactionThatCanNeverBeRight(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	app := e.Object("ConfigMap/app")
 	for _, row := range []struct{ name, spec, says string }{
-		{"an unknown type of change", oneChange("Replace", "{}"), `supported values: "Create", "Update", "Patch", "Delete"`},
+		{"an unknown type of change", fixture.OneChange("Replace", "{}"), `supported values: "Create", "Update", "Patch", "Delete"`},
 		{"a Create without content", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: new}, type: Create}]`, "content is demanded"},
 		{"an Update without content", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Update}]`, "content is demanded"},
 		{"a Patch without content", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch}]`, "content is demanded"},
-		{"a Patch with null as content", oneChange("Patch", "null"), "content is demanded"},
-		{"a Delete with content", oneChange("Delete", "{data: {a: b}}"), "has no meaning for Delete"},
-		{"content that is text", oneChange("Patch", `"data"`), "must be of type object"},
-		{"content that is a list", oneChange("Patch", `[data]`), "must be of type object"},
+		{"a Patch with null as content", fixture.OneChange("Patch", "null"), "content is demanded"},
+		{"a Delete with content", fixture.OneChange("Delete", "{data: {a: b}}"), "has no meaning for Delete"},
+		{"content that is text", fixture.OneChange("Patch", `"data"`), "must be of type object"},
+		{"content that is a list", fixture.OneChange("Patch", `[data]`), "must be of type object"},
 		{"no change at all", `changes: []`, "should have at least 1 items"},
 		{"two changes of one name", `
 changes:
@@ -34,17 +35,17 @@ changes:
 changes:
   - {name: "1", target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Delete}
   - {target: {apiVersion: v1, kind: Secret, name: app}, type: Delete}`, "name of a change must be unique"},
-		{"a lockTimeout that is no duration", "lockTimeout: soon\n" + oneChange("Patch", "{}"), "spec.lockTimeout"},
-		{"a lockTimeout without unit", "lockTimeout: \"5\"\n" + oneChange("Patch", "{}"), "spec.lockTimeout"},
-		{"a lockTimeout that is negative", "lockTimeout: -5m\n" + oneChange("Patch", "{}"), "spec.lockTimeout"},
-		{"a lockTimeout below a second", "lockTimeout: 10ms\n" + oneChange("Patch", "{}"), "must be a duration from 1s to 24h"},
-		{"a lockTimeout that overflows", "lockTimeout: 99999999999999999999h\n" + oneChange("Patch", "{}"), "spec.lockTimeout"},
-		{"a timeout above a week", "timeout: 169h\n" + oneChange("Patch", "{}"), "must be a duration from 1s to 168h"},
-		{"no ServiceAccount", "serviceAccountName: \"\"\n" + oneChange("Patch", "{}"), "spec.serviceAccountName"},
-		{"a ServiceAccount of another namespace", "serviceAccountName: other:deployer\n" + oneChange("Patch", "{}"), "spec.serviceAccountName"},
+		{"a lockTimeout that is no duration", "lockTimeout: soon\n" + fixture.OneChange("Patch", "{}"), "spec.lockTimeout"},
+		{"a lockTimeout without unit", "lockTimeout: \"5\"\n" + fixture.OneChange("Patch", "{}"), "spec.lockTimeout"},
+		{"a lockTimeout that is negative", "lockTimeout: -5m\n" + fixture.OneChange("Patch", "{}"), "spec.lockTimeout"},
+		{"a lockTimeout below a second", "lockTimeout: 10ms\n" + fixture.OneChange("Patch", "{}"), "must be a duration from 1s to 24h"},
+		{"a lockTimeout that overflows", "lockTimeout: 99999999999999999999h\n" + fixture.OneChange("Patch", "{}"), "spec.lockTimeout"},
+		{"a timeout above a week", "timeout: 169h\n" + fixture.OneChange("Patch", "{}"), "must be a duration from 1s to 168h"},
+		{"no ServiceAccount", "serviceAccountName: \"\"\n" + fixture.OneChange("Patch", "{}"), "spec.serviceAccountName"},
+		{"a ServiceAccount of another namespace", "serviceAccountName: other:deployer\n" + fixture.OneChange("Patch", "{}"), "spec.serviceAccountName"},
 		{"a target whose name is a path", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: ../secrets/a}, type: Delete}]`, "target.name"},
 		{"a target without a name", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: ""}, type: Delete}]`, "target.name"},
-		{"a field that does not exist", oneChange("Patch", "{}") + "\nforce: true", `unknown field "spec.force"`},
+		{"a field that does not exist", fixture.OneChange("Patch", "{}") + "\nforce: true", `unknown field "spec.force"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := e.TrySubmit("bad", row.spec)
@@ -103,7 +104,7 @@ var contradictions = []badInput{
 func contradicting(what, content, says string) badInput {
 	return badInput{
 		name:  "content that contradicts the target in " + what,
-		setup: configMap, spec: oneChange("Update", content), same: []string{"ConfigMap/app", "Secret/app"},
+		setup: fixture.ConfigMap, spec: fixture.OneChange("Update", content), same: []string{"ConfigMap/app", "Secret/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", says, "leave it out of the content"}},
 	}
 }
@@ -118,7 +119,7 @@ var identities = []badInput{
 func identity(field, value, kind string) badInput {
 	return badInput{
 		name:  "content with a " + field,
-		setup: configMap, spec: oneChange(kind, "{metadata: {"+field+": "+value+"}, data: {a: b}}"), same: []string{"ConfigMap/app"},
+		setup: fixture.ConfigMap, spec: fixture.OneChange(kind, "{metadata: {"+field+": "+value+"}, data: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "content.metadata." + field, "leave it out of the content"}},
 	}
 }
@@ -126,49 +127,49 @@ func identity(field, value, kind string) badInput {
 var strictErrors = []badInput{
 	{
 		name: "a Create with an unknown field",
-		spec: oneChange("Create", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Create", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "unknown field", "dota"}},
 	},
 	{
-		name: "an Update with an unknown field", setup: configMap,
-		spec: oneChange("Update", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
+		name: "an Update with an unknown field", setup: fixture.ConfigMap,
+		spec: fixture.OneChange("Update", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "unknown field", "dota"}},
 	},
 	{
-		name: "a Patch with an unknown field", setup: configMap,
-		spec: oneChange("Patch", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
+		name: "a Patch with an unknown field", setup: fixture.ConfigMap,
+		spec: fixture.OneChange("Patch", "{data: {a: b}, dota: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "dota"}},
 	},
 	{
-		name: "a Patch of a custom resource with an unknown field", arrange: aGadget,
+		name: "a Patch of a custom resource with an unknown field", arrange: fixture.MakeGadget,
 		spec: `changes: [{target: {apiVersion: input.example.com/v1, kind: Gadget, name: app}, type: Patch, content: {spec: {sise: 2}}}]`,
 		same: []string{"input.example.com/v1 Gadget/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"Gadget $NS/app", "sise"}},
 	},
 	{
-		name: "a Create of a custom resource with an unknown field", arrange: installGadgets,
+		name: "a Create of a custom resource with an unknown field", arrange: fixture.InstallGadgets,
 		spec: `changes: [{target: {apiVersion: input.example.com/v1, kind: Gadget, name: app}, type: Create, content: {spec: {sise: 2}}}]`,
 		same: []string{"input.example.com/v1 Gadget/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"Gadget $NS/app", "unknown field", "sise"}},
 	},
 	{
 		name: "a Create with a value of the wrong type",
-		spec: oneChange("Create", "{data: {a: 5}}"), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Create", "{data: {a: 5}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app"}},
 	},
 	{
 		name: "a Create with an annotation that is not text",
-		spec: oneChange("Create", "{metadata: {annotations: {a: 5, b: text}}, data: {}}"), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Create", "{metadata: {annotations: {a: 5, b: text}}, data: {}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "annotations"}},
 	},
 	{
 		name: "a Create with annotations that are a list",
-		spec: oneChange("Create", "{metadata: {annotations: [a]}, data: {}}"), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Create", "{metadata: {annotations: [a]}, data: {}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "annotations"}},
 	},
 	{
-		name: "a Patch with a value of the wrong type", setup: configMap,
-		spec: oneChange("Patch", "{data: [a]}"), same: []string{"ConfigMap/app"},
+		name: "a Patch with a value of the wrong type", setup: fixture.ConfigMap,
+		spec: fixture.OneChange("Patch", "{data: [a]}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app"}},
 	},
 }
@@ -176,26 +177,26 @@ var strictErrors = []badInput{
 var invalidObjects = []badInput{
 	{
 		name: "a Create of an object that validation refuses",
-		spec: oneChange("Create", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Create", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "a/b"}},
 	},
 	{
-		name: "an Update to an object that validation refuses", setup: configMap,
-		spec: oneChange("Update", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
+		name: "an Update to an object that validation refuses", setup: fixture.ConfigMap,
+		spec: fixture.OneChange("Update", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "a/b"}},
 	},
 	{
-		name: "a Patch to an object that validation refuses", setup: configMap,
-		spec: oneChange("Patch", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
+		name: "a Patch to an object that validation refuses", setup: fixture.ConfigMap,
+		spec: fixture.OneChange("Patch", `{data: {"a/b": c}}`), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "a/b"}},
 	},
 	{
-		name: "a Patch of an immutable object", setup: configMap + "immutable: true",
-		spec: oneChange("Patch", `{data: {a: b}}`), same: []string{"ConfigMap/app"},
+		name: "a Patch of an immutable object", setup: fixture.ConfigMap + "immutable: true",
+		spec: fixture.OneChange("Patch", `{data: {a: b}}`), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "immutable"}},
 	},
 	{
-		name: "a custom resource that its schema refuses", arrange: aGadget,
+		name: "a custom resource that its schema refuses", arrange: fixture.MakeGadget,
 		spec: `changes: [{target: {apiVersion: input.example.com/v1, kind: Gadget, name: app}, type: Patch, content: {spec: {size: -1}}}]`,
 		same: []string{"input.example.com/v1 Gadget/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"Gadget $NS/app", "spec.size", "greater than or equal to 0"}},
@@ -207,25 +208,25 @@ var invalidObjects = []badInput{
 	},
 	{
 		name: "a ConfigMap above 1 MiB",
-		spec: oneChange("Create", `{data: {a: `+strings.Repeat("x", 1<<20+1)+`}}`), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Create", `{data: {a: `+strings.Repeat("x", 1<<20+1)+`}}`), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "Invalid", Says: []string{"ConfigMap $NS/app", "may not be more than 1048576 bytes"}},
 	},
 }
 
 var existence = []badInput{
 	{
-		name: "a Create of what exists", setup: configMap,
-		spec: oneChange("Create", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
+		name: "a Create of what exists", setup: fixture.ConfigMap,
+		spec: fixture.OneChange("Create", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "AlreadyExists", Says: []string{"ConfigMap $NS/app", "it exists already", "use Patch or Update"}},
 	},
 	{
 		name: "an Update of what does not exist",
-		spec: oneChange("Update", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Update", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "NotFound", Says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
 	},
 	{
 		name: "a Patch of what does not exist",
-		spec: oneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
+		spec: fixture.OneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
 		ends: harness.Ending{Reason: "NotFound", Says: []string{"ConfigMap $NS/app", "does not exist", "make it with a Create"}},
 	},
 	{
@@ -257,7 +258,7 @@ func terminatingTarget(kind, content string) badInput {
 
 var severalMistakes = []badInput{
 	{
-		name: "three mistakes in one Transaction, all reported", setup: configMap,
+		name: "three mistakes in one Transaction, all reported", setup: fixture.ConfigMap,
 		spec: `
 changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {a: b}}}

@@ -71,13 +71,6 @@ func failingAt(item int) func(*harness.Env) []harness.Option {
 	}
 }
 
-// createLate is the change that failingAt makes fail.
-const createLate = `
-  - target: {apiVersion: v1, kind: ConfigMap, name: late}
-    type: Create
-    content: {data: {of: janus}}
-`
-
 // lateExists is how a Transaction ends whose createLate failed.
 var lateExists = harness.Ending{
 	Phase: api.PhaseRolledBack, Reason: "AlreadyExists", Validated: metav1.ConditionTrue,
@@ -88,18 +81,6 @@ var lateExists = harness.Ending{
 // last.
 func patchThenLate(spec string) string {
 	return strings.TrimSuffix(spec, "]") + ", {target: {apiVersion: v1, kind: ConfigMap, name: late}, type: Create, content: {data: {of: janus}}}]"
-}
-
-const configMap = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: app}
-data: {version: "1.0", other: kept}
-`
-
-// oneChange is the spec of a Transaction with one change of ConfigMap app.
-func oneChange(kind, content string) string {
-	return "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: " + kind + ", content: " + content + "}]"
 }
 
 // runAll runs the rows side by side: they wait more than they work.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -48,7 +49,7 @@ func TestWhatATransactionMadeIsFoundAndOutlivesIt(t *testing.T) {
 			e := harness.New(t)
 			e.ClusterWide()
 			other := otherNamespace(t, e)
-			e.Apply(configMap)
+			e.Apply(fixture.ConfigMap)
 			e.Start()
 			name := "traced-" + strings.ToLower(string(propagation))
 			txn := e.Run(name, strings.ReplaceAll(allKinds, "OTHER", other.Namespace))
@@ -145,7 +146,7 @@ changes:
   - {target: {apiVersion: v1, kind: ConfigMap, name: updated}, type: Update, content: {data: {a: c}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: patched}, type: Patch, content: {metadata: {labels: {janus.io/transaction: mine}}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: deleted}, type: Delete}
-  - {target: {apiVersion: v1, kind: ConfigMap, name: created}, type: Create, content: {data: {a: b}}}`+refusedAtCommit)
+  - {target: {apiVersion: v1, kind: ConfigMap, name: created}, type: Create, content: {data: {a: b}}}`+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(updated, "ConfigMap/updated")
 	e.Same(patched, "ConfigMap/patched")

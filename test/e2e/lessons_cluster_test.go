@@ -14,6 +14,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -27,12 +28,12 @@ func statusWrites(e *harness.Env) int {
 func TestServiceAccountDeletedInMidCommitEndsAfterABoundedNumberOfWrites(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	policy := harness.FastPolicy
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		require.NoError(t, e.Kube.CoreV1().ServiceAccounts(e.Namespace).Delete(t.Context(), "deployer", metav1.DeleteOptions{}))
 	})}))
-	e.Submit("txn", patchAB)
+	e.Submit("txn", fixture.PatchAB)
 
 	txn := e.Await("txn", "Failed for good", func(txn *api.Transaction) bool {
 		return txn.Status.Phase == api.PhaseFailed && txn.Status.Recoveries == policy.Recoveries
@@ -71,7 +72,7 @@ changes:
   - target: {apiVersion: apps/v1, kind: Deployment, name: web-server}
     type: Patch
     content: {spec: {template: {spec: {containers: [{name: web, image: "myapp:v2.0"}]}}}}
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(old, deployment)
@@ -82,13 +83,13 @@ changes:
 func TestAPersonsWriteJustAfterOurPatchIsNotTakenForOurs(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start(harness.Recording(harness.Journaling{Before: harness.Once(harness.Committed(1), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"version": "person's"}}`)
 	})}))
 
-	txn := e.Run("txn", patchAB+refusedAtCommit)
+	txn := e.Run("txn", fixture.PatchAB+fixture.RefusedAtCommit)
 
 	assert.Equal(t, "person's", e.Value("ConfigMap/a", "data", "version"))
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
@@ -123,7 +124,7 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 		image := e.Object("ConfigMap/txn-rollback")
@@ -142,7 +143,7 @@ func TestWhoMayOnlyEditConfigMapsCannotChangeTheBeforeImage(t *testing.T) {
 		require.NoError(t, err)
 	})}))
 
-	txn := e.Run("txn", patchAB+refusedAtCommit)
+	txn := e.Run("txn", fixture.PatchAB+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Contains(t, []string{errclass.BeforeImageTampered, errclass.BeforeImageLost}, txn.Status.Items[0].Reason)
@@ -163,7 +164,7 @@ func TestTwelveObjectsOfAHundredKilobytes(t *testing.T) {
 	e.Start()
 	old := e.Object("ConfigMap/big-7")
 
-	txn := e.Run("txn", spec.String()+refusedAtCommit)
+	txn := e.Run("txn", spec.String()+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Greater(t, len(txn.Status.RollbackRef.Objects), 1)
@@ -198,9 +199,9 @@ func TestNoMutationIsReplayedInAHealthyRun(t *testing.T) {
 func TestConfigMapsAreNeitherListedNorWatched(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	j := e.Start()
-	txn := e.Run("txn", patchAB)
+	txn := e.Run("txn", fixture.PatchAB)
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	j.Stop()
 
@@ -221,8 +222,8 @@ func TestConfigMapsAreNeitherListedNorWatched(t *testing.T) {
 func TestAddingTheFinalizerLeavesTheSpecAsTheUserWroteIt(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
-	e.Submit("txn", "timeout: 5m\n"+patchAB)
+	e.Apply(fixture.AB)
+	e.Submit("txn", "timeout: 5m\n"+fixture.PatchAB)
 	written := e.Object(harness.TransactionRef + "txn")
 	e.Start()
 

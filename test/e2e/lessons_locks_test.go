@@ -11,6 +11,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -28,7 +29,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-
 subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `}]
 `)
 	}
-	one.Apply(ab)
+	one.Apply(fixture.AB)
 	middle, goOn := make(chan struct{}), make(chan struct{})
 	one.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhaseCommitting), func() {
 		close(middle)
@@ -96,7 +97,7 @@ func TestOppositeLockOrderMakesNobodyFail(t *testing.T) {
 func TestAnExpiredLeaseWithoutLabelsIsTakenOver(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "a"}
 	e.Apply(`
 apiVersion: coordination.k8s.io/v1
@@ -106,7 +107,7 @@ spec: {holderIdentity: somebody, leaseDurationSeconds: 1, renewTime: "2020-01-01
 `)
 	e.Start()
 
-	txn := e.Run("txn", patchAB)
+	txn := e.Run("txn", fixture.PatchAB)
 
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	leases, err := e.Kube.CoordinationV1().Leases(e.Namespace).List(t.Context(), metav1.ListOptions{})

@@ -12,34 +12,12 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
 // The tests of these files are named after what went wrong in another
 // implementation of the same idea, line by line.
-
-const ab = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: a}
-data: {version: "1", other: "1"}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: b}
-data: {version: "1", other: "1"}
-`
-
-const patchAB = `
-lockTimeout: 1s
-changes:
-  - target: {apiVersion: v1, kind: ConfigMap, name: a}
-    type: Patch
-    content: {data: {version: "2"}}
-  - target: {apiVersion: v1, kind: ConfigMap, name: b}
-    type: Patch
-    content: {data: {version: "2"}}
-`
 
 // onB is a line on which the reply to the patch of b is lost, or Janus dies of it.
 func onB(f faultinject.Fault) *faultinject.Line { return harness.FaultAt("PATCH configmaps/b", f) }
@@ -47,13 +25,13 @@ func onB(f faultinject.Fault) *faultinject.Line { return harness.FaultAt("PATCH 
 func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	line := onB(faultinject.CrashAfter)
 	transport, process := harness.Through(line)
 	first := e.Start(transport)
-	e.Submit("txn", patchAB+refusedAtCommit)
+	e.Submit("txn", fixture.PatchAB+fixture.RefusedAtCommit)
 	<-process.Crashed()
 	died := time.Now()
 	first.Stop()
@@ -72,14 +50,14 @@ func TestKillAfterTheReplyToBRestartAfterTheLockHasExpired(t *testing.T) {
 func TestReplyToBLostWithoutACrash(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	a, b := e.Object("ConfigMap/a"), e.Object("ConfigMap/b")
 	line := onB(faultinject.LostReply)
 	transport, _ := harness.Through(line)
 	e.Start(transport)
 
-	txn := e.Run("txn", patchAB+refusedAtCommit)
+	txn := e.Run("txn", fixture.PatchAB+fixture.RefusedAtCommit)
 
 	assert.Empty(t, line.Missed())
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
@@ -90,12 +68,12 @@ func TestReplyToBLostWithoutACrash(t *testing.T) {
 func TestKillAfterTheReplyToBAndAPersonRewritesBBeforeTheRestart(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	a := e.Object("ConfigMap/a")
 	line := onB(faultinject.CrashAfter)
 	transport, process := harness.Through(line)
 	first := e.Start(transport)
-	e.Submit("txn", patchAB)
+	e.Submit("txn", fixture.PatchAB)
 	<-process.Crashed()
 	first.Stop()
 	e.Merge("person", "ConfigMap/b", `{"data": {"version": "person's"}}`)
@@ -117,7 +95,7 @@ func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
 	line := harness.FaultAt("POST services/a", faultinject.CrashAfter)
 	transport, process := harness.Through(line)
 	first := e.Start(transport)
-	e.Submit("txn", "changes:"+refusedAtCommit)
+	e.Submit("txn", "changes:"+fixture.RefusedAtCommit)
 	<-process.Crashed()
 	first.Stop()
 	next, _ := harness.Through(line)
@@ -134,7 +112,7 @@ func TestKillAfterCreateAndRestartAtOnce(t *testing.T) {
 func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	var refusal error
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
 		_, refusal = e.Dynamic.Resource(api.Resource).Namespace(e.Namespace).Patch(t.Context(), "txn", types.JSONPatchType,
@@ -142,7 +120,7 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 			metav1.PatchOptions{FieldManager: "person"})
 	})}))
 
-	txn := e.Run("txn", patchAB)
+	txn := e.Run("txn", fixture.PatchAB)
 
 	require.ErrorContains(t, refusal, "spec is immutable but for suspend and cancel: create another Transaction instead")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
@@ -153,13 +131,13 @@ func TestSpecChangesGrowsWhileItRuns(t *testing.T) {
 func TestAPersonEditsOtherFieldsBetweenCommitAndRollback(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Refuse()
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(2), func() {
 		e.Merge("person", "ConfigMap/a", `{"data": {"other": "person's", "more": "person's"}}`)
 	})}))
 
-	txn := e.Run("txn", patchAB+refusedAtCommit)
+	txn := e.Run("txn", fixture.PatchAB+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, map[string]any{"version": "1", "other": "person's", "more": "person's"}, e.Object("ConfigMap/a").Object["data"])
@@ -176,10 +154,10 @@ changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: made}
     type: Create
     content: {data: {of: janus}}
-` + refusedAtCommit
+` + fixture.RefusedAtCommit
 	t.Run("there before", func(t *testing.T) {
 		e := harness.New(t)
-		e.Apply(ab + "---\n" + foreign)
+		e.Apply(fixture.AB + "---\n" + foreign)
 		before := e.Object("ConfigMap/made")
 		e.Start()
 		txn := e.Run("txn", spec)
@@ -189,7 +167,7 @@ changes:
 	})
 	t.Run("there when it is made", func(t *testing.T) {
 		e := harness.New(t)
-		e.Apply(ab)
+		e.Apply(fixture.AB)
 		a := e.Object("ConfigMap/a")
 		e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
 			if item == 1 {

@@ -9,6 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -49,7 +50,7 @@ func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
 	before := e.Object("batch/v1 Job/j")
 	e.Refuse()
 	e.Start()
-	txn := e.Run("delete-job", deleteJob+"    acceptLoss: true\n"+refusedAtCommit)
+	txn := e.Run("delete-job", deleteJob+"    acceptLoss: true\n"+fixture.RefusedAtCommit)
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	item := txn.Status.Items[0]
 	require.NotEmpty(t, item.Warnings)
@@ -63,7 +64,7 @@ func TestALossThatWasAcceptedIsSaidBeforeAndAfter(t *testing.T) {
 func TestAnOwnerThatTheServiceAccountMayNotReadIsTakenToBeThere(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	rights := strings.Replace(limitedTo("get, create, patch, delete"), "resources: [configmaps]", "resources: [configmaps, services]", 1)
+	rights := strings.Replace(fixture.LimitedTo("get, create, patch, delete"), "resources: [configmaps]", "resources: [configmaps, services]", 1)
 	e.Apply(strings.TrimPrefix(strings.ReplaceAll(rights, "$NS", e.Namespace), "\n---"))
 	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: owner}}")
 	uid := string(e.Object("Secret/owner").GetUID())
@@ -76,7 +77,7 @@ serviceAccountName: limited
 changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: owned}
     type: Delete
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "ConfigMap/owned")
 	assert.Empty(t, txn.Status.Items[0].Message)

@@ -13,6 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -30,7 +31,7 @@ func TestTheNextServerSideApplyOfTheOldOwnersFileDoesNotConflict(t *testing.T) {
 		phase api.Phase
 	}{
 		"after a commit":   {"", api.PhaseCommitted},
-		"after a rollback": {refusedAtCommit, api.PhaseRolledBack},
+		"after a rollback": {fixture.RefusedAtCommit, api.PhaseRolledBack},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := harness.New(t)
@@ -59,7 +60,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Refuse()
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	e.Start()
 	patch := func(value, more string) string {
 		return "changes:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, " + more + "content: {data: {new: " + value + "}}}"
@@ -68,7 +69,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 	assert.Empty(t, harness.JanusManagers(e.Object("ConfigMap/app")), "nobody had the field before")
 	committedAll(t, e.Run("second", patch("two", "")))
 	committedAll(t, e.Run("unforced", patch("three", "force: false, ")))
-	txn := e.Run("rolled-back", patch("four", "force: false, ")+refusedAtCommit)
+	txn := e.Run("rolled-back", patch("four", "force: false, ")+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "three", e.Value("ConfigMap/app", "data", "new"))
 	committedAll(t, e.Run("unforced-again", patch("five", "force: false, ")))
@@ -82,7 +83,7 @@ func TestASecondTransactionDoesNotConflictWithTheFirst(t *testing.T) {
 func TestAPatchWithoutForceFailsOnAFieldOfAnotherManager(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	_, err := newOutsider(t, e, "gitops").apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: app-2}, data: {theirs: x}}", false)
 	require.NoError(t, err)
 	first, second := e.Object("ConfigMap/app"), e.Object("ConfigMap/app-2")
@@ -123,7 +124,7 @@ func TestTheStatusListsWhatIsTakenFromWhom(t *testing.T) {
 func TestTwoHundredTransactionsLeaveNoEntry(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	e.Start()
 	size := func() int {
 		text, err := e.Object("ConfigMap/app").MarshalJSON()
@@ -152,7 +153,7 @@ func TestTwoHundredTransactionsLeaveNoEntry(t *testing.T) {
 // no Transaction has touched shows how they work without Janus.
 func TestOtherAppliersWorkAfterwardsAsBefore(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string]string{"after a commit": "", "after a rollback": refusedAtCommit} {
+	for name, more := range map[string]string{"after a commit": "", "after a rollback": fixture.RefusedAtCommit} {
 		t.Run(name, func(t *testing.T) {
 			e := harness.New(t)
 			e.Refuse()

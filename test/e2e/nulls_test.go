@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -102,7 +103,7 @@ func TestANullThatASchemaAllowsIsStored(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
-	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string, nullable: true}, b: {type: string}, m: {type: object, nullable: true, additionalProperties: {type: string}}"))
+	group := fixture.DefineCups(t, e, fixture.CupVersion("v1", true, "a: {type: string, nullable: true}, b: {type: string}, m: {type: object, nullable: true, additionalProperties: {type: string}}"))
 	e.Apply("{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: cup}, spec: {a: x, b: x, m: {k: v}}}")
 	e.Start()
 

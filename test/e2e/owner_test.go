@@ -11,6 +11,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -33,7 +34,7 @@ func TestADeletedObjectWhoseOwnerIsThereIsRecreated(t *testing.T) {
 changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: owned}
     type: Delete
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "ConfigMap/owned")
@@ -59,7 +60,7 @@ changes:
     type: Delete
   - target: {apiVersion: v1, kind: ConfigMap, name: `+order[1]+`}
     type: Delete
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 
 			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(owner, "ConfigMap/owner")
@@ -90,7 +91,7 @@ func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) 
 changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: owned}
     type: Delete
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	_, reason, message := harness.Condition(txn, api.ConditionReady)

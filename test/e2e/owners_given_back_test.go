@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -29,7 +30,7 @@ func TestAPortThatWasTakenWithoutAChangeIsClosedByItsOwner(t *testing.T) {
 	kubectlApply(t, e, sharedPolicy+withAPort, "--server-side")
 	e.Start()
 	before := e.Object("networking.k8s.io/v1 NetworkPolicy/np")
-	txn := e.Run("txn", labelPolicy+refusedAtCommit)
+	txn := e.Run("txn", labelPolicy+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "networking.k8s.io/v1 NetworkPolicy/np")
 	kubectlApply(t, e, sharedPolicy, "--server-side")

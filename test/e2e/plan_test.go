@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -123,7 +124,7 @@ again: Deferred (item new changes ConfigMap shop/new first)
 func TestAPlanReportsAllThatIsWrong(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(twoConfigMaps)
+	e.Apply(fixture.TwoConfigMaps)
 	e.Start()
 	txn := e.Run("plan", `
 dryRun: true
@@ -157,7 +158,7 @@ changes:
 func TestAChangeOfALockedTargetIsNotFoundImpossibleBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(configMap)
+	e.Apply(fixture.ConfigMap)
 	name := leaseOfApp(t, e, "alice@example.com", 3600)
 	e.Start()
 	const change = "changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Create, content: {data: {a: b}}}]"
@@ -220,10 +221,10 @@ func TestAChangeIsTriedAgainOnATargetThatSomebodyHasWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := harness.New(t)
-			e.Apply(configMap)
+			e.Apply(fixture.ConfigMap)
 			lease := leaseOfApp(t, e, "alice@example.com", 3600)
 			e.Start()
-			e.Submit("txn", oneChange("Patch", `{data: {version: "2.0"}}`))
+			e.Submit("txn", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 			waitsFor(t, e, "txn", "alice@example.com")
 			if written {
 				e.Merge("somebody", "ConfigMap/app", `{"data": {"theirs": "yes"}}`)

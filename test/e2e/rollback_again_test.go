@@ -17,6 +17,7 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -57,7 +58,7 @@ func stolen(t *testing.T, n int, policy plan.Policy) (e *harness.Env, before *un
 			e.Apply(c.thief(before))
 		}
 	}}))
-	txn := e.Run("txn", "\nchanges:\n"+c.change+refusedAtCommit)
+	txn := e.Run("txn", "\nchanges:\n"+c.change+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason, harness.Describe(txn))
 	return e, before
@@ -124,7 +125,7 @@ func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 			}}
 		}))
 
-	txn := e.Run("txn", namespaceAndObject(made)+refusedAtCommit)
+	txn := e.Run("txn", namespaceAndObject(made)+fixture.RefusedAtCommit)
 
 	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	require.Equal(t, errclass.NotEmpty, txn.Status.Items[0].Reason)

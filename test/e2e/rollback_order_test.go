@@ -14,6 +14,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -83,7 +84,7 @@ func TestAnObjectIsTakenBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
 	before, definition := e.Object(object), e.Object(kind)
 	e.Start(harness.WithPolicy(unaided), refusedByNow(e, 1, "{apiVersion: "+group+"/v1, kind: Limit, metadata: {name: probe}, spec: {size: 50}}"))
 
-	txn := e.Run("txn", tightened(group)+refusedAtCommit)
+	txn := e.Run("txn", tightened(group)+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.False(t, txn.Status.Items[1].SetAside)
@@ -140,7 +141,7 @@ changes:
     content:
       spec: {policyName: NS-small, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}}
   - {target: {apiVersion: v1, kind: ConfigMap, name: sized}, type: Patch, content: {data: {size: small}}}
-`)+refusedAtCommit)
+`)+fixture.RefusedAtCommit)
 
 			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			e.Same(before, "ConfigMap/sized")
@@ -168,7 +169,7 @@ serviceAccountName: administrator
 changes:
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: FIRST, name: reader}, type: Delete}
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: SECOND, name: reader}, type: Delete}
-`)+refusedAtCommit)
+`)+fixture.RefusedAtCommit)
 
 			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 			assert.Less(t, time.Since(started), 30*time.Second)
@@ -197,7 +198,7 @@ func TestABindingWhoseRoleIsGoneNamesIt(t *testing.T) {
 serviceAccountName: administrator
 changes:
   - {target: {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, name: reader}, type: Delete}
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.NotFound, txn.Status.Items[0].Reason)
@@ -249,7 +250,7 @@ func TestADeletedObjectIsMadeAgainAfterTheQuotaThatLeavesNoRoomForIt(t *testing.
 changes:
   - {target: {apiVersion: v1, kind: ResourceQuota, name: services}, type: Patch, content: {spec: {hard: {services: "0"}}}}
   - {target: {apiVersion: v1, kind: Service, name: web}, type: Delete}
-`+refusedAtCommit)
+`+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	e.Same(before, "Service/web")
@@ -294,7 +295,7 @@ changes:
         rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [RESOURCE]}]
         matchConditions: [{name: named, expression: "request.name.startsWith('guarded')"}]
   - {target: {apiVersion: v1, kind: KIND, name: guarded}, type: Delete}
-`)+refusedAtCommit)
+`)+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Less(t, time.Since(started), time.Minute)

@@ -14,6 +14,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -111,7 +112,7 @@ func TestWhatAControllerMakesInPlaceOfADeletedObjectIsReplaced(t *testing.T) {
 				})
 			}}))
 
-			txn := e.Run("txn", "\nchanges:\n"+deletionOf(object, c.loss)+c.after+refusedAtCommit)
+			txn := e.Run("txn", "\nchanges:\n"+deletionOf(object, c.loss)+c.after+fixture.RefusedAtCommit)
 
 			item := txn.Status.Items[0]
 			if c.unlike {
@@ -165,7 +166,7 @@ func TestAStandInThatSomebodyHasWrittenIsTheirs(t *testing.T) {
 		e.Merge("person", "Endpoints/db", `{"metadata":{"labels":{"theirs":"yes"}}}`)
 	}}))
 
-	txn := e.Run("txn", "\nchanges:\n"+deletionOf("v1 Endpoints/db", false)+selected+refusedAtCommit)
+	txn := e.Run("txn", "\nchanges:\n"+deletionOf("v1 Endpoints/db", false)+selected+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.AlreadyExists, txn.Status.Items[0].Reason)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -37,7 +38,7 @@ stringData: {password: ` + secret + `}
 changes:
   - {target: {apiVersion: v1, kind: Secret, name: app}, type: Patch, content: {stringData: {user: new}}}
   - {target: {apiVersion: v1, kind: Secret, name: old}, type: Delete}
-`+createLate)
+`+fixture.CreateLate)
 	lateExists.In(e).Check(t, e, txn)
 	e.NothingLeft("back")
 

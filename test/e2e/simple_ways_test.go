@@ -13,6 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -173,7 +174,7 @@ func variable(obj *unstructured.Unstructured, name string) map[string]any {
 var forcedPatch = `
 changes:
   - {target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, content: {spec: ` + forcedSpec(forcedImage, forcedRest) + `}}
-  - {target: {apiVersion: v1, kind: Service, name: ports}, type: Patch, content: {spec: {type: ClusterIP}}}` + createLate
+  - {target: {apiVersion: v1, kind: Service, name: ports}, type: Patch, content: {spec: {type: ClusterIP}}}` + fixture.CreateLate
 
 // undoingWith runs forcedPatch, and does something between its commit and rollback.
 func undoingWith(e *harness.Env, act func()) *api.Transaction {

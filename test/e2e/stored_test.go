@@ -16,6 +16,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -309,31 +310,6 @@ func TestAnUndoSaysWhatAdmissionMakesOfIt(t *testing.T) {
 	}
 }
 
-// cups is a kind whose schema has a spec of the given properties.
-func cups(e *harness.Env, versions string) string {
-	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
-	return fmt.Sprintf("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: cups.%[1]s}, spec: {group: %[1]s, "+
-		"names: {kind: Cup, plural: cups, singular: cup, listKind: CupList}, scope: Namespaced, versions: [%[2]s]}}", group, versions)
-}
-
-func cupVersion(name string, stored bool, properties string) string {
-	return fmt.Sprintf("{name: %s, served: true, storage: %t, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}, "+
-		"status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}", name, stored, properties)
-}
-
-// defineCups makes the kind, and returns its group.
-func defineCups(t *testing.T, e *harness.Env, versions string) string {
-	t.Helper()
-	e.Apply(cups(e, versions))
-	group := strings.ReplaceAll(e.Namespace, "-", "") + ".example.com"
-	d := dials{Env: e, t: t, group: group}
-	t.Cleanup(func() {
-		assert.NoError(t, d.crds().Delete(context.Background(), "cups."+group, metav1.DeleteOptions{}))
-	})
-	e.Served(group + "/v1 Cup")
-	return group
-}
-
 // redefineCups gives the kind other versions, and returns when they are in force: a
 // dry-run creation of the probe is then answered as said.
 func redefineCups(t *testing.T, e *harness.Env, group, versions, probe string, inForce func(made *unstructured.Unstructured, err error) bool) {
@@ -356,14 +332,14 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
-	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, b: {type: string}"))
+	group := fixture.DefineCups(t, e, fixture.CupVersion("v1", true, "a: {type: string}, b: {type: string}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: two}, spec: {a: \"1\", b: \"1\"}}"
 	e.Apply(cup)
 	e.Start()
 	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: two}, type: Delete}\n"+gated)
 
 	txn := takeBack(e, func() {
-		redefineCups(t, e, group, cupVersion("v1", true, "a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
+		redefineCups(t, e, group, fixture.CupVersion("v1", true, "a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
 	})
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
@@ -379,7 +355,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
-	group := defineCups(t, e, cupVersion("v1", true, "a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
+	group := fixture.DefineCups(t, e, fixture.CupVersion("v1", true, "a: {type: string}, n: {type: object, properties: {x: {type: integer}}}"))
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: \"1\"}}"
 	e.Apply(strings.Replace(cup, "NAME", "deleted", 1) + "\n---\n" + strings.Replace(cup, "NAME", "patched", 1))
 	e.Start()
@@ -387,7 +363,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 		"  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: patched}, type: Patch, content: {spec: {a: \"2\"}}}\n"+gated)
 
 	txn := takeBack(e, func() {
-		now := cupVersion("v1", true, "a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
+		now := fixture.CupVersion("v1", true, "a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
 		redefineCups(t, e, group, now, strings.Replace(cup, "NAME", "probe", 1), func(made *unstructured.Unstructured, err error) bool {
 			d, _, _ := unstructured.NestedString(made.Object, "spec", "d")
 			return err == nil && d == "new"

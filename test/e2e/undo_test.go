@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -53,7 +54,7 @@ func ownersOf(t *testing.T, e *harness.Env, name string) (managers []string) {
 func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}, data: {version: \"1\"}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: moved}, data: {version: \"1\"}}")
+	e.Apply(fixture.AB + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}, data: {version: \"1\"}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: moved}, data: {version: \"1\"}}")
 	e.Start()
 	all := []string{"a", "b", "made", "dropped", "moved", "never-there"}
 	before, owners := dataOf(e, all...), ownersOf(t, e, "a")
@@ -88,9 +89,9 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 func TestAnUndoIsPlanned(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start()
-	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+fixture.PatchAB).Status.Phase)
 	now := dataOf(e, "a", "b")
 
 	plan := e.Run("plan", `{dryRun: true, undoOf: {name: release}}`)
@@ -118,9 +119,9 @@ func TestAnUndoIsPlanned(t *testing.T) {
 func TestAnUndoDoesNotOverwriteWhatHasComeAfter(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start()
-	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase)
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+fixture.PatchAB).Status.Phase)
 	e.Merge("person", "ConfigMap/a", `{"data": {"version": "9", "other": "9"}}`)
 	require.Equal(t, api.PhaseCommitted, e.Run("later", `{changes: [{target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "8"}}}]}`).Status.Phase)
 
@@ -164,11 +165,11 @@ func TestAnUndoOfACreationKeepsWhatOthersHaveMadeOfIt(t *testing.T) {
 func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	require.Equal(t, api.PhaseCommitted, func() api.Phase {
 		j := e.Start()
 		defer j.Stop()
-		return e.Run("release", "revisionHistoryLimit: 10"+patchAB).Status.Phase
+		return e.Run("release", "revisionHistoryLimit: 10"+fixture.PatchAB).Status.Phase
 	}())
 	after := dataOf(e, "a", "b")
 	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.Committed(1), func() {
@@ -184,7 +185,7 @@ func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
 func TestWhatIsNotRememberedIsNotUndone(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	e.Apply(ab)
+	e.Apply(fixture.AB)
 	e.Start()
 	e.Run("plain", setTo("2", 0))
 	e.Run("old", setTo("3", 1))

@@ -18,6 +18,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -109,7 +110,7 @@ func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
 		}}
 	}))
 
-	txn := d.Run("txn", "changes:\n"+d.dial("v1", "Create", "{a: 1}")+refusedAtCommit)
+	txn := d.Run("txn", "changes:\n"+d.dial("v1", "Create", "{a: 1}")+fixture.RefusedAtCommit)
 
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Nil(t, d.live("v2"), "it is still there by v2")
@@ -136,7 +137,7 @@ func TestAVersionThatAnEarlierChangeAddsServesALaterOne(t *testing.T) {
 		d := newDials(t, onlyV1)
 		d.Start()
 
-		txn := d.Run("first", "changes:\n"+d.change(kind, bothV1)+d.dial("v2", "Create", "{a: 1}")+refusedAtCommit)
+		txn := d.Run("first", "changes:\n"+d.change(kind, bothV1)+d.dial("v2", "Create", "{a: 1}")+fixture.RefusedAtCommit)
 
 		assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		assert.Nil(t, d.live("v1"))

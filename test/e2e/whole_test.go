@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -45,7 +46,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 			t.Parallel()
 			e := harness.New(t)
 			e.ClusterWide()
-			group := defineCups(t, e, cupVersion("v1", true, row.v1)+", "+cupVersion("v2", false, row.v2))
+			group := fixture.DefineCups(t, e, fixture.CupVersion("v1", true, row.v1)+", "+fixture.CupVersion("v2", false, row.v2))
 			e.Served(group + "/v2 Cup")
 			e.Published(group + "/v1 Cup")
 			e.Published(group + "/v2 Cup")
@@ -55,7 +56,7 @@ func TestWhatAVersionDoesNotShowIsNotLost(t *testing.T) {
 			e.Start()
 			for n, change := range []string{"Patch, content: {spec: {a: 9}}", "Delete", "Update, content: {spec: {a: 9}}"} {
 				name := fmt.Sprintf("txn-%d-%d", i, n)
-				txn := e.Run(name, "changes:\n  - {target: {apiVersion: "+group+"/v2, kind: Cup, name: cup}, type: "+change+"}"+refusedAtCommit)
+				txn := e.Run(name, "changes:\n  - {target: {apiVersion: "+group+"/v2, kind: Cup, name: cup}, type: "+change+"}"+fixture.RefusedAtCommit)
 				if row.hidden == "" {
 					require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 					if row.owners != "" {
@@ -81,7 +82,7 @@ func TestTheVersionThatShowsAllTakesAChangeBack(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
-	group := defineCups(t, e, cupVersion("v1", true, "a: {type: integer}, b: {type: string}")+", "+cupVersion("v2", false, "a: {type: integer}"))
+	group := fixture.DefineCups(t, e, fixture.CupVersion("v1", true, "a: {type: integer}, b: {type: string}")+", "+fixture.CupVersion("v2", false, "a: {type: integer}"))
 	e.Served(group + "/v2 Cup")
 	cup := "{apiVersion: " + group + "/v1, kind: Cup, metadata: {name: NAME}, spec: {a: 1, b: keep}}"
 	e.Apply(strings.Replace(cup, "NAME", "p", 1) + "\n---\n" + strings.Replace(cup, "NAME", "q", 1))
@@ -89,7 +90,7 @@ func TestTheVersionThatShowsAllTakesAChangeBack(t *testing.T) {
 	e.Refuse()
 	e.Start()
 	changes := "changes:\n  - {name: p, target: {apiVersion: GV, kind: Cup, name: p}, type: Patch, content: {spec: {a: 9}}MORE}\n" +
-		"  - {name: q, target: {apiVersion: GV, kind: Cup, name: q}, type: DeleteMORE}" + refusedAtCommit
+		"  - {name: q, target: {apiVersion: GV, kind: Cup, name: q}, type: DeleteMORE}" + fixture.RefusedAtCommit
 
 	txn := e.Run("by-v1", strings.NewReplacer("GV", group+"/v1", "MORE", "").Replace(changes))
 
@@ -116,7 +117,7 @@ func TestABuiltInKindLosesNothingInAnotherVersion(t *testing.T) {
 	e.Refuse()
 	e.Start()
 	for n, change := range []string{"Patch, content: {spec: {maxReplicas: 5}}", "Delete"} {
-		txn := e.Run(fmt.Sprintf("txn-%d", n), "changes:\n  - {target: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, name: hpa}, type: "+change+"}"+refusedAtCommit)
+		txn := e.Run(fmt.Sprintf("txn-%d", n), "changes:\n  - {target: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, name: hpa}, type: "+change+"}"+fixture.RefusedAtCommit)
 
 		require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 		assert.Equal(t, before.Object["spec"], e.Object("autoscaling/v2 HorizontalPodAutoscaler/hpa").Object["spec"])

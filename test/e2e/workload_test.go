@@ -8,6 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 )
 
@@ -18,59 +19,15 @@ type workload struct {
 	refuses bool
 	spec    string
 	// targets are all targets, as Object and as resource/name.
-	targets []watched
+	targets []fixture.Target
 	phase   api.Phase
 	// committed looks at the targets of a Committed Transaction.
 	committed func(t *testing.T, e *harness.Env)
 }
 
-type watched struct {
-	ref, resource, name string
-}
-
-const fourObjects = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: patched}
-data: {version: "1", other: kept}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: updated, annotations: {note: old}}
-data: {a: "1", b: "1"}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: deleted, labels: {app: web}}
-stringData: {key: canary-7f3a}
-`
-
-const fourChanges = `
-lockTimeout: 1m
-changes:
-  - target: {apiVersion: v1, kind: ConfigMap, name: patched}
-    type: Patch
-    content: {data: {version: "2"}}
-  - target: {apiVersion: v1, kind: ConfigMap, name: updated}
-    type: Update
-    content: {data: {a: "2", c: "2"}}
-  - target: {apiVersion: v1, kind: ConfigMap, name: created}
-    type: Create
-    content: {data: {made: "yes"}}
-  - target: {apiVersion: v1, kind: Secret, name: deleted}
-    type: Delete
-`
-
-var fourTargets = []watched{
-	{"ConfigMap/patched", "configmaps", "patched"},
-	{"ConfigMap/updated", "configmaps", "updated"},
-	{"ConfigMap/created", "configmaps", "created"},
-	{"Secret/deleted", "secrets", "deleted"},
-}
-
 var workloads = []workload{
 	{
-		name: "commit", objects: fourObjects, spec: fourChanges, targets: fourTargets, phase: api.PhaseCommitted,
+		name: "commit", objects: fixture.FourObjects, spec: fixture.FourChanges, targets: fixture.FourTargets, phase: api.PhaseCommitted,
 		committed: func(t *testing.T, e *harness.Env) {
 			t.Helper()
 			assert.Equal(t, "2", e.Value("ConfigMap/patched", "data", "version"))
@@ -81,12 +38,12 @@ var workloads = []workload{
 		},
 	},
 	{
-		name: "rollback", objects: fourObjects, spec: fourChanges + refusedAtCommit, refuses: true, phase: api.PhaseRolledBack,
-		targets: append([]watched{{"Service/a", "services", "a"}, {"ConfigMap/refused-b", "configmaps", "refused-b"}}, fourTargets...),
+		name: "rollback", objects: fixture.FourObjects, spec: fixture.FourChanges + fixture.RefusedAtCommit, refuses: true, phase: api.PhaseRolledBack,
+		targets: append([]fixture.Target{{Ref: "Service/a", Resource: "services", Name: "a"}, {Ref: "ConfigMap/refused-b", Resource: "configmaps", Name: "refused-b"}}, fixture.FourTargets...),
 	},
 	{
-		name: "chain", objects: fourObjects, refuses: true, phase: api.PhaseRolledBack,
-		targets: append([]watched{{"Service/a", "services", "a"}, {"ConfigMap/refused-b", "configmaps", "refused-b"}}, fourTargets[:1]...),
+		name: "chain", objects: fixture.FourObjects, refuses: true, phase: api.PhaseRolledBack,
+		targets: append([]fixture.Target{{Ref: "Service/a", Resource: "services", Name: "a"}, {Ref: "ConfigMap/refused-b", Resource: "configmaps", Name: "refused-b"}}, fixture.FourTargets[:1]...),
 		spec: `
 lockTimeout: 1m
 changes:
@@ -96,7 +53,7 @@ changes:
   - target: {apiVersion: v1, kind: ConfigMap, name: patched}
     type: Patch
     content: {data: {version: "3"}}
-` + refusedAtCommit,
+` + fixture.RefusedAtCommit,
 	},
 }
 
@@ -108,18 +65,18 @@ func (w workload) check(t *testing.T, e *harness.Env, line *faultinject.Line, en
 	case api.PhaseCommitted:
 		w.committed(t, e)
 		for _, target := range w.targets {
-			assert.Len(t, harness.Changing(line, e.Namespace, target.resource, target.name), 1, "%s is written once", target.ref)
-			assert.Empty(t, e.ItemManagers(target.ref), "%s: managers that stay", target.ref)
+			assert.Len(t, harness.Changing(line, e.Namespace, target.Resource, target.Name), 1, "%s is written once", target.Ref)
+			assert.Empty(t, e.ItemManagers(target.Ref), "%s: managers that stay", target.Ref)
 		}
 	case api.PhaseRolledBack:
 		for _, target := range w.targets {
-			e.Same(before[target.ref], target.ref)
-			writes := harness.Changing(line, e.Namespace, target.resource, target.name)
-			assert.LessOrEqual(t, len(writes), w.most(target), "%s: %v", target.ref, writes)
+			e.Same(before[target.Ref], target.Ref)
+			writes := harness.Changing(line, e.Namespace, target.Resource, target.Name)
+			assert.LessOrEqual(t, len(writes), w.most(target), "%s: %v", target.Ref, writes)
 		}
 	}
 	for _, target := range w.targets {
-		for _, write := range harness.Changing(line, e.Namespace, target.resource, target.name) {
+		for _, write := range harness.Changing(line, e.Namespace, target.Resource, target.Name) {
 			assert.Equal(t, "system:serviceaccount:"+e.Namespace+":deployer", write.User, "%v", write)
 		}
 	}
@@ -128,9 +85,9 @@ func (w workload) check(t *testing.T, e *harness.Env, line *faultinject.Line, en
 
 // most is how many writes may take effect on a target of a Transaction that rolls
 // back: the change, and at most two for its compensation, values and owners.
-func (w workload) most(target watched) int {
+func (w workload) most(target fixture.Target) int {
 	items := 1
-	if w.name == "chain" && target.name == "patched" {
+	if w.name == "chain" && target.Name == "patched" {
 		items = 2
 	}
 	return 3 * items

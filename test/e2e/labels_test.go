@@ -15,6 +15,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // allKinds makes objects of several kinds in two namespaces; one is there already.
@@ -48,7 +49,7 @@ func TestWhatATransactionMadeIsFoundAndOutlivesIt(t *testing.T) {
 			t.Parallel()
 			e := harness.New(t)
 			e.ClusterWide()
-			other := otherNamespace(t, e)
+			other := e.In(testcluster.Namespace(t))
 			e.Apply(fixture.ConfigMap)
 			e.Start()
 			name := "traced-" + strings.ToLower(string(propagation))

@@ -8,11 +8,6 @@ import (
 	"testing"
 
 	"janus.io/janus/test/harness"
-	"janus.io/janus/test/testcluster"
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{
-		ControllerManager: true, Audit: true, CRDs: "../../deploy/crd", Judge: harness.JudgeRights,
-	}))
-}
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }

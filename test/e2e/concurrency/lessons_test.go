@@ -16,8 +16,8 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// The tests of these files are named after what went wrong in another
-// implementation of the same idea, line by line.
+// The tests of files lessons*_test.go, here and in test/e2e/lifecycle, are named after what
+// went wrong in another implementation of the same idea, line by line.
 
 // onB is a line on which the reply to the patch of b is lost, or Janus dies of it.
 func onB(f faultinject.Fault) *faultinject.Line { return harness.FaultAt("PATCH configmaps/b", f) }

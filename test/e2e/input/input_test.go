@@ -71,14 +71,14 @@ func failingAt(item int) func(*harness.Env) []harness.Option {
 	}
 }
 
-// lateExists is how a Transaction ends whose createLate failed.
+// lateExists is how a Transaction ends whose fixture.CreateLate failed.
 var lateExists = harness.Ending{
 	Phase: api.PhaseRolledBack, Reason: "AlreadyExists", Validated: metav1.ConditionTrue,
 	Says: []string{"ConfigMap $NS/late", "use Patch or Update"},
 }
 
-// patchThenLate is a spec of a list of changes on one line with createLate as its
-// last.
+// patchThenLate is a spec of a list of changes on one line with fixture.CreateLate as
+// its last.
 func patchThenLate(spec string) string {
 	return strings.TrimSuffix(spec, "]") + ", {target: {apiVersion: v1, kind: ConfigMap, name: late}, type: Create, content: {data: {of: janus}}}]"
 }

@@ -1,6 +1,6 @@
 // Package random runs random Transactions beside random writes of other clients (property), and
 // Transactions of random input whose before-images, owners and locks are tampered with (fuzz).
-// Each is made wholly or not at all, ends, and names what is wrong. What these have found has a
+// Each commits as a whole or not at all, ends, and names what is wrong. What these have found has a
 // test by itself.
 package random
 

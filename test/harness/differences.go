@@ -23,15 +23,13 @@ func Differences(was, is *unstructured.Unstructured, status, times bool) []strin
 		}
 		return []string{map[bool]string{true: "it is there", false: "it is gone"}[was == nil]}
 	}
-	before, after := fieldmerge.Strip(was), fieldmerge.Strip(is)
+	before, after := Settled(was), Settled(is)
 	if status {
 		before.Object["status"], after.Object["status"] = was.Object["status"], is.Object["status"]
 	}
 	for _, obj := range []*unstructured.Unstructured{before, after} {
-		// The control plane counts in these.
-		for _, counter := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
-			unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", counter)
-		}
+		// The API server counts in it.
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", "deprecated.daemonset.template.generation")
 		withoutItsTaints(obj)
 	}
 	out := differing("", before.Object, after.Object)

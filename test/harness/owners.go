@@ -3,6 +3,8 @@ package harness
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"janus.io/janus/mutate"
 )
 
@@ -29,6 +31,17 @@ func (e *Env) Managers(ref string) []string {
 	var out []string
 	for _, entry := range obj.GetManagedFields() {
 		out = append(out, entry.Manager)
+	}
+	return out
+}
+
+// JanusManagers lists the managers of an object that are Janus'.
+func JanusManagers(obj *unstructured.Unstructured) []string {
+	var out []string
+	for _, entry := range obj.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, "janus") {
+			out = append(out, entry.Manager)
+		}
 	}
 	return out
 }

@@ -73,6 +73,9 @@ func (e *Env) Audit() []testcluster.AuditEvent {
 	return testcluster.Filter(events, func(r testcluster.AuditEvent) bool { return r.UserAgent == UserAgent })
 }
 
+// SideBySide is how many rows of a table run at once.
+const SideBySide = 4
+
 // Together runs a subtest for each name, so many at once whatever -parallel says:
 // they wait more than they work.
 func Together(t *testing.T, limit int, names []string, run func(t *testing.T, i int)) {

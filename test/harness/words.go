@@ -21,6 +21,9 @@ import (
 	"janus.io/janus/snapshot"
 )
 
+// TransactionRef is what Object and Value take, with the name of a Transaction behind it.
+const TransactionRef = "backup.janus.io/v1alpha1 Transaction/"
+
 // Apply applies objects as the administrator, and returns when the rights that they
 // give count.
 func (e *Env) Apply(stream string) {
@@ -187,13 +190,13 @@ func (e *Env) Same(before *unstructured.Unstructured, ref string) {
 	if !assert.NotNil(e.t, now, "%s is gone", ref) {
 		return
 	}
-	assert.Equal(e.t, settled(before).Object, settled(now).Object, "%s", ref)
+	assert.Equal(e.t, Settled(before).Object, Settled(now).Object, "%s", ref)
 	assert.Equal(e.t, owners(before), owners(now), "owners of %s", ref)
 }
 
-// settled is an object without what the server and the Deployment controller set:
+// Settled is an object without what the server and the Deployment controller set:
 // the controller counts a rollback as one more revision.
-func settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
+func Settled(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := fieldmerge.Strip(obj)
 	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
 	return out

@@ -1,5 +1,5 @@
-// Package content runs Transactions on a real API server whose content is not in them but in
-// Secrets and ConfigMaps.
+// Package content shows that content which is not in a Transaction but in Secrets and
+// ConfigMaps is treated like content in it: pinned, checked, kept confidential, and undone.
 package content
 
 import (
@@ -7,11 +7,6 @@ import (
 	"testing"
 
 	"janus.io/janus/test/harness"
-	"janus.io/janus/test/testcluster"
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{
-		ControllerManager: true, Audit: true, CRDs: "../../../deploy/crd", Judge: harness.JudgeRights,
-	}))
-}
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/fieldmerge"
 	"janus.io/janus/test/faultinject"
+	"janus.io/janus/test/harness"
 	"janus.io/janus/test/oracle"
 )
 
@@ -143,17 +143,13 @@ func (r *run) canonical(live *unstructured.Unstructured) string {
 	if live == nil {
 		return "absent"
 	}
-	obj := fieldmerge.Strip(live)
+	obj := harness.Settled(live)
 	var entries []any
 	for _, e := range live.GetManagedFields() {
 		if e.Subresource == "" && e.Manager != "kube-controller-manager" && e.FieldsV1 != nil {
 			entries = append(entries, []string{e.Manager, string(e.Operation), string(e.FieldsV1.GetRawBytes())})
 		}
 	}
-	if live.GetKind() == "Deployment" || live.GetKind() == "Namespace" || live.GetKind() == "CustomResourceDefinition" {
-		unstructured.RemoveNestedField(obj.Object, "status")
-	}
-	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
 	for _, field := range []string{"clusterIP", "clusterIPs"} {
 		unstructured.RemoveNestedField(obj.Object, "spec", field)
 	}

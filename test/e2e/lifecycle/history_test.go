@@ -1,0 +1,247 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/fixture"
+	"janus.io/janus/test/harness"
+)
+
+// revisionsOf lists the ControllerRevisions of the namespace, by number.
+func revisionsOf(t *testing.T, e *harness.Env) []appsv1.ControllerRevision {
+	t.Helper()
+	list, err := e.Kube.AppsV1().ControllerRevisions(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus"})
+	require.NoError(t, err)
+	slices.SortFunc(list.Items, func(a, b appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) })
+	return list.Items
+}
+
+func namesOf(revisions []appsv1.ControllerRevision) (out []string) {
+	for _, r := range revisions {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+// setTo is a spec that sets the version of a, and remembers so many Transactions.
+func setTo(version string, limit int) string {
+	return fmt.Sprintf(`{revisionHistoryLimit: %d, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: %q}}}]}`, limit, version)
+}
+
+func TestTheLastCommittedTransactionsOfANamespaceAreRemembered(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	e.Start()
+
+	var all []*api.Transaction
+	for i := range 4 {
+		txn := e.Run(fmt.Sprintf("release-%d", i), setTo(fmt.Sprint(i+2), 2))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		assert.Equal(t, int64(i+1), txn.Status.Revision)
+		assert.NotEmpty(t, txn.Status.RevisionDigest)
+		e.NothingLeft(txn.Name)
+		all = append(all, txn)
+	}
+	assert.Equal(t, []string{"janus-revision-3", "janus-revision-4"}, namesOf(revisionsOf(t, e)))
+	for i, txn := range all {
+		there := e.Object("ConfigMap/"+txn.Status.RollbackRef.Name) != nil
+		assert.Equal(t, i >= 2, there, "before-images of %s", txn.Name)
+		assert.NotNil(t, e.Transaction(txn.Name))
+	}
+
+	last := revisionsOf(t, e)[1]
+	assert.Equal(t, int64(4), last.Revision)
+	assert.Equal(t, all[3].UID, last.OwnerReferences[0].UID)
+	assert.Equal(t, "release-3", last.Labels["janus.io/transaction"])
+	var content struct {
+		Items []struct {
+			Type, Set string
+			Before    api.BeforeImage
+		}
+	}
+	require.NoError(t, json.Unmarshal(last.Data.Raw, &content))
+	require.Len(t, content.Items, 1)
+	assert.Equal(t, "Patch", content.Items[0].Type)
+	assert.Equal(t, *all[3].Status.Items[0].Before, content.Items[0].Before)
+	assert.NotEmpty(t, content.Items[0].Set)
+
+	e.Delete("release-3", metav1.DeletePropagationBackground)
+	e.Gone("release-3")
+	e.Until("its revision goes with it", func() bool { return len(revisionsOf(t, e)) == 1 })
+	assert.Equal(t, int64(4), e.Run("next", setTo("9", 2)).Status.Revision, "the highest number that is left counts")
+}
+
+func TestATransactionWithoutAHistoryLimitIsHistoryIncompleteAndForgetsNothing(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	e.Start()
+	e.Run("remembered", setTo("2", 1))
+	txn := e.Run("plain", setTo("3", 0))
+	assert.Zero(t, txn.Status.Revision)
+	assert.Nil(t, txn.Status.RollbackRef)
+	e.NothingLeft("plain")
+	assert.Equal(t, []string{"janus-revision-1"}, namesOf(revisionsOf(t, e)))
+}
+
+func TestWhatHasNotCommittedIsHistoryIncomplete(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	e.Refuse()
+	e.Start()
+	txn := e.Run("back", "revisionHistoryLimit: 5"+fixture.PatchAB+fixture.RefusedAtCommit)
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.Zero(t, txn.Status.Revision)
+	assert.Empty(t, revisionsOf(t, e))
+}
+
+// A number that another client has taken, or another Transaction takes at the same time, is
+// stepped over, and each Transaction has one revision.
+func TestNoTwoTransactionsHaveTheSameNumber(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: janus-revision-3}, revision: 3, data: {made-by: person}}")
+	for range 2 {
+		e.Start(harness.WithWorkers(4))
+	}
+	const n = 8
+	for i := range n {
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
+	}
+	for i := range n {
+		e.Submit(fmt.Sprintf("txn-%d", i), fmt.Sprintf(
+			`{revisionHistoryLimit: 100, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: "2"}}}]}`, i))
+	}
+	numbers := map[int64]string{}
+	for i := range n {
+		txn := e.Ended(fmt.Sprintf("txn-%d", i))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		require.NotZero(t, txn.Status.Revision)
+		assert.Empty(t, numbers[txn.Status.Revision], "%s has the number %d too", txn.Name, txn.Status.Revision)
+		numbers[txn.Status.Revision] = txn.Name
+	}
+	assert.NotContains(t, numbers, int64(3), "it is another client's")
+	revisions := revisionsOf(t, e)
+	assert.Len(t, revisions, n)
+	for _, r := range revisions {
+		assert.Equal(t, numbers[r.Revision], r.OwnerReferences[0].Name)
+	}
+	assert.Equal(t, "person", e.Value("apps/v1 ControllerRevision/janus-revision-3", "data", "made-by"))
+}
+
+func TestARevisionHasNoContentOfASecret(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(`{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: before-canary}}`)
+	e.Start()
+	patch := func(name, change string) appsv1.ControllerRevision {
+		txn := e.Run(name, `{revisionHistoryLimit: 5, changes: [{name: `+change+`, target: {apiVersion: v1, kind: Secret, name: s}, type: Patch, content: {stringData: {password: after-canary}}}]}`)
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		assert.NotNil(t, e.Object("Secret/"+txn.Status.RollbackRef.Name), "its before-image is kept in a Secret")
+		assert.Nil(t, e.Object("ConfigMap/"+txn.Status.RollbackRef.Name))
+		all := revisionsOf(t, e)
+		return all[len(all)-1]
+	}
+	first := patch("one", "password")
+	assert.NotContains(t, string(first.Data.Raw), "canary")
+	assert.NotContains(t, string(first.Data.Raw), `"set"`, "a digest of a short text tells the text")
+
+	second := patch("two", "the-same")
+	const label = "janus.io/changes"
+	assert.Equal(t, first.Labels[label], second.Labels[label], "they make the same change")
+	e.Apply(fixture.AB)
+	e.Run("three", setTo("2", 5))
+	all := revisionsOf(t, e)
+	assert.NotEqual(t, first.Labels[label], all[len(all)-1].Labels[label])
+}
+
+// What it costs to be remembered is on the page about history.
+func TestRequestsOfARememberedTransaction(t *testing.T) {
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	policy := harness.FastPolicy
+	policy.Lateness = time.Hour
+	e.Start(harness.WithPolicy(policy))
+	begin, before := time.Now(), requests{}
+	count := func(name, spec string) requests {
+		e.Run(name, spec)
+		e.AwaitEvent(name, string(api.PhaseCommitted))
+		all := requestsOf(e, begin)
+		defer func() { before = all }()
+		return all.minus(before)
+	}
+	plain := count("plain", setTo("2", 0))
+	first := count("first", setTo("3", 1)).minus(plain)
+	t.Log("\n" + first.String())
+	assert.Equal(t, requests{
+		"list controllerrevisions": 2, "create controllerrevisions": 1, "delete configmaps": -1,
+	}, first)
+	second := count("second", setTo("4", 1)).minus(plain)
+	t.Log("\n" + second.String())
+	assert.Equal(t, requests{
+		"list controllerrevisions": 2, "create controllerrevisions": 1,
+		"get transactions": 1, "get configmaps": 1, "delete controllerrevisions": 1,
+	}, second, "the before-images of the old one are deleted in place of its own")
+}
+
+func (r requests) minus(other requests) requests {
+	out := requests{}
+	for what, n := range r {
+		out[what] = n - other[what]
+	}
+	for what, n := range other {
+		out[what] = r[what] - n
+	}
+	for what, n := range out {
+		if n == 0 {
+			delete(out, what)
+		}
+	}
+	return out
+}
+
+// Nothing of what it has left for itself stands in the way of a deletion: the garbage
+// collector has to be able to take the Transaction off the revision.
+func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	e.Start()
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "revisionHistoryLimit: 10"+fixture.PatchAB).Status.Phase)
+	e.Delete("release", metav1.DeletePropagationOrphan)
+	e.Gone("release")
+	left := e.Object("apps/v1 ControllerRevision/janus-revision-1")
+	require.NotNil(t, left)
+	assert.Empty(t, left.GetOwnerReferences())
+	// It has no owner now, and its number is not given again.
+	txn := e.Run("next", "revisionHistoryLimit: 10\nchanges: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: \"7\"}}}]")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, int64(2), txn.Status.Revision)
+}
+
+// Whoever may make ControllerRevisions could take the highest number that there is.
+func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	one := e.Run("one", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {data: {a: b}}}\n")
+	e.Apply(fmt.Sprintf("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: janus-revision-%d, labels: {app.kubernetes.io/managed-by: janus}, "+
+		"ownerReferences: [{apiVersion: backup.janus.io/v1alpha1, kind: Transaction, name: one, uid: %s, controller: true}]}, revision: 1, data: {}}", math.MaxInt64, one.UID))
+
+	two := e.Run("two", "revisionHistoryLimit: 10\nchanges:\n  - {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {a: c}}}\n")
+
+	assert.Equal(t, one.Status.Revision+1, two.Status.Revision, harness.Describe(two))
+}

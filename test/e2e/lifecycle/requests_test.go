@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/harness"
+)
+
+// TestRequestsOfATransactionOfNPatches pins what a Transaction costs the API
+// server: 4N+10 writes that last (a lock, the patch, the hand-over of the fields and the
+// release for each change), N dry runs, and what is read.
+func TestRequestsOfATransactionOfNPatches(t *testing.T) {
+	for _, n := range []int{1, 10, 50} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			e := harness.New(t)
+			var changes strings.Builder
+			changes.WriteString("changes:\n")
+			for i := range n {
+				e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
+				fmt.Fprintf(&changes, "  - {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
+			}
+			policy := harness.FastPolicy
+			policy.Lateness = time.Hour // a slow machine makes no difference
+			e.Start(harness.WithPolicy(policy), harness.WithTrust(time.Hour))
+			begin := time.Now()
+			e.Submit("txn", changes.String())
+			txn := e.Ended("txn")
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+			e.AwaitEvent("txn", string(api.PhaseCommitted))
+
+			counts := requestsOf(e, begin)
+
+			t.Log("\n" + counts.String())
+			assert.Equal(t, requests{
+				"patch transactions":                     2, // the finalizer
+				"update transactions/status":             5, // Preparing, Prepared, Committing, all in effect, Committed
+				"get transactions":                       1,
+				"create leases":                          n,
+				"list leases":                            1, // those that stand in for some of the namespace
+				"delete leases":                          n,
+				"get serviceaccounts":                    1, // janusd reads it four times a second
+				"create selfsubjectaccessreviews":        2, // get and patch of ConfigMaps
+				"get configmaps, impersonated":           2 * n,
+				"dry-run patch configmaps, impersonated": n,
+				"patch configmaps, impersonated":         2 * n,
+				"create configmaps":                      1, // the before-images
+				"patch configmaps":                       1, // their finalizer
+				"delete configmaps":                      1,
+				"get configmaps":                         2, // the before-images, and whether there is a further object of them
+				"get secrets":                            1,
+				"create events":                          4, // Preparing, Prepared, Committing, Committed
+			}, counts)
+			assert.LessOrEqual(t, counts.writes(), 4*n+14, "with the events")
+		})
+	}
+}
+
+// requests are counts of requests by what they are.
+type requests map[string]int
+
+func (r requests) String() string {
+	var lines []string
+	for what, n := range r {
+		lines = append(lines, fmt.Sprintf("%4d %s", n, what))
+	}
+	sort.Strings(lines)
+	return strings.Join(lines, "\n")
+}
+
+// writes counts those that last, events among them.
+func (r requests) writes() (total int) {
+	for what, n := range r {
+		verb, resource, _ := strings.Cut(what, " ")
+		switch verb {
+		case "create", "update", "patch", "delete":
+			if resource != "selfsubjectaccessreviews" {
+				total += n
+			}
+		}
+	}
+	return total
+}
+
+// requestsOf counts the requests that Janus has made for the Transactions of a
+// namespace since a time. Discovery and the watch are those of the process.
+func requestsOf(e *harness.Env, since time.Time) requests {
+	counts := requests{}
+	account := "system:serviceaccount:" + e.Namespace + ":"
+	for _, r := range e.Audit() {
+		impersonated := strings.HasPrefix(r.ImpersonatedUser, account)
+		inSystem := r.Namespace == harness.SystemNamespace && r.Received.After(since)
+		if r.Resource == "" || r.Namespace != e.Namespace && !impersonated && !inSystem {
+			continue
+		}
+		if r.Resource == "transactions" && (r.Verb == "list" || r.Verb == "watch") {
+			continue
+		}
+		what := r.Verb + " " + r.Resource
+		if r.Subresource != "" {
+			what += "/" + r.Subresource
+		}
+		if r.DryRun {
+			what = "dry-run " + what
+		}
+		if impersonated && r.Resource != "selfsubjectaccessreviews" {
+			what += ", impersonated"
+		}
+		counts[what]++
+	}
+	return counts
+}

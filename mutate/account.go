@@ -72,7 +72,7 @@ func (c Change) rehearseRules(ctx context.Context, before, after *unstructured.U
 	if err != nil {
 		return "", c.wrap(err, "encode the rules of")
 	}
-	_, err = c.Resource.Patch(ctx, c.Ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	_, err = c.client().Patch(ctx, c.Ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
 	switch {
 	case errclass.RefuserOf(err) == errclass.ByEscalation:
 		return "the ServiceAccount may not grant again the rules that it removes: it needs every right that is in them, or escalate on the role", nil

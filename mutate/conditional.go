@@ -256,5 +256,5 @@ func (c Change) patchOptions() metav1.PatchOptions {
 
 // mergePatch sends a merge patch that must meet the object as it was seen.
 func (c Change) mergePatch(ctx context.Context, patch []byte, subresource ...string) (*unstructured.Unstructured, error) {
-	return c.Resource.Patch(ctx, c.Ref.Name, types.MergePatchType, patch, c.patchOptions(), subresource...)
+	return c.client().Patch(ctx, c.Ref.Name, types.MergePatchType, patch, c.patchOptions(), subresource...)
 }

@@ -31,7 +31,7 @@ func (c Change) exists(op string) error {
 }
 
 func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructured.Unstructured, error) {
-	if c.Deferred {
+	if c.Ref.Deferred {
 		return nil, nil
 	}
 	after, err := c.post(ctx, true)
@@ -53,7 +53,7 @@ func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
 		return c.wrote(ctx, made, nil)
 	case errclass.Is(err, errclass.AlreadyExists):
 		return c.whose(ctx)
-	case c.Deferred && (errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound)):
+	case c.Ref.Deferred && (errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound)):
 		return c.fail(errclass.Retryable, errclass.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
 	default:
 		return c.wrap(err, "create")
@@ -93,7 +93,7 @@ func (c Change) made(live *unstructured.Unstructured) bool {
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {
 	body := c.body(Version{})
 	c.mark(body)
-	return c.Resource.Create(ctx, body, metav1.CreateOptions{
+	return c.client().Create(ctx, body, metav1.CreateOptions{
 		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -224,7 +225,7 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
-	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
+	i.change.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
 		return mutate.Contents{Stay: []string{"ConfigMap theirs"}, Leave: []string{"Pod going"}}, nil
 	}
 	for _, force := range []bool{false, true} {
@@ -240,7 +241,9 @@ func TestUndoOfACreatedNamespaceWaitsForWhatIsOnItsWayOut(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	found := mutate.Contents{Leave: []string{"Pod going"}}
-	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) { return found, nil }
+	i.change.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
+		return found, nil
+	}
 	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "Pod going")
 	assert.NotNil(t, i.now())
 	found = mutate.Contents{}
@@ -254,12 +257,12 @@ func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
 	fails(t, e.plan(0, api.Create, settings).tryPrepare(), errclass.Terminal, errclass.NamespaceNotFound, "nowhere")
 	// Unless an earlier change of the Transaction makes it.
 	i := e.plan(0, api.Create, settings)
-	i.change.Deferred = true
+	i.change.Ref.Deferred = true
 	require.NoError(t, i.tryPrepare())
 	fails(t, i.do(), errclass.Retryable, errclass.KindNotFound)
 	i.undone()
 	later := e.plan(0, api.Patch, settings)
-	later.change.Deferred = true
+	later.change.Ref.Deferred = true
 	fails(t, later.tryPrepare(), errclass.Terminal, errclass.NotFound, "earlier in this Transaction")
 }
 

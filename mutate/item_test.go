@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -43,18 +42,14 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 	require.NoError(e.t, err)
 	strategy, ok := mutate.For(kind)
 	require.True(e.t, ok)
-	id := target.Identity{Dynamic: e.dynamic}
 	i := &item{env: e, strategy: strategy, object: obj}
 	i.record = snapshot.Record{Item: n, Type: string(kind), Target: ref}
 	i.change = mutate.Change{
 		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
-		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
-		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
-		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
-			found, served, err := e.resolver.Elsewhere(ref)
-			return found, id.Resource(found), served, err
-		},
-		Cluster: e.dynamic, Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
+		Sensitive: ref.GVK.Kind == "Secret",
+		Family:    "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
+		Elsewhere: func() (target.Ref, bool, error) { return e.resolver.Elsewhere(ref) },
+		Cluster:   e.dynamic, Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
 	}
 	if kind != api.Delete {
 		i.change.Content = obj.Object

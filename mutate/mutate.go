@@ -50,23 +50,17 @@ type Change struct {
 	Transaction types.NamespacedName
 	// Account is the ServiceAccount that the Transaction acts as.
 	Account types.NamespacedName
-	// Deferred is set when the change cannot be tried before earlier changes of
-	// the Transaction are in effect: they make its kind or its namespace.
-	Deferred bool
 	// Sensitive keeps content out of errors.
 	Sensitive bool
-	// Resource reads and writes the target as the Transaction's ServiceAccount.
-	Resource dynamic.ResourceInterface
-	// Elsewhere gives the target by a version of its kind that is served, with a client
-	// for that; false if the kind is served no more. It is asked where the API server
-	// seems not to serve the version of Ref. Where it is nil, an object that is not
-	// served does not exist.
-	Elsewhere func() (target.Ref, dynamic.ResourceInterface, bool, error)
+	// Elsewhere gives the target by a version of its kind that is served; false if the
+	// kind is served no more. It is asked where the API server seems not to serve the
+	// version of Ref. Where it is nil, an object that is not served does not exist.
+	Elsewhere func() (target.Ref, bool, error)
 	// Versions gives the other versions of the target's kind that the cluster serves; nil
 	// where none is looked at. With anew, what is known of them is looked up again.
 	Versions func(anew bool) ([]Served, error)
-	// Cluster reads and writes what belongs to the target, such as the volume of a
-	// claim, as the Transaction's ServiceAccount; nil where nothing else is looked at.
+	// Cluster reads and writes the target, and what belongs to it, such as the volume of a
+	// claim, as the Transaction's ServiceAccount.
 	Cluster dynamic.Interface
 	// OwnerRefs tells of owners and of what else the Transaction deletes; nil when nothing
 	// is known of them.
@@ -94,12 +88,9 @@ type Change struct {
 	Last, Tail func() bool
 	// Overwrite makes Undo restore the fields too that others have written since.
 	Overwrite bool
-	// Contents names some of what would go with the target if it were deleted; nil
-	// for a kind that holds nothing.
-	Contents func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
-
-	// ContentsOf gives Contents for other kinds.
-	ContentsOf func(kind schema.GroupKind) func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
+	// Contents names some of what would go with an object of a kind if it were deleted,
+	// which is nothing for most kinds; nil where that is not looked at.
+	Contents func(ctx context.Context, kind schema.GroupKind, live *unstructured.Unstructured) (Contents, error)
 	// Dependants lists what the target owns; nil for a kind that owns nothing of its own.
 	Dependants func(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error)
 

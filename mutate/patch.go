@@ -53,7 +53,7 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 		return nil, fmt.Errorf("encode the content: %w", err)
 	}
 	send := func(force bool) (*unstructured.Unstructured, error) {
-		return c.Resource.Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		return c.client().Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
 			FieldManager: c.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 		})
 	}

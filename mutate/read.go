@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
@@ -21,6 +23,26 @@ func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
 		found.Ref.GVK.GroupVersion(), c.Ref.GVK.GroupVersion()).WithHint("serve that version again, or compare it with the before-image and correct it by hand")
 }
 
+// at is the change with its target named otherwise, or with another object for a target.
+func (c Change) at(ref target.Ref) Change {
+	c.Ref = ref
+	return c
+}
+
+// client reads and writes the target.
+func (c Change) client() dynamic.ResourceInterface {
+	return c.clientOf(c.Ref.GVR, c.Ref.Namespace)
+}
+
+// clientOf reads and writes objects of a resource; namespace is empty for those of the
+// cluster.
+func (c Change) clientOf(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.Cluster.Resource(gvr)
+	}
+	return c.Cluster.Resource(gvr).Namespace(namespace)
+}
+
 // unreadable is the error of a target that the API server takes for a list.
 func (c Change) unreadable() error {
 	return c.fail(errclass.Terminal, errclass.Invalid, "read", "the API server cannot show it: an object with a list named items at its top looks like a list of objects").
@@ -34,7 +56,7 @@ func (c Change) unreadable() error {
 func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured, error) {
 	for range attempts {
 		live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-			return c.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+			return c.client().Get(ctx, c.Ref.Name, metav1.GetOptions{})
 		})
 		switch {
 		case err == nil:
@@ -46,14 +68,14 @@ func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured,
 		case !errclass.Unserved(err) || c.Elsewhere == nil:
 			return c, nil, nil
 		}
-		ref, resource, served, err := c.Elsewhere()
+		ref, served, err := c.Elsewhere()
 		if err != nil || !served { // Objects go with their kind.
 			return c, nil, c.wrap(err, "read")
 		}
 		if ref.GVK == c.Ref.GVK {
 			break
 		}
-		c.Ref, c.Resource = ref, resource
+		c = c.at(ref)
 	}
 	return c, nil, c.fail(errclass.Unknown, errclass.ServerUnavailable, "read", "the API server says that it serves %s, and answers as if it did not", c.Ref.GVK.GroupVersion())
 }

@@ -62,7 +62,7 @@ func (c Change) createAgain(ctx context.Context, before *unstructured.Unstructur
 	if c.Ref.GVK.GroupKind() == kinds.Service {
 		withoutAllocations(again.Object)
 	}
-	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{
+	_, err := c.client().Create(ctx, again, metav1.CreateOptions{
 		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(true),
 	})
 	return again, err

@@ -55,7 +55,7 @@ func (c Change) deleteSparing(ctx context.Context, live *unstructured.Unstructur
 		return err
 	}
 	if !held(live) {
-		now, err := c.setHold(ctx, c.Resource, live, true, false)
+		now, err := c.setHold(ctx, c.client(), live, true, false)
 		if err != nil {
 			return c.sparingDenied(c.wrap(err, "hold"), nil)
 		}
@@ -136,7 +136,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	}
 	for _, d := range t.goes {
 		if held(d) {
-			if _, err := c.setHold(ctx, c.clientOf(d), d, false, false); err != nil && !stale(err) {
+			if _, err := c.setHold(ctx, c.clientOf(d.GVR, d.Namespace), d, false, false); err != nil && !stale(err) {
 				return c.sparingDenied(errclass.Wrap(err, "let go of", d.String(), false), d)
 			}
 		}
@@ -152,7 +152,7 @@ func (c Change) letGo(ctx context.Context, live *unstructured.Unstructured) erro
 	if !held(live) {
 		return nil
 	}
-	_, err := c.setHold(ctx, c.Resource, live, false, false)
+	_, err := c.setHold(ctx, c.client(), live, false, false)
 	if stale(err) {
 		return c.fail(errclass.Retryable, errclass.StaleVersion, "let go of", "it changes while its finalizer is taken off")
 	}
@@ -181,7 +181,7 @@ func (c Change) setHold(ctx context.Context, client dynamic.ResourceInterface, o
 // takeDown deletes what goes with the object anyway, and holds it until what it has adopted
 // is free of it.
 func (c Change) takeDown(ctx context.Context, d Dependant, dry bool) error {
-	client, version := c.clientOf(d), Version{UID: d.UID, ResourceVersion: d.ResourceVersion}
+	client, version := c.clientOf(d.GVR, d.Namespace), Version{UID: d.UID, ResourceVersion: d.ResourceVersion}
 	if !held(d) {
 		now, err := c.setHold(ctx, client, d, true, dry)
 		if err != nil {
@@ -202,7 +202,7 @@ func (c Change) takeDown(ctx context.Context, d Dependant, dry bool) error {
 // free takes the references to what goes off an object that stays.
 func (c Change) free(ctx context.Context, d Dependant, t tree, dry bool) error {
 	left := slices.DeleteFunc(slices.Clone(d.OwnerReferences), func(owner metav1.OwnerReference) bool { return t.owners[owner.UID] })
-	_, err := c.patchMetadata(ctx, c.clientOf(d), d, "ownerReferences", left, dry)
+	_, err := c.patchMetadata(ctx, c.clientOf(d.GVR, d.Namespace), d, "ownerReferences", left, dry)
 	return c.passing(err, "take the owner reference off", d)
 }
 
@@ -213,13 +213,6 @@ func (c Change) passing(err error, op string, d Dependant) error {
 		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "%s, which it owns, changes meanwhile", d)
 	}
 	return errclass.Wrap(err, op, d.String(), false)
-}
-
-func (c Change) clientOf(d Dependant) dynamic.ResourceInterface {
-	if d.Namespace == "" {
-		return c.Cluster.Resource(d.GVR)
-	}
-	return c.Cluster.Resource(d.GVR).Namespace(d.Namespace)
 }
 
 // patchMetadata sets one list of the metadata of an object as it was seen.

@@ -87,7 +87,7 @@ func (c Change) putStatus(ctx context.Context, meets *unstructured.Unstructured,
 	}
 	options := c.patchOptions()
 	options.DryRun = dryRun(dry)
-	return c.Resource.Patch(ctx, c.Ref.Name, types.JSONPatchType, body, options, "status")
+	return c.client().Patch(ctx, c.Ref.Name, types.JSONPatchType, body, options, "status")
 }
 
 func (c Change) statusDenied(op, what string, cause error) error {

@@ -58,20 +58,16 @@ func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.U
 	if kind == kinds.Claim && ephemeral(d) || c.Cluster == nil {
 		return c, nil, nil
 	}
-	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) { return c.clientOf(d).Get(ctx, d.Name, metav1.GetOptions{}) })
+	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.clientOf(d.GVR, d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	})
 	if errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound) {
 		return c, nil, nil
 	}
 	if err != nil {
 		return c, nil, errclass.Wrap(err, "read", d.String(), false)
 	}
-	below := c
-	below.Ref = target.Ref{GVK: obj.GroupVersionKind(), GVR: d.GVR, Namespace: d.Namespace, Name: d.Name}
-	below.Resource, below.Contents = c.clientOf(d), nil
-	if c.ContentsOf != nil {
-		below.Contents = c.ContentsOf(kind)
-	}
-	return below, obj, nil
+	return c.at(target.Ref{GVK: obj.GroupVersionKind(), GVR: d.GVR, Namespace: d.Namespace, Name: d.Name}), obj, nil
 }
 
 // ephemeral reports whether a claim is part of a Pod, and lives no longer than that by the
@@ -148,8 +144,8 @@ func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
 	case target.NamespaceKind:
 		return d.String() + ": " + kinds.Of(target.NamespaceKind).Loss.Ahead, nil
 	case target.CRDKind:
-		if below.Contents != nil {
-			some, err := below.Contents(ctx, obj)
+		if c.Contents != nil {
+			some, err := c.Contents(ctx, target.CRDKind, obj)
 			if err == nil && len(some.Stay) == 0 {
 				return "", nil
 			}

@@ -147,7 +147,7 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 	if c.Contents == nil {
 		return nil
 	}
-	found, err := c.Contents(ctx, live)
+	found, err := c.Contents(ctx, c.Ref.GVK.GroupKind(), live)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 // one that the object was in, is to be found out by another look, as any other object
 // is.
 func (c Change) remove(ctx context.Context, seen Version, propagation metav1.DeletionPropagation, dry bool) error {
-	err := c.Resource.Delete(ctx, c.Ref.Name, metav1.DeleteOptions{
+	err := c.client().Delete(ctx, c.Ref.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion},
 		PropagationPolicy: &propagation, DryRun: dryRun(dry),
 	})

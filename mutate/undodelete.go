@@ -124,7 +124,7 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	if hollow(wanted) {
 		body.SetAnnotations(map[string]string{MarkerAnnotation: c.Marker})
 	}
-	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict})
+	live, err := c.client().Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case errclass.Is(err, errclass.AlreadyExists):
 		return nil, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it did not exist a moment ago and does now")

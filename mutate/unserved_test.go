@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -105,7 +104,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 	i.undone()
 	// To re-create one takes its CRD.
 	j := e.plan(1, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
-	j.change.Ref, j.change.Resource, j.change.Elsewhere = i.change.Ref, i.change.Resource, i.change.Elsewhere
+	j.change.Ref, j.change.Elsewhere = i.change.Ref, i.change.Elsewhere
 	j.record.Before = i.record.After
 	fails(t, j.undo(), errclass.Retryable, errclass.KindNotFound, "does not serve Cog in example.com/v1", "its CRD is needed")
 }
@@ -116,9 +115,7 @@ func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
 	crd := e.dials("Crank", "cranks")
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Crank, metadata: {name: d}, spec: {size: 2}}").done()
 	now := e.withdraw(crd, i.object)
-	i.change.Elsewhere = func() (target.Ref, dynamic.ResourceInterface, bool, error) {
-		return i.change.Ref, i.change.Resource, true, nil
-	}
+	i.change.Elsewhere = func() (target.Ref, bool, error) { return i.change.Ref, true, nil }
 	_, err := i.strategy.Observe(t.Context(), i.change, i.record)
 	fails(t, err, errclass.Unknown, errclass.ServerUnavailable, "answers as if it did not")
 	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable, "example.com/v1")

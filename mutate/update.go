@@ -37,7 +37,7 @@ func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 }
 
 func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured.Unstructured, error) {
-	return c.Resource.Update(ctx, c.body(meets), metav1.UpdateOptions{
+	return c.client().Update(ctx, c.body(meets), metav1.UpdateOptions{
 		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
 }

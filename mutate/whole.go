@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	"janus.io/janus/fieldmerge"
@@ -20,9 +19,8 @@ import (
 
 // Served is another version of the target's kind that the cluster serves.
 type Served struct {
-	Ref      target.Ref
-	Resource dynamic.ResourceInterface
-	Type     func(ctx context.Context) (typed.ParseableType, error)
+	Ref  target.Ref
+	Type func(ctx context.Context) (typed.ParseableType, error)
 }
 
 // unseen is what the version of a change does not show of its target.
@@ -131,7 +129,7 @@ func (c Change) unserved(ctx context.Context, seen *unstructured.Unstructured, s
 // hiddenFrom compares what two versions show of the same state of the target.
 func (c Change) hiddenFrom(ctx context.Context, seen *unstructured.Unstructured, other Served) (unseen, error) {
 	for range attempts {
-		whole, err := other.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+		whole, err := c.at(other.Ref).client().Get(ctx, c.Ref.Name, metav1.GetOptions{})
 		switch {
 		case errclass.Is(err, errclass.NotFound):
 			return unseen{}, nil // It is gone, or the version has gone: what follows finds out.

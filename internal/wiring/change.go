@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -42,7 +41,7 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		return mutate.Change{}, err
 	}
 	return mutate.Change{
-		Ref: ref, Content: content, Deferred: ref.Deferred,
+		Ref: ref, Content: content,
 		Manager: managerOf(t.UID, i),
 
 		FieldManager: t.Spec.FieldManager,
@@ -51,18 +50,14 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		Type:         func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
 		Marker:       markerOf(t.UID, i),
 		Sensitive:    store.Sensitive(ref.GVK.GroupKind()),
-		Resource:     id.Resource(ref),
 		Cluster:      id.Dynamic,
-		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
-			found, served, err := resolver.Elsewhere(ref)
-			return found, id.Resource(found), served, err
-		},
+		Elsewhere:    func() (target.Ref, bool, error) { return resolver.Elsewhere(ref) },
 		Versions: func(anew bool) ([]mutate.Served, error) {
 			refs, err := resolver.Versions(ref, anew)
 			var out []mutate.Served
 			for _, other := range refs {
 				out = append(out, mutate.Served{
-					Ref: other, Resource: id.Resource(other),
+					Ref:  other,
 					Type: func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, other.GVK) },
 				})
 			}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -186,10 +185,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	if t.Status.StartTime != nil {
 		change.Began = t.Status.StartTime.Time
 	}
-	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
-	change.ContentsOf = func(kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
-		return c.contentsOf(id, kind)
-	}
+	change.Contents = contentsIn(c.resolver, id)
 	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return recalled{id: id, change: change, strategy: strategy, record: record}, err

@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -138,15 +137,13 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 	}
 	change = asked(change, t, i)
 	change.Dependants = dependantsOf(p.resolver, id, change.Ref, p.parallel)
-	change.ContentsOf = func(kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
-		return (&Changes{resolver: p.resolver}).contentsOf(id, kind)
-	}
+	change.Contents = contentsIn(p.resolver, id)
 	strategy, err := strategyFor(spec.Type, change)
 	if err != nil {
 		return seen{}, err
 	}
 	before, err := mutate.Read(ctx, change)
-	if spec.Type == api.Create && change.Deferred && errclass.Is(err, errclass.KindNotFound) {
+	if spec.Type == api.Create && change.Ref.Deferred && errclass.Is(err, errclass.KindNotFound) {
 		return seen{}, errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
 			WithHint("use Patch or Update to change it; nothing of it was touched")
 	}

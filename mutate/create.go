@@ -42,44 +42,37 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 	return after, c.wrap(err, "dry-run the creation of")
 }
 
-func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
+func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) (Done, error) {
 	if err := c.mayCreate(ctx); err != nil {
-		return err
+		return Done{}, err
 	}
 	made, err := c.post(ctx, false)
 	switch {
 	case err == nil:
-		c.tell(made)
-		return c.wrote(ctx, made, nil)
+		done := c.done(ctx, made)
+		done.Created = made.GetUID()
+		return done, nil
 	case errclass.Is(err, errclass.AlreadyExists):
 		return c.whose(ctx)
 	case c.Ref.Deferred && (errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound)):
-		return c.fail(errclass.Retryable, errclass.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
+		return Done{}, c.fail(errclass.Retryable, errclass.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
 	default:
-		return c.wrap(err, "create")
+		return Done{}, c.wrap(err, "create")
 	}
 }
 
 // whose finds out whether the object that is there came from an earlier attempt.
-func (c Change) whose(ctx context.Context) error {
+func (c Change) whose(ctx context.Context) (Done, error) {
 	live, err := Read(ctx, c)
 	switch {
 	case err != nil:
-		return err
+		return Done{}, err
 	case live == nil:
-		return c.fail(errclass.Retryable, errclass.StaleVersion, "create", "it existed a moment ago and is gone now")
+		return Done{}, c.fail(errclass.Retryable, errclass.StaleVersion, "create", "it existed a moment ago and is gone now")
 	case c.made(live):
-		c.tell(live)
-		c.WarnOf(ctx, live)
-		return nil
+		return Done{Created: live.GetUID(), Warnings: c.Warnings(ctx, live)}, nil
 	default:
-		return c.exists("create")
-	}
-}
-
-func (c Change) tell(made *unstructured.Unstructured) {
-	if c.Made != nil {
-		c.Made(made.GetUID())
+		return Done{}, c.exists("create")
 	}
 }
 

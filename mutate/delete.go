@@ -37,8 +37,8 @@ func (deleteStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 	if before.Absent() {
 		return nil, nil
 	}
-	err := c.write(ctx, before, "dry-run the deletion of", func(meets Version) error {
-		return c.remove(ctx, meets, c.propagation(), true)
+	_, err := write{Change: c, before: before, op: "dry-run the deletion of"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return nil, c.remove(ctx, meets, c.propagation(), true)
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +57,12 @@ func (c Change) propagation() metav1.DeletionPropagation {
 	return c.Propagation
 }
 
-func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
+func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	return Done{}, c.delete(ctx, before)
+}
+
+// delete deletes the target, and returns nil once it is gone.
+func (c Change) delete(ctx context.Context, before Baseline) error {
 	live, err := Read(ctx, c)
 	switch {
 	case err != nil:
@@ -82,8 +87,8 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 			return err
 		}
 	}
-	err = c.write(ctx, before, "delete", func(meets Version) error {
-		return c.remove(ctx, meets, c.propagation(), false)
+	_, err = write{Change: c, before: before, op: "delete"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return nil, c.remove(ctx, meets, c.propagation(), false)
 	})
 	if errclass.Is(err, errclass.Drifted) {
 		err = c.unlessBereaved(ctx, before, err)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -133,9 +132,7 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWrites(t, func(e *env, i *item) {
-				var wrote *unstructured.Unstructured
-				i.change.Wrote = func(obj *unstructured.Unstructured) { wrote = obj }
-				i.done()
+				wrote := i.done().made.Target
 				require.NotNil(t, wrote)
 				assertSame(t, wrote, i.now())
 				c.meanwhile(e, i)
@@ -162,8 +159,7 @@ func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWrites(t, func(e *env, i *item) {
-				i.change.Wrote = func(obj *unstructured.Unstructured) { i.change.Seen = obj }
-				i.done()
+				i.change.Seen = i.done().made.Target
 				c.meanwhile(e, i)
 				i.wire.requests()
 				require.NoError(t, i.undo())

@@ -30,6 +30,7 @@ type item struct {
 	baseline mutate.Baseline
 	warnings []string       // of the preparation
 	idle     bool           // as the preparation found
+	made     mutate.Done    // by the last attempt to make the change
 	report   outcome.Undone // of the last undo; what was overwritten by an earlier one stays
 }
 
@@ -96,7 +97,10 @@ func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
 	return i
 }
 
-func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.baseline) }
+func (i *item) do() (err error) {
+	i.made, err = i.strategy.Do(i.t.Context(), i.change, i.baseline)
+	return err
+}
 
 // undo takes the change back as a rollback does: without the content.
 func (i *item) undo() error {

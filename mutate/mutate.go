@@ -38,9 +38,6 @@ type Change struct {
 	// Owners gives who owned the fields before the change that this one undoes; nil for one
 	// that undoes none.
 	Owners func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
-	// Idle is set when the change, made to the target as it was prepared, would leave it as
-	// it is, its field owners too.
-	Idle bool
 	// Family is what the field managers of all items of the Transaction begin with.
 	Family string
 	// Marker is what a created object carries in the annotation MarkerAnnotation.
@@ -106,18 +103,9 @@ type Change struct {
 	// nil where nothing is written for good.
 	MayCreate func() error
 
-	// Made, if it is not nil, is told the uid of the object that a Create has made.
-	Made func(types.UID)
-
 	// Seen is what the target was when it was last written, if that is known: to take an
 	// Update or a Patch back, it need not be read then.
 	Seen *unstructured.Unstructured
-
-	// Wrote, if it is not nil, is told what the target is after the change was made.
-	Wrote func(*unstructured.Unstructured)
-
-	// Warn, if it is not nil, is told what of the content the API server has not stored.
-	Warn func(warnings []string)
 
 	// Fresh is set when no request for the change, or for its compensation where it is
 	// that, that was sent before can have taken effect.
@@ -130,9 +118,6 @@ type Change struct {
 	// Undoing is set when the compensation of the change may have been begun. Observe then
 	// finds the change in effect only if nothing of it has been rolled back.
 	Undoing bool
-
-	// applies is set by Patch: nothing but the fields of Content is written.
-	applies bool
 }
 
 // Contents names some of the objects in a Namespace, or of a kind.
@@ -140,6 +125,17 @@ type Contents struct {
 	// Stay are those that nobody is about to delete, Leave those that are being deleted or
 	// that the garbage collector takes along with their owners.
 	Stay, Leave []string
+}
+
+// Done is what is known of a change that was made.
+type Done struct {
+	// Created is the uid of the object that a Create has made.
+	Created types.UID
+	// Target is what the API server has answered with; nil where nothing was written, or
+	// what was written is not known.
+	Target *unstructured.Unstructured
+	// Warnings say what of the content the API server has not stored.
+	Warnings []string
 }
 
 // Strategy is the code for one type of change. before is the target as it was
@@ -152,8 +148,8 @@ type Strategy interface {
 	// Try dry-runs the change and returns what the target would be; nil when that
 	// cannot be known.
 	Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error)
-	// Do makes the change. When it returns nil the change is in effect.
-	Do(ctx context.Context, c Change, before Baseline) error
+	// Do makes the change. When it returns no error the change is in effect.
+	Do(ctx context.Context, c Change, before Baseline) (Done, error)
 	// Observe checks whether the change is in effect.
 	Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error)
 	// Undo takes the change back. When it returns no error nothing is left of it.

@@ -27,23 +27,14 @@ func (patchStrategy) Admit(_ context.Context, c Change, before *unstructured.Uns
 }
 
 func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
-	var after *unstructured.Unstructured
-	c.applies = true
-	err := c.write(ctx, before, "dry-run the patch of", func(meets Version) (err error) {
-		after, err = c.apply(ctx, meets, true)
-		return err
+	return write{Change: c, before: before, op: "dry-run the patch of", applies: true}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.apply(ctx, meets, true)
 	})
-	return after, err
 }
 
-func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) error {
-	c.applies = true
-	if done, err := c.idle(ctx, before); done || err != nil {
-		return err
-	}
-	return c.write(ctx, before, "patch", func(meets Version) error {
-		after, err := c.apply(ctx, meets, false)
-		return c.wrote(ctx, after, err)
+func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	return write{Change: c, before: before, op: "patch", applies: true}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.apply(ctx, meets, false)
 	})
 }
 
@@ -111,8 +102,7 @@ func (c Change) contended(fields []errclass.Field) error {
 }
 
 func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
-	c.applies = true
-	return c.observeWrite(ctx, record)
+	return c.observeWrite(ctx, record, true)
 }
 
 func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {

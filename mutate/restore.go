@@ -19,7 +19,8 @@ import (
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the
 // fields of the change tell. Values that another client has written alike prove nothing.
-func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outcome.Finding, error) {
+// A Patch applies: where fields are tracked it leaves its manager, whatever it changes.
+func (c Change) observeWrite(ctx context.Context, record snapshot.Record, applies bool) (outcome.Finding, error) {
 	live, err := Read(ctx, c)
 	if err != nil {
 		return outcome.Diverged, err
@@ -47,7 +48,7 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outco
 		return outcome.Applied, nil
 	case c.owns(live):
 		return outcome.Diverged, nil // Its values have been restored, and their owners have not.
-	case stand == fieldmerge.AtAfter && c.applies && fieldmerge.Tracked(live):
+	case stand == fieldmerge.AtAfter && applies && fieldmerge.Tracked(live):
 		// The change alters nothing, and its manager would be there: it is made so that
 		// a request which was sent before, and lands late, finds all as it leaves it.
 		return outcome.NotApplied, nil

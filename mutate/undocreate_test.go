@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -59,8 +58,7 @@ func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
-	i.change.Made = func(uid types.UID) { i.change.Created = uid }
-	i.done()
+	i.change.Created = i.done().made.Created
 	require.Equal(t, i.now().GetUID(), i.change.Created)
 	theirs := i.now()
 	theirs.SetAnnotations(nil)

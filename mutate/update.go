@@ -18,21 +18,14 @@ func (updateStrategy) Admit(_ context.Context, c Change, before *unstructured.Un
 }
 
 func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
-	var after *unstructured.Unstructured
-	err := c.write(ctx, before, "dry-run the update of", func(meets Version) (err error) {
-		after, err = c.put(ctx, meets, true)
-		return err
+	return write{Change: c, before: before, op: "dry-run the update of"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.put(ctx, meets, true)
 	})
-	return after, err
 }
 
-func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
-	if done, err := c.idle(ctx, before); done || err != nil {
-		return err
-	}
-	return c.write(ctx, before, "update", func(meets Version) error {
-		after, err := c.put(ctx, meets, false)
-		return c.wrote(ctx, after, err)
+func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	return write{Change: c, before: before, op: "update"}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.put(ctx, meets, false)
 	})
 }
 
@@ -43,7 +36,7 @@ func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured
 }
 
 func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
-	return c.observeWrite(ctx, record)
+	return c.observeWrite(ctx, record, false)
 }
 
 func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {

@@ -62,28 +62,35 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	change = asked(change, t, i)
 	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	change.OwnerRefs = c.ownerRefsOf(t, i, id)
-	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
-	if before := t.Status.Items[i].Before; before != nil {
-		change.Idle = before.Unchanged
-	}
-	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
-	change.Warn = warner(in)
+	change.Confirm, change.MayCreate, change.Fresh = in.Confirm, in.MayCreate, in.Fresh()
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
 	}
 	verbs, _ := strategy.Verbs()
-	return c.patience.bear(ctx, t, i, nil, explainDenied(ctx, id, change, verbs, strategy.Do(ctx, change, c.baseline(t, i))))
+	done, err := strategy.Do(ctx, change, c.baseline(t, i))
+	if err != nil {
+		return c.patience.bear(ctx, t, i, nil, explainDenied(ctx, id, change, verbs, err))
+	}
+	if done.Created != "" {
+		in.Made(done.Created)
+	}
+	if done.Target != nil {
+		c.written.put(t.UID, change.Ref.Key(), done.Target)
+	}
+	warn(in, done.Warnings)
+	return nil
 }
 
-// warner passes on what was not foretold.
-func warner(in engine.Intent) func([]string) {
-	before := in.Item().Warnings
-	return func(warnings []string) {
-		in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
-			return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
-		}))
+// warn passes on what was not foretold.
+func warn(in engine.Intent, warnings []string) {
+	if len(warnings) == 0 {
+		return
 	}
+	before := in.Item().Warnings
+	in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
+		return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
+	}))
 }
 
 // baseline is what a write must meet. Its image is read only when the write met
@@ -94,6 +101,7 @@ func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
 		before = &api.BeforeImage{} // A target that did not exist: nothing is written that did.
 	}
 	return mutate.Baseline{
+		Idle:    before.Unchanged,
 		Version: mutate.Version{UID: before.UID, ResourceVersion: before.ResourceVersion},
 		Image: func(ctx context.Context) (*unstructured.Unstructured, error) {
 			record, err := c.record(ctx, t, i)
@@ -125,9 +133,9 @@ func (c *Changes) look(ctx context.Context, in engine.Intent, change mutate.Chan
 	if err != nil || content == nil {
 		return
 	}
-	change.Content, change.Warn = content, warner(in)
+	change.Content = content
 	if live, err := mutate.Read(ctx, change); err == nil && live != nil {
-		change.WarnOf(ctx, live)
+		warn(in, change.Warnings(ctx, live))
 	}
 }
 

@@ -169,7 +169,7 @@ func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
 	require.Error(t, patiently(i.undo))
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.undone()
 	i.restored()
 	assert.Equal(t, []errclass.Field{{
@@ -185,7 +185,7 @@ func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *tes
 	e.create(settings)
 	i := e.prepare(0, api.Patch, settingsChanged).done()
 	i.merge("somebody", i.object, `{"data":{"color":"green"}}`)
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.wire.requests()
 	i.wire.set(func(n int) {
 		if n == 2 {

@@ -110,8 +110,8 @@ func (c Change) freed(volume *unstructured.Unstructured) ([]byte, error) {
 
 // giveVolumeBack frees the volume that a claim had bound which this change made and which
 // is gone, if the volume was there before. It may be called again after any outcome.
-func (c Change) giveVolumeBack(ctx context.Context) error {
-	if c.Ref.GVK.GroupKind() != kinds.Claim || c.Created == "" || c.Cluster == nil {
+func (c Change) giveVolumeBack(ctx context.Context, e Effect) error {
+	if c.Ref.GVK.GroupKind() != kinds.Claim || e.Created == "" || c.Cluster == nil {
 		return nil
 	}
 	options := metav1.ListOptions{Limit: 500}
@@ -124,7 +124,7 @@ func (c Change) giveVolumeBack(ctx context.Context) error {
 			return err
 		}
 		for i := range list.Items {
-			if err := c.giveBack(ctx, &list.Items[i]); err != nil {
+			if err := c.giveBack(ctx, e, &list.Items[i]); err != nil {
 				return err
 			}
 		}
@@ -134,9 +134,9 @@ func (c Change) giveVolumeBack(ctx context.Context) error {
 	}
 }
 
-func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured) error {
-	held := claimRef(volume)["uid"] == string(c.Created)
-	fresh := provisioned(volume) && (volume.GetName() == madeFor(c.Created) || !volume.GetCreationTimestamp().Time.Before(c.Began))
+func (c Change) giveBack(ctx context.Context, e Effect, volume *unstructured.Unstructured) error {
+	held := claimRef(volume)["uid"] == string(e.Created)
+	fresh := provisioned(volume) && (volume.GetName() == madeFor(e.Created) || !volume.GetCreationTimestamp().Time.Before(e.Began))
 	if !held || fresh || volume.GetDeletionTimestamp() != nil || reclaimPolicy(volume) != kinds.Retain {
 		return nil
 	}

@@ -5,10 +5,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // createStrategy makes an object that must not exist, and deletes it again if it
@@ -69,7 +69,7 @@ func (c Change) whose(ctx context.Context) (Done, error) {
 		return Done{}, err
 	case live == nil:
 		return Done{}, c.fail(errclass.Retryable, errclass.StaleVersion, "create", "it existed a moment ago and is gone now")
-	case c.made(live):
+	case c.made(live, ""):
 		return Done{Created: live.GetUID(), Warnings: c.Warnings(ctx, live)}, nil
 	default:
 		return Done{}, c.exists("create")
@@ -78,9 +78,10 @@ func (c Change) whose(ctx context.Context) (Done, error) {
 
 // made reports whether this change made the object: its manager outlives others
 // changing every value, the marker tells even where no field is tracked, and the uid
-// even after another client has replaced all of it.
-func (c Change) made(live *unstructured.Unstructured) bool {
-	return c.Created != "" && live.GetUID() == c.Created || c.owns(live) || c.marked(live)
+// even after another client has replaced all of it. created is that uid; empty if it is not
+// known.
+func (c Change) made(live *unstructured.Unstructured, created types.UID) bool {
+	return created != "" && live.GetUID() == created || c.owns(live) || c.marked(live)
 }
 
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {
@@ -91,12 +92,12 @@ func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured,
 	})
 }
 
-func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (outcome.Finding, error) {
+func (createStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
 	_, live, err := c.locate(ctx)
-	if err != nil || live == nil || !c.made(live) {
+	if err != nil || live == nil || !c.made(live, e.Created) {
 		return outcome.NotApplied, err
 	}
-	if c.Undoing && live.GetDeletionTimestamp() != nil {
+	if e.Undoing && live.GetDeletionTimestamp() != nil {
 		return outcome.Diverged, nil
 	}
 	return outcome.Applied, nil

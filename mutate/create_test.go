@@ -114,7 +114,7 @@ func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
 			assert.Contains(t, []string{".metadata.labels.a", ".spec.replicas"}, errclass.FieldsOf(err)[0].Path)
 			assert.NotNil(t, i.now())
 			// By force it goes all the same, and what was overwritten is listed.
-			i.change.Overwrite = true
+			i.effect.Overwrite = true
 			i.undone()
 			i.restored()
 			assert.Equal(t, errclass.FieldsOf(err), i.report.Overwritten)
@@ -229,7 +229,7 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 		return mutate.Contents{Stay: []string{"ConfigMap theirs"}, Leave: []string{"Pod going"}}, nil
 	}
 	for _, force := range []bool{false, true} {
-		i.change.Overwrite = force
+		i.effect.Overwrite = force
 		i.wire.requests()
 		fails(t, i.undo(), errclass.Conflict, errclass.NotEmpty, "ConfigMap theirs")
 		i.sent("GET")

@@ -10,7 +10,6 @@ import (
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // deleteStrategy removes the target, and re-creates it from its before-image.
@@ -166,16 +165,17 @@ func (c Change) confirmGone(ctx context.Context, before Baseline) error {
 	return nil
 }
 
-func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
+func (deleteStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
+	before := e.Record.Before
 	_, live, err := c.locate(ctx)
 	switch {
 	case err != nil:
 		return outcome.Diverged, err
-	case record.Before == nil && live != nil:
+	case before == nil && live != nil:
 		return outcome.NotApplied, nil
-	case c.Undoing && live != nil && !sameObject(live, record.Before.GetUID()):
+	case e.Undoing && live != nil && !sameObject(live, before.GetUID()):
 		return outcome.Diverged, nil // It may have been re-created, without all that belongs to it.
-	case record.Before == nil || !sameObject(live, record.Before.GetUID()):
+	case before == nil || !sameObject(live, before.GetUID()):
 		return outcome.Applied, nil
 	case live.GetDeletionTimestamp() != nil:
 		return outcome.Applying, nil

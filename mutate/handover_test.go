@@ -159,7 +159,7 @@ func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWrites(t, func(e *env, i *item) {
-				i.change.Seen = i.done().made.Target
+				i.effect.Seen = i.done().made.Target
 				c.meanwhile(e, i)
 				i.wire.requests()
 				require.NoError(t, i.undo())

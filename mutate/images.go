@@ -14,7 +14,7 @@ import (
 
 // images puts together what a comparison of the target works with.
 func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (fieldmerge.Images, error) {
-	images := fieldmerge.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
+	images := fieldmerge.Images{Before: before, After: after, Live: live, Ours: c.ours}
 	_, writesStatus := c.Content["status"]
 	images.Status = writesStatus && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
 	var err error

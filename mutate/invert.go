@@ -25,6 +25,8 @@ type Original struct {
 	First *unstructured.Unstructured
 	// Marker is what the object carries if the change has made it.
 	Marker string
+	// Overwrite is set where that is to be overwritten which others have changed since.
+	Overwrite bool
 	// Recreated is set when the target was created again by an earlier change of the
 	// Transaction that inverts this one: it has another uid.
 	Recreated bool
@@ -57,7 +59,7 @@ func InverseOf(t api.ChangeType) api.ChangeType {
 
 // Invert returns the content of c, a change that takes another back after that has
 // committed, for the target as it is now. It is a conflict if another client has changed since
-// what the other has made, unless c is to overwrite that. There may be something to say
+// what the other has made, unless that is to be overwritten. There may be something to say
 // beside. The content is nil for a Delete.
 func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
 	switch api.ChangeType(of.Record.Type) {
@@ -99,7 +101,7 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 			}
 		}
 	}
-	notes, err := c.despite("undo the creation of", found)
+	notes, err := c.despite(of, "undo the creation of", found)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +127,11 @@ func (of Original) withoutHeirs(found []fieldmerge.FieldConflict) []fieldmerge.F
 
 // despite is the conflict of what others have changed since, or what is reported if
 // that is to be overwritten.
-func (c Change) despite(op string, found []fieldmerge.FieldConflict) ([]string, error) {
+func (c Change) despite(of Original, op string, found []fieldmerge.FieldConflict) ([]string, error) {
 	switch {
 	case len(found) == 0:
 		return nil, nil
-	case c.Overwrite:
+	case of.Overwrite:
 		return c.warn("another client has changed it since, which is overwritten, because conflictPolicy is Force: " + listed(c.fields(found))), nil
 	default:
 		return nil, c.changedSince(op, found)
@@ -205,9 +207,10 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 	if err != nil {
 		return nil, nil, err
 	}
+	images.Force = of.Overwrite
 	images.Ours, images.HandedOver, images.Former, images.Heir, images.Given = family, true, of.First, record.Heir, record.Owners
 	restored := images.Restore()
-	notes, err := c.despite(op, restored.Conflicts)
+	notes, err := c.despite(of, op, restored.Conflicts)
 	if err != nil {
 		return nil, nil, err
 	}

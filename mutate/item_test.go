@@ -27,6 +27,7 @@ type item struct {
 	change   mutate.Change
 	object   *unstructured.Unstructured // names the target
 	record   snapshot.Record
+	effect   mutate.Effect // but for the record
 	baseline mutate.Baseline
 	warnings []string       // of the preparation
 	idle     bool           // as the preparation found
@@ -102,14 +103,22 @@ func (i *item) do() (err error) {
 	return err
 }
 
+// begun is what is known of the change once it may be in effect.
+func (i *item) begun() mutate.Effect {
+	e := i.effect
+	e.Record = i.record
+	return e
+}
+
 // undo takes the change back as a rollback does: without the content.
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil
-	c.Created = cmp.Or(c.Created, i.report.Recreated) // The engine has recorded it.
+	e := i.begun()
+	e.Created = cmp.Or(e.Created, i.report.Recreated) // The engine has recorded it.
 	before := i.report.Overwritten
 	var err error
-	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)
+	i.report, err = i.strategy.Undo(i.t.Context(), c, e)
 	if len(i.report.Overwritten) == 0 {
 		i.report.Overwritten = before
 	}
@@ -142,7 +151,7 @@ func (i *item) finds(want outcome.Finding) {
 	i.t.Helper()
 	c := i.change
 	c.Content = nil
-	got, err := i.strategy.Observe(i.t.Context(), c, i.record)
+	got, err := i.strategy.Observe(i.t.Context(), c, i.begun())
 	require.NoError(i.t, err)
 	assert.Equal(i.t, want, got, "what observe finds (0 not applied, 1 applied, 2 applying, 3 diverged)")
 }

@@ -52,9 +52,9 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
-	undone, err := i.strategy.Undo(t.Context(), i.change, i.record)
+	undone, err := i.strategy.Undo(t.Context(), i.change, i.begun())
 	require.NoError(t, err)
-	i.change.Created = undone.Recreated
+	i.effect.Created = undone.Recreated
 	e.remove(i.object)
 	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was re-created")
 	assert.Nil(t, i.now())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"regexp"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +18,6 @@ import (
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
-	"janus.io/janus/snapshot"
 )
 
 // Change is one change and the client to make it with.
@@ -62,14 +60,6 @@ type Change struct {
 	// OwnerRefs tells of owners and of what else the Transaction deletes; nil when nothing
 	// is known of them.
 	OwnerRefs OwnerRefs
-	// Created is the uid of the object that a Create has made, or the compensation of a
-	// Delete; empty if it is not known.
-	Created types.UID
-	// Recreated is the uid of the object that rolling back a later change of the
-	// Transaction, which had deleted the target, has made in its place.
-	Recreated types.UID
-	// Began is when the Transaction began, by the clock of janusd.
-	Began time.Time
 	// Type tells how the fields of the target's kind merge.
 	Type func(ctx context.Context) (typed.ParseableType, error)
 	// Unforced makes a Patch fail where it would take a field from another manager.
@@ -83,8 +73,6 @@ type Change struct {
 	// Last tells whether no other change comes after this one, Tail whether none but
 	// Deletes do; nil means that some do. To find out takes a look at all of them.
 	Last, Tail func() bool
-	// Overwrite makes Undo restore the fields too that others have written since.
-	Overwrite bool
 	// Contents names some of what would go with an object of a kind if it were deleted,
 	// which is nothing for most kinds; nil where that is not looked at.
 	Contents func(ctx context.Context, kind schema.GroupKind, live *unstructured.Unstructured) (Contents, error)
@@ -103,21 +91,9 @@ type Change struct {
 	// nil where nothing is written for good.
 	MayCreate func() error
 
-	// Seen is what the target was when it was last written, if that is known: to take an
-	// Update or a Patch back, it need not be read then.
-	Seen *unstructured.Unstructured
-
 	// Fresh is set when no request for the change, or for its compensation where it is
 	// that, that was sent before can have taken effect.
 	Fresh bool
-
-	// Settled is set for a compensation when the other changes are rolled back, as far as
-	// that is possible. Before that a controller may be at work which one of them began.
-	Settled bool
-
-	// Undoing is set when the compensation of the change may have been begun. Observe then
-	// finds the change in effect only if nothing of it has been rolled back.
-	Undoing bool
 }
 
 // Contents names some of the objects in a Namespace, or of a kind.
@@ -151,10 +127,10 @@ type Strategy interface {
 	// Do makes the change. When it returns no error the change is in effect.
 	Do(ctx context.Context, c Change, before Baseline) (Done, error)
 	// Observe checks whether the change is in effect.
-	Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error)
+	Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error)
 	// Undo takes the change back. When it returns no error nothing is left of it.
 	// There may be something to say beside an error too.
-	Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error)
+	Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error)
 	// Verbs lists what the ServiceAccount must be allowed to do to the target, for
 	// the change and for its compensation.
 	Verbs() (change, compensation []string)

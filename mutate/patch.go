@@ -13,7 +13,6 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // patchStrategy sets fields by server-side apply. It takes them from whoever owns
@@ -101,12 +100,12 @@ func (c Change) contended(fields []errclass.Field) error {
 	return err
 }
 
-func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
-	return c.observeWrite(ctx, record, true)
+func (patchStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
+	return c.observeWrite(ctx, e, true)
 }
 
-func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
-	return c.restore(ctx, record)
+func (patchStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
+	return c.restore(ctx, e)
 }
 
 func (patchStrategy) Verbs() (change, compensation []string) {

@@ -54,7 +54,7 @@ func (i *item) landed() {
 func (i *item) takesEffect() {
 	i.t.Helper()
 	i.within("it is in effect", func() bool {
-		found, err := i.strategy.Observe(i.t.Context(), i.change, i.record)
+		found, err := i.strategy.Observe(i.t.Context(), i.change, i.begun())
 		require.NoError(i.t, err)
 		return found == outcome.Applied
 	})

@@ -217,7 +217,7 @@ func TestUndoWithoutBothImagesIsATerminalError(t *testing.T) {
 		i.record = whole
 		i.record.Before = nil
 		fails(i.t, i.undo(), errclass.Terminal, errclass.BeforeImageLost, "item 0")
-		_, err := i.strategy.Observe(i.t.Context(), i.change, i.record)
+		_, err := i.strategy.Observe(i.t.Context(), i.change, i.begun())
 		fails(i.t, err, errclass.Terminal, errclass.BeforeImageLost)
 		i.record = whole
 		i.undone()

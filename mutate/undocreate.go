@@ -15,7 +15,7 @@ import (
 
 // Undo deletes the object, if it is still what this change made. An object that
 // others have written, or that has an owner by now, is theirs as well.
-func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
+func (createStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
 	var undone outcome.Undone
 	for range attempts {
 		var live *unstructured.Unstructured
@@ -24,19 +24,19 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 		switch {
 		case err != nil:
 			return outcome.Undone{}, err
-		case live == nil || !c.made(live):
-			return undone, c.giveVolumeBack(ctx)
+		case live == nil || !c.made(live, e.Created):
+			return undone, c.giveVolumeBack(ctx, e)
 		case live.GetDeletionTimestamp() != nil && held(live):
 			return outcome.Undone{}, c.goOnSparing(ctx, live)
 		case live.GetDeletionTimestamp() != nil:
 			return outcome.Undone{}, c.awaitGone(live)
 		}
-		found, err := c.unmake(ctx, record, live)
+		found, err := c.unmake(ctx, e, live)
 		switch {
 		case err == nil:
 			undone.Overwritten = c.fields(found)
 		case !stale(err):
-			return outcome.Undone{}, c.wrap(c.kept(ctx, err), "delete")
+			return outcome.Undone{}, c.wrap(c.kept(ctx, e, err), "delete")
 		}
 	}
 	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "it changes faster than it can be deleted")
@@ -44,12 +44,12 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 
 // unmake deletes the object, unless it is not for this change alone to delete. It gives
 // what others had written, if that is no reason not to.
-func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
-	found, err := c.writtenByOthers(ctx, record, live)
+func (c Change) unmake(ctx context.Context, e Effect, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
+	found, err := c.writtenByOthers(ctx, e.Record, live)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) > 0 && !c.Overwrite {
+	if len(found) > 0 && !e.Overwrite {
 		return nil, c.shared(found)
 	}
 	for _, admit := range []func(context.Context, *unstructured.Unstructured) error{c.admitEmpty, c.admitUnused} {
@@ -75,12 +75,12 @@ func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstru
 
 // kept is the error because of which an object is not deleted. An earlier attempt may have
 // put a finalizer on it, which would be in the way of whoever deletes it.
-func (c Change) kept(ctx context.Context, cause error) error {
+func (c Change) kept(ctx context.Context, e Effect, cause error) error {
 	if class := errclass.ClassOf(cause); c.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return cause
 	}
 	_, live, err := c.locate(ctx)
-	if err == nil && live != nil && c.made(live) && live.GetDeletionTimestamp() == nil {
+	if err == nil && live != nil && c.made(live, e.Created) && live.GetDeletionTimestamp() == nil {
 		err = c.letGo(ctx, live)
 	}
 	if err != nil && !errclass.Is(err, errclass.AccessDenied) {

@@ -15,13 +15,13 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
-	if record.Before == nil {
+func (deleteStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
+	if e.Record.Before == nil {
 		return outcome.Undone{}, nil
 	}
-	made := c.Created // by a call before this one
+	made := e.Created // by a call before this one
 	for range attempts {
-		undone, err := c.remake(ctx, record.Before, made)
+		undone, err := c.remake(ctx, e, made)
 		made = cmp.Or(undone.Recreated, made)
 		if !stale(err) || errors.Is(err, errUnrecorded) {
 			return undone, c.wrap(err, "re-create")
@@ -32,8 +32,9 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 
 // remake re-creates the object, or resumes what an earlier attempt has begun:
 // until its fields have their owners, and it its, the item's manager is on the
-// object.
-func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (outcome.Undone, error) {
+// object. made is the uid of what was re-created before, on record or not.
+func (c Change) remake(ctx context.Context, e Effect, made types.UID) (outcome.Undone, error) {
+	before := e.Record.Before
 	live, err := Read(ctx, c)
 	if err == nil && made != "" && !sameObject(live, made) {
 		return outcome.Undone{}, c.deletedAgain("")
@@ -57,12 +58,12 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	switch {
 	case live == nil:
 		live, err = c.recreate(ctx, l.wanted)
-	case !sameObject(live, cmp.Or(made, c.Created)) && !c.remade(live, l.wanted):
+	case !sameObject(live, made) && !c.remade(live, l.wanted):
 		if !c.standIn(live) {
 			err = c.occupied(ctx, before)
 			break
 		}
-		live, err = c.replace(ctx, live, l.wanted)
+		live, err = c.replace(ctx, live, l.wanted, e.Settled)
 		l.replaced = true
 	case live.GetDeletionTimestamp() != nil:
 		err = c.deletedAgain(waitsFor(live))
@@ -71,7 +72,7 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 		return outcome.Undone{}, err
 	}
 	undone := outcome.Undone{Recreated: live.GetUID()}
-	if c.Created != live.GetUID() && hollow(l.wanted) && c.marked(live) {
+	if e.Created != live.GetUID() && hollow(l.wanted) && c.marked(live) {
 		return undone, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "%w", errUnrecorded)
 	}
 	notes, err := c.complete(ctx, live, l)

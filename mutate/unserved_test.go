@@ -116,7 +116,7 @@ func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Crank, metadata: {name: d}, spec: {size: 2}}").done()
 	now := e.withdraw(crd, i.object)
 	i.change.Elsewhere = func() (target.Ref, bool, error) { return i.change.Ref, true, nil }
-	_, err := i.strategy.Observe(t.Context(), i.change, i.record)
+	_, err := i.strategy.Observe(t.Context(), i.change, i.begun())
 	fails(t, err, errclass.Unknown, errclass.ServerUnavailable, "answers as if it did not")
 	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable, "example.com/v1")
 	assert.NotNil(t, e.live(now))

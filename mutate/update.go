@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // updateStrategy replaces the target by the content.
@@ -35,12 +34,12 @@ func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured
 	})
 }
 
-func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
-	return c.observeWrite(ctx, record, false)
+func (updateStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
+	return c.observeWrite(ctx, e, false)
 }
 
-func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
-	return c.restore(ctx, record)
+func (updateStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
+	return c.restore(ctx, e)
 }
 
 func (updateStrategy) Verbs() (change, compensation []string) {

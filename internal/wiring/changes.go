@@ -116,9 +116,9 @@ func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Findin
 	if err != nil {
 		return outcome.Diverged, err
 	}
-	r.change.Undoing = in.Item().State == api.ItemRollingBack
-	finding, err := r.strategy.Observe(ctx, r.change, r.record)
-	if err == nil && finding == outcome.Applied && !r.change.Undoing {
+	r.effect.Undoing = in.Item().State == api.ItemRollingBack
+	finding, err := r.strategy.Observe(ctx, r.change, r.effect)
+	if err == nil && finding == outcome.Applied && !r.effect.Undoing {
 		c.look(ctx, in, r.change)
 	}
 	return finding, explainDenied(ctx, r.id, r.change, []string{"get"}, err)
@@ -146,15 +146,15 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 		return outcome.Undone{}, err
 	}
 	t := in.Transaction()
-	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
+	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
-	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
+	r.effect.Seen = c.written.take(t.UID, r.change.Ref.Key())
 	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
-	r.change.Settled = in.Last()
+	r.effect.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
 		return outcome.Undone{}, err
 	}
-	undone, err := r.strategy.Undo(ctx, r.change, r.record)
+	undone, err := r.strategy.Undo(ctx, r.change, r.effect)
 	_, verbs := r.strategy.Verbs()
 	return undone, explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
 }
@@ -164,7 +164,7 @@ type recalled struct {
 	id       *target.Identity
 	change   mutate.Change
 	strategy mutate.Strategy
-	record   snapshot.Record
+	effect   mutate.Effect
 }
 
 // recall puts together what is needed to take a change back. It all comes from the
@@ -188,15 +188,17 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	if err := sameTarget(record, change); err != nil {
 		return recalled{}, err
 	}
-	change.Created, change.Recreated = cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), recreated(t, i, change.Ref)
+	effect := mutate.Effect{
+		Record: record, Created: cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), Recreated: recreated(t, i, change.Ref),
+	}
 	change.OwnerRefs = c.ownerRefsOf(t, i, id)
 	if t.Status.StartTime != nil {
-		change.Began = t.Status.StartTime.Time
+		effect.Began = t.Status.StartTime.Time
 	}
 	change.Contents = contentsIn(c.resolver, id)
 	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
-	return recalled{id: id, change: change, strategy: strategy, record: record}, err
+	return recalled{id: id, change: change, strategy: strategy, effect: effect}, err
 }
 
 func sameTarget(record snapshot.Record, change mutate.Change) error {

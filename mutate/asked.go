@@ -70,7 +70,7 @@ func (c Change) Warnings(ctx context.Context, target *unstructured.Unstructured)
 			found = append(found, a.FieldConflict)
 		}
 	}
-	others := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) }
+	others := func(e metav1.ManagedFieldsEntry) bool { return !c.Names.ours(e.Manager) }
 	if found = fieldmerge.WrittenBy(found, target, others); len(found) == 0 {
 		return nil
 	}

@@ -102,9 +102,9 @@ func (w write) refresh(ctx context.Context) (Version, error) {
 	if fields := w.disturbing(images.Drift()); len(fields) > 0 {
 		return Version{}, w.drifted(w.op, fields)
 	}
-	if w.applies && w.owns(live) && !w.owns(image) {
+	if w.applies && w.Names.owns(live) && !w.Names.owns(image) {
 		// An apply takes away what its manager owns and does not set any more.
-		return Version{}, w.fail(errclass.Conflict, errclass.Drifted, w.op, "another client has made %s, the field manager of this item, own fields since it was prepared", w.Manager).
+		return Version{}, w.fail(errclass.Conflict, errclass.Drifted, w.op, "another client has made %s, the field manager of this item, own fields since it was prepared", w.Names.Manager).
 			WithHint("create the Transaction again: its items have other managers")
 	}
 	if err := w.reowned(images); err != nil {
@@ -176,7 +176,7 @@ func (w write) send(ctx context.Context, request func(meets Version) (*unstructu
 	for n := range attempts {
 		// The version that was read after a refusal may be that of an object that was
 		// changed and restored meanwhile. That is asked after it was read.
-		if err := w.confirm(ctx, n > 0); err != nil {
+		if err := w.Fences.confirm(ctx, n > 0); err != nil {
 			return nil, err
 		}
 		after, err := request(meets)
@@ -215,33 +215,6 @@ func (c Change) done(ctx context.Context, after *unstructured.Unstructured) Done
 	return Done{Target: after, Warnings: c.Warnings(ctx, after)}
 }
 
-// confirm asks whether a write may still be made.
-func (c Change) confirm(ctx context.Context, anyway bool) error {
-	if c.Confirm == nil {
-		return nil
-	}
-	if err := c.Confirm(ctx, anyway); err != nil {
-		return &lateError{err}
-	}
-	return nil
-}
-
-// lateError says that another process works on the Transaction by now, or that the time for
-// a write has not come. That is no reason to look at the object again.
-type lateError struct{ error }
-
-func (e *lateError) Unwrap() error { return e.error }
-
-// mayCreate asks whether the target may be created now.
-func (c Change) mayCreate(ctx context.Context) error {
-	if c.MayCreate != nil {
-		if err := c.MayCreate(); err != nil {
-			return &lateError{err}
-		}
-	}
-	return c.confirm(ctx, false)
-}
-
 // stale reports an error that means: the target is not the one that was expected.
 // A missing one counts, one whose namespace is missing too, and so does a body whose uid is another's, which the API
 // server calls invalid.
@@ -269,7 +242,7 @@ func wrongUID(err error) bool {
 
 // patchOptions are those of every patch that is not an apply.
 func (c Change) patchOptions() metav1.PatchOptions {
-	return metav1.PatchOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict}
+	return metav1.PatchOptions{FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict}
 }
 
 // mergePatch sends a merge patch that must meet the object as it was seen.

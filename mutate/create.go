@@ -43,7 +43,7 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 }
 
 func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) (Done, error) {
-	if err := c.mayCreate(ctx); err != nil {
+	if err := c.Fences.mayCreate(ctx); err != nil {
 		return Done{}, err
 	}
 	made, err := c.post(ctx, false)
@@ -81,14 +81,14 @@ func (c Change) whose(ctx context.Context) (Done, error) {
 // even after another client has replaced all of it. created is that uid; empty if it is not
 // known.
 func (c Change) made(live *unstructured.Unstructured, created types.UID) bool {
-	return created != "" && live.GetUID() == created || c.owns(live) || c.marked(live)
+	return created != "" && live.GetUID() == created || c.Names.owns(live) || c.Names.marked(live)
 }
 
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {
 	body := c.body(Version{})
-	c.mark(body)
+	c.Names.mark(body)
 	return c.client().Create(ctx, body, metav1.CreateOptions{
-		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+		FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
 }
 

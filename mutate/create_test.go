@@ -24,7 +24,7 @@ func TestCreateIsDoneInOneRequestAndUndoneInFour(t *testing.T) {
 	i.wire.requests()
 	i.done()
 	i.sent("POST")
-	assert.Equal(t, i.change.Marker, i.now().GetAnnotations()[mutate.MarkerAnnotation])
+	assert.Equal(t, i.change.Names.Marker, i.now().GetAnnotations()[mutate.MarkerAnnotation])
 	i.finds(outcome.Applied)
 	i.sent("GET")
 	i.undone()
@@ -225,7 +225,7 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
-	i.change.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
+	i.change.Environment.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
 		return mutate.Contents{Stay: []string{"ConfigMap theirs"}, Leave: []string{"Pod going"}}, nil
 	}
 	for _, force := range []bool{false, true} {
@@ -241,7 +241,7 @@ func TestUndoOfACreatedNamespaceWaitsForWhatIsOnItsWayOut(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	found := mutate.Contents{Leave: []string{"Pod going"}}
-	i.change.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
+	i.change.Environment.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
 		return found, nil
 	}
 	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "Pod going")
@@ -294,12 +294,12 @@ func TestNothingIsCreatedBeforeItMayBe(t *testing.T) {
 				i.done()
 				try = i.undo
 			}
-			i.change.MayCreate = func() error { return wait }
+			i.change.Fences.MayCreate = func() error { return wait }
 			i.wire.requests()
 			require.ErrorIs(t, try(), wait)
 			i.sent(sent)
 			assert.Nil(t, i.now())
-			i.change.MayCreate = nil
+			i.change.Fences.MayCreate = nil
 			require.NoError(t, try())
 			assert.NotNil(t, i.now())
 		})

@@ -31,11 +31,11 @@ func (w write) idle(ctx context.Context) (bool, error) {
 
 // leavesAsIs reports whether a change that a dry run answered with after, and a commit of
 // it, leave the target as it is: every value, and every owner of a field.
-func (c Change) leavesAsIs(ctx context.Context, before, after *unstructured.Unstructured) (bool, error) {
+func (c Change) leavesAsIs(ctx context.Context, to Ownership, before, after *unstructured.Unstructured) (bool, error) {
 	if before == nil || after == nil || !reflect.DeepEqual(unversioned(before), unversioned(after)) {
 		return false, nil
 	}
-	entries, changed, err := c.handedOver(ctx, before, after)
+	entries, changed, err := to.handedOver(ctx, c, before, after)
 	if err != nil {
 		return false, err
 	}

@@ -178,10 +178,10 @@ func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, 
 
 // heirOf is the uid of the object that has the name of an owner now; empty if none has.
 func (c Change) heirOf(ctx context.Context, owner metav1.OwnerReference) (types.UID, error) {
-	if c.OwnerRefs == nil {
+	if c.Environment.OwnerRefs == nil {
 		return owner.UID, nil
 	}
-	uid, known, err := c.OwnerRefs.Owner(ctx, owner)
+	uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
 	if !known {
 		return owner.UID, err
 	}

@@ -27,6 +27,7 @@ type item struct {
 	change   mutate.Change
 	object   *unstructured.Unstructured // names the target
 	record   snapshot.Record
+	owners   mutate.Ownership
 	effect   mutate.Effect // but for the record
 	baseline mutate.Baseline
 	warnings []string       // of the preparation
@@ -47,11 +48,16 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 	i := &item{env: e, strategy: strategy, object: obj}
 	i.record = snapshot.Record{Item: n, Type: string(kind), Target: ref}
 	i.change = mutate.Change{
-		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
-		Sensitive: ref.GVK.Kind == "Secret",
-		Family:    "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
-		Elsewhere: func() (target.Ref, bool, error) { return e.resolver.Elsewhere(ref) },
-		Cluster:   e.dynamic, Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
+		Ref: ref, Sensitive: ref.GVK.Kind == "Secret",
+		Names: mutate.Names{
+			Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Family: "janus-0a1b2c3d-", Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
+			Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
+		},
+		Environment: mutate.Environment{
+			Cluster:   e.dynamic,
+			Type:      func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
+			Elsewhere: func() (target.Ref, bool, error) { return e.resolver.Elsewhere(ref) },
+		},
 	}
 	if kind != api.Delete {
 		i.change.Content = obj.Object
@@ -67,11 +73,11 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
-	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, before)
+	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, i.owners, before)
 	if err != nil {
 		return err
 	}
-	i.idle, i.record.Heir = forecast.Idle, i.change.FieldManager
+	i.idle, i.record.Heir = forecast.Idle, i.owners.FieldManager
 	i.warnings, i.record.Before, i.record.After, i.record.Took = forecast.Warnings, before, forecast.After, forecast.Took
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)

@@ -3,104 +3,32 @@ package mutate
 import (
 	"context"
 	"errors"
-	"regexp"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 )
 
-// Change is one change and the client to make it with.
+// Change is one change of a Transaction to one target.
 type Change struct {
 	Ref target.Ref
 	// Content is the object, or for a Patch the fields to set; nil for a Delete.
 	Content map[string]any
-	// Manager is the field manager of this item and of no other. Two applies by
-	// one manager to one object would drop each other's fields.
-	Manager string
-	// FieldManager is the applier to which a commit leaves what nobody owned before; empty
-	// for nobody.
-	FieldManager string
-	// Sets gives what the changes of the target set, if that is more than Content.
-	Sets func() ([]map[string]any, error)
-	// Owners gives who owned the fields before the change that this one undoes; nil for one
-	// that undoes none.
-	Owners func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
-	// Family is what the field managers of all items of the Transaction begin with.
-	Family string
-	// Marker is what a created object carries in the annotation MarkerAnnotation.
-	Marker string
-	// Transaction is what a created object says by its label and annotation
-	// api.TransactionKey.
-	Transaction types.NamespacedName
-	// Account is the ServiceAccount that the Transaction acts as.
-	Account types.NamespacedName
 	// Sensitive keeps content out of errors.
 	Sensitive bool
-	// Elsewhere gives the target by a version of its kind that is served; false if the
-	// kind is served no more. It is asked where the API server seems not to serve the
-	// version of Ref. Where it is nil, an object that is not served does not exist.
-	Elsewhere func() (target.Ref, bool, error)
-	// Versions gives the other versions of the target's kind that the cluster serves; nil
-	// where none is looked at. With anew, what is known of them is looked up again.
-	Versions func(anew bool) ([]Served, error)
-	// Cluster reads and writes the target, and what belongs to it, such as the volume of a
-	// claim, as the Transaction's ServiceAccount.
-	Cluster dynamic.Interface
-	// OwnerRefs tells of owners and of what else the Transaction deletes; nil when nothing
-	// is known of them.
-	OwnerRefs OwnerRefs
-	// Type tells how the fields of the target's kind merge.
-	Type func(ctx context.Context) (typed.ParseableType, error)
-	// Unforced makes a Patch fail where it would take a field from another manager.
-	Unforced bool
-	// Propagation says what a Delete does with the objects that the target owns.
-	Propagation metav1.DeletionPropagation
-	// Inverts is set for a Delete that rolls back a Create which has committed.
-	Inverts bool
-	// AcceptLoss allows what cannot be rolled back completely.
-	AcceptLoss bool
-	// Last tells whether no other change comes after this one, Tail whether none but
-	// Deletes do; nil means that some do. To find out takes a look at all of them.
-	Last, Tail func() bool
-	// Contents names some of what would go with an object of a kind if it were deleted,
-	// which is nothing for most kinds; nil where that is not looked at.
-	Contents func(ctx context.Context, kind schema.GroupKind, live *unstructured.Unstructured) (Contents, error)
-	// Dependants lists what the target owns; nil for a kind that owns nothing of its own.
-	Dependants func(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error)
-
-	// Confirm makes sure that nobody else works on the Transaction by now, if this may
-	// come late, or anyway. It is asked before a write that nothing in the target would
-	// refuse for being late: the object may be as it was because another process has
-	// made the change and rolled it back. Its error is passed on as it is. It is nil
-	// where nothing is written for good.
-	Confirm func(ctx context.Context, anyway bool) error
-
-	// MayCreate makes sure that no creation of the target sent before is still under way.
-	// It is asked before the target is created, and its error is passed on as it is. It is
-	// nil where nothing is written for good.
-	MayCreate func() error
-
-	// Fresh is set when no request for the change, or for its compensation where it is
-	// that, that was sent before can have taken effect.
-	Fresh bool
-}
-
-// Contents names some of the objects in a Namespace, or of a kind.
-type Contents struct {
-	// Stay are those that nobody is about to delete, Leave those that are being deleted or
-	// that the garbage collector takes along with their owners.
-	Stay, Leave []string
+	// Names are what the change signs with.
+	Names Names
+	// Options are how the Transaction wants it made.
+	Options Options
+	// Environment is the cluster, as the Transaction's ServiceAccount sees it.
+	Environment Environment
+	// Fences keep requests that come late from doing harm.
+	Fences Fences
 }
 
 // Done is what is known of a change that was made.
@@ -163,25 +91,6 @@ func (c Change) wrap(err error, op string) error {
 
 func (c Change) fail(class errclass.Class, reason, op, format string, args ...any) *errclass.Error {
 	return errclass.New(class, reason, op, c.Ref.String(), format, args...)
-}
-
-func (c Change) ours(manager string) bool { return manager == c.Manager }
-
-// sibling reports whether a manager is that of an item of this Transaction.
-func (c Change) sibling(manager string) bool {
-	return c.Family != "" && strings.HasPrefix(manager, c.Family)
-}
-
-// family reports whether a manager is of this Transaction, or is what another has
-// left: that of its marks, or one of an item of a Transaction that was let go half-way.
-func family(manager string) bool { return manager == Heir || itemManager.MatchString(manager) }
-
-// itemManager is what the managers of items look like.
-var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)
-
-// owns reports whether the change has left its mark on an object.
-func (c Change) owns(obj *unstructured.Unstructured) bool {
-	return fieldmerge.Owned(obj, c.ours)
 }
 
 // body is the content with the identity of the target, and when it is to meet a

@@ -44,10 +44,10 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 	}
 	send := func(force bool) (*unstructured.Unstructured, error) {
 		return c.client().Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-			FieldManager: c.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+			FieldManager: c.Names.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 		})
 	}
-	if !c.Unforced {
+	if !c.Options.Unforced {
 		return send(true)
 	}
 	after, err := send(false)

@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/internal/errclass"
@@ -31,16 +30,7 @@ func (c Change) at(ref target.Ref) Change {
 
 // client reads and writes the target.
 func (c Change) client() dynamic.ResourceInterface {
-	return c.clientOf(c.Ref.GVR, c.Ref.Namespace)
-}
-
-// clientOf reads and writes objects of a resource; namespace is empty for those of the
-// cluster.
-func (c Change) clientOf(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return c.Cluster.Resource(gvr)
-	}
-	return c.Cluster.Resource(gvr).Namespace(namespace)
+	return c.Environment.clientOf(c.Ref.GVR, c.Ref.Namespace)
 }
 
 // unreadable is the error of a target that the API server takes for a list.
@@ -65,10 +55,10 @@ func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured,
 			return c, nil, c.unreadable()
 		case !errclass.Is(err, errclass.NotFound) && !errclass.Is(err, errclass.NamespaceNotFound):
 			return c, nil, c.wrap(err, "read")
-		case !errclass.Unserved(err) || c.Elsewhere == nil:
+		case !errclass.Unserved(err) || c.Environment.Elsewhere == nil:
 			return c, nil, nil
 		}
-		ref, served, err := c.Elsewhere()
+		ref, served, err := c.Environment.Elsewhere()
 		if err != nil || !served { // Objects go with their kind.
 			return c, nil, c.wrap(err, "read")
 		}

@@ -34,7 +34,7 @@ func (c Change) observeWrite(ctx context.Context, e Effect, applies bool) (outco
 		return outcome.Diverged, nil
 	case live.GetResourceVersion() == before.GetResourceVersion():
 		return outcome.NotApplied, nil
-	case c.owns(live) && !e.Undoing:
+	case c.Names.owns(live) && !e.Undoing:
 		return outcome.Applied, nil
 	case record.After == nil:
 		return outcome.Diverged, nil
@@ -45,9 +45,9 @@ func (c Change) observeWrite(ctx context.Context, e Effect, applies bool) (outco
 	}
 	images.Took = record.Took
 	switch stand := images.Stand(); {
-	case c.owns(live) && (stand == fieldmerge.AtAfter || unrestored(images)):
+	case c.Names.owns(live) && (stand == fieldmerge.AtAfter || unrestored(images)):
 		return outcome.Applied, nil
-	case c.owns(live):
+	case c.Names.owns(live):
 		return outcome.Diverged, nil // Its values have been restored, and their owners have not.
 	case stand == fieldmerge.AtAfter && applies && fieldmerge.Tracked(live):
 		// The change alters nothing, and its manager would be there: it is made so that
@@ -136,7 +136,7 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	}
 	// To look may have taken long, and would find what another process has restored as
 	// another client has written it since.
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return outcome.Undone{}, false, err
 	}
 	if so.restored != nil {

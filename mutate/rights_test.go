@@ -69,7 +69,7 @@ func (e *env) grant(rules ...rbacv1.PolicyRule) {
 
 // by lets a change be made with a client.
 func (i *item) by(client dynamic.Interface) *item {
-	i.change.Cluster = client
+	i.change.Environment.Cluster = client
 	return i
 }
 

@@ -27,7 +27,7 @@ func (e *env) saga() *saga { return &saga{env: e, committed: map[int]bool{}} }
 func (s *saga) then(kind api.ChangeType, content string) *item {
 	s.t.Helper()
 	i := s.plan(len(s.items), kind, content)
-	i.change.OwnerRefs = member{s, len(s.items)}
+	i.change.Environment.OwnerRefs = member{s, len(s.items)}
 	require.NoError(s.t, i.tryPrepare())
 	s.items = append(s.items, i)
 	return i

@@ -44,7 +44,7 @@ func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstruct
 		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has re-created it since it was deleted", makers(live)).
 			WithHint("it is replaced when the other changes are rolled back")
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return nil, err
 	}
 	after, err := c.patchValues(ctx, live, inPlaceOf(live, wanted))

@@ -67,7 +67,7 @@ func (c Change) withoutStatus(ctx context.Context, live *unstructured.Unstructur
 
 func (c Change) statusWrittenSince(live *unstructured.Unstructured) bool {
 	for _, e := range live.GetManagedFields() {
-		if e.Subresource == "status" && !c.ours(e.Manager) {
+		if e.Subresource == "status" && !c.Names.ours(e.Manager) {
 			return true
 		}
 	}

@@ -67,7 +67,7 @@ func (c Change) unmake(ctx context.Context, e Effect, live *unstructured.Unstruc
 	if len(t.adopted) > 0 {
 		return found, c.deleteSparing(ctx, live, t)
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return nil, err
 	}
 	return found, c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false)
@@ -76,7 +76,7 @@ func (c Change) unmake(ctx context.Context, e Effect, live *unstructured.Unstruc
 // kept is the error because of which an object is not deleted. An earlier attempt may have
 // put a finalizer on it, which would be in the way of whoever deletes it.
 func (c Change) kept(ctx context.Context, e Effect, cause error) error {
-	if class := errclass.ClassOf(cause); c.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
+	if class := errclass.ClassOf(cause); c.Environment.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return cause
 	}
 	_, live, err := c.locate(ctx)
@@ -94,13 +94,13 @@ func (c Change) kept(ctx context.Context, e Effect, cause error) error {
 // and owners that it did not have. Where the field owners were reset, values tell.
 func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
 	found, err := fieldmerge.Foreign(live, func(manager string) bool {
-		return c.ours(manager) || c.sibling(manager) || fieldmerge.ControlPlane(manager)
+		return c.Names.ours(manager) || c.Names.sibling(manager) || fieldmerge.ControlPlane(manager)
 	})
 	if err != nil {
 		return nil, c.unreadableOwners(err)
 	}
-	found = together(found, fieldmerge.NewOwners(live, record.After, c.ours))
-	if c.owns(live) {
+	found = together(found, fieldmerge.NewOwners(live, record.After, c.Names.ours))
+	if c.Names.owns(live) {
 		return found, nil
 	}
 	if record.After == nil {
@@ -144,10 +144,10 @@ func (c Change) shared(found []fieldmerge.FieldConflict) error {
 // others have put objects into. What this Transaction put there is rolled back
 // before. Nothing can keep another client from adding an object after the look.
 func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured) error {
-	if c.Contents == nil {
+	if c.Environment.Contents == nil {
 		return nil
 	}
-	found, err := c.Contents(ctx, c.Ref.GVK.GroupKind(), live)
+	found, err := c.Environment.Contents(ctx, c.Ref.GVK.GroupKind(), live)
 	if err != nil {
 		return err
 	}

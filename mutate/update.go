@@ -30,7 +30,7 @@ func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, 
 
 func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured.Unstructured, error) {
 	return c.client().Update(ctx, c.body(meets), metav1.UpdateOptions{
-		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+		FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
 }
 

@@ -242,7 +242,7 @@ func TestWhatIsInjectedMakesACreatedObjectNobodyElses(t *testing.T) {
 	i.handedOver()
 	e.edit(i.object, injected)
 	undo := e.plan(0, api.Delete, text)
-	_, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, Marker: i.change.Marker}, i.now())
+	_, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, Marker: i.change.Names.Marker}, i.now())
 	require.NoError(t, err)
 	e.remove(i.object)
 }
@@ -320,7 +320,7 @@ func TestTheFileOfACreatedObjectIsAppliedWithoutAConflict(t *testing.T) {
 			t.Parallel()
 			e := newEnv(t)
 			i := e.plan(0, api.Create, file)
-			i.change.FieldManager = manager
+			i.owners.FieldManager = manager
 			require.NoError(t, i.tryPrepare())
 			i.done().handedOver()
 			assert.False(t, owns(i.now(), mutate.Heir, ".spec.replicas"))

@@ -41,30 +41,27 @@ func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Iden
 		return mutate.Change{}, err
 	}
 	return mutate.Change{
-		Ref: ref, Content: content,
-		Manager: managerOf(t.UID, i),
-
-		FieldManager: t.Spec.FieldManager,
-		Family:       familyOf(t.UID),
-		Last:         func() bool { return plan.IsLast(t, i) },
-		Type:         func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
-		Marker:       markerOf(t.UID, i),
-		Sensitive:    store.Sensitive(ref.GVK.GroupKind()),
-		Cluster:      id.Dynamic,
-		Elsewhere:    func() (target.Ref, bool, error) { return resolver.Elsewhere(ref) },
-		Versions: func(anew bool) ([]mutate.Served, error) {
-			refs, err := resolver.Versions(ref, anew)
-			var out []mutate.Served
-			for _, other := range refs {
-				out = append(out, mutate.Served{
-					Ref:  other,
-					Type: func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, other.GVK) },
-				})
-			}
-			return out, err
+		Ref: ref, Content: content, Sensitive: store.Sensitive(ref.GVK.GroupKind()),
+		Names: mutate.Names{
+			Manager: managerOf(t.UID, i), Family: familyOf(t.UID), Marker: markerOf(t.UID, i),
+			Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name},
 		},
-
-		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name}, Account: accountOf(t),
+		Environment: mutate.Environment{
+			Account: accountOf(t), Cluster: id.Dynamic,
+			Type:      func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
+			Elsewhere: func() (target.Ref, bool, error) { return resolver.Elsewhere(ref) },
+			Versions: func(anew bool) ([]mutate.Served, error) {
+				refs, err := resolver.Versions(ref, anew)
+				var out []mutate.Served
+				for _, other := range refs {
+					out = append(out, mutate.Served{
+						Ref:  other,
+						Type: func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, other.GVK) },
+					})
+				}
+				return out, err
+			},
+		},
 	}, nil
 }
 
@@ -87,11 +84,14 @@ func familyOf(uid apitypes.UID) string {
 // asked adds to a change how the Transaction wants it made.
 func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
 	change := t.Spec.Changes[i]
-	c.Unforced = change.Force != nil && !*change.Force
-	c.AcceptLoss = change.AcceptLoss
-	c.Inverts = t.Spec.UndoOf != nil && change.Type == api.Delete
-	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
-	c.Tail = func() bool { return plan.IsTail(t, i) }
+	c.Options = mutate.Options{
+		Unforced:    change.Force != nil && !*change.Force,
+		AcceptLoss:  change.AcceptLoss,
+		Inverts:     t.Spec.UndoOf != nil && change.Type == api.Delete,
+		Propagation: metav1.DeletionPropagation(change.PropagationPolicy),
+		Last:        func() bool { return plan.IsLast(t, i) },
+		Tail:        func() bool { return plan.IsTail(t, i) },
+	}
 	return c
 }
 

@@ -60,9 +60,9 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 		return err
 	}
 	change = asked(change, t, i)
-	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
-	change.OwnerRefs = c.ownerRefsOf(t, i, id)
-	change.Confirm, change.MayCreate, change.Fresh = in.Confirm, in.MayCreate, in.Fresh()
+	change.Environment.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
+	change.Environment.OwnerRefs = c.ownerRefsOf(t, i, id)
+	change.Fences = mutate.Fences{Confirm: in.Confirm, MayCreate: in.MayCreate, Fresh: in.Fresh()}
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
@@ -147,9 +147,9 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	}
 	t := in.Transaction()
 	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
-	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
+	r.change.Fences = mutate.Fences{Confirm: in.Confirm, MayCreate: in.MayCreate}
 	r.effect.Seen = c.written.take(t.UID, r.change.Ref.Key())
-	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
+	r.change.Fences.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
 	r.effect.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
 		return outcome.Undone{}, err
@@ -191,12 +191,12 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	effect := mutate.Effect{
 		Record: record, Created: cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), Recreated: recreated(t, i, change.Ref),
 	}
-	change.OwnerRefs = c.ownerRefsOf(t, i, id)
+	change.Environment.OwnerRefs = c.ownerRefsOf(t, i, id)
 	if t.Status.StartTime != nil {
 		effect.Began = t.Status.StartTime.Time
 	}
-	change.Contents = contentsIn(c.resolver, id)
-	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
+	change.Environment.Contents = contentsIn(c.resolver, id)
+	change.Environment.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
 	return recalled{id: id, change: change, strategy: strategy, effect: effect}, err
 }

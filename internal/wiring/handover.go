@@ -96,14 +96,17 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		}
 		before = c.baseline(t, of.first)
 	}
-	change.Sets = func() ([]map[string]any, error) { return contentsOf(t, change.Ref.Key()) }
+	to := mutate.Ownership{
+		FieldManager: t.Spec.FieldManager,
+		Sets:         func() ([]map[string]any, error) { return contentsOf(t, change.Ref.Key()) },
+	}
 	if t.Spec.UndoOf != nil {
-		change.Owners = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
+		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
 			record, err := c.record(ctx, t, of.last)
 			return record.Owners, err
 		}
 	}
-	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
+	err = mutate.HandOver(ctx, change, to, before, c.written.get(t.UID, change.Ref.Key()))
 	if of.made && errclass.Is(err, errclass.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
 		// and it is created once: the manager of its item may stay.

@@ -112,7 +112,7 @@ func (k ownerRefs) dependent(ctx context.Context, j int) (mutate.Dependent, erro
 	if err := sameTarget(record, change); err != nil {
 		return mutate.Dependent{}, err
 	}
-	change.OwnerRefs = k.ownerRefsOf(k.txn, j, k.id)
+	change.Environment.OwnerRefs = k.ownerRefsOf(k.txn, j, k.id)
 	return mutate.Dependent{Change: change, Before: record.Before}, nil
 }
 

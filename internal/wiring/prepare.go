@@ -136,8 +136,8 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 		return seen{}, err
 	}
 	change = asked(change, t, i)
-	change.Dependants = dependantsOf(p.resolver, id, change.Ref, p.parallel)
-	change.Contents = contentsIn(p.resolver, id)
+	change.Environment.Dependants = dependantsOf(p.resolver, id, change.Ref, p.parallel)
+	change.Environment.Contents = contentsIn(p.resolver, id)
 	strategy, err := strategyFor(spec.Type, change)
 	if err != nil {
 		return seen{}, err
@@ -158,13 +158,14 @@ func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *targe
 	}
 	var notes []string
 	var owners []metav1.ManagedFieldsEntry
+	to := mutate.Ownership{FieldManager: t.Spec.FieldManager}
 	if undo != nil {
 		if change.Content, owners, notes, err = undo.content(ctx, p, t, i, id, change, before); err != nil {
 			return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
 		}
-		change.Owners = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return owners, nil }
+		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return owners, nil }
 	}
-	forecast, err := mutate.Foresee(ctx, strategy, change, before)
+	forecast, err := mutate.Foresee(ctx, strategy, change, to, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
 		return seen{}, explainDenied(ctx, id, change, verbs, err)

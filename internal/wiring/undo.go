@@ -82,7 +82,7 @@ func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i in
 		}
 	}
 	original.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce
-	c.OwnerRefs = (&Changes{resolver: p.resolver}).ownerRefsOf(t, i, id)
+	c.Environment.OwnerRefs = (&Changes{resolver: p.resolver}).ownerRefsOf(t, i, id)
 	content, notes, err = c.Invert(ctx, original, live)
 	return content, original.Owners(), notes, err
 }

@@ -111,7 +111,7 @@ func (c Change) freed(volume *unstructured.Unstructured) ([]byte, error) {
 // giveVolumeBack frees the volume that a claim had bound which this change made and which
 // is gone, if the volume was there before. It may be called again after any outcome.
 func (c Change) giveVolumeBack(ctx context.Context, e Effect) error {
-	if c.Ref.GVK.GroupKind() != kinds.Claim || e.Created == "" || c.Environment.Cluster == nil {
+	if c.Ref.GVK.GroupKind() != kinds.Claim || e.Created == "" {
 		return nil
 	}
 	options := metav1.ListOptions{Limit: 500}
@@ -162,7 +162,7 @@ func (c Change) giveBack(ctx context.Context, e Effect, volume *unstructured.Uns
 // Transaction claimed is gone by now.
 func (c Change) admitUnclaimed(ctx context.Context, volume *unstructured.Unstructured) error {
 	holder := claimRef(volume)
-	if holder["uid"] == "" || c.Environment.Cluster == nil {
+	if holder["uid"] == "" {
 		return nil
 	}
 	claim, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
@@ -212,7 +212,7 @@ func (c Change) admitContent(ctx context.Context, live *unstructured.Unstructure
 			continue
 		}
 		what, holder := "what "+strings.Join(known.older, ".")+" names", live
-		if known.resource != "" && c.Environment.Cluster != nil {
+		if known.resource != "" {
 			what = known.resource + " " + name
 			var err error
 			holder, err = target.Confirmed(func() (*unstructured.Unstructured, error) {

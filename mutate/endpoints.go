@@ -16,7 +16,7 @@ import (
 // ServiceAccount may not read is taken not to be there.
 func (c Change) endpointsByHand(ctx context.Context, service *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	selector, _, _ := unstructured.NestedMap(service.Object, "spec", "selector")
-	if c.Ref.GVK.GroupKind() != kinds.Service || len(selector) > 0 || c.Environment.Cluster == nil {
+	if c.Ref.GVK.GroupKind() != kinds.Service || len(selector) > 0 {
 		return nil, nil
 	}
 	found, err := target.Confirmed(func() (*unstructured.Unstructured, error) {

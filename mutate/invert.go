@@ -45,53 +45,40 @@ func (of Original) Owners() []metav1.ManagedFieldsEntry {
 	}
 }
 
-// InverseOf is the type of the change that takes another back.
-func InverseOf(t api.ChangeType) api.ChangeType {
-	switch t {
-	case api.Create:
-		return api.Delete
-	case api.Delete:
-		return api.Create
-	default:
-		return api.Update
-	}
-}
+// InverseOf is the type of the change that takes another back; empty if its own is none.
+func InverseOf(t api.ChangeType) api.ChangeType { return strategies[t].inverse }
 
 // Invert returns the content of c, a change that takes another back after that has
 // committed, for the target as it is now. It is a conflict if another client has changed since
 // what the other has made, unless that is to be overwritten. There may be something to say
 // beside. The content is nil for a Delete.
 func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
-	switch api.ChangeType(of.Record.Type) {
-	case api.Create:
-		notes, err = c.invertCreate(ctx, of, live)
-		return nil, notes, err
-	case api.Delete:
-		return c.invertDelete(ctx, of)
-	default:
-		return c.invertWrite(ctx, of, live)
+	known, ok := strategies[api.ChangeType(of.Record.Type)]
+	if !ok {
+		return nil, nil, c.fail(errclass.Terminal, errclass.Invalid, "undo the change of", "unknown type of change %q", of.Record.Type)
 	}
+	return known.invert(c, ctx, of, live)
 }
 
 // invertCreate checks whether an object is as the creation has left it.
-func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) ([]string, error) {
+func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
 	if live == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if live.GetAnnotations()[MarkerAnnotation] != of.Marker {
-		return nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
+		return nil, nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
 			WithHint("it is kept; delete it by hand if it is not wanted")
 	}
 	found, err := fieldmerge.Foreign(live, func(manager string) bool { return family(manager) || fieldmerge.ControlPlane(manager) })
 	if err != nil {
-		return nil, c.unreadableOwners(err)
+		return nil, nil, c.unreadableOwners(err)
 	}
 	found = of.withoutHeirs(found)
 	found = together(found, fieldmerge.NewOwners(live, of.Record.After, family))
 	if of.Record.After != nil {
 		images, err := c.images(ctx, of.Record.After, nil, live)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, f := range images.Drift() {
 			// What nobody owns the API server has chosen when it was created, and not in the
@@ -101,12 +88,11 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 			}
 		}
 	}
-	notes, err := c.despite(of, "undo the creation of", found)
-	if err != nil {
-		return nil, err
+	if notes, err = c.despite(of, "undo the creation of", found); err != nil {
+		return nil, nil, err
 	}
 	more, err := c.admitAdopted(ctx, live)
-	return append(notes, more...), err
+	return nil, append(notes, more...), err
 }
 
 // withoutHeirs leaves out what the commit itself has left to others, and they have not
@@ -149,7 +135,7 @@ func (c Change) changedSince(op string, found []fieldmerge.FieldConflict) error 
 }
 
 // invertDelete returns what is to be created again, with the owners that it can have.
-func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, []string, error) {
+func (c Change) invertDelete(ctx context.Context, of Original, _ *unstructured.Unstructured) (map[string]any, []string, error) {
 	before := of.Record.Before
 	if before == nil {
 		return nil, nil, c.incomplete(of.Record)

@@ -80,9 +80,6 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 // deletes with it.
 func (c Change) tokenLoss(ctx context.Context, account *unstructured.Unstructured) (lost, warning string, err error) {
 	const invalid = "tokens issued to it, those of running Pods too, are invalid once it is deleted, and stay so"
-	if c.Environment.Cluster == nil {
-		return "", invalid, nil
-	}
 	list, err := c.Environment.Cluster.Resource(secrets).Namespace(account.GetNamespace()).List(ctx,
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
 	if errclass.Is(err, errclass.AccessDenied) {

@@ -64,20 +64,25 @@ type Strategy interface {
 	Verbs() (change, compensation []string)
 }
 
+// strategies are the code of each type of change, with what takes one back after it has
+// committed: that is a change like any other, made in another Transaction.
+var strategies = map[api.ChangeType]struct {
+	strategy Strategy
+	// inverse is the type of that change.
+	inverse api.ChangeType
+	// invert finds its content.
+	invert func(Change, context.Context, Original, *unstructured.Unstructured) (content map[string]any, notes []string, err error)
+}{
+	api.Create: {createStrategy{}, api.Delete, Change.invertCreate},
+	api.Update: {updateStrategy{}, api.Update, Change.invertWrite},
+	api.Patch:  {patchStrategy{}, api.Update, Change.invertWrite},
+	api.Delete: {deleteStrategy{}, api.Create, Change.invertDelete},
+}
+
 // For returns the strategy of a type of change.
 func For(t api.ChangeType) (Strategy, bool) {
-	switch t {
-	case api.Create:
-		return createStrategy{}, true
-	case api.Update:
-		return updateStrategy{}, true
-	case api.Patch:
-		return patchStrategy{}, true
-	case api.Delete:
-		return deleteStrategy{}, true
-	default:
-		return nil, false
-	}
+	known, ok := strategies[t]
+	return known.strategy, ok
 }
 
 // wrap classifies an error of the API server; one of our own says it all already.

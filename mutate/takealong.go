@@ -55,7 +55,7 @@ func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.U
 	default:
 		return c, nil, nil
 	}
-	if kind == kinds.Claim && ephemeral(d) || c.Environment.Cluster == nil {
+	if kind == kinds.Claim && ephemeral(d) {
 		return c, nil, nil
 	}
 	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) {

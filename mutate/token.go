@@ -16,7 +16,7 @@ import (
 // now: the control plane would delete it within seconds, and its token is not valid
 // any more. A ServiceAccount that cannot be read is taken to be there.
 func (c Change) admitToken(ctx context.Context, secret *unstructured.Unstructured) error {
-	if c.Environment.Cluster == nil || !isTokenSecret(c.Ref.GVK.GroupKind(), secret) {
+	if !isTokenSecret(c.Ref.GVK.GroupKind(), secret) {
 		return nil
 	}
 	name, uid := secret.GetAnnotations()[corev1.ServiceAccountNameKey], secret.GetAnnotations()[corev1.ServiceAccountUIDKey]

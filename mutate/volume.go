@@ -25,9 +25,6 @@ func (c Change) volumeName(claim *unstructured.Unstructured) string {
 
 // readVolume gets a volume, nil if it does not exist.
 func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	if c.Environment.Cluster == nil {
-		return nil, c.fail(errclass.Terminal, errclass.AccessDenied, "read", "its volume %s cannot be read", name)
-	}
 	volume, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
 		return c.Environment.Cluster.Resource(kinds.Volumes).Get(ctx, name, metav1.GetOptions{})
 	})

@@ -174,9 +174,6 @@ const noConversion = "None"
 // conversion tells how the versions of the target's kind are converted, empty if that may
 // not be read.
 func (c Change) conversion(ctx context.Context) string {
-	if c.Environment.Cluster == nil {
-		return ""
-	}
 	crd, err := c.Environment.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
 	if err != nil {
 		return ""

@@ -17,7 +17,7 @@ import (
 // advise says of problems that a change which comes later may be what they lack: the order
 // is the user's, and is never rearranged.
 func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
-	d, err := newDeferring(f.txn, f.undo)
+	d, err := f.deferring()
 	if err != nil {
 		return nil // There is no order; that is the problem.
 	}

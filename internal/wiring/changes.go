@@ -7,14 +7,12 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -23,60 +21,46 @@ import (
 
 // Changes makes the changes of items by mutate's strategies.
 type Changes struct {
-	clients  *target.Clients
-	resolver *target.Resolver
-	store    *snapshot.Store
-	images   *images
-	types    *openapi.Types
-	parallel int
-	written  *written
-	patience *patience
-}
-
-// change makes the change of an item for the strategies.
-func (c *Changes) change(t *api.Transaction, i int, content map[string]any, id *target.Identity) (mutate.Change, error) {
-	return changeOf(t, i, content, id, c.store, c.types, c.resolver)
+	*shared
 }
 
 // Do makes the change of an intent.
 func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
-	t, i := in.Transaction(), in.Index()
-	id, err := c.clients.As(ctx, accountOf(t))
+	s, err := c.session(ctx, in.Transaction())
 	if err != nil {
 		return err
 	}
-	if err := samePerson(t, id); err != nil {
+	if err := s.samePerson(); err != nil {
 		return err
 	}
-	content, err := c.contentFor(ctx, t, i)
+	i := in.Index()
+	content, err := s.content(ctx, i)
 	if errors.Is(err, errNotAnObject) {
 		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", plan.Describe(in.Item().Target), "%w", err)
 	}
 	if err != nil {
 		return err
 	}
-	change, err := c.change(t, i, content, id)
+	change, err := s.changeOf(i, content)
 	if err != nil {
 		return err
 	}
-	change = asked(change, t, i)
-	change.Environment.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
-	change.Environment.OwnerRefs = c.ownerRefsOf(t, i, id)
+	change.Options = s.options(i)
 	change.Fences = mutate.Fences{Confirm: in.Confirm, MayCreate: in.MayCreate, Fresh: in.Fresh()}
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
 	}
-	verbs, _ := strategy.Verbs()
-	done, err := strategy.Do(ctx, change, c.baseline(t, i))
+	done, err := strategy.Do(ctx, change, s.baseline(i))
 	if err != nil {
-		return c.patience.bear(ctx, t, i, nil, explainDenied(ctx, id, change, verbs, err))
+		verbs, _ := strategy.Verbs()
+		return s.bear(ctx, i, s.explainDenied(ctx, change, verbs, err))
 	}
 	if done.Created != "" {
 		in.Made(done.Created)
 	}
 	if done.Target != nil {
-		c.written.put(t.UID, change.Ref.Key(), done.Target)
+		s.written.put(s.txn.UID, change.Ref.Key(), done.Target)
 	}
 	warn(in, done.Warnings)
 	return nil
@@ -93,23 +77,6 @@ func warn(in engine.Intent, warnings []string) {
 	}))
 }
 
-// baseline is what a write must meet. Its image is read only when the write met
-// something else.
-func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
-	before := t.Status.Items[i].Before
-	if before == nil {
-		before = &api.BeforeImage{} // A target that did not exist: nothing is written that did.
-	}
-	return mutate.Baseline{
-		Idle:    before.Unchanged,
-		Version: mutate.Version{UID: before.UID, ResourceVersion: before.ResourceVersion},
-		Image: func(ctx context.Context) (*unstructured.Unstructured, error) {
-			record, err := c.record(ctx, t, i)
-			return record.Before, err
-		},
-	}
-}
-
 // Observe checks whether the change of an intent is in effect.
 func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Finding, error) {
 	r, err := c.recall(ctx, in)
@@ -119,20 +86,20 @@ func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Findin
 	r.effect.Undoing = in.Item().State == api.ItemRollingBack
 	finding, err := r.strategy.Observe(ctx, r.change, r.effect)
 	if err == nil && finding == outcome.Applied && !r.effect.Undoing {
-		c.look(ctx, in, r.change)
+		r.look(ctx, in)
 	}
-	return finding, explainDenied(ctx, r.id, r.change, []string{"get"}, err)
+	return finding, r.explainDenied(ctx, r.change, []string{"get"}, err)
 }
 
 // look finds out what is to be warned of about a change whose answer nobody has: the
 // process that sent it has died, or the answer was lost. What cannot be read now is not
 // warned of.
-func (c *Changes) look(ctx context.Context, in engine.Intent, change mutate.Change) {
-	t, i := in.Transaction(), in.Index()
-	content, err := c.contentFor(ctx, t, i)
+func (r recalled) look(ctx context.Context, in engine.Intent) {
+	content, err := r.content(ctx, in.Index())
 	if err != nil || content == nil {
 		return
 	}
+	change := r.change
 	change.Content = content
 	if live, err := mutate.Read(ctx, change); err == nil && live != nil {
 		warn(in, change.Warnings(ctx, live))
@@ -145,10 +112,10 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	if err != nil {
 		return outcome.Undone{}, err
 	}
-	t := in.Transaction()
+	t := r.txn
 	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Fences = mutate.Fences{Confirm: in.Confirm, MayCreate: in.MayCreate}
-	r.effect.Seen = c.written.take(t.UID, r.change.Ref.Key())
+	r.effect.Seen = r.written.take(t.UID, r.change.Ref.Key())
 	r.change.Fences.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
 	r.effect.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
@@ -156,12 +123,12 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	}
 	undone, err := r.strategy.Undo(ctx, r.change, r.effect)
 	_, verbs := r.strategy.Verbs()
-	return undone, explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
+	return undone, r.explainDenied(ctx, r.change, append(verbs, "get"), err)
 }
 
 // recalled is what is needed to look at a change or to roll it back.
 type recalled struct {
-	id       *target.Identity
+	session
 	change   mutate.Change
 	strategy mutate.Strategy
 	effect   mutate.Effect
@@ -173,15 +140,15 @@ type recalled struct {
 // finish what was begun.
 func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error) {
 	t, i := in.Transaction(), in.Index()
-	record, err := c.record(ctx, t, i)
+	record, err := session{shared: c.shared, txn: t}.record(ctx, i)
 	if err != nil {
 		return recalled{}, err
 	}
-	id, err := c.clients.As(ctx, accountOf(t))
+	s, err := c.session(ctx, t)
 	if err != nil {
 		return recalled{}, err
 	}
-	change, err := c.change(t, i, nil, id)
+	change, err := s.changeOf(i, nil)
 	if err != nil {
 		return recalled{}, err
 	}
@@ -191,14 +158,11 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 	effect := mutate.Effect{
 		Record: record, Created: cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), Recreated: recreated(t, i, change.Ref),
 	}
-	change.Environment.OwnerRefs = c.ownerRefsOf(t, i, id)
 	if t.Status.StartTime != nil {
 		effect.Began = t.Status.StartTime.Time
 	}
-	change.Environment.Contents = contentsIn(c.resolver, id)
-	change.Environment.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
-	return recalled{id: id, change: change, strategy: strategy, effect: effect}, err
+	return recalled{session: s, change: change, strategy: strategy, effect: effect}, err
 }
 
 func sameTarget(record snapshot.Record, change mutate.Change) error {
@@ -227,14 +191,6 @@ func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) 
 		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "find the strategy for", c.Ref.String(), "unknown type of change %q", kind)
 	}
 	return strategy, nil
-}
-
-func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapshot.Record, error) {
-	before, ref := t.Status.Items[i].Before, t.Status.RollbackRef
-	if before == nil || ref == nil {
-		return snapshot.Record{}, imageLost(t, i)
-	}
-	return c.images.reader(c.store, t).Load(ctx, *before)
 }
 
 func imageLost(t *api.Transaction, i int) error {

@@ -16,28 +16,24 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// contentsIn gives the function that looks into an object which holds others: a Namespace
-// goes with all that is in it, and a CRD with all objects of its kind. An object of another
-// kind holds nothing.
-func contentsIn(r *target.Resolver, id *target.Identity) func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
-	return func(ctx context.Context, kind schema.GroupKind, live *unstructured.Unstructured) (found mutate.Contents, err error) {
-		look := &holding{resolver: r, id: id, going: map[apitypes.UID]bool{}}
-		switch kind {
-		case target.NamespaceKind:
-			return look.inNamespace(ctx, live.GetName())
-		case target.CRDKind:
-			if planned := target.PlannedKinds(live.Object); len(planned) > 0 {
-				err = look.listSome(ctx, id.Dynamic.Resource(planned[0].GVR), planned[0].GVR, &found)
-			}
+// contents looks into an object that holds others: a Namespace goes with all that is in it,
+// and a CRD with all objects of its kind. An object of another kind holds nothing.
+func (s session) contents(ctx context.Context, kind schema.GroupKind, live *unstructured.Unstructured) (found mutate.Contents, err error) {
+	look := &holding{session: s, going: map[apitypes.UID]bool{}}
+	switch kind {
+	case target.NamespaceKind:
+		return look.inNamespace(ctx, live.GetName())
+	case target.CRDKind:
+		if planned := target.PlannedKinds(live.Object); len(planned) > 0 {
+			err = look.listSome(ctx, s.id.Dynamic.Resource(planned[0].GVR), planned[0].GVR, &found)
 		}
-		return found, err
 	}
+	return found, err
 }
 
 // holding is one look at what an object holds.
 type holding struct {
-	resolver *target.Resolver
-	id       *target.Identity
+	session
 	// going are the owners that were asked about: whether they are gone, or on their way
 	// out.
 	going map[apitypes.UID]bool

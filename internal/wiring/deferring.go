@@ -21,11 +21,11 @@ type deferring struct {
 	image func(context.Context, api.Item) (map[string]any, error)
 }
 
-func newDeferring(t *api.Transaction, u *undo) (*deferring, error) {
-	order, err := plan.Order(t)
-	d := &deferring{txn: t, order: order}
-	if u != nil {
-		d.image = u.image
+func (s session) deferring() (*deferring, error) {
+	order, err := plan.Order(s.txn)
+	d := &deferring{txn: s.txn, order: order}
+	if s.undo != nil {
+		d.image = s.undo.image
 	}
 	return d, err
 }
@@ -85,7 +85,7 @@ func (f *preflight) put(ctx context.Context, problems []plan.Problem) (left []pl
 	if len(problems) == 0 {
 		return nil, nil
 	}
-	d, err := newDeferring(f.txn, f.undo)
+	d, err := f.deferring()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ type refusal struct {
 
 // later gives the changes that are deferred because they are refused now, as trials.
 func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
-	d, err := newDeferring(f.txn, f.undo)
+	d, err := f.deferring()
 	if err != nil {
 		return err
 	}
@@ -156,11 +156,11 @@ func (f *preflight) trialOf(i int) trial {
 
 // deferAgain defers the items that are refused under the lock, before anything is changed,
 // where an earlier change may be the reason. Once their turn has come, none is left.
-func deferAgain(ctx context.Context, t *api.Transaction, u *undo, items []int, prepared []engine.PreparedItem, problems []error) error {
-	if t.Status.Phase != api.PhasePreparing || len(notNil(problems)) == 0 {
+func (s session) deferAgain(ctx context.Context, items []int, prepared []engine.PreparedItem, problems []error) error {
+	if t := s.txn; t.Status.Phase != api.PhasePreparing || len(notNil(problems)) == 0 {
 		return nil
 	}
-	d, err := newDeferring(t, u)
+	d, err := s.deferring()
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func deferAgain(ctx context.Context, t *api.Transaction, u *undo, items []int, p
 			return err
 		}
 		if j >= 0 {
-			prepared[n], problems[n] = engine.PreparedItem{DeferredBy: t.Status.Items[j].Name}, nil
+			prepared[n], problems[n] = engine.PreparedItem{DeferredBy: s.txn.Status.Items[j].Name}, nil
 		}
 	}
 	return nil

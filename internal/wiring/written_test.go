@@ -40,7 +40,7 @@ func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
 	key := target.Key{Resource: "secrets", Name: "a"}
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
-	p := &Planner{images: newImages(), tried: newDryRunCache(clock), written: newWritten(), patience: newPatience(clock)}
+	p := &Planner{shared: &shared{images: newImages(), written: newWritten(), patience: newPatience(clock)}, tried: newDryRunCache(clock)}
 	for _, uid := range []types.UID{"t", "u"} {
 		p.images.readers[uid] = imagesOf{objects: 1}
 		p.tried.keep(newTries(uid, "account"))

@@ -21,7 +21,7 @@ type Change struct {
 	Content map[string]any
 	// Sensitive keeps content out of errors.
 	Sensitive bool
-	// Names are what the change signs with.
+	// Names mark what the change writes.
 	Names Names
 	// Options are how the Transaction wants it made.
 	Options Options
@@ -64,14 +64,15 @@ type Strategy interface {
 	Verbs() (change, compensation []string)
 }
 
-// strategies are the code of each type of change, with what takes one back after it has
-// committed: that is a change like any other, made in another Transaction.
+// strategies are the code of each type of change. Undo is its compensation, by which the
+// same Transaction rolls it back. Once it has committed, a change of another Transaction
+// takes it back.
 var strategies = map[api.ChangeType]struct {
 	strategy Strategy
-	// inverse is the type of that change.
+	// inverse is the type of the change of that other Transaction, and invert finds its
+	// content.
 	inverse api.ChangeType
-	// invert finds its content.
-	invert func(Change, context.Context, Original, *unstructured.Unstructured) (content map[string]any, notes []string, err error)
+	invert  func(Change, context.Context, Original, *unstructured.Unstructured) (content map[string]any, notes []string, err error)
 }{
 	api.Create: {createStrategy{}, api.Delete, Change.invertCreate},
 	api.Update: {updateStrategy{}, api.Update, Change.invertWrite},

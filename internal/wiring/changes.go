@@ -114,10 +114,11 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	}
 	t := r.txn
 	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
-	r.change.Fences = mutate.Fences{Confirm: in.Confirm, MayCreate: in.MayCreate}
-	r.effect.Seen = r.written.take(t.UID, r.change.Ref.Key())
-	r.change.Fences.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
-	r.effect.Settled = in.Last()
+	r.effect.Seen, r.effect.Settled = r.written.take(t.UID, r.change.Ref.Key()), in.Last()
+	r.change.Fences = mutate.Fences{
+		Confirm: in.Confirm, MayCreate: in.MayCreate,
+		Fresh: in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "", // An earlier attempt may have re-created it.
+	}
 	if err := in.Confirm(ctx, false); err != nil {
 		return outcome.Undone{}, err
 	}

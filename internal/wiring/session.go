@@ -33,8 +33,8 @@ type session struct {
 	*shared
 	txn *api.Transaction
 	id  *target.Identity
-	// undo is what the Transaction undoes, for as long as its changes are found out; nil if
-	// it undoes nothing.
+	// undo is what the Transaction undoes, while its changes are found out from that; nil
+	// otherwise.
 	undo *undo
 }
 

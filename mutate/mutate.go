@@ -65,12 +65,11 @@ type Strategy interface {
 }
 
 // strategies are the code of each type of change. Undo is its compensation, by which the
-// same Transaction rolls it back. Once it has committed, a change of another Transaction
-// takes it back.
+// same Transaction rolls it back. Once it has committed, another Transaction undoes it by
+// its inverse.
 var strategies = map[api.ChangeType]struct {
 	strategy Strategy
-	// inverse is the type of the change of that other Transaction, and invert finds its
-	// content.
+	// inverse is the type of that change, and invert finds its content.
 	inverse api.ChangeType
 	invert  func(Change, context.Context, Original, *unstructured.Unstructured) (content map[string]any, notes []string, err error)
 }{

@@ -14,14 +14,14 @@ import (
 
 // isAccount reports whether the target is the ServiceAccount that the Transaction acts as.
 func (c Change) isAccount() bool {
-	return c.Ref.GVK.GroupKind() == kinds.ServiceAccount && c.Ref.Namespace == c.Account.Namespace && c.Ref.Name == c.Account.Name
+	return c.Ref.GVK.GroupKind() == kinds.ServiceAccount && c.Ref.Namespace == c.Environment.Account.Namespace && c.Ref.Name == c.Environment.Account.Name
 }
 
 // admitOwnEnd refuses to delete the ServiceAccount that the Transaction acts as, unless
 // nothing comes after that or it accepts the loss: nobody could take anything back.
 func (c Change) admitOwnEnd() ([]string, error) {
 	const why = "the Transaction acts as it, and neither this change nor another could be rolled back without it"
-	if c.AcceptLoss || known(c.Last) {
+	if c.Options.AcceptLoss || known(c.Options.Last) {
 		return c.warn("a rollback cannot take its deletion back: " + why), nil
 	}
 	return nil, c.fail(errclass.Terminal, errclass.Irreversible, "delete", "%s", why).
@@ -35,7 +35,7 @@ func (c Change) binds(obj *unstructured.Unstructured) bool {
 		return false
 	}
 	subjects, _ := obj.Object["subjects"].([]any)
-	return slices.ContainsFunc(subjects, func(s any) bool { return Includes(s, c.Ref.Namespace, c.Account) })
+	return slices.ContainsFunc(subjects, func(s any) bool { return Includes(s, c.Ref.Namespace, c.Environment.Account) })
 }
 
 // Includes reports whether a subject of a binding is a ServiceAccount, or a group that it
@@ -72,7 +72,7 @@ func (c Change) rehearseRules(ctx context.Context, before, after *unstructured.U
 	if err != nil {
 		return "", c.wrap(err, "encode the rules of")
 	}
-	_, err = c.Resource.Patch(ctx, c.Ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	_, err = c.client().Patch(ctx, c.Ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager, DryRun: dryRun(true)})
 	switch {
 	case errclass.RefuserOf(err) == errclass.ByEscalation:
 		return "the ServiceAccount may not grant again the rules that it removes: it needs every right that is in them, or escalate on the role", nil

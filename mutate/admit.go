@@ -12,7 +12,7 @@ import (
 // admitExisting refuses a target that is not there, or on its way out.
 func (c Change) admitExisting(before *unstructured.Unstructured, op string) error {
 	if before == nil {
-		if c.Deferred {
+		if c.Ref.Deferred {
 			return c.fail(errclass.Terminal, errclass.NotFound, op, "it does not exist, and what its kind or namespace is made by comes earlier in this Transaction").
 				WithHint("make it with a Create")
 		}

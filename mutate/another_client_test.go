@@ -169,7 +169,7 @@ func TestSomebodySetOurImageToAnotherAndForceRestoresIt(t *testing.T) {
 	i := shopItem(t)
 	i.edit(i.object, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.com/web:3"}]`)
 	require.Error(t, patiently(i.undo))
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.undone()
 	i.restored()
 	assert.Equal(t, []errclass.Field{{
@@ -185,7 +185,7 @@ func TestSomebodyWritesWhileForceRestoresAndWhatWasOverwrittenIsStillTold(t *tes
 	e.create(settings)
 	i := e.prepare(0, api.Patch, settingsChanged).done()
 	i.merge("somebody", i.object, `{"data":{"color":"green"}}`)
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.wire.requests()
 	i.wire.set(func(n int) {
 		if n == 2 {
@@ -213,7 +213,7 @@ func TestSomebodyRemovesWhatWasRestoredBeforeItsOwnersAre(t *testing.T) {
 	i.undone()
 	assert.Equal(t, "blue", value(t, i.now(), "data", "color"))
 	assert.Equal(t, "<absent>", value(t, i.now(), "data", "size"), "it stays removed")
-	assert.False(t, owns(i.now(), i.change.Manager, ".data.color"))
+	assert.False(t, owns(i.now(), i.change.Names.Manager, ".data.color"))
 }
 
 func TestSomebodySetTheImageBack(t *testing.T) {
@@ -340,7 +340,7 @@ func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	i := e.prepare(0, api.Delete, empty).done()
 	theirs := e.create(empty)
 	require.Empty(t, theirs.GetManagedFields())
-	for _, i.change.Fresh = range []bool{true, false} {
+	for _, i.change.Fences.Fresh = range []bool{true, false} {
 		fails(t, i.undo(), errclass.Conflict, errclass.AlreadyExists, "another client has created it", "kept")
 		assert.Equal(t, theirs, i.now())
 	}
@@ -355,7 +355,7 @@ func TestAnEmptyObjectIsMarkedUntilItIsOnRecordThatItWasMadeAnew(t *testing.T) {
 	for range 2 { // The record gets lost.
 		i.report.Recreated = ""
 		fails(t, i.undo(), errclass.Retryable, errclass.StaleVersion, "recorded")
-		assert.Equal(t, map[string]string{mutate.MarkerAnnotation: i.change.Marker}, i.now().GetAnnotations())
+		assert.Equal(t, map[string]string{mutate.MarkerAnnotation: i.change.Names.Marker}, i.now().GetAnnotations())
 		assert.Equal(t, i.now().GetUID(), i.report.Recreated)
 	}
 	e.merge("somebody", i.object, `{"data":{"theirs":"x"}}`)

@@ -48,17 +48,17 @@ func (c Change) admitAnswer(ctx context.Context, s Strategy, before, after *unst
 	return append(warnings, c.warn(wouldNotStore+unlike(fields))...), nil
 }
 
-// WarnOf says what of the content is not so in the target, which this change has made: the
+// Warnings say what of the content is not so in the target, which this change has made: the
 // API server has stored something else, though the dry run did not show it, as where a
 // webhook or a policy has come since. What another writer has changed by now is not looked
 // at, nor is a null, about which it was decided before.
-func (c Change) WarnOf(ctx context.Context, target *unstructured.Unstructured) {
-	if c.Warn == nil || c.Content == nil {
-		return
+func (c Change) Warnings(ctx context.Context, target *unstructured.Unstructured) []string {
+	if c.Content == nil {
+		return nil
 	}
 	asked, builtIn := c.asked().Object, !fieldmerge.Custom(c.Ref.GVK.GroupKind())
 	if len(fieldmerge.Answers(typed.ParseableType{}, asked, target.Object, builtIn)) == 0 {
-		return
+		return nil
 	}
 	t, err := c.typeOf(ctx)
 	if err != nil {
@@ -70,10 +70,11 @@ func (c Change) WarnOf(ctx context.Context, target *unstructured.Unstructured) {
 			found = append(found, a.FieldConflict)
 		}
 	}
-	others := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) }
-	if found = fieldmerge.WrittenBy(found, target, others); len(found) > 0 {
-		c.Warn(c.warn(notStored + unlike(c.fields(found))))
+	others := func(e metav1.ManagedFieldsEntry) bool { return !c.Names.ours(e.Manager) }
+	if found = fieldmerge.WrittenBy(found, target, others); len(found) == 0 {
+		return nil
 	}
+	return c.warn(notStored + unlike(c.fields(found)))
 }
 
 const (

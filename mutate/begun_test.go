@@ -15,7 +15,7 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
-		i.change.Undoing = true
+		i.effect.Undoing = true
 		i.finds(outcome.Applied)
 		e.merge("somebody", i.object, `{"data":{"size":"large"}}`)
 		i.finds(outcome.Applied)
@@ -23,9 +23,9 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 		fails(i.t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 		i.sent("GET PATCH PATCH")
 		i.finds(outcome.Diverged)
-		i.change.Undoing = false
+		i.effect.Undoing = false
 		i.finds(outcome.Applied) // by its manager, who still owns the values of before
-		i.change.Undoing = true
+		i.effect.Undoing = true
 		i.undone()
 		i.finds(outcome.NotApplied)
 	})
@@ -42,7 +42,7 @@ func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
 			e.create(settings)
 			i := e.prepare(0, kind, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}").done()
 			e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
-			i.change.Undoing = true
+			i.effect.Undoing = true
 			i.finds(outcome.Applied)
 			i.wire.refuseNth(2)
 			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
@@ -55,7 +55,7 @@ func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
-	i.change.Undoing = true
+	i.effect.Undoing = true
 	i.finds(outcome.Applied)
 	fails(t, i.undo(), errclass.Retryable, errclass.Terminating)
 	i.finds(outcome.Diverged)
@@ -68,7 +68,7 @@ func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
-	i.change.Undoing = true
+	i.effect.Undoing = true
 	i.finds(outcome.Applied)
 	i.wire.refuseNth(3) // It is re-created, and its fields do not have their owners.
 	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)

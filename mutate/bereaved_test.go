@@ -53,7 +53,7 @@ func TestDeleteOfWhatWaitsToGoWithItsOwnerWaits(t *testing.T) {
 	s.do(0)
 	e.within("the garbage collector has asked", func() bool { return child.now().GetDeletionTimestamp() != nil })
 	for _, fresh := range []bool{true, false} { // at the first attempt, and at a later one
-		child.change.Fresh = fresh
+		child.change.Fences.Fresh = fresh
 		fails(t, child.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	}
 	e.merge("test", child.object, `{"metadata":{"finalizers":null}}`)
@@ -68,7 +68,7 @@ func TestDeleteOfWhatAnEarlierChangeOrphanedIsDone(t *testing.T) {
 	e.child("owner")
 	s := e.saga()
 	first := s.plan(0, api.Delete, ownerMap)
-	first.change.OwnerRefs, first.change.Propagation = member{s, 0}, metav1.DeletePropagationOrphan
+	first.change.Environment.OwnerRefs, first.change.Options.Propagation = member{s, 0}, metav1.DeletePropagationOrphan
 	require.NoError(t, first.tryPrepare())
 	s.items = append(s.items, first)
 	child := s.then(api.Delete, settings)
@@ -88,7 +88,7 @@ func TestDeleteOfWhatAnEarlierChangeOrphanedAndSomebodyWroteIsAConflict(t *testi
 	e.child("owner")
 	s := e.saga()
 	first := s.plan(0, api.Delete, ownerMap)
-	first.change.Propagation = metav1.DeletePropagationOrphan
+	first.change.Options.Propagation = metav1.DeletePropagationOrphan
 	require.NoError(t, first.tryPrepare())
 	s.items = append(s.items, first)
 	child := s.then(api.Delete, settings)

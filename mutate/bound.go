@@ -65,8 +65,8 @@ func (c Change) admitVolume(ctx context.Context, claim *unstructured.Unstructure
 	if err != nil {
 		return err
 	}
-	cluster := c.Cluster.Resource(kinds.Volumes)
-	_, err = cluster.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(true)})
+	cluster := c.Environment.Cluster.Resource(kinds.Volumes)
+	_, err = cluster.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager, DryRun: dryRun(true)})
 	if err == nil {
 		// It has to be found when the claim is gone.
 		_, err = cluster.List(ctx, metav1.ListOptions{Limit: 1})
@@ -110,13 +110,13 @@ func (c Change) freed(volume *unstructured.Unstructured) ([]byte, error) {
 
 // giveVolumeBack frees the volume that a claim had bound which this change made and which
 // is gone, if the volume was there before. It may be called again after any outcome.
-func (c Change) giveVolumeBack(ctx context.Context) error {
-	if c.Ref.GVK.GroupKind() != kinds.Claim || c.Created == "" || c.Cluster == nil {
+func (c Change) giveVolumeBack(ctx context.Context, e Effect) error {
+	if c.Ref.GVK.GroupKind() != kinds.Claim || e.Created == "" {
 		return nil
 	}
 	options := metav1.ListOptions{Limit: 500}
 	for {
-		list, err := c.Cluster.Resource(kinds.Volumes).List(ctx, options)
+		list, err := c.Environment.Cluster.Resource(kinds.Volumes).List(ctx, options)
 		if err = errclass.Wrap(err, "list", "the PersistentVolumes", false); errclass.Is(err, errclass.AccessDenied) || errclass.Is(err, errclass.NotFound) {
 			return nil // It was asked for before the claim was deleted, where it matters.
 		}
@@ -124,7 +124,7 @@ func (c Change) giveVolumeBack(ctx context.Context) error {
 			return err
 		}
 		for i := range list.Items {
-			if err := c.giveBack(ctx, &list.Items[i]); err != nil {
+			if err := c.giveBack(ctx, e, &list.Items[i]); err != nil {
 				return err
 			}
 		}
@@ -134,9 +134,9 @@ func (c Change) giveVolumeBack(ctx context.Context) error {
 	}
 }
 
-func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured) error {
-	held := claimRef(volume)["uid"] == string(c.Created)
-	fresh := provisioned(volume) && (volume.GetName() == madeFor(c.Created) || !volume.GetCreationTimestamp().Time.Before(c.Began))
+func (c Change) giveBack(ctx context.Context, e Effect, volume *unstructured.Unstructured) error {
+	held := claimRef(volume)["uid"] == string(e.Created)
+	fresh := provisioned(volume) && (volume.GetName() == madeFor(e.Created) || !volume.GetCreationTimestamp().Time.Before(e.Began))
 	if !held || fresh || volume.GetDeletionTimestamp() != nil || reclaimPolicy(volume) != kinds.Retain {
 		return nil
 	}
@@ -144,10 +144,10 @@ func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured)
 	if err != nil {
 		return err
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return err
 	}
-	_, err = c.Cluster.Resource(kinds.Volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
+	_, err = c.Environment.Cluster.Resource(kinds.Volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager})
 	if err = errclass.Wrap(err, "free", "PersistentVolume "+volume.GetName(), false); stale(err) {
 		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "its volume %s changes while it is given back", volume.GetName())
 	}
@@ -162,11 +162,11 @@ func (c Change) giveBack(ctx context.Context, volume *unstructured.Unstructured)
 // Transaction claimed is gone by now.
 func (c Change) admitUnclaimed(ctx context.Context, volume *unstructured.Unstructured) error {
 	holder := claimRef(volume)
-	if holder["uid"] == "" || c.Cluster == nil {
+	if holder["uid"] == "" {
 		return nil
 	}
 	claim, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(kinds.Claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
+		return c.Environment.Cluster.Resource(kinds.Claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
 	})
 	name := holder["namespace"] + "/" + holder["name"]
 	switch {
@@ -212,11 +212,11 @@ func (c Change) admitContent(ctx context.Context, live *unstructured.Unstructure
 			continue
 		}
 		what, holder := "what "+strings.Join(known.older, ".")+" names", live
-		if known.resource != "" && c.Cluster != nil {
+		if known.resource != "" {
 			what = known.resource + " " + name
 			var err error
 			holder, err = target.Confirmed(func() (*unstructured.Unstructured, error) {
-				return c.Cluster.Resource(c.Ref.GVK.GroupVersion().WithResource(known.resource)).Get(ctx, name, metav1.GetOptions{})
+				return c.Environment.Cluster.Resource(c.Ref.GVK.GroupVersion().WithResource(known.resource)).Get(ctx, name, metav1.GetOptions{})
 			})
 			if errclass.Is(err, errclass.NotFound) {
 				return nil

@@ -13,35 +13,6 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Version is what a conditional write must meet.
-type Version struct {
-	UID             types.UID
-	ResourceVersion string
-}
-
-// VersionOf returns the version of an object, or the zero value for none.
-func VersionOf(obj *unstructured.Unstructured) Version {
-	if obj == nil {
-		return Version{}
-	}
-	return Version{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
-}
-
-// Baseline is the target as it was when it was prepared. A write that meets it
-// needs no more than its version; the image is fetched when it does not.
-type Baseline struct {
-	Version
-	Image func(ctx context.Context) (*unstructured.Unstructured, error)
-}
-
-// Absent reports that the target did not exist.
-func (b Baseline) Absent() bool { return b.UID == "" }
-
-// BaselineOf makes a Baseline of an image at hand, which may be nil.
-func BaselineOf(image *unstructured.Unstructured) Baseline {
-	return Baseline{Version: VersionOf(image), Image: func(context.Context) (*unstructured.Unstructured, error) { return image, nil }}
-}
-
 // attempts is how often a write is sent again in one call because nothing but the
 // status had changed meanwhile. A controller that writes faster than that is
 // waited for with back-off.
@@ -62,39 +33,49 @@ func sameObject(live *unstructured.Unstructured, uid types.UID) bool {
 	return live != nil && live.GetUID() == uid
 }
 
+// write is a request that must meet the target as it was prepared, status aside.
+type write struct {
+	Change
+	before Baseline
+	// op says in errors what is done.
+	op string
+	// applies is set for a Patch: nothing but the fields of the content is written.
+	applies bool
+}
+
 // refresh looks at a target that a write did not meet as expected. It gives the
 // live object to try again with, when nothing but the status has changed.
-func (c Change) refresh(ctx context.Context, before Baseline, op string) (Version, error) {
-	live, err := Read(ctx, c)
+func (w write) refresh(ctx context.Context) (Version, error) {
+	live, err := Read(ctx, w.Change)
 	if err != nil {
 		return Version{}, err
 	}
-	if !sameObject(live, before.UID) {
-		return Version{}, c.gone(live, op)
+	if !sameObject(live, w.before.UID) {
+		return Version{}, w.gone(live, w.op)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Version{}, c.deleted(op, live)
+		return Version{}, w.deleted(w.op, live)
 	}
-	image, err := before.Image(ctx)
+	image, err := w.before.Image(ctx)
 	if err != nil {
 		return Version{}, err
 	}
 	if image == nil {
-		return Version{}, c.fail(errclass.Terminal, errclass.BeforeImageLost, op, "the record lacks what the target was when it was prepared")
+		return Version{}, w.fail(errclass.Terminal, errclass.BeforeImageLost, w.op, "the record lacks what the target was when it was prepared")
 	}
-	images, err := c.images(ctx, image, nil, live)
+	images, err := w.images(ctx, image, nil, live)
 	if err != nil {
 		return Version{}, err
 	}
-	if fields := c.disturbing(images.Drift()); len(fields) > 0 {
-		return Version{}, c.drifted(op, fields)
+	if fields := w.disturbing(images.Drift()); len(fields) > 0 {
+		return Version{}, w.drifted(w.op, fields)
 	}
-	if c.applies && c.owns(live) && !c.owns(image) {
+	if w.applies && w.Names.owns(live) && !w.Names.owns(image) {
 		// An apply takes away what its manager owns and does not set any more.
-		return Version{}, c.fail(errclass.Conflict, errclass.Drifted, op, "another client has made %s, the field manager of this item, own fields since it was prepared", c.Manager).
+		return Version{}, w.fail(errclass.Conflict, errclass.Drifted, w.op, "another client has made %s, the field manager of this item, own fields since it was prepared", w.Names.Manager).
 			WithHint("create the Transaction again: its items have other managers")
 	}
-	if err := c.reowned(images, op); err != nil {
+	if err := w.reowned(images); err != nil {
 		return Version{}, err
 	}
 	return VersionOf(live), nil
@@ -102,22 +83,22 @@ func (c Change) refresh(ctx context.Context, before Baseline, op string) (Versio
 
 // reowned is the conflict of a target of which another client has come to own fields
 // that the change writes, with the values that they had.
-func (c Change) reowned(images fieldmerge.Images, op string) error {
+func (w write) reowned(images fieldmerge.Images) error {
 	found, err := images.Reowned()
 	if err != nil {
-		return c.unreadableOwners(err)
+		return w.unreadableOwners(err)
 	}
 	switch {
-	case c.applies:
-		found = slices.DeleteFunc(found, func(f fieldmerge.FieldConflict) bool { return !f.SetBy(c.Content) })
-	case c.Idle:
+	case w.applies:
+		found = slices.DeleteFunc(found, func(f fieldmerge.FieldConflict) bool { return !f.SetBy(w.Content) })
+	case w.before.Idle:
 		found = slices.DeleteFunc(found, fieldmerge.FieldConflict.ByControllers)
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	fields := c.fields(found)
-	drift := c.fail(errclass.Conflict, errclass.Drifted, op, "the owners of fields have changed since it was prepared: %s", listed(fields)).
+	fields := w.fields(found)
+	drift := w.fail(errclass.Conflict, errclass.Drifted, w.op, "the owners of fields have changed since it was prepared: %s", listed(fields)).
 		WithHint("create the Transaction again to work from it")
 	drift.Fields = fields
 	return drift
@@ -126,13 +107,13 @@ func (c Change) reowned(images fieldmerge.Images, op string) error {
 // disturbing leaves out what the control plane has written and a Patch does not
 // touch, such as the replicas under an autoscaler. An Update or a Delete would
 // overwrite it, but for an Update that changes nothing, and is not sent.
-func (c Change) disturbing(drift []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
-	if !c.applies && !c.Idle {
+func (w write) disturbing(drift []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
+	if !w.applies && !w.before.Idle {
 		return drift
 	}
 	var out []fieldmerge.FieldConflict
 	for _, f := range drift {
-		if !f.ByControllers() || c.applies && f.SetBy(c.Content) {
+		if !f.ByControllers() || w.applies && f.SetBy(w.Content) {
 			out = append(out, f)
 		}
 	}
@@ -152,76 +133,54 @@ func (c Change) gone(live *unstructured.Unstructured, op string) error {
 		WithHint("theirs is kept; create the Transaction again to work from it")
 }
 
-// write sends a conditional write until it meets the object as it was prepared,
-// status aside. A target that did not exist then has no version to meet: without
-// one an update or an apply would create or overwrite whatever is there.
-func (c Change) write(ctx context.Context, before Baseline, op string, send func(meets Version) error) error {
-	if before.UID == "" || before.ResourceVersion == "" {
-		return c.fail(errclass.Terminal, errclass.NotFound, op, "it did not exist when it was prepared").WithHint("make it with a Create")
+// send sends the write until it meets the object as it was prepared, and returns what the
+// API server has answered. A target that did not exist then has no version to meet:
+// without one an update or an apply would create or overwrite whatever is there.
+func (w write) send(ctx context.Context, request func(meets Version) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	if w.before.UID == "" || w.before.ResourceVersion == "" {
+		return nil, w.fail(errclass.Terminal, errclass.NotFound, w.op, "it did not exist when it was prepared").WithHint("make it with a Create")
 	}
-	meets := before.Version
+	meets := w.before.Version
 	for n := range attempts {
 		// The version that was read after a refusal may be that of an object that was
 		// changed and restored meanwhile. That is asked after it was read.
-		if err := c.confirm(ctx, n > 0); err != nil {
-			return err
+		if err := w.Fences.confirm(ctx, n > 0); err != nil {
+			return nil, err
 		}
-		err := send(meets)
+		after, err := request(meets)
 		if err == nil {
-			return nil
+			return after, nil
 		}
 		if !stale(err) {
-			return c.wrap(err, op)
+			return nil, w.wrap(err, w.op)
 		}
-		now, lookErr := c.refresh(ctx, before, op)
+		now, lookErr := w.refresh(ctx)
 		if lookErr != nil {
-			return lookErr
+			return nil, lookErr
 		}
 		if now == meets {
-			return c.wrap(err, op)
+			return nil, w.wrap(err, w.op)
 		}
 		meets = now
 	}
-	return c.fail(errclass.Retryable, errclass.StaleVersion, op, "its status changes faster than it can be written")
+	return nil, w.fail(errclass.Retryable, errclass.StaleVersion, w.op, "its status changes faster than it can be written")
 }
 
-// wrote passes on what the target is after a write.
-func (c Change) wrote(ctx context.Context, after *unstructured.Unstructured, err error) error {
+// do makes the change, unless there is nothing to write.
+func (w write) do(ctx context.Context, request func(meets Version) (*unstructured.Unstructured, error)) (Done, error) {
+	if idle, err := w.idle(ctx); idle || err != nil {
+		return Done{}, err
+	}
+	after, err := w.send(ctx, request)
 	if err != nil {
-		return err
+		return Done{}, err
 	}
-	if c.Wrote != nil {
-		c.Wrote(after)
-	}
-	c.WarnOf(ctx, after)
-	return nil
+	return w.done(ctx, after), nil
 }
 
-// confirm asks whether a write may still be made.
-func (c Change) confirm(ctx context.Context, anyway bool) error {
-	if c.Confirm == nil {
-		return nil
-	}
-	if err := c.Confirm(ctx, anyway); err != nil {
-		return &lateError{err}
-	}
-	return nil
-}
-
-// lateError says that another process works on the Transaction by now, or that the time for
-// a write has not come. That is no reason to look at the object again.
-type lateError struct{ error }
-
-func (e *lateError) Unwrap() error { return e.error }
-
-// mayCreate asks whether the target may be created now.
-func (c Change) mayCreate(ctx context.Context) error {
-	if c.MayCreate != nil {
-		if err := c.MayCreate(); err != nil {
-			return &lateError{err}
-		}
-	}
-	return c.confirm(ctx, false)
+// done is what is known of the change once the API server has answered it.
+func (c Change) done(ctx context.Context, after *unstructured.Unstructured) Done {
+	return Done{Target: after, Warnings: c.Warnings(ctx, after)}
 }
 
 // stale reports an error that means: the target is not the one that was expected.
@@ -251,10 +210,10 @@ func wrongUID(err error) bool {
 
 // patchOptions are those of every patch that is not an apply.
 func (c Change) patchOptions() metav1.PatchOptions {
-	return metav1.PatchOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict}
+	return metav1.PatchOptions{FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict}
 }
 
 // mergePatch sends a merge patch that must meet the object as it was seen.
 func (c Change) mergePatch(ctx context.Context, patch []byte, subresource ...string) (*unstructured.Unstructured, error) {
-	return c.Resource.Patch(ctx, c.Ref.Name, types.MergePatchType, patch, c.patchOptions(), subresource...)
+	return c.client().Patch(ctx, c.Ref.Name, types.MergePatchType, patch, c.patchOptions(), subresource...)
 }

@@ -5,10 +5,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // createStrategy makes an object that must not exist, and deletes it again if it
@@ -31,7 +31,7 @@ func (c Change) exists(op string) error {
 }
 
 func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructured.Unstructured, error) {
-	if c.Deferred {
+	if c.Ref.Deferred {
 		return nil, nil
 	}
 	after, err := c.post(ctx, true)
@@ -42,68 +42,62 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 	return after, c.wrap(err, "dry-run the creation of")
 }
 
-func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) error {
-	if err := c.mayCreate(ctx); err != nil {
-		return err
+func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) (Done, error) {
+	if err := c.Fences.mayCreate(ctx); err != nil {
+		return Done{}, err
 	}
 	made, err := c.post(ctx, false)
 	switch {
 	case err == nil:
-		c.tell(made)
-		return c.wrote(ctx, made, nil)
+		done := c.done(ctx, made)
+		done.Created = made.GetUID()
+		return done, nil
 	case errclass.Is(err, errclass.AlreadyExists):
 		return c.whose(ctx)
-	case c.Deferred && (errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound)):
-		return c.fail(errclass.Retryable, errclass.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
+	case c.Ref.Deferred && (errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound)):
+		return Done{}, c.fail(errclass.Retryable, errclass.KindNotFound, "create", "the API server does not serve its kind or namespace yet")
 	default:
-		return c.wrap(err, "create")
+		return Done{}, c.wrap(err, "create")
 	}
 }
 
 // whose finds out whether the object that is there came from an earlier attempt.
-func (c Change) whose(ctx context.Context) error {
+func (c Change) whose(ctx context.Context) (Done, error) {
 	live, err := Read(ctx, c)
 	switch {
 	case err != nil:
-		return err
+		return Done{}, err
 	case live == nil:
-		return c.fail(errclass.Retryable, errclass.StaleVersion, "create", "it existed a moment ago and is gone now")
-	case c.made(live):
-		c.tell(live)
-		c.WarnOf(ctx, live)
-		return nil
+		return Done{}, c.fail(errclass.Retryable, errclass.StaleVersion, "create", "it existed a moment ago and is gone now")
+	case c.made(live, ""):
+		return Done{Created: live.GetUID(), Warnings: c.Warnings(ctx, live)}, nil
 	default:
-		return c.exists("create")
-	}
-}
-
-func (c Change) tell(made *unstructured.Unstructured) {
-	if c.Made != nil {
-		c.Made(made.GetUID())
+		return Done{}, c.exists("create")
 	}
 }
 
 // made reports whether this change made the object: its manager outlives others
 // changing every value, the marker tells even where no field is tracked, and the uid
-// even after another client has replaced all of it.
-func (c Change) made(live *unstructured.Unstructured) bool {
-	return c.Created != "" && live.GetUID() == c.Created || c.owns(live) || c.marked(live)
+// even after another client has replaced all of it. created is that uid; empty if it is not
+// known.
+func (c Change) made(live *unstructured.Unstructured, created types.UID) bool {
+	return created != "" && live.GetUID() == created || c.Names.owns(live) || c.Names.marked(live)
 }
 
 func (c Change) post(ctx context.Context, dry bool) (*unstructured.Unstructured, error) {
 	body := c.body(Version{})
-	c.mark(body)
-	return c.Resource.Create(ctx, body, metav1.CreateOptions{
-		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+	c.Names.mark(body)
+	return c.client().Create(ctx, body, metav1.CreateOptions{
+		FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
 }
 
-func (createStrategy) Observe(ctx context.Context, c Change, _ snapshot.Record) (outcome.Finding, error) {
+func (createStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
 	_, live, err := c.locate(ctx)
-	if err != nil || live == nil || !c.made(live) {
+	if err != nil || live == nil || !c.made(live, e.Created) {
 		return outcome.NotApplied, err
 	}
-	if c.Undoing && live.GetDeletionTimestamp() != nil {
+	if e.Undoing && live.GetDeletionTimestamp() != nil {
 		return outcome.Diverged, nil
 	}
 	return outcome.Applied, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -23,7 +24,7 @@ func TestCreateIsDoneInOneRequestAndUndoneInFour(t *testing.T) {
 	i.wire.requests()
 	i.done()
 	i.sent("POST")
-	assert.Equal(t, i.change.Marker, i.now().GetAnnotations()[mutate.MarkerAnnotation])
+	assert.Equal(t, i.change.Names.Marker, i.now().GetAnnotations()[mutate.MarkerAnnotation])
 	i.finds(outcome.Applied)
 	i.sent("GET")
 	i.undone()
@@ -113,7 +114,7 @@ func TestUndoOfACreateThatOthersWroteIsAConflict(t *testing.T) {
 			assert.Contains(t, []string{".metadata.labels.a", ".spec.replicas"}, errclass.FieldsOf(err)[0].Path)
 			assert.NotNil(t, i.now())
 			// By force it goes all the same, and what was overwritten is listed.
-			i.change.Overwrite = true
+			i.effect.Overwrite = true
 			i.undone()
 			i.restored()
 			assert.Equal(t, errclass.FieldsOf(err), i.report.Overwritten)
@@ -224,11 +225,11 @@ func TestUndoOfACreatedNamespaceThatOthersFilledIsAConflict(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
-	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
+	i.change.Environment.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
 		return mutate.Contents{Stay: []string{"ConfigMap theirs"}, Leave: []string{"Pod going"}}, nil
 	}
 	for _, force := range []bool{false, true} {
-		i.change.Overwrite = force
+		i.effect.Overwrite = force
 		i.wire.requests()
 		fails(t, i.undo(), errclass.Conflict, errclass.NotEmpty, "ConfigMap theirs")
 		i.sent("GET")
@@ -240,7 +241,9 @@ func TestUndoOfACreatedNamespaceWaitsForWhatIsOnItsWayOut(t *testing.T) {
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
 	found := mutate.Contents{Leave: []string{"Pod going"}}
-	i.change.Contents = func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) { return found, nil }
+	i.change.Environment.Contents = func(context.Context, schema.GroupKind, *unstructured.Unstructured) (mutate.Contents, error) {
+		return found, nil
+	}
 	fails(t, i.undo(), errclass.Retryable, errclass.Terminating, "Pod going")
 	assert.NotNil(t, i.now())
 	found = mutate.Contents{}
@@ -254,12 +257,12 @@ func TestCreateInANamespaceThatDoesNotExistIsRefused(t *testing.T) {
 	fails(t, e.plan(0, api.Create, settings).tryPrepare(), errclass.Terminal, errclass.NamespaceNotFound, "nowhere")
 	// Unless an earlier change of the Transaction makes it.
 	i := e.plan(0, api.Create, settings)
-	i.change.Deferred = true
+	i.change.Ref.Deferred = true
 	require.NoError(t, i.tryPrepare())
 	fails(t, i.do(), errclass.Retryable, errclass.KindNotFound)
 	i.undone()
 	later := e.plan(0, api.Patch, settings)
-	later.change.Deferred = true
+	later.change.Ref.Deferred = true
 	fails(t, later.tryPrepare(), errclass.Terminal, errclass.NotFound, "earlier in this Transaction")
 }
 
@@ -291,12 +294,12 @@ func TestNothingIsCreatedBeforeItMayBe(t *testing.T) {
 				i.done()
 				try = i.undo
 			}
-			i.change.MayCreate = func() error { return wait }
+			i.change.Fences.MayCreate = func() error { return wait }
 			i.wire.requests()
 			require.ErrorIs(t, try(), wait)
 			i.sent(sent)
 			assert.Nil(t, i.now())
-			i.change.MayCreate = nil
+			i.change.Fences.MayCreate = nil
 			require.NoError(t, try())
 			assert.NotNil(t, i.now())
 		})

@@ -3,14 +3,12 @@ package mutate
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // deleteStrategy removes the target, and re-creates it from its before-image.
@@ -37,8 +35,8 @@ func (deleteStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 	if before.Absent() {
 		return nil, nil
 	}
-	err := c.write(ctx, before, "dry-run the deletion of", func(meets Version) error {
-		return c.remove(ctx, meets, c.propagation(), true)
+	_, err := write{Change: c, before: before, op: "dry-run the deletion of"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return nil, c.remove(ctx, meets, c.Options.propagation(), true)
 	})
 	if err != nil {
 		return nil, err
@@ -50,14 +48,12 @@ func (deleteStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 	return nil, c.rehearse(ctx, image)
 }
 
-func (c Change) propagation() metav1.DeletionPropagation {
-	if c.Propagation == "" {
-		return metav1.DeletePropagationBackground
-	}
-	return c.Propagation
+func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	return Done{}, c.delete(ctx, before)
 }
 
-func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
+// delete deletes the target, and returns nil once it is gone.
+func (c Change) delete(ctx context.Context, before Baseline) error {
 	live, err := Read(ctx, c)
 	switch {
 	case err != nil:
@@ -68,7 +64,7 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 		return c.fail(errclass.Conflict, errclass.Drifted, "delete", "another client has created it since it was prepared").
 			WithHint("theirs is kept; create the Transaction again to delete it")
 	case sameObject(live, before.UID) && live.GetDeletionTimestamp() != nil:
-		if c.Fresh {
+		if c.Fences.Fresh {
 			// A rollback would re-create what another client has wanted gone.
 			if err := c.unlessBereaved(ctx, before, c.deleted("delete", live)); err != nil {
 				return err
@@ -76,14 +72,14 @@ func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) error {
 		}
 		return c.awaitGone(live)
 	}
-	if c.Inverts && live != nil {
+	if c.Options.Inverts && live != nil {
 		// It may have adopted something since it was prepared.
 		if _, err := c.admitAdopted(ctx, live); err != nil {
 			return err
 		}
 	}
-	err = c.write(ctx, before, "delete", func(meets Version) error {
-		return c.remove(ctx, meets, c.propagation(), false)
+	_, err = write{Change: c, before: before, op: "delete"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return nil, c.remove(ctx, meets, c.Options.propagation(), false)
 	})
 	if errclass.Is(err, errclass.Drifted) {
 		err = c.unlessBereaved(ctx, before, err)
@@ -107,7 +103,7 @@ func (c Change) accepted(err error) error {
 // of the Transaction deleted its owner, which is as it should be, from one that another
 // client has written or deleted.
 func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error) error {
-	if c.OwnerRefs == nil {
+	if c.Environment.OwnerRefs == nil {
 		return drift
 	}
 	image, err := before.Image(ctx)
@@ -116,7 +112,7 @@ func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error
 	}
 	lost := false
 	left, err := fieldmerge.Reown(image, func(uid types.UID) types.UID {
-		if c.OwnerRefs.Deleted(uid) {
+		if c.Environment.OwnerRefs.Deleted(uid) {
 			lost = true
 			return ""
 		}
@@ -144,10 +140,10 @@ func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error
 	if len(images.Drift()) > 0 {
 		return drift
 	}
-	if err := c.confirm(ctx, true); err != nil {
+	if err := c.Fences.confirm(ctx, true); err != nil {
 		return err
 	}
-	return c.wrap(c.remove(ctx, VersionOf(live), c.propagation(), false), "delete")
+	return c.wrap(c.remove(ctx, VersionOf(live), c.Options.propagation(), false), "delete")
 }
 
 func (c Change) confirmGone(ctx context.Context, before Baseline) error {
@@ -161,16 +157,17 @@ func (c Change) confirmGone(ctx context.Context, before Baseline) error {
 	return nil
 }
 
-func (deleteStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
+func (deleteStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
+	before := e.Record.Before
 	_, live, err := c.locate(ctx)
 	switch {
 	case err != nil:
 		return outcome.Diverged, err
-	case record.Before == nil && live != nil:
+	case before == nil && live != nil:
 		return outcome.NotApplied, nil
-	case c.Undoing && live != nil && !sameObject(live, record.Before.GetUID()):
+	case e.Undoing && live != nil && !sameObject(live, before.GetUID()):
 		return outcome.Diverged, nil // It may have been re-created, without all that belongs to it.
-	case record.Before == nil || !sameObject(live, record.Before.GetUID()):
+	case before == nil || !sameObject(live, before.GetUID()):
 		return outcome.Applied, nil
 	case live.GetDeletionTimestamp() != nil:
 		return outcome.Applying, nil

@@ -164,7 +164,7 @@ func TestK18UndoOfADeleteWhereSomebodyCreatedItIsAConflict(t *testing.T) {
 			i := e.prepare(0, api.Delete, settings).done()
 			theirs := e.apply("somebody", text)
 			for _, force := range []bool{false, true} {
-				i.change.Overwrite = force
+				i.effect.Overwrite = force
 				fails(t, i.undo(), errclass.Conflict, errclass.AlreadyExists, "theirs is kept")
 				assert.Equal(t, theirs, i.now())
 			}
@@ -181,7 +181,7 @@ func TestUndoOfADeleteKnowsWhatItMadeThoughOthersHaveWrittenIt(t *testing.T) {
 	i := e.prepare(0, api.Delete, settings).done()
 	i.undone()
 	theirs := e.merge("somebody", i.object, `{"metadata":{"annotations":{"checked":"yes"}},"data":{"color":"blue"}}`)
-	again, err := i.strategy.Undo(t.Context(), i.change, i.record)
+	again, err := i.strategy.Undo(t.Context(), i.change, i.begun())
 	require.NoError(t, err)
 	assert.Equal(t, theirs.GetUID(), again.Recreated)
 	assert.Equal(t, theirs, i.now())

@@ -45,7 +45,7 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 			err := i.tryPrepare()
 			if row.refused {
 				fails(t, err, errclass.Terminal, errclass.Irreversible, row.says, "acceptLoss: true")
-				i.change.AcceptLoss = true
+				i.change.Options.AcceptLoss = true
 				err = i.tryPrepare()
 			}
 			require.NoError(t, err)

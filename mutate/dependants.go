@@ -2,11 +2,9 @@ package mutate
 
 import (
 	"bytes"
-	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -46,14 +44,6 @@ const (
 	// and Namespaces.
 	Irreplaceable
 )
-
-// dependants looks for what the target owns, if its kind may own anything of the sort.
-func (c Change) dependants(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error) {
-	if c.Dependants == nil {
-		return Dependants{}, nil
-	}
-	return c.Dependants(ctx, live, wanted)
-}
 
 // tree is what an object owns.
 type tree struct {

@@ -16,11 +16,11 @@ import (
 // ServiceAccount may not read is taken not to be there.
 func (c Change) endpointsByHand(ctx context.Context, service *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	selector, _, _ := unstructured.NestedMap(service.Object, "spec", "selector")
-	if c.Ref.GVK.GroupKind() != kinds.Service || len(selector) > 0 || c.Cluster == nil {
+	if c.Ref.GVK.GroupKind() != kinds.Service || len(selector) > 0 {
 		return nil, nil
 	}
 	found, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(kinds.Endpoints).Namespace(service.GetNamespace()).Get(ctx, service.GetName(), metav1.GetOptions{})
+		return c.Environment.Cluster.Resource(kinds.Endpoints).Namespace(service.GetNamespace()).Get(ctx, service.GetName(), metav1.GetOptions{})
 	})
 	switch {
 	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound), errclass.Is(err, errclass.AccessDenied):

@@ -28,8 +28,8 @@ type Forecast struct {
 }
 
 // Foresee finds out, without effect, what a change would do to the target as it is.
-// An error means that the change is refused, or could not be rolled back.
-func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Unstructured) (Forecast, error) {
+// to says who is to own its fields then. An error means that the change is refused, or could not be rolled back.
+func Foresee(ctx context.Context, s Strategy, c Change, to Ownership, before *unstructured.Unstructured) (Forecast, error) {
 	warnings, err := s.Admit(ctx, c, before)
 	if err != nil {
 		return Forecast{}, err
@@ -46,7 +46,7 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 	if after == nil {
 		return Forecast{Warnings: warnings}, nil
 	}
-	out, err := c.foreseen(ctx, s, before, after)
+	out, err := c.foreseen(ctx, s, to, before, after)
 	if err != nil {
 		return Forecast{}, err
 	}
@@ -55,7 +55,7 @@ func Foresee(ctx context.Context, s Strategy, c Change, before *unstructured.Uns
 }
 
 // foreseen is what follows from what a dry run of the change has answered.
-func (c Change) foreseen(ctx context.Context, s Strategy, before, after *unstructured.Unstructured) (Forecast, error) {
+func (c Change) foreseen(ctx context.Context, s Strategy, to Ownership, before, after *unstructured.Unstructured) (Forecast, error) {
 	warnings, err := c.admitPivot(ctx, before, after)
 	if err != nil {
 		return Forecast{}, err
@@ -64,11 +64,11 @@ func (c Change) foreseen(ctx context.Context, s Strategy, before, after *unstruc
 	if err != nil {
 		return Forecast{}, err
 	}
-	took, err := fieldmerge.Images{Before: before, After: after, Ours: c.ours}.Taking()
+	took, err := fieldmerge.Images{Before: before, After: after, Ours: c.Names.ours}.Taking()
 	if err != nil {
 		return Forecast{}, c.unreadableOwners(err)
 	}
-	idle, err := c.leavesAsIs(ctx, before, after)
+	idle, err := c.leavesAsIs(ctx, to, before, after)
 	if err != nil {
 		return Forecast{}, err
 	}

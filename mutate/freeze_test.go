@@ -23,7 +23,7 @@ func TestK5WhatMakesAConfigMapImmutableIsRefusedUnlessItIsLast(t *testing.T) {
 			e.create(settings)
 			i := e.plan(0, kind, frozen)
 			fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "what is immutable stays so", "acceptLoss: true")
-			i.change.Last = yes
+			i.change.Options.Last = yes
 			require.NoError(t, i.tryPrepare())
 			require.NotEmpty(t, i.warnings)
 			assert.Contains(t, i.warnings[0], "a rollback cannot undo it")

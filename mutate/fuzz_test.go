@@ -120,7 +120,7 @@ func FuzzBody(f *testing.F) {
 			return // Validation lets neither pass.
 		}
 		was := jsonOf(t, content)
-		c := Change{Ref: target.Ref{GVK: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: "web"}, Content: content, Marker: "m", Transaction: types.NamespacedName{Namespace: "n", Name: "t"}}
+		c := Change{Ref: target.Ref{GVK: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: "web"}, Content: content, Names: Names{Marker: "m", Transaction: types.NamespacedName{Namespace: "n", Name: "t"}}}
 		body := c.body(Version{UID: types.UID(uid), ResourceVersion: "17"})
 		if body.GetKind() != kind || body.GetAPIVersion() != "v1" || body.GetName() != "web" || namespace != "" && body.GetNamespace() != namespace {
 			t.Fatalf("%s is sent for %s", jsonOf(t, body.Object), c.Ref)
@@ -128,7 +128,7 @@ func FuzzBody(f *testing.F) {
 		if uid != "" && (string(body.GetUID()) != uid || body.GetResourceVersion() != "17") {
 			t.Fatalf("%s has no condition", jsonOf(t, body.Object))
 		}
-		c.mark(body)
+		c.Names.mark(body)
 		meta := body.Object["metadata"].(map[string]any)
 		annotations, ok := meta["annotations"].(map[string]any)
 		if ok && (annotations[MarkerAnnotation] != "m" || annotations[api.TransactionKey] != "n/t") {

@@ -14,13 +14,26 @@ import (
 // Transaction. It is the same for every Transaction, so that they leave no pile of managers.
 const Heir = "janus"
 
+// Ownership says who is to own the fields of a target once the Transaction has committed,
+// beside those who owned them before.
+type Ownership struct {
+	// FieldManager is the applier to which a commit leaves what nobody owned before; empty
+	// for nobody.
+	FieldManager string
+	// Sets gives what the changes of the target set, if that is more than the content.
+	Sets func() ([]map[string]any, error)
+	// Former gives who owned the fields before the change that this one undoes; nil for one
+	// that undoes none.
+	Former func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
+}
+
 // HandOver leaves the fields of a committed change to those who are to own them.
 // It does so for every item of the Transaction at once; before is the target as it
 // was before the first of them, absent if the Transaction made it. A target that is
 // gone, is another object by now, or bears no manager of the Transaction has nothing
 // to hand over, and its before-image is not asked for. As it was seen last, if it was,
 // the target need not be read: the write meets that, or the target is read all the same.
-func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured.Unstructured) error {
+func HandOver(ctx context.Context, c Change, to Ownership, before Baseline, seen *unstructured.Unstructured) error {
 	looked := false
 	for range attempts {
 		live := seen
@@ -33,7 +46,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 		if live == nil || !before.Absent() && !sameObject(live, before.UID) {
 			return nil
 		}
-		if !fieldmerge.Owned(live, c.sibling) {
+		if !fieldmerge.Owned(live, c.Names.sibling) {
 			if looked {
 				return nil
 			}
@@ -47,11 +60,11 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 				return err
 			}
 		}
-		entries, changed, err := c.handedOver(ctx, image, live)
+		entries, changed, err := to.handedOver(ctx, c, image, live)
 		if err != nil || !changed {
 			return err
 		}
-		c.Manager = Heir // whoever reads the audit log can tell it from the change
+		c.Names.Manager = Heir // whoever reads the audit log can tell it from the change
 		if _, err := c.setOwners(ctx, entries, live); !stale(err) {
 			return c.wrap(err, "hand over the fields of")
 		}
@@ -59,23 +72,23 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 	return c.fail(errclass.Retryable, errclass.StaleVersion, "hand over the fields of", "it changes faster than it can be written")
 }
 
-// handedOver returns who is to own the fields after the commit.
-func (c Change) handedOver(ctx context.Context, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
-	images := fieldmerge.Images{Before: before, Live: live, Ours: c.sibling}
-	to := fieldmerge.Hands{Own: Heir, Passing: itemManager.MatchString, Left: c.FieldManager}
-	if c.FieldManager != "" {
+// handedOver returns who is to own the fields after the commit of a change.
+func (o Ownership) handedOver(ctx context.Context, c Change, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
+	images := fieldmerge.Images{Before: before, Live: live, Ours: c.Names.sibling}
+	to := fieldmerge.Hands{Own: Heir, Passing: itemManager.MatchString, Left: o.FieldManager}
+	if o.FieldManager != "" {
 		if images.Type, err = c.typeOf(ctx); err != nil {
 			return nil, false, err
 		}
-		if to.Content = []map[string]any{c.Content}; c.Sets != nil {
-			to.Content, err = c.Sets()
+		if to.Content = []map[string]any{c.Content}; o.Sets != nil {
+			to.Content, err = o.Sets()
 		}
 		if err != nil {
 			return nil, false, err
 		}
 	}
-	if c.Owners != nil {
-		if to.Owners, err = c.Owners(ctx); err != nil {
+	if o.Former != nil {
+		if to.Owners, err = o.Former(ctx); err != nil {
 			return nil, false, err
 		}
 	}

@@ -8,14 +8,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 )
 
-func (i *item) handOver() error { return mutate.HandOver(i.t.Context(), i.change, i.baseline, nil) }
+func (i *item) handOver() error {
+	return mutate.HandOver(i.t.Context(), i.change, i.owners, i.baseline, nil)
+}
 
 // handedOver asserts that nobody of the Transaction owns anything any more.
 func (i *item) handedOver() {
@@ -65,7 +66,7 @@ func TestWhatNobodyOwnedGoesToTheManagerThatIsNamed(t *testing.T) {
 			e := newEnv(t)
 			e.create(settings)
 			i := e.plan(0, kind, content)
-			i.change.FieldManager = "gitops"
+			i.owners.FieldManager = "gitops"
 			require.NoError(t, i.tryPrepare())
 			i.done().handedOver()
 			assert.True(t, owns(i.now(), "gitops", ".data.shape"), "%v", entries(i.now()))
@@ -133,14 +134,12 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWrites(t, func(e *env, i *item) {
-				var wrote *unstructured.Unstructured
-				i.change.Wrote = func(obj *unstructured.Unstructured) { wrote = obj }
-				i.done()
+				wrote := i.done().made.Target
 				require.NotNil(t, wrote)
 				assertSame(t, wrote, i.now())
 				c.meanwhile(e, i)
 				i.wire.requests()
-				require.NoError(t, mutate.HandOver(t.Context(), i.change, i.baseline, wrote))
+				require.NoError(t, mutate.HandOver(t.Context(), i.change, i.owners, i.baseline, wrote))
 				i.sent(c.sends)
 				if now := i.now(); now != nil {
 					assert.NotContains(t, strings.Join(managers(now), " "), "janus-")
@@ -162,8 +161,7 @@ func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWrites(t, func(e *env, i *item) {
-				i.change.Wrote = func(obj *unstructured.Unstructured) { i.change.Seen = obj }
-				i.done()
+				i.effect.Seen = i.done().made.Target
 				c.meanwhile(e, i)
 				i.wire.requests()
 				require.NoError(t, i.undo())
@@ -225,7 +223,7 @@ func TestTakesNamesFieldsAndWhoOwnsThem(t *testing.T) {
 	obj := e.create(shop)
 	e.merge("autoscaler", obj, `{"spec":{"replicas":5}}`, "scale")
 	i := e.plan(0, api.Patch, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop}, spec: {replicas: 3, template: {spec: {containers: [{name: web, image: 'example.com/web:2'}]}}}}")
-	forecast, err := mutate.Foresee(t.Context(), i.strategy, i.change, i.now())
+	forecast, err := mutate.Foresee(t.Context(), i.strategy, i.change, i.owners, i.now())
 	require.NoError(t, err)
 	got := map[string][]string{}
 	for _, owned := range forecast.Taken {
@@ -242,7 +240,7 @@ func TestAnUnforcedPatchTakesNothingFromOthers(t *testing.T) {
 	e := newEnv(t)
 	e.create(settings)
 	i := e.plan(0, api.Patch, settingsChanged)
-	i.change.Unforced = true
+	i.change.Options.Unforced = true
 	err := i.tryPrepare()
 	fails(t, err, errclass.Conflict, errclass.FieldConflict, ".data.color of kubectl", "force is false")
 	assert.Equal(t, []errclass.Field{{Path: ".data.color", Managers: []string{"kubectl"}}}, errclass.FieldsOf(err))
@@ -257,7 +255,7 @@ func TestAnUnforcedPatchGoesOverWhatJanusLeft(t *testing.T) {
 	e.create(settings)
 	patch := func(n int, manager, shape string) *item {
 		i := e.plan(n, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: "+shape+"}}")
-		i.change.Unforced, i.change.Manager, i.change.Family = true, manager+strconv.Itoa(n), manager
+		i.change.Options.Unforced, i.change.Names.Manager, i.change.Names.Family = true, manager+strconv.Itoa(n), manager
 		require.NoError(t, i.tryPrepare())
 		return i.done()
 	}
@@ -272,7 +270,7 @@ func TestAnUnforcedPatchGoesOverWhatJanusLeft(t *testing.T) {
 	assert.Equal(t, "high", value(t, i.now(), "data", "shape"))
 	e.merge("somebody", i.object, `{"data":{"shape":"theirs"}}`)
 	i = e.plan(2, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: x}}")
-	i.change.Unforced = true
+	i.change.Options.Unforced = true
 	fails(t, i.tryPrepare(), errclass.Conflict, errclass.FieldConflict, ".data.shape of somebody")
 }
 

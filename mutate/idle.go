@@ -13,28 +13,29 @@ import (
 // is, and that is still what it was when that was found out. A write all the same would
 // make two versions of it, one for the change and one for the hand-over of its fields, and an
 // Update would undo what the control plane has made of the target because of another change.
-func (c Change) idle(ctx context.Context, before Baseline) (bool, error) {
-	if !c.Idle {
+func (w write) idle(ctx context.Context) (bool, error) {
+	if !w.before.Idle {
 		return false, nil
 	}
-	live, err := Read(ctx, c)
-	if err != nil || before.Absent() {
+	live, err := Read(ctx, w.Change)
+	if err != nil || w.before.Absent() {
 		return false, err
 	}
-	if VersionOf(live) == before.Version {
+	if VersionOf(live) == w.before.Version {
 		return true, nil
 	}
-	_, err = c.refresh(ctx, before, "look at")
-	return err == nil && !c.applies, nil // The write finds out what else has changed, and says so.
+	w.op = "look at"
+	_, err = w.refresh(ctx)
+	return err == nil && !w.applies, nil // The write finds out what else has changed, and says so.
 }
 
 // leavesAsIs reports whether a change that a dry run answered with after, and a commit of
 // it, leave the target as it is: every value, and every owner of a field.
-func (c Change) leavesAsIs(ctx context.Context, before, after *unstructured.Unstructured) (bool, error) {
+func (c Change) leavesAsIs(ctx context.Context, to Ownership, before, after *unstructured.Unstructured) (bool, error) {
 	if before == nil || after == nil || !reflect.DeepEqual(unversioned(before), unversioned(after)) {
 		return false, nil
 	}
-	entries, changed, err := c.handedOver(ctx, before, after)
+	entries, changed, err := to.handedOver(ctx, c, before, after)
 	if err != nil {
 		return false, err
 	}

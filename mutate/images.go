@@ -14,7 +14,7 @@ import (
 
 // images puts together what a comparison of the target works with.
 func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (fieldmerge.Images, error) {
-	images := fieldmerge.Images{Before: before, After: after, Live: live, Ours: c.ours, Force: c.Overwrite}
+	images := fieldmerge.Images{Before: before, After: after, Live: live, Ours: c.Names.ours}
 	_, writesStatus := c.Content["status"]
 	images.Status = writesStatus && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
 	var err error
@@ -24,10 +24,10 @@ func (c Change) images(ctx context.Context, before, after, live *unstructured.Un
 
 // typeOf tells how the fields of the kind merge, as far as that is known.
 func (c Change) typeOf(ctx context.Context) (typed.ParseableType, error) {
-	if c.Type == nil {
+	if c.Environment.Type == nil {
 		return typed.ParseableType{}, nil
 	}
-	t, err := c.Type(ctx)
+	t, err := c.Environment.Type(ctx)
 	return t, c.wrap(err, "find the schema of")
 }
 

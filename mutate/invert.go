@@ -25,6 +25,8 @@ type Original struct {
 	First *unstructured.Unstructured
 	// Marker is what the object carries if the change has made it.
 	Marker string
+	// Overwrite is set where that is to be overwritten which others have changed since.
+	Overwrite bool
 	// Recreated is set when the target was created again by an earlier change of the
 	// Transaction that inverts this one: it has another uid.
 	Recreated bool
@@ -43,53 +45,40 @@ func (of Original) Owners() []metav1.ManagedFieldsEntry {
 	}
 }
 
-// InverseOf is the type of the change that takes another back.
-func InverseOf(t api.ChangeType) api.ChangeType {
-	switch t {
-	case api.Create:
-		return api.Delete
-	case api.Delete:
-		return api.Create
-	default:
-		return api.Update
-	}
-}
+// InverseOf is the type of the change that takes another back; empty if its own is none.
+func InverseOf(t api.ChangeType) api.ChangeType { return strategies[t].inverse }
 
 // Invert returns the content of c, a change that takes another back after that has
 // committed, for the target as it is now. It is a conflict if another client has changed since
-// what the other has made, unless c is to overwrite that. There may be something to say
+// what the other has made, unless that is to be overwritten. There may be something to say
 // beside. The content is nil for a Delete.
 func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
-	switch api.ChangeType(of.Record.Type) {
-	case api.Create:
-		notes, err = c.invertCreate(ctx, of, live)
-		return nil, notes, err
-	case api.Delete:
-		return c.invertDelete(ctx, of)
-	default:
-		return c.invertWrite(ctx, of, live)
+	known, ok := strategies[api.ChangeType(of.Record.Type)]
+	if !ok {
+		return nil, nil, c.fail(errclass.Terminal, errclass.Invalid, "undo the change of", "unknown type of change %q", of.Record.Type)
 	}
+	return known.invert(c, ctx, of, live)
 }
 
 // invertCreate checks whether an object is as the creation has left it.
-func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) ([]string, error) {
+func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
 	if live == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if live.GetAnnotations()[MarkerAnnotation] != of.Marker {
-		return nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
+		return nil, nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
 			WithHint("it is kept; delete it by hand if it is not wanted")
 	}
 	found, err := fieldmerge.Foreign(live, func(manager string) bool { return family(manager) || fieldmerge.ControlPlane(manager) })
 	if err != nil {
-		return nil, c.unreadableOwners(err)
+		return nil, nil, c.unreadableOwners(err)
 	}
 	found = of.withoutHeirs(found)
 	found = together(found, fieldmerge.NewOwners(live, of.Record.After, family))
 	if of.Record.After != nil {
 		images, err := c.images(ctx, of.Record.After, nil, live)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, f := range images.Drift() {
 			// What nobody owns the API server has chosen when it was created, and not in the
@@ -99,12 +88,11 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 			}
 		}
 	}
-	notes, err := c.despite("undo the creation of", found)
-	if err != nil {
-		return nil, err
+	if notes, err = c.despite(of, "undo the creation of", found); err != nil {
+		return nil, nil, err
 	}
 	more, err := c.admitAdopted(ctx, live)
-	return append(notes, more...), err
+	return nil, append(notes, more...), err
 }
 
 // withoutHeirs leaves out what the commit itself has left to others, and they have not
@@ -125,11 +113,11 @@ func (of Original) withoutHeirs(found []fieldmerge.FieldConflict) []fieldmerge.F
 
 // despite is the conflict of what others have changed since, or what is reported if
 // that is to be overwritten.
-func (c Change) despite(op string, found []fieldmerge.FieldConflict) ([]string, error) {
+func (c Change) despite(of Original, op string, found []fieldmerge.FieldConflict) ([]string, error) {
 	switch {
 	case len(found) == 0:
 		return nil, nil
-	case c.Overwrite:
+	case of.Overwrite:
 		return c.warn("another client has changed it since, which is overwritten, because conflictPolicy is Force: " + listed(c.fields(found))), nil
 	default:
 		return nil, c.changedSince(op, found)
@@ -147,7 +135,7 @@ func (c Change) changedSince(op string, found []fieldmerge.FieldConflict) error 
 }
 
 // invertDelete returns what is to be created again, with the owners that it can have.
-func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, []string, error) {
+func (c Change) invertDelete(ctx context.Context, of Original, _ *unstructured.Unstructured) (map[string]any, []string, error) {
 	before := of.Record.Before
 	if before == nil {
 		return nil, nil, c.incomplete(of.Record)
@@ -176,10 +164,10 @@ func (c Change) invertDelete(ctx context.Context, of Original) (map[string]any, 
 
 // heirOf is the uid of the object that has the name of an owner now; empty if none has.
 func (c Change) heirOf(ctx context.Context, owner metav1.OwnerReference) (types.UID, error) {
-	if c.OwnerRefs == nil {
+	if c.Environment.OwnerRefs == nil {
 		return owner.UID, nil
 	}
-	uid, known, err := c.OwnerRefs.Owner(ctx, owner)
+	uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
 	if !known {
 		return owner.UID, err
 	}
@@ -205,9 +193,10 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 	if err != nil {
 		return nil, nil, err
 	}
+	images.Force = of.Overwrite
 	images.Ours, images.HandedOver, images.Former, images.Heir, images.Given = family, true, of.First, record.Heir, record.Owners
 	restored := images.Restore()
-	notes, err := c.despite(op, restored.Conflicts)
+	notes, err := c.despite(of, op, restored.Conflicts)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured
 	switch {
 	case err != nil:
 		return nil, err
-	case lost != "" && !c.AcceptLoss:
+	case lost != "" && !c.Options.AcceptLoss:
 		return nil, c.irreversible("delete", "the deletion of a "+c.Ref.GVK.Kind+" cannot be rolled back: "+lost)
 	case lost != "":
 		return c.warn("a rollback cannot take its deletion back: " + lost), nil
@@ -71,7 +71,7 @@ func (c Change) losses(ctx context.Context, before *unstructured.Unstructured) (
 func (c Change) takesClaims(before *unstructured.Unstructured) bool {
 	when, _, _ := unstructured.NestedString(before.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 	return c.Ref.GVK.GroupKind() == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && when == "Delete" &&
-		c.propagation() != metav1.DeletePropagationOrphan
+		c.Options.propagation() != metav1.DeletePropagationOrphan
 }
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -80,10 +80,7 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 // deletes with it.
 func (c Change) tokenLoss(ctx context.Context, account *unstructured.Unstructured) (lost, warning string, err error) {
 	const invalid = "tokens issued to it, those of running Pods too, are invalid once it is deleted, and stay so"
-	if c.Cluster == nil {
-		return "", invalid, nil
-	}
-	list, err := c.Cluster.Resource(secrets).Namespace(account.GetNamespace()).List(ctx,
+	list, err := c.Environment.Cluster.Resource(secrets).Namespace(account.GetNamespace()).List(ctx,
 		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
 	if errclass.Is(err, errclass.AccessDenied) {
 		return "", invalid + "; whether it has token Secrets, which would be lost, cannot be told: the ServiceAccount may not list secrets", nil

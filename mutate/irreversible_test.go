@@ -25,7 +25,7 @@ func (e *env) accepted(text, lost string) *item {
 	e.t.Helper()
 	i := e.plan(0, api.Delete, text)
 	fails(e.t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, lost, "acceptLoss: true")
-	i.change.AcceptLoss = true
+	i.change.Options.AcceptLoss = true
 	require.NoError(e.t, i.tryPrepare())
 	i.warned("cannot take its deletion back", lost)
 	return i
@@ -203,15 +203,15 @@ func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
 	e.child("owner")
 	e.merge("test", parse(t, settings), `{"metadata":{"finalizers":["example.com/held"]}}`)
 	i := e.plan(0, api.Delete, settings)
-	i.change.Last, i.change.Tail = yes, yes
+	i.change.Options.Last, i.change.Options.Tail = yes, yes
 	require.NoError(t, i.tryPrepare())
 	i.warned("finalizers example.com/held")
 	i.warned("owned by ConfigMap owner")
 	assert.Len(t, i.warnings, 2, "%q", i.warnings)
-	i.change.Last, i.change.Tail = nil, nil
+	i.change.Options.Last, i.change.Options.Tail = nil, nil
 	require.NoError(t, i.tryPrepare())
 	i.warned("last is best")
-	i.change.Propagation = metav1.DeletePropagationOrphan
+	i.change.Options.Propagation = metav1.DeletePropagationOrphan
 	require.NoError(t, i.tryPrepare())
 	i.warned("what it owns loses its owner reference")
 	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
@@ -224,18 +224,18 @@ func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
 
 	e.create(deployment)
 	i = e.plan(0, api.Delete, deployment)
-	i.change.Last, i.change.Tail = yes, yes
+	i.change.Options.Last, i.change.Options.Tail = yes, yes
 	for _, policy := range []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
-		i.change.Propagation = policy
+		i.change.Options.Propagation = policy
 		require.NoError(t, i.tryPrepare())
 		i.warned("its Pods go with it", "Orphan would keep them")
 	}
-	i.change.Propagation = metav1.DeletePropagationOrphan
+	i.change.Options.Propagation = metav1.DeletePropagationOrphan
 	require.NoError(t, i.tryPrepare())
 	assert.Empty(t, i.warnings)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}")
 	i = e.plan(0, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}")
-	i.change.Last, i.change.Tail = yes, yes
+	i.change.Options.Last, i.change.Options.Tail = yes, yes
 	require.NoError(t, i.tryPrepare())
 	assert.Empty(t, i.warnings)
 }
@@ -247,6 +247,6 @@ func TestStatefulSetThatTakesItsClaimsAlongIsRefused(t *testing.T) {
 	e.create(set)
 	e.accepted(set, "PersistentVolumeClaims would be deleted with it")
 	i := e.plan(0, api.Delete, set)
-	i.change.Propagation = metav1.DeletePropagationOrphan
+	i.change.Options.Propagation = metav1.DeletePropagationOrphan
 	require.NoError(t, i.tryPrepare())
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -28,9 +27,12 @@ type item struct {
 	change   mutate.Change
 	object   *unstructured.Unstructured // names the target
 	record   snapshot.Record
+	owners   mutate.Ownership
+	effect   mutate.Effect // but for the record
 	baseline mutate.Baseline
 	warnings []string       // of the preparation
 	idle     bool           // as the preparation found
+	made     mutate.Done    // by the last attempt to make the change
 	report   outcome.Undone // of the last undo; what was overwritten by an earlier one stays
 }
 
@@ -43,18 +45,19 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 	require.NoError(e.t, err)
 	strategy, ok := mutate.For(kind)
 	require.True(e.t, ok)
-	id := target.Identity{Dynamic: e.dynamic}
 	i := &item{env: e, strategy: strategy, object: obj}
 	i.record = snapshot.Record{Item: n, Type: string(kind), Target: ref}
 	i.change = mutate.Change{
-		Ref: ref, Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
-		Sensitive: ref.GVK.Kind == "Secret", Resource: id.Resource(ref),
-		Family: "janus-0a1b2c3d-", Type: func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
-		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
-			found, served, err := e.resolver.Elsewhere(ref)
-			return found, id.Resource(found), served, err
+		Ref: ref, Sensitive: ref.GVK.Kind == "Secret",
+		Names: mutate.Names{
+			Manager: "janus-0a1b2c3d-" + strconv.Itoa(n), Family: "janus-0a1b2c3d-", Marker: "0a1b2c3d-uid." + strconv.Itoa(n),
+			Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
 		},
-		Cluster: e.dynamic, Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
+		Environment: mutate.Environment{
+			Cluster:   e.dynamic,
+			Type:      func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
+			Elsewhere: func() (target.Ref, bool, error) { return e.resolver.Elsewhere(ref) },
+		},
 	}
 	if kind != api.Delete {
 		i.change.Content = obj.Object
@@ -70,11 +73,11 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
-	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, before)
+	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, i.owners, before)
 	if err != nil {
 		return err
 	}
-	i.idle, i.record.Heir = forecast.Idle, i.change.FieldManager
+	i.idle, i.record.Heir = forecast.Idle, i.owners.FieldManager
 	i.warnings, i.record.Before, i.record.After, i.record.Took = forecast.Warnings, before, forecast.After, forecast.Took
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)
@@ -101,16 +104,27 @@ func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
 	return i
 }
 
-func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.baseline) }
+func (i *item) do() (err error) {
+	i.made, err = i.strategy.Do(i.t.Context(), i.change, i.baseline)
+	return err
+}
+
+// begun is what is known of the change once it may be in effect.
+func (i *item) begun() mutate.Effect {
+	e := i.effect
+	e.Record = i.record
+	return e
+}
 
 // undo takes the change back as a rollback does: without the content.
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil
-	c.Created = cmp.Or(c.Created, i.report.Recreated) // The engine has recorded it.
+	e := i.begun()
+	e.Created = cmp.Or(e.Created, i.report.Recreated) // The engine has recorded it.
 	before := i.report.Overwritten
 	var err error
-	i.report, err = i.strategy.Undo(i.t.Context(), c, i.record)
+	i.report, err = i.strategy.Undo(i.t.Context(), c, e)
 	if len(i.report.Overwritten) == 0 {
 		i.report.Overwritten = before
 	}
@@ -143,7 +157,7 @@ func (i *item) finds(want outcome.Finding) {
 	i.t.Helper()
 	c := i.change
 	c.Content = nil
-	got, err := i.strategy.Observe(i.t.Context(), c, i.record)
+	got, err := i.strategy.Observe(i.t.Context(), c, i.begun())
 	require.NoError(i.t, err)
 	assert.Equal(i.t, want, got, "what observe finds (0 not applied, 1 applied, 2 applying, 3 diverged)")
 }

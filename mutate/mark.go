@@ -19,20 +19,20 @@ const MarkerAnnotation = "janus.io/transaction-uid"
 // mark adds to an object that is to be created what says whose it is: the marker, and
 // for people a label with the name of the Transaction and an annotation with the whole
 // of it. They replace what the content says there.
-func (c Change) mark(body *unstructured.Unstructured) {
+func (n Names) mark(body *unstructured.Unstructured) {
 	meta, _ := body.Object["metadata"].(map[string]any)
-	enter(meta, "annotations", map[string]any{MarkerAnnotation: c.Marker, api.TransactionKey: c.Transaction.String()})
+	enter(meta, "annotations", map[string]any{MarkerAnnotation: n.Marker, api.TransactionKey: n.Transaction.String()})
 	labels := map[string]any{}
 	if len(body.GetLabels()) == 0 {
-		maps.Copy(labels, c.defaultLabels(body))
+		maps.Copy(labels, defaultLabels(body))
 	}
-	labels[api.TransactionKey] = snapshot.LabelValue(c.Transaction.Name)
+	labels[api.TransactionKey] = snapshot.LabelValue(n.Transaction.Name)
 	enter(meta, "labels", labels)
 }
 
-// marked reports whether an object bears the mark of this change.
-func (c Change) marked(obj *unstructured.Unstructured) bool {
-	return c.Marker != "" && obj.GetAnnotations()[MarkerAnnotation] == c.Marker
+// marked reports whether an object bears the mark of the item.
+func (n Names) marked(obj *unstructured.Unstructured) bool {
+	return n.Marker != "" && obj.GetAnnotations()[MarkerAnnotation] == n.Marker
 }
 
 // enter adds to a map of the metadata. One that is no map stays as it is: the API server
@@ -48,8 +48,8 @@ func enter(meta map[string]any, name string, more map[string]any) {
 
 // defaultLabels are those that the API server gives an object that has none of its own. It
 // would not where there is one of ours.
-func (c Change) defaultLabels(body *unstructured.Unstructured) map[string]any {
-	switch c.Ref.GVK.GroupKind() {
+func defaultLabels(body *unstructured.Unstructured) map[string]any {
+	switch body.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "ReplicationController"}:
 		// If they are no map, the API server refuses the template.
 		labels, _, _ := unstructured.NestedMap(body.Object, "spec", "template", "metadata", "labels")

@@ -46,7 +46,7 @@ func TestCreateNamesItsTransaction(t *testing.T) {
 			t.Parallel()
 			e := newEnv(t)
 			i := e.plan(0, api.Create, labeled)
-			i.change.Transaction.Name = name.whole
+			i.change.Names.Transaction.Name = name.whole
 			require.NoError(t, i.tryPrepare())
 			i.done()
 			now := i.now()
@@ -79,7 +79,7 @@ func TestCreateNamesItsTransactionWhateverTheContentSays(t *testing.T) {
 			i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, "+c.metadata+"}}").done()
 			c.labels["janus.io/transaction"] = "release"
 			assert.Equal(t, c.labels, i.now().GetLabels())
-			assert.Equal(t, map[string]string{"janus.io/transaction": "shop/release", "janus.io/transaction-uid": i.change.Marker}, i.now().GetAnnotations())
+			assert.Equal(t, map[string]string{"janus.io/transaction": "shop/release", "janus.io/transaction-uid": i.change.Names.Marker}, i.now().GetAnnotations())
 			i.undone()
 			i.restored()
 		})
@@ -138,11 +138,11 @@ func TestWhatSaysWhoHasMadeAnObjectIsRestored(t *testing.T) {
 			t.Parallel()
 			e := newEnv(t)
 			made := e.prepare(0, api.Create, labeled).done()
-			require.NoError(t, mutate.HandOver(t.Context(), made.change, mutate.BaselineOf(nil), nil))
+			require.NoError(t, mutate.HandOver(t.Context(), made.change, made.owners, mutate.BaselineOf(nil), nil))
 			assert.True(t, owns(made.now(), mutate.Heir, ".metadata.labels.janus.io/transaction"), "%v", entries(made.now()))
 			later := e.plan(1, kind, settingsChanged)
-			later.change.Manager, later.change.Family, later.change.Marker = "janus-ffffffff-1", "janus-ffffffff-", "ffffffff-uid.1"
-			later.change.Transaction.Name = "later"
+			later.change.Names.Manager, later.change.Names.Family, later.change.Names.Marker = "janus-ffffffff-1", "janus-ffffffff-", "ffffffff-uid.1"
+			later.change.Names.Transaction.Name = "later"
 			require.NoError(t, later.tryPrepare())
 			later.done()
 			if kind == api.Patch {

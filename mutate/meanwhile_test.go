@@ -52,9 +52,9 @@ func TestWhatSomebodyDeletesAfterItWasRecordedAsMadeAnewStaysDeleted(t *testing.
 	e := newEnv(t)
 	e.create(settings)
 	i := e.prepare(0, api.Delete, settings).done()
-	undone, err := i.strategy.Undo(t.Context(), i.change, i.record)
+	undone, err := i.strategy.Undo(t.Context(), i.change, i.begun())
 	require.NoError(t, err)
-	i.change.Created = undone.Recreated
+	i.effect.Created = undone.Recreated
 	e.remove(i.object)
 	fails(t, i.undo(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was re-created")
 	assert.Nil(t, i.now())
@@ -68,9 +68,9 @@ func TestADeletionBySomebodyElseIsDrift(t *testing.T) {
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {color: blue}}")
 	i := e.prepare(0, api.Delete, settings)
 	e.askToRemove(obj)
-	i.change.Fresh = true
+	i.change.Fences.Fresh = true
 	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "another client has deleted it since it was prepared", "example.com/held")
-	i.change.Fresh = false
+	i.change.Fences.Fresh = false
 	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
 	e.edit(obj, `[{"op":"remove","path":"/metadata/finalizers"}]`)
 }
@@ -107,7 +107,7 @@ func TestAnUndoThatIsLateAfterItsLookWritesNothing(t *testing.T) {
 			i := e.prepare(0, c.change, c.content).done()
 			i.wire.requests()
 			overtaken := errclass.New(errclass.Retryable, errclass.StaleVersion, "write the status of", "Transaction shop/txn", "another client has written it")
-			i.change.Confirm = func(context.Context, bool) error { return overtaken }
+			i.change.Fences.Confirm = func(context.Context, bool) error { return overtaken }
 			require.ErrorIs(t, i.undo(), overtaken)
 			i.sent(c.sent)
 		})

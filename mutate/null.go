@@ -67,7 +67,7 @@ func (c Change) replaceValues(ctx context.Context, live, wanted *unstructured.Un
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
-	return c.Resource.Patch(ctx, c.Ref.Name, types.JSONPatchType, body, c.patchOptions())
+	return c.client().Patch(ctx, c.Ref.Name, types.JSONPatchType, body, c.patchOptions())
 }
 
 func valueOperations(live, wanted *unstructured.Unstructured) []operation {

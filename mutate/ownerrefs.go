@@ -53,12 +53,12 @@ type lineage struct {
 func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) (lineage, error) {
 	l := lineage{wanted: before}
 	references := before.GetOwnerReferences()
-	if c.OwnerRefs == nil || len(references) == 0 {
+	if c.Environment.OwnerRefs == nil || len(references) == 0 {
 		return l, nil
 	}
 	now := map[types.UID]types.UID{}
 	for _, owner := range references {
-		uid, known, err := c.OwnerRefs.Owner(ctx, owner)
+		uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
 		switch {
 		case err != nil:
 			return l, err
@@ -67,7 +67,7 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 		case uid != "":
 			now[owner.UID] = uid
 			l.notes = append(l.notes, fmt.Sprintf("its owner %s %s has uid %s now, and had %s", owner.Kind, owner.Name, uid, owner.UID))
-		case c.OwnerRefs.Deleted(owner.UID):
+		case c.Environment.OwnerRefs.Deleted(owner.UID):
 			l.pending = append(l.pending, owner)
 			l.notes = append(l.notes, fmt.Sprintf("the reference to its owner %s %s is put back when that is re-created", owner.Kind, owner.Name))
 		default:
@@ -100,10 +100,10 @@ func (c Change) orphaned(gone []metav1.OwnerReference) error {
 // reunite gives the dependents of an object, re-created before it, their references
 // to it back. It may be called again after any outcome.
 func (c Change) reunite(ctx context.Context, uid types.UID) error {
-	if c.OwnerRefs == nil {
+	if c.Environment.OwnerRefs == nil {
 		return nil
 	}
-	dependents, err := c.OwnerRefs.Dependents(ctx, uid)
+	dependents, err := c.Environment.OwnerRefs.Dependents(ctx, uid)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c Change) reunite(ctx context.Context, uid types.UID) error {
 func (d Dependent) rejoin(ctx context.Context) error {
 	for range attempts {
 		live, err := Read(ctx, d.Change)
-		if err != nil || live == nil || live.GetDeletionTimestamp() != nil || !d.owns(live) {
+		if err != nil || live == nil || live.GetDeletionTimestamp() != nil || !d.Names.owns(live) {
 			return err
 		}
 		l, err := d.lineage(ctx, d.Before)

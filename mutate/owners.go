@@ -37,7 +37,7 @@ func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEnt
 		list = []any{map[string]any{}}
 	}
 	metadata := map[string]any{"managedFields": list}
-	if c.marked(live) && !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return c.ours(e.Manager) }) {
+	if c.Names.marked(live) && !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return c.Names.ours(e.Manager) }) {
 		metadata["annotations"] = map[string]any{MarkerAnnotation: nil}
 	}
 	body, err := conditional(map[string]any{"metadata": metadata}, live)

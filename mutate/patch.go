@@ -13,7 +13,6 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // patchStrategy sets fields by server-side apply. It takes them from whoever owns
@@ -27,23 +26,14 @@ func (patchStrategy) Admit(_ context.Context, c Change, before *unstructured.Uns
 }
 
 func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
-	var after *unstructured.Unstructured
-	c.applies = true
-	err := c.write(ctx, before, "dry-run the patch of", func(meets Version) (err error) {
-		after, err = c.apply(ctx, meets, true)
-		return err
+	return write{Change: c, before: before, op: "dry-run the patch of", applies: true}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.apply(ctx, meets, true)
 	})
-	return after, err
 }
 
-func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) error {
-	c.applies = true
-	if done, err := c.idle(ctx, before); done || err != nil {
-		return err
-	}
-	return c.write(ctx, before, "patch", func(meets Version) error {
-		after, err := c.apply(ctx, meets, false)
-		return c.wrote(ctx, after, err)
+func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	return write{Change: c, before: before, op: "patch", applies: true}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.apply(ctx, meets, false)
 	})
 }
 
@@ -53,11 +43,11 @@ func (c Change) apply(ctx context.Context, meets Version, dry bool) (*unstructur
 		return nil, fmt.Errorf("encode the content: %w", err)
 	}
 	send := func(force bool) (*unstructured.Unstructured, error) {
-		return c.Resource.Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-			FieldManager: c.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+		return c.client().Patch(ctx, c.Ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+			FieldManager: c.Names.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 		})
 	}
-	if !c.Unforced {
+	if !c.Options.Unforced {
 		return send(true)
 	}
 	after, err := send(false)
@@ -110,13 +100,12 @@ func (c Change) contended(fields []errclass.Field) error {
 	return err
 }
 
-func (patchStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
-	c.applies = true
-	return c.observeWrite(ctx, record)
+func (patchStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
+	return c.observeWrite(ctx, e, true)
 }
 
-func (patchStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
-	return c.restore(ctx, record)
+func (patchStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
+	return c.restore(ctx, e)
 }
 
 func (patchStrategy) Verbs() (change, compensation []string) {

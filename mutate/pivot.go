@@ -31,13 +31,10 @@ func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unst
 	case why == "":
 		rules, err := c.transitions(ctx, before, after)
 		return append(warnings, rules...), err
-	case c.AcceptLoss || known(c.Last):
+	case c.Options.AcceptLoss || known(c.Options.Last):
 		return append(c.warn("a rollback cannot undo it: "+why), warnings...), nil
 	default:
 		return nil, c.fail(errclass.Terminal, errclass.Irreversible, "prepare", "it could not be rolled back: %s", why).
 			WithHint("make it the last change, or set acceptLoss: true on it")
 	}
 }
-
-// known is the answer to what a Change may not be able to tell.
-func known(so func() bool) bool { return so != nil && so() }

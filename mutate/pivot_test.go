@@ -45,7 +45,7 @@ func TestK5WhatNobodyCanTakeBackIsRefusedUnlessItIsLastOrAccepted(t *testing.T) 
 			require.ErrorContains(t, err, c.why)
 			require.ErrorContains(t, err, c.kind+" shop/x")
 			require.ErrorContains(t, err, "acceptLoss: true")
-			for _, allowed := range []Change{{Ref: change.Ref, Last: yes}, {Ref: change.Ref, AcceptLoss: true}} {
+			for _, allowed := range []Change{{Ref: change.Ref, Options: Options{Last: yes}}, {Ref: change.Ref, Options: Options{AcceptLoss: true}}} {
 				warnings, err := allowed.admitPivot(t.Context(), &before, &after)
 				require.NoError(t, err)
 				require.Len(t, warnings, 1)

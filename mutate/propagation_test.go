@@ -69,7 +69,7 @@ func TestK10OrphanedReplicaSetsAreAdoptedAgain(t *testing.T) {
 	sets, pods := e.uids("replicasets"), e.uids("pods")
 
 	i := e.plan(0, api.Delete, deployment)
-	i.change.Propagation = metav1.DeletePropagationOrphan
+	i.change.Options.Propagation = metav1.DeletePropagationOrphan
 	require.NoError(t, i.tryPrepare())
 	i.landed()
 	assert.Nil(t, i.now())
@@ -108,7 +108,7 @@ func TestK10ChildrenGoInTheBackgroundAndInTheForeground(t *testing.T) {
 			obj := e.grownDeployment()
 			old := e.uids("replicasets")
 			i := e.plan(0, api.Delete, deployment)
-			i.change.Propagation = policy
+			i.change.Options.Propagation = policy
 			require.NoError(t, i.tryPrepare())
 			if policy == metav1.DeletePropagationForeground {
 				fails(t, patiently(i.do), errclass.Retryable, errclass.Terminating, "foregroundDeletion")

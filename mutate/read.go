@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
@@ -21,6 +22,17 @@ func Read(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
 		found.Ref.GVK.GroupVersion(), c.Ref.GVK.GroupVersion()).WithHint("serve that version again, or compare it with the before-image and correct it by hand")
 }
 
+// at is the change with its target named otherwise, or with another object for a target.
+func (c Change) at(ref target.Ref) Change {
+	c.Ref = ref
+	return c
+}
+
+// client reads and writes the target.
+func (c Change) client() dynamic.ResourceInterface {
+	return c.Environment.clientOf(c.Ref.GVR, c.Ref.Namespace)
+}
+
 // unreadable is the error of a target that the API server takes for a list.
 func (c Change) unreadable() error {
 	return c.fail(errclass.Terminal, errclass.Invalid, "read", "the API server cannot show it: an object with a list named items at its top looks like a list of objects").
@@ -34,7 +46,7 @@ func (c Change) unreadable() error {
 func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured, error) {
 	for range attempts {
 		live, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-			return c.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+			return c.client().Get(ctx, c.Ref.Name, metav1.GetOptions{})
 		})
 		switch {
 		case err == nil:
@@ -43,17 +55,17 @@ func (c Change) locate(ctx context.Context) (Change, *unstructured.Unstructured,
 			return c, nil, c.unreadable()
 		case !errclass.Is(err, errclass.NotFound) && !errclass.Is(err, errclass.NamespaceNotFound):
 			return c, nil, c.wrap(err, "read")
-		case !errclass.Unserved(err) || c.Elsewhere == nil:
+		case !errclass.Unserved(err) || c.Environment.Elsewhere == nil:
 			return c, nil, nil
 		}
-		ref, resource, served, err := c.Elsewhere()
+		ref, served, err := c.Environment.Elsewhere()
 		if err != nil || !served { // Objects go with their kind.
 			return c, nil, c.wrap(err, "read")
 		}
 		if ref.GVK == c.Ref.GVK {
 			break
 		}
-		c.Ref, c.Resource = ref, resource
+		c = c.at(ref)
 	}
 	return c, nil, c.fail(errclass.Unknown, errclass.ServerUnavailable, "read", "the API server says that it serves %s, and answers as if it did not", c.Ref.GVK.GroupVersion())
 }

@@ -35,7 +35,7 @@ func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstr
 	switch class := errclass.ClassOf(err); {
 	case class == errclass.Retryable, class == errclass.Unknown:
 		return nil, err
-	case unfit && !c.AcceptLoss:
+	case unfit && !c.Options.AcceptLoss:
 		return nil, c.irreversible("delete", fmt.Sprintf("the deletion could not be rolled back: it could not be created again as it is: %s", err))
 	default:
 		return c.warn("it is not sure that a rollback could create it again: " + err.Error()), nil
@@ -62,8 +62,8 @@ func (c Change) createAgain(ctx context.Context, before *unstructured.Unstructur
 	if c.Ref.GVK.GroupKind() == kinds.Service {
 		withoutAllocations(again.Object)
 	}
-	_, err := c.Resource.Create(ctx, again, metav1.CreateOptions{
-		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(true),
+	_, err := c.client().Create(ctx, again, metav1.CreateOptions{
+		FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(true),
 	})
 	return again, err
 }

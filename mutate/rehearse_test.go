@@ -14,7 +14,7 @@ import (
 func (e *env) deletion(text string) *item {
 	e.t.Helper()
 	i := e.plan(0, api.Delete, text)
-	i.change.Last, i.change.Tail = yes, yes
+	i.change.Options.Last, i.change.Options.Tail = yes, yes
 	return i
 }
 
@@ -34,7 +34,7 @@ func TestADeletionIsRefusedOfWhatIsNotValidAnyMore(t *testing.T) {
 	i = e.deletion(album)
 	e.within("the kind is stricter", func() bool { return i.tryPrepare() != nil })
 	fails(t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, "it could not be created again as it is", "spec.size", "acceptLoss: true")
-	i.change.AcceptLoss = true
+	i.change.Options.AcceptLoss = true
 	require.NoError(t, i.tryPrepare())
 	i.warned("it is not sure that a rollback could create it again", "spec.size")
 }

@@ -17,7 +17,7 @@ import (
 // much it looks like the deleted one; so is a hollow one, which is marked until it is on
 // record.
 func (c Change) remade(live, wanted *unstructured.Unstructured) bool {
-	return c.owns(live) || inherits(live, wanted) || !c.Fresh && !hollow(wanted) && restored(live, wanted)
+	return c.Names.owns(live) || inherits(live, wanted) || !c.Fences.Fresh && !hollow(wanted) && restored(live, wanted)
 }
 
 // hollow reports whether an object has no content, as an empty ConfigMap. The API server

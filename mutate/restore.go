@@ -19,11 +19,13 @@ import (
 // manager proves that its change was. A write that only removes fields, or that
 // changes an object without tracked fields, leaves no manager behind: then the
 // fields of the change tell. Values that another client has written alike prove nothing.
-func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outcome.Finding, error) {
+// A Patch applies: where fields are tracked it leaves its manager, whatever it changes.
+func (c Change) observeWrite(ctx context.Context, e Effect, applies bool) (outcome.Finding, error) {
 	live, err := Read(ctx, c)
 	if err != nil {
 		return outcome.Diverged, err
 	}
+	record := e.Record
 	before := record.Before
 	switch {
 	case before == nil:
@@ -32,7 +34,7 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outco
 		return outcome.Diverged, nil
 	case live.GetResourceVersion() == before.GetResourceVersion():
 		return outcome.NotApplied, nil
-	case c.owns(live) && !c.Undoing:
+	case c.Names.owns(live) && !e.Undoing:
 		return outcome.Applied, nil
 	case record.After == nil:
 		return outcome.Diverged, nil
@@ -43,11 +45,11 @@ func (c Change) observeWrite(ctx context.Context, record snapshot.Record) (outco
 	}
 	images.Took = record.Took
 	switch stand := images.Stand(); {
-	case c.owns(live) && (stand == fieldmerge.AtAfter || unrestored(images)):
+	case c.Names.owns(live) && (stand == fieldmerge.AtAfter || unrestored(images)):
 		return outcome.Applied, nil
-	case c.owns(live):
+	case c.Names.owns(live):
 		return outcome.Diverged, nil // Its values have been restored, and their owners have not.
-	case stand == fieldmerge.AtAfter && c.applies && fieldmerge.Tracked(live):
+	case stand == fieldmerge.AtAfter && applies && fieldmerge.Tracked(live):
 		// The change alters nothing, and its manager would be there: it is made so that
 		// a request which was sent before, and lands late, finds all as it leaves it.
 		return outcome.NotApplied, nil
@@ -70,15 +72,15 @@ func unrestored(images fieldmerge.Images) bool {
 // each under the resourceVersion just read. The API server does not take both in
 // one request. A crash between the two is harmless: the next call sees that the
 // values are restored and goes on with the owners.
-func (c Change) restore(ctx context.Context, record snapshot.Record) (outcome.Undone, error) {
-	if record.Before == nil || record.After == nil {
-		return outcome.Undone{}, c.incomplete(record)
+func (c Change) restore(ctx context.Context, e Effect) (outcome.Undone, error) {
+	if e.Record.Before == nil || e.Record.After == nil {
+		return outcome.Undone{}, c.incomplete(e.Record)
 	}
 	var overwritten []errclass.Field
 	var so restoring
-	looked, seen := false, c.Seen
+	looked, seen := false, e.Seen
 	for range attempts {
-		undone, wrote, err := c.restoreOnce(ctx, record, seen, &so)
+		undone, wrote, err := c.restoreOnce(ctx, e, seen, &so)
 		seen = nil
 		overwritten = joined(overwritten, undone.Overwritten)
 		undone.Overwritten = overwritten
@@ -109,14 +111,14 @@ func joined(list, more []errclass.Field) []errclass.Field {
 // restoreOnce looks and restores once, from what was seen if it was. It tells whether it
 // has written anything. Values that were restored before are not restored again: what has
 // become of them since is another client's.
-func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *unstructured.Unstructured, so *restoring) (undone outcome.Undone, wrote bool, err error) {
-	live := seen
+func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Unstructured, so *restoring) (undone outcome.Undone, wrote bool, err error) {
+	record, live := e.Record, seen
 	if live == nil {
 		if live, err = Read(ctx, c); err != nil {
 			return outcome.Undone{}, false, err
 		}
 	}
-	if !c.sameOrRecreated(live, record) {
+	if !sameOrRecreated(live, e) {
 		return outcome.Undone{}, false, c.cannotRestore(live, record)
 	}
 	if live.GetDeletionTimestamp() != nil {
@@ -126,15 +128,15 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	if err != nil {
 		return outcome.Undone{}, false, err
 	}
-	images.Took = record.Took
+	images.Took, images.Force = record.Took, e.Overwrite
 	wanted := images.Restore()
 	desired := wanted.Desired
-	if so.restored == nil && !c.Overwrite && images.Restored() {
+	if so.restored == nil && !e.Overwrite && images.Restored() {
 		so.restored = &wanted // by a call that did not get to the owners
 	}
 	// To look may have taken long, and would find what another process has restored as
 	// another client has written it since.
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return outcome.Undone{}, false, err
 	}
 	if so.restored != nil {
@@ -145,7 +147,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 		so.restored = &wanted
 	}
 	so.look(c, images, live, desired, wanted.Conflicts)
-	if c.Overwrite {
+	if e.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)
 	}
 	owned, err := c.patchOwners(ctx, images, so.values)
@@ -165,7 +167,7 @@ func (c Change) restoreOnce(ctx context.Context, record snapshot.Record, seen *u
 	}
 	so.marks = together(so.marks, images.Stamps())
 	undone.Notes = append(c.stamped(so.marks), ownerless(owned, record.Before)...)
-	if len(wanted.Conflicts) > 0 && !c.Overwrite {
+	if len(wanted.Conflicts) > 0 && !e.Overwrite {
 		return undone, wrote, c.conflicting(wanted.Conflicts)
 	}
 	return undone, wrote, nil
@@ -180,8 +182,8 @@ func (c Change) incomplete(record snapshot.Record) error {
 
 // sameOrRecreated reports whether live is the object that was changed, or the one
 // that this Transaction made in its place when it took a later Delete back.
-func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot.Record) bool {
-	return sameObject(live, record.Before.GetUID()) || c.Recreated != "" && sameObject(live, c.Recreated)
+func sameOrRecreated(live *unstructured.Unstructured, e Effect) bool {
+	return sameObject(live, e.Record.Before.GetUID()) || e.Recreated != "" && sameObject(live, e.Recreated)
 }
 
 func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.Record) error {

@@ -17,7 +17,6 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/target"
 	"janus.io/janus/test/testcluster"
 )
 
@@ -70,8 +69,7 @@ func (e *env) grant(rules ...rbacv1.PolicyRule) {
 
 // by lets a change be made with a client.
 func (i *item) by(client dynamic.Interface) *item {
-	id := target.Identity{Dynamic: client}
-	i.change.Resource, i.change.Cluster = id.Resource(i.change.Ref), client
+	i.change.Environment.Cluster = client
 	return i
 }
 

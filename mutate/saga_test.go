@@ -27,7 +27,7 @@ func (e *env) saga() *saga { return &saga{env: e, committed: map[int]bool{}} }
 func (s *saga) then(kind api.ChangeType, content string) *item {
 	s.t.Helper()
 	i := s.plan(len(s.items), kind, content)
-	i.change.OwnerRefs = member{s, len(s.items)}
+	i.change.Environment.OwnerRefs = member{s, len(s.items)}
 	require.NoError(s.t, i.tryPrepare())
 	s.items = append(s.items, i)
 	return i
@@ -54,7 +54,7 @@ func (i *item) landed() {
 func (i *item) takesEffect() {
 	i.t.Helper()
 	i.within("it is in effect", func() bool {
-		found, err := i.strategy.Observe(i.t.Context(), i.change, i.record)
+		found, err := i.strategy.Observe(i.t.Context(), i.change, i.begun())
 		require.NoError(i.t, err)
 		return found == outcome.Applied
 	})

@@ -27,7 +27,7 @@ func held(obj metav1.Object) bool { return slices.Contains(obj.GetFinalizers(), 
 // adoption is the tree of an object that this change made, with what it has adopted. What
 // the ServiceAccount may not look at might be adopted.
 func (c Change) adoption(ctx context.Context, live *unstructured.Unstructured) (tree, error) {
-	found, err := c.dependants(ctx, live, Everything)
+	found, err := c.Environment.dependants(ctx, live, Everything)
 	if err != nil {
 		return tree{}, err
 	}
@@ -51,11 +51,11 @@ func (c Change) deleteSparing(ctx context.Context, live *unstructured.Unstructur
 			return c.sparingDenied(err, d)
 		}
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return err
 	}
 	if !held(live) {
-		now, err := c.setHold(ctx, c.Resource, live, true, false)
+		now, err := c.setHold(ctx, c.client(), live, true, false)
 		if err != nil {
 			return c.sparingDenied(c.wrap(err, "hold"), nil)
 		}
@@ -106,7 +106,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	if err != nil {
 		return err
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return err
 	}
 	waits := false
@@ -136,7 +136,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	}
 	for _, d := range t.goes {
 		if held(d) {
-			if _, err := c.setHold(ctx, c.clientOf(d), d, false, false); err != nil && !stale(err) {
+			if _, err := c.setHold(ctx, c.Environment.clientOf(d.GVR, d.Namespace), d, false, false); err != nil && !stale(err) {
 				return c.sparingDenied(errclass.Wrap(err, "let go of", d.String(), false), d)
 			}
 		}
@@ -152,7 +152,7 @@ func (c Change) letGo(ctx context.Context, live *unstructured.Unstructured) erro
 	if !held(live) {
 		return nil
 	}
-	_, err := c.setHold(ctx, c.Resource, live, false, false)
+	_, err := c.setHold(ctx, c.client(), live, false, false)
 	if stale(err) {
 		return c.fail(errclass.Retryable, errclass.StaleVersion, "let go of", "it changes while its finalizer is taken off")
 	}
@@ -181,7 +181,7 @@ func (c Change) setHold(ctx context.Context, client dynamic.ResourceInterface, o
 // takeDown deletes what goes with the object anyway, and holds it until what it has adopted
 // is free of it.
 func (c Change) takeDown(ctx context.Context, d Dependant, dry bool) error {
-	client, version := c.clientOf(d), Version{UID: d.UID, ResourceVersion: d.ResourceVersion}
+	client, version := c.Environment.clientOf(d.GVR, d.Namespace), Version{UID: d.UID, ResourceVersion: d.ResourceVersion}
 	if !held(d) {
 		now, err := c.setHold(ctx, client, d, true, dry)
 		if err != nil {
@@ -202,7 +202,7 @@ func (c Change) takeDown(ctx context.Context, d Dependant, dry bool) error {
 // free takes the references to what goes off an object that stays.
 func (c Change) free(ctx context.Context, d Dependant, t tree, dry bool) error {
 	left := slices.DeleteFunc(slices.Clone(d.OwnerReferences), func(owner metav1.OwnerReference) bool { return t.owners[owner.UID] })
-	_, err := c.patchMetadata(ctx, c.clientOf(d), d, "ownerReferences", left, dry)
+	_, err := c.patchMetadata(ctx, c.Environment.clientOf(d.GVR, d.Namespace), d, "ownerReferences", left, dry)
 	return c.passing(err, "take the owner reference off", d)
 }
 
@@ -215,13 +215,6 @@ func (c Change) passing(err error, op string, d Dependant) error {
 	return errclass.Wrap(err, op, d.String(), false)
 }
 
-func (c Change) clientOf(d Dependant) dynamic.ResourceInterface {
-	if d.Namespace == "" {
-		return c.Cluster.Resource(d.GVR)
-	}
-	return c.Cluster.Resource(d.GVR).Namespace(d.Namespace)
-}
-
 // patchMetadata sets one list of the metadata of an object as it was seen.
 func (c Change) patchMetadata(ctx context.Context, client dynamic.ResourceInterface, obj metav1.Object, field string, list any, dry bool) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -230,5 +223,5 @@ func (c Change) patchMetadata(ctx context.Context, client dynamic.ResourceInterf
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
-	return client.Patch(ctx, obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager, DryRun: dryRun(dry)})
+	return client.Patch(ctx, obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager, DryRun: dryRun(dry)})
 }

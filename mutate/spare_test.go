@@ -51,7 +51,7 @@ func (e *env) adopting() (i *item, pod *unstructured.Unstructured) {
 	pod, err := e.resource(parse(e.t, mine)).Create(e.t.Context(), parse(e.t, mine), metav1.CreateOptions{FieldManager: "kubectl"})
 	require.NoError(e.t, err)
 	i = e.prepare(0, api.Create, adopter)
-	i.change.Dependants = e.withOwners
+	i.change.Environment.Dependants = e.withOwners
 	i.done()
 	e.within("it is adopted, and its controller has come to rest", func() bool {
 		replicas, _, _ := unstructured.NestedInt64(i.now().Object, "status", "replicas")

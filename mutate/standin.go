@@ -36,15 +36,15 @@ func (c Change) standIn(live *unstructured.Unstructured) bool {
 // replace gives a stand-in the content that the deleted object had. As long as other
 // changes are to be rolled back, the controller may be at work because of one of them, and
 // would write it again.
-func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c Change) replace(ctx context.Context, live, wanted *unstructured.Unstructured, settled bool) (*unstructured.Unstructured, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return nil, c.awaitGone(live)
 	}
-	if !c.Settled {
+	if !settled {
 		return nil, c.fail(errclass.Terminal, errclass.ControllerMade, "re-create", "%s has re-created it since it was deleted", makers(live)).
 			WithHint("it is replaced when the other changes are rolled back")
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return nil, err
 	}
 	after, err := c.patchValues(ctx, live, inPlaceOf(live, wanted))

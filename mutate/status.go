@@ -67,7 +67,7 @@ func (c Change) withoutStatus(ctx context.Context, live *unstructured.Unstructur
 
 func (c Change) statusWrittenSince(live *unstructured.Unstructured) bool {
 	for _, e := range live.GetManagedFields() {
-		if e.Subresource == "status" && !c.ours(e.Manager) {
+		if e.Subresource == "status" && !c.Names.ours(e.Manager) {
 			return true
 		}
 	}
@@ -87,7 +87,7 @@ func (c Change) putStatus(ctx context.Context, meets *unstructured.Unstructured,
 	}
 	options := c.patchOptions()
 	options.DryRun = dryRun(dry)
-	return c.Resource.Patch(ctx, c.Ref.Name, types.JSONPatchType, body, options, "status")
+	return c.client().Patch(ctx, c.Ref.Name, types.JSONPatchType, body, options, "status")
 }
 
 func (c Change) statusDenied(op, what string, cause error) error {

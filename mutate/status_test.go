@@ -56,7 +56,7 @@ func TestTheUndoOfACommittedChangeLeavesTheStatusToItsController(t *testing.T) {
 	e := newEnv(t)
 	e.readyWidget()
 	i := e.prepare(0, api.Patch, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}}").done()
-	require.NoError(t, mutate.HandOver(t.Context(), i.change, i.baseline, nil))
+	require.NoError(t, mutate.HandOver(t.Context(), i.change, i.owners, i.baseline, nil))
 	undo := e.plan(1, api.Update, widget)
 	content, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, First: i.record.Before}, i.now())
 	require.NoError(t, err)

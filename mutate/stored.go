@@ -34,7 +34,7 @@ func (r *restoring) look(c Change, images fieldmerge.Images, live, desired *unst
 		r.compare(images, desired, images.Live, conflicts)
 		return
 	}
-	r.recall(images, desired, func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) })
+	r.recall(images, desired, func(e metav1.ManagedFieldsEntry) bool { return !c.Names.ours(e.Manager) })
 }
 
 // recall notes what an earlier call has written and the API server has stored otherwise:
@@ -96,7 +96,7 @@ func unlike(fields []errclass.Field) string {
 func (c Change) remadeUnlike(images fieldmerge.Images, wanted *unstructured.Unstructured) (values, marks []fieldmerge.FieldConflict) {
 	live := images.Live
 	was, is := unmarked(snapshot.ForCreate(wanted)), unmarked(snapshot.ForCreate(live))
-	foreign := func(e metav1.ManagedFieldsEntry) bool { return !c.ours(e.Manager) && !inherited(e, wanted) }
+	foreign := func(e metav1.ManagedFieldsEntry) bool { return !c.Names.ours(e.Manager) && !inherited(e, wanted) }
 	values, marks = images.Strayed(was, is)
 	values, marks = fieldmerge.WrittenBy(values, live, foreign), fieldmerge.WrittenBy(marks, live, foreign)
 	if kinds.Of(c.Ref.GVK.GroupKind()).Loss != nil {

@@ -55,23 +55,19 @@ func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.U
 	default:
 		return c, nil, nil
 	}
-	if kind == kinds.Claim && ephemeral(d) || c.Cluster == nil {
+	if kind == kinds.Claim && ephemeral(d) {
 		return c, nil, nil
 	}
-	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) { return c.clientOf(d).Get(ctx, d.Name, metav1.GetOptions{}) })
+	obj, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.Environment.clientOf(d.GVR, d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	})
 	if errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound) {
 		return c, nil, nil
 	}
 	if err != nil {
 		return c, nil, errclass.Wrap(err, "read", d.String(), false)
 	}
-	below := c
-	below.Ref = target.Ref{GVK: obj.GroupVersionKind(), GVR: d.GVR, Namespace: d.Namespace, Name: d.Name}
-	below.Resource, below.Contents = c.clientOf(d), nil
-	if c.ContentsOf != nil {
-		below.Contents = c.ContentsOf(kind)
-	}
-	return below, obj, nil
+	return c.at(target.Ref{GVK: obj.GroupVersionKind(), GVR: d.GVR, Namespace: d.Namespace, Name: d.Name}), obj, nil
 }
 
 // ephemeral reports whether a claim is part of a Pod, and lives no longer than that by the
@@ -84,10 +80,10 @@ func ephemeral(d Dependant) bool {
 // ownedLoss says what cannot be made again would go with the target, and what of it cannot
 // be told.
 func (c Change) ownedLoss(ctx context.Context, before *unstructured.Unstructured) (lost, warning string, err error) {
-	if c.propagation() == metav1.DeletePropagationOrphan {
+	if c.Options.propagation() == metav1.DeletePropagationOrphan {
 		return "", "", nil
 	}
-	found, err := c.dependants(ctx, before, Irreplaceable)
+	found, err := c.Environment.dependants(ctx, before, Irreplaceable)
 	if err != nil {
 		return "", "", err
 	}
@@ -148,8 +144,8 @@ func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
 	case target.NamespaceKind:
 		return d.String() + ": " + kinds.Of(target.NamespaceKind).Loss.Ahead, nil
 	case target.CRDKind:
-		if below.Contents != nil {
-			some, err := below.Contents(ctx, obj)
+		if c.Environment.Contents != nil {
+			some, err := c.Environment.Contents(ctx, target.CRDKind, obj)
 			if err == nil && len(some.Stay) == 0 {
 				return "", nil
 			}
@@ -182,7 +178,7 @@ func (c Change) admitAdopted(ctx context.Context, live *unstructured.Unstructure
 	if err != nil || len(t.adopted) == 0 {
 		return nil, err
 	}
-	if c.AcceptLoss {
+	if c.Options.AcceptLoss {
 		return c.warn("what it has adopted and was there before goes with it: " + some(t.adopted)), nil
 	}
 	return nil, c.fail(errclass.Conflict, errclass.NotEmpty, "undo the creation of", "it has adopted %s, which was there before and would go with it", some(t.adopted)).

@@ -16,12 +16,12 @@ import (
 // now: the control plane would delete it within seconds, and its token is not valid
 // any more. A ServiceAccount that cannot be read is taken to be there.
 func (c Change) admitToken(ctx context.Context, secret *unstructured.Unstructured) error {
-	if c.Cluster == nil || !isTokenSecret(c.Ref.GVK.GroupKind(), secret) {
+	if !isTokenSecret(c.Ref.GVK.GroupKind(), secret) {
 		return nil
 	}
 	name, uid := secret.GetAnnotations()[corev1.ServiceAccountNameKey], secret.GetAnnotations()[corev1.ServiceAccountUIDKey]
 	account, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(kinds.ServiceAccounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+		return c.Environment.Cluster.Resource(kinds.ServiceAccounts).Namespace(secret.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	})
 	switch {
 	case errclass.Is(err, errclass.AccessDenied):

@@ -15,10 +15,10 @@ import (
 // object as it was before a write: they may let a change pass and not its way back. Which
 // they are is read as the ServiceAccount; one that may not read definitions is not warned.
 func (c Change) transitions(ctx context.Context, before, after *unstructured.Unstructured) ([]string, error) {
-	if c.Cluster == nil || scheme.Scheme.IsGroupRegistered(c.Ref.GVK.Group) {
+	if scheme.Scheme.IsGroupRegistered(c.Ref.GVK.Group) {
 		return nil, nil
 	}
-	definition, err := c.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
+	definition, err := c.Environment.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
 	switch class := errclass.ClassOf(err); {
 	case err != nil && (class == errclass.Retryable || class == errclass.Unknown):
 		return nil, errclass.Wrap(err, "read the definition of", c.Ref.String(), false)

@@ -27,7 +27,7 @@ func TestUndoKeepsWhatOthersWroteElsewhere(t *testing.T) {
 		assert.True(i.t, owns(now, "kubectl", ".data.color"), "the owner is back: %v", entries(now))
 		assert.True(i.t, owns(now, "somebody", ".data.size"))
 		assert.False(i.t, owns(now, "kubectl", ".data.size"), "another client has taken it")
-		assert.False(i.t, owns(now, i.change.Manager, ".data.color"))
+		assert.False(i.t, owns(now, i.change.Names.Manager, ".data.color"))
 	})
 }
 
@@ -91,7 +91,7 @@ func TestUndoLeavesAValueThatIsBackAlready(t *testing.T) {
 		now := i.now()
 		assert.Equal(i.t, "blue", value(i.t, now, "data", "color"))
 		assert.True(i.t, owns(now, "somebody", ".data.color"), "it stays theirs")
-		assert.NotContains(i.t, now.GetManagedFields(), i.change.Manager)
+		assert.NotContains(i.t, now.GetManagedFields(), i.change.Names.Manager)
 	})
 }
 
@@ -217,7 +217,7 @@ func TestUndoWithoutBothImagesIsATerminalError(t *testing.T) {
 		i.record = whole
 		i.record.Before = nil
 		fails(i.t, i.undo(), errclass.Terminal, errclass.BeforeImageLost, "item 0")
-		_, err := i.strategy.Observe(i.t.Context(), i.change, i.record)
+		_, err := i.strategy.Observe(i.t.Context(), i.change, i.begun())
 		fails(i.t, err, errclass.Terminal, errclass.BeforeImageLost)
 		i.record = whole
 		i.undone()
@@ -233,7 +233,7 @@ func TestUpdateThatOnlyRemovesIsObservedAndUndone(t *testing.T) {
 	i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 	i.finds(outcome.NotApplied)
 	i.done()
-	assert.NotContains(t, managers(i.now()), i.change.Manager+" Update")
+	assert.NotContains(t, managers(i.now()), i.change.Names.Manager+" Update")
 	i.finds(outcome.Applied)
 	e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 	i.finds(outcome.Applied)
@@ -331,7 +331,7 @@ func TestTwoChangesOfOneTargetAreUndoneInReverse(t *testing.T) {
 	third.undone()
 	second.undone()
 	assert.Equal(t, int64(3), value(t, first.now(), "spec", "replicas"))
-	assert.True(t, owns(first.now(), first.change.Manager, ".spec.replicas"))
+	assert.True(t, owns(first.now(), first.change.Names.Manager, ".spec.replicas"))
 	first.undone()
 	now := first.now()
 	assert.Equal(t, "x", now.GetAnnotations()["note"], "a third party's")

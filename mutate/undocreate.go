@@ -15,7 +15,7 @@ import (
 
 // Undo deletes the object, if it is still what this change made. An object that
 // others have written, or that has an owner by now, is theirs as well.
-func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
+func (createStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
 	var undone outcome.Undone
 	for range attempts {
 		var live *unstructured.Unstructured
@@ -24,19 +24,19 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 		switch {
 		case err != nil:
 			return outcome.Undone{}, err
-		case live == nil || !c.made(live):
-			return undone, c.giveVolumeBack(ctx)
+		case live == nil || !c.made(live, e.Created):
+			return undone, c.giveVolumeBack(ctx, e)
 		case live.GetDeletionTimestamp() != nil && held(live):
 			return outcome.Undone{}, c.goOnSparing(ctx, live)
 		case live.GetDeletionTimestamp() != nil:
 			return outcome.Undone{}, c.awaitGone(live)
 		}
-		found, err := c.unmake(ctx, record, live)
+		found, err := c.unmake(ctx, e, live)
 		switch {
 		case err == nil:
 			undone.Overwritten = c.fields(found)
 		case !stale(err):
-			return outcome.Undone{}, c.wrap(c.kept(ctx, err), "delete")
+			return outcome.Undone{}, c.wrap(c.kept(ctx, e, err), "delete")
 		}
 	}
 	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "it changes faster than it can be deleted")
@@ -44,12 +44,12 @@ func (createStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 
 // unmake deletes the object, unless it is not for this change alone to delete. It gives
 // what others had written, if that is no reason not to.
-func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
-	found, err := c.writtenByOthers(ctx, record, live)
+func (c Change) unmake(ctx context.Context, e Effect, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
+	found, err := c.writtenByOthers(ctx, e.Record, live)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) > 0 && !c.Overwrite {
+	if len(found) > 0 && !e.Overwrite {
 		return nil, c.shared(found)
 	}
 	for _, admit := range []func(context.Context, *unstructured.Unstructured) error{c.admitEmpty, c.admitUnused} {
@@ -67,7 +67,7 @@ func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstru
 	if len(t.adopted) > 0 {
 		return found, c.deleteSparing(ctx, live, t)
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return nil, err
 	}
 	return found, c.remove(ctx, VersionOf(live), metav1.DeletePropagationBackground, false)
@@ -75,12 +75,12 @@ func (c Change) unmake(ctx context.Context, record snapshot.Record, live *unstru
 
 // kept is the error because of which an object is not deleted. An earlier attempt may have
 // put a finalizer on it, which would be in the way of whoever deletes it.
-func (c Change) kept(ctx context.Context, cause error) error {
-	if class := errclass.ClassOf(cause); c.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
+func (c Change) kept(ctx context.Context, e Effect, cause error) error {
+	if class := errclass.ClassOf(cause); c.Environment.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return cause
 	}
 	_, live, err := c.locate(ctx)
-	if err == nil && live != nil && c.made(live) && live.GetDeletionTimestamp() == nil {
+	if err == nil && live != nil && c.made(live, e.Created) && live.GetDeletionTimestamp() == nil {
 		err = c.letGo(ctx, live)
 	}
 	if err != nil && !errclass.Is(err, errclass.AccessDenied) {
@@ -94,13 +94,13 @@ func (c Change) kept(ctx context.Context, cause error) error {
 // and owners that it did not have. Where the field owners were reset, values tell.
 func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
 	found, err := fieldmerge.Foreign(live, func(manager string) bool {
-		return c.ours(manager) || c.sibling(manager) || fieldmerge.ControlPlane(manager)
+		return c.Names.ours(manager) || c.Names.sibling(manager) || fieldmerge.ControlPlane(manager)
 	})
 	if err != nil {
 		return nil, c.unreadableOwners(err)
 	}
-	found = together(found, fieldmerge.NewOwners(live, record.After, c.ours))
-	if c.owns(live) {
+	found = together(found, fieldmerge.NewOwners(live, record.After, c.Names.ours))
+	if c.Names.owns(live) {
 		return found, nil
 	}
 	if record.After == nil {
@@ -144,10 +144,10 @@ func (c Change) shared(found []fieldmerge.FieldConflict) error {
 // others have put objects into. What this Transaction put there is rolled back
 // before. Nothing can keep another client from adding an object after the look.
 func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured) error {
-	if c.Contents == nil {
+	if c.Environment.Contents == nil {
 		return nil
 	}
-	found, err := c.Contents(ctx, live)
+	found, err := c.Environment.Contents(ctx, c.Ref.GVK.GroupKind(), live)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c Change) admitEmpty(ctx context.Context, live *unstructured.Unstructured)
 // one that the object was in, is to be found out by another look, as any other object
 // is.
 func (c Change) remove(ctx context.Context, seen Version, propagation metav1.DeletionPropagation, dry bool) error {
-	err := c.Resource.Delete(ctx, c.Ref.Name, metav1.DeleteOptions{
+	err := c.client().Delete(ctx, c.Ref.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion},
 		PropagationPolicy: &propagation, DryRun: dryRun(dry),
 	})

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -27,7 +26,7 @@ func TestUndoOfACreateThatGotAnOwnerIsAConflict(t *testing.T) {
 			require.Len(t, errclass.FieldsOf(err), 1)
 			assert.Equal(t, `.metadata.ownerReferences[uid="`+string(owner.GetUID())+`"]`, errclass.FieldsOf(err)[0].Path)
 			assert.NotNil(t, i.now())
-			i.change.Overwrite = true
+			i.effect.Overwrite = true
 			i.undone()
 			i.restored()
 			assert.Equal(t, errclass.FieldsOf(err), i.report.Overwritten)
@@ -59,9 +58,8 @@ func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
-	i.change.Made = func(uid types.UID) { i.change.Created = uid }
-	i.done()
-	require.Equal(t, i.now().GetUID(), i.change.Created)
+	i.effect.Created = i.done().made.Created
+	require.Equal(t, i.now().GetUID(), i.effect.Created)
 	theirs := i.now()
 	theirs.SetAnnotations(nil)
 	theirs.SetLabels(nil)
@@ -73,7 +71,7 @@ func TestUndoOfACreateThatSomebodyHasReplacedIsAConflict(t *testing.T) {
 	err = i.undo()
 	fails(t, err, errclass.Conflict, errclass.FieldConflict, ".binaryData", "somebody", "kept")
 	assert.NotNil(t, i.now())
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.undone()
 	i.restored()
 }
@@ -99,7 +97,7 @@ func TestUndoOfACreateWhoseFieldOwnersWereReset(t *testing.T) {
 	// What it was is not known: whether others have written it cannot be told.
 	i.record.After = nil
 	fails(t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".metadata.managedFields")
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.undone()
 	i.restored()
 }
@@ -136,7 +134,7 @@ func TestUndoOfACreateByForceGoesOnAfterACrashAtAnyRequest(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings)
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	for n := range 4 {
 		for _, interrupt := range []func(int){i.wire.refuseNth, i.wire.loseNth} {
 			i.done()
@@ -155,7 +153,7 @@ func TestUndoOfACreateByForceDeletesNobodyElses(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, settings).done()
-	i.change.Overwrite = true
+	i.effect.Overwrite = true
 	i.wire.requests()
 	i.wire.set(func(n int) {
 		if n == 1 {
@@ -206,7 +204,7 @@ func TestChainsOfChangesOfOneObjectAreTakenBackInReverse(t *testing.T) {
 				i := s.items[n]
 				for m := len(c.changes) - 1; m > n; m-- {
 					if c.changes[m].kind == api.Delete {
-						i.change.Recreated = s.items[m].report.Recreated
+						i.effect.Recreated = s.items[m].report.Recreated
 					}
 				}
 				s.undo(n)
@@ -225,7 +223,7 @@ func TestK17RollbackDoesNotTouchWhatSomebodyRecreated(t *testing.T) {
 		e.remove(i.object)
 		theirs := e.create(settingsChanged)
 		for _, force := range []bool{false, true} {
-			i.change.Overwrite = force
+			i.effect.Overwrite = force
 			fails(i.t, i.undo(), errclass.Conflict, errclass.Drifted, "re-created")
 			assert.Equal(i.t, theirs, i.now())
 		}

@@ -15,13 +15,13 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
-	if record.Before == nil {
+func (deleteStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
+	if e.Record.Before == nil {
 		return outcome.Undone{}, nil
 	}
-	made := c.Created // by a call before this one
+	made := e.Created // by a call before this one
 	for range attempts {
-		undone, err := c.remake(ctx, record.Before, made)
+		undone, err := c.remake(ctx, e, made)
 		made = cmp.Or(undone.Recreated, made)
 		if !stale(err) || errors.Is(err, errUnrecorded) {
 			return undone, c.wrap(err, "re-create")
@@ -32,8 +32,9 @@ func (deleteStrategy) Undo(ctx context.Context, c Change, record snapshot.Record
 
 // remake re-creates the object, or resumes what an earlier attempt has begun:
 // until its fields have their owners, and it its, the item's manager is on the
-// object.
-func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, made types.UID) (outcome.Undone, error) {
+// object. made is the uid of what was re-created before, on record or not.
+func (c Change) remake(ctx context.Context, e Effect, made types.UID) (outcome.Undone, error) {
+	before := e.Record.Before
 	live, err := Read(ctx, c)
 	if err == nil && made != "" && !sameObject(live, made) {
 		return outcome.Undone{}, c.deletedAgain("")
@@ -57,12 +58,12 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 	switch {
 	case live == nil:
 		live, err = c.recreate(ctx, l.wanted)
-	case !sameObject(live, cmp.Or(made, c.Created)) && !c.remade(live, l.wanted):
+	case !sameObject(live, made) && !c.remade(live, l.wanted):
 		if !c.standIn(live) {
 			err = c.occupied(ctx, before)
 			break
 		}
-		live, err = c.replace(ctx, live, l.wanted)
+		live, err = c.replace(ctx, live, l.wanted, e.Settled)
 		l.replaced = true
 	case live.GetDeletionTimestamp() != nil:
 		err = c.deletedAgain(waitsFor(live))
@@ -71,7 +72,7 @@ func (c Change) remake(ctx context.Context, before *unstructured.Unstructured, m
 		return outcome.Undone{}, err
 	}
 	undone := outcome.Undone{Recreated: live.GetUID()}
-	if c.Created != live.GetUID() && hollow(l.wanted) && c.marked(live) {
+	if e.Created != live.GetUID() && hollow(l.wanted) && c.Names.marked(live) {
 		return undone, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "%w", errUnrecorded)
 	}
 	notes, err := c.complete(ctx, live, l)
@@ -117,14 +118,14 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 	if err := c.freeVolume(ctx, wanted); err != nil {
 		return nil, err
 	}
-	if err := c.mayCreate(ctx); err != nil {
+	if err := c.Fences.mayCreate(ctx); err != nil {
 		return nil, err
 	}
 	body := snapshot.ForCreate(wanted)
 	if hollow(wanted) {
-		body.SetAnnotations(map[string]string{MarkerAnnotation: c.Marker})
+		body.SetAnnotations(map[string]string{MarkerAnnotation: c.Names.Marker})
 	}
-	live, err := c.Resource.Create(ctx, body, metav1.CreateOptions{FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict})
+	live, err := c.client().Create(ctx, body, metav1.CreateOptions{FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case errclass.Is(err, errclass.AlreadyExists):
 		return nil, c.fail(errclass.Retryable, errclass.StaleVersion, "re-create", "it did not exist a moment ago and does now")
@@ -142,11 +143,11 @@ func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured)
 // a write of its own under the resourceVersion of the one before; the last one takes
 // the item's manager off, unless something is still to come or is not as it was.
 func (c Change) complete(ctx context.Context, live *unstructured.Unstructured, l lineage) (notes []string, err error) {
-	ours := c.owns(live) || l.replaced
+	ours := c.Names.owns(live) || l.replaced
 	if !ours && !restored(live, l.wanted) {
 		return nil, nil // It was complete before others wrote it.
 	}
-	if err := c.confirm(ctx, false); err != nil {
+	if err := c.Fences.confirm(ctx, false); err != nil {
 		return nil, err
 	}
 	live, joined, err := c.join(ctx, live, l.wanted)
@@ -229,7 +230,7 @@ func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusS
 	}
 	if c.writtenSince(live) {
 		nothing := &unstructured.Unstructured{Object: map[string]any{}}
-		all, _, err := fieldmerge.Images{Before: wanted, After: nothing, Live: live, Ours: c.ours}.RestoreOwners()
+		all, _, err := fieldmerge.Images{Before: wanted, After: nothing, Live: live, Ours: c.Names.ours}.RestoreOwners()
 		if err != nil {
 			return nil, c.unreadableOwners(err)
 		}
@@ -242,7 +243,7 @@ func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusS
 		from = wanted
 	}
 	for _, e := range from.GetManagedFields() {
-		if e.Subresource == "status" && !c.ours(e.Manager) {
+		if e.Subresource == "status" && !c.Names.ours(e.Manager) {
 			entries = append(entries, e)
 		}
 	}
@@ -252,7 +253,7 @@ func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusS
 // writtenSince reports whether anybody but this item owns fields, status aside.
 func (c Change) writtenSince(live *unstructured.Unstructured) bool {
 	for _, e := range exceptStatus(live.GetManagedFields()) {
-		if !c.ours(e.Manager) {
+		if !c.Names.ours(e.Manager) {
 			return true
 		}
 	}
@@ -273,7 +274,7 @@ func exceptStatus(list []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry 
 // item has re-created and not completed. It outlives whatever others write.
 func (c Change) unfinished(live *unstructured.Unstructured) metav1.ManagedFieldsEntry {
 	e := metav1.ManagedFieldsEntry{
-		Manager: c.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: live.GetAPIVersion(),
+		Manager: c.Names.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: live.GetAPIVersion(),
 		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{},
 	}
 	e.FieldsV1.SetRawBytes([]byte(`{"f:metadata":{"f:annotations":{"f:` + MarkerAnnotation + `":{}}}}`))

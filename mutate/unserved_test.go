@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -86,7 +85,7 @@ func TestFieldsAreHandedOverThoughTheirVersionIsServedNoMore(t *testing.T) {
 	e.create("{apiVersion: example.com/v1, kind: Gear, metadata: {name: d}, spec: {size: 2}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: example.com/v1, kind: Gear, metadata: {name: d}, spec: {size: 3, colour: red}}").done()
 	now := e.withdraw(crd, i.object)
-	require.NoError(t, mutate.HandOver(t.Context(), i.change, i.baseline, nil))
+	require.NoError(t, mutate.HandOver(t.Context(), i.change, i.owners, i.baseline, nil))
 	var managers []string
 	for _, entry := range e.live(now).GetManagedFields() {
 		managers = append(managers, entry.Manager+" "+entry.APIVersion)
@@ -105,7 +104,7 @@ func TestOfAKindThatIsGoneThereAreNoObjects(t *testing.T) {
 	i.undone()
 	// To re-create one takes its CRD.
 	j := e.plan(1, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
-	j.change.Ref, j.change.Resource, j.change.Elsewhere = i.change.Ref, i.change.Resource, i.change.Elsewhere
+	j.change.Ref, j.change.Environment.Elsewhere = i.change.Ref, i.change.Environment.Elsewhere
 	j.record.Before = i.record.After
 	fails(t, j.undo(), errclass.Retryable, errclass.KindNotFound, "does not serve Cog in example.com/v1", "its CRD is needed")
 }
@@ -116,10 +115,8 @@ func TestA404OfAVersionThatIsServedProvesNothing(t *testing.T) {
 	crd := e.dials("Crank", "cranks")
 	i := e.prepare(0, api.Create, "{apiVersion: example.com/v1, kind: Crank, metadata: {name: d}, spec: {size: 2}}").done()
 	now := e.withdraw(crd, i.object)
-	i.change.Elsewhere = func() (target.Ref, dynamic.ResourceInterface, bool, error) {
-		return i.change.Ref, i.change.Resource, true, nil
-	}
-	_, err := i.strategy.Observe(t.Context(), i.change, i.record)
+	i.change.Environment.Elsewhere = func() (target.Ref, bool, error) { return i.change.Ref, true, nil }
+	_, err := i.strategy.Observe(t.Context(), i.change, i.begun())
 	fails(t, err, errclass.Unknown, errclass.ServerUnavailable, "answers as if it did not")
 	fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable, "example.com/v1")
 	assert.NotNil(t, e.live(now))
@@ -133,10 +130,10 @@ func TestWhatTwoTransactionsHaveSetByTwoVersionsKeepsItsOwners(t *testing.T) {
 	e.create("{apiVersion: example.com/v1, kind: Valve, metadata: {name: k}, spec: {size: 2}}")
 	for n, change := range []string{"example.com/v1, spec: {a: 1}", "example.com/v2, spec: {b: 1}"} {
 		i := e.plan(n, api.Patch, "{kind: Valve, metadata: {name: k}, apiVersion: "+change+"}")
-		i.change.FieldManager = "gitops"
+		i.owners.FieldManager = "gitops"
 		require.NoError(t, i.tryPrepare())
 		i.done()
-		require.NoError(t, mutate.HandOver(t.Context(), i.change, i.baseline, nil))
+		require.NoError(t, mutate.HandOver(t.Context(), i.change, i.owners, i.baseline, nil))
 	}
 	var owned []string
 	for _, entry := range entries(e.live(parse(t, "{apiVersion: example.com/v1, kind: Valve, metadata: {name: k}}"))) {

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/snapshot"
 )
 
 // updateStrategy replaces the target by the content.
@@ -18,36 +17,29 @@ func (updateStrategy) Admit(_ context.Context, c Change, before *unstructured.Un
 }
 
 func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
-	var after *unstructured.Unstructured
-	err := c.write(ctx, before, "dry-run the update of", func(meets Version) (err error) {
-		after, err = c.put(ctx, meets, true)
-		return err
+	return write{Change: c, before: before, op: "dry-run the update of"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.put(ctx, meets, true)
 	})
-	return after, err
 }
 
-func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) error {
-	if done, err := c.idle(ctx, before); done || err != nil {
-		return err
-	}
-	return c.write(ctx, before, "update", func(meets Version) error {
-		after, err := c.put(ctx, meets, false)
-		return c.wrote(ctx, after, err)
+func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	return write{Change: c, before: before, op: "update"}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+		return c.put(ctx, meets, false)
 	})
 }
 
 func (c Change) put(ctx context.Context, meets Version, dry bool) (*unstructured.Unstructured, error) {
-	return c.Resource.Update(ctx, c.body(meets), metav1.UpdateOptions{
-		FieldManager: c.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
+	return c.client().Update(ctx, c.body(meets), metav1.UpdateOptions{
+		FieldManager: c.Names.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry),
 	})
 }
 
-func (updateStrategy) Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error) {
-	return c.observeWrite(ctx, record)
+func (updateStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
+	return c.observeWrite(ctx, e, false)
 }
 
-func (updateStrategy) Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error) {
-	return c.restore(ctx, record)
+func (updateStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error) {
+	return c.restore(ctx, e)
 }
 
 func (updateStrategy) Verbs() (change, compensation []string) {

@@ -25,11 +25,8 @@ func (c Change) volumeName(claim *unstructured.Unstructured) string {
 
 // readVolume gets a volume, nil if it does not exist.
 func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	if c.Cluster == nil {
-		return nil, c.fail(errclass.Terminal, errclass.AccessDenied, "read", "its volume %s cannot be read", name)
-	}
 	volume, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Cluster.Resource(kinds.Volumes).Get(ctx, name, metav1.GetOptions{})
+		return c.Environment.Cluster.Resource(kinds.Volumes).Get(ctx, name, metav1.GetOptions{})
 	})
 	if errclass.Is(err, errclass.NotFound) {
 		return nil, nil
@@ -67,7 +64,7 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 	if err != nil {
 		return err
 	}
-	_, err = c.Cluster.Resource(kinds.Volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
+	_, err = c.Environment.Cluster.Resource(kinds.Volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager})
 	if err != nil {
 		return c.volumeDenied(name, errclass.Wrap(err, "free", "PersistentVolume "+name, false))
 	}

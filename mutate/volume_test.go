@@ -121,7 +121,7 @@ func TestClaimWhoseVolumeSomebodyElseHasIsAConflict(t *testing.T) {
 	i.landed()
 	e.merge("somebody", volume, `{"spec":{"claimRef":{"name":"other","uid":null,"resourceVersion":null}}}`)
 	for _, force := range []bool{false, true} {
-		i.change.Overwrite = force
+		i.effect.Overwrite = force
 		fails(t, i.undo(), errclass.Conflict, errclass.Drifted, volume.GetName(), "/other")
 	}
 	assert.Nil(t, i.now())

@@ -23,14 +23,14 @@ func (c Change) cautions(before *unstructured.Unstructured) []string {
 	say(len(finalizers) > 0, "its deletion waits for the finalizers "+strings.Join(finalizers, ", ")+", and cannot be called back meanwhile")
 	say(len(before.GetOwnerReferences()) > 0, "it is owned by "+ownersIn(before)+": if an owner is gone by then, a rollback re-creates it without that reference")
 	kind := c.Ref.GVK.GroupKind()
-	orphans := c.propagation() == metav1.DeletePropagationOrphan
+	orphans := c.Options.propagation() == metav1.DeletePropagationOrphan
 	say(kinds.Of(kind).Workload && !orphans, "its Pods go with it, and a rollback starts new ones; propagationPolicy: Orphan would keep them")
 	say(!kinds.Of(kind).Workload && orphans, "what it owns loses its owner reference, and a rollback does not put that back")
 	say(kind == kinds.Pod && metav1.GetControllerOf(before) == nil, "no controller owns it: a rollback starts a new Pod, from the beginning")
 	say(isLoadBalancer(kind, before), "its address at the load balancer may be another after a rollback")
 	say(isTokenSecret(kind, before), "the control plane deletes it after a rollback if its ServiceAccount was re-created meanwhile")
 	say(c.binds(before), "it gives the Transaction's own ServiceAccount its rights: what comes after it, and a rollback, may lack them")
-	say(!known(c.Tail), "other changes come after this deletion: last is best, because it is the hardest to roll back")
+	say(!known(c.Options.Tail), "other changes come after this deletion: last is best, because it is the hardest to roll back")
 	return out
 }
 

@@ -9,21 +9,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate/kinds"
 )
-
-// Served is another version of the target's kind that the cluster serves.
-type Served struct {
-	Ref      target.Ref
-	Resource dynamic.ResourceInterface
-	Type     func(ctx context.Context) (typed.ParseableType, error)
-}
 
 // unseen is what the version of a change does not show of its target.
 type unseen struct {
@@ -55,7 +45,7 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 	switch {
 	case found.doubtful:
 		return c.warn(fmt.Sprintf("%s shows %s, of which nothing is to be found in %s: if the conversion between them loses it, a rollback cannot restore it", found.by, fields, own)), nil
-	case c.AcceptLoss:
+	case c.Options.AcceptLoss:
 		return c.warn(fmt.Sprintf("%s does not show %s, which %s does: it is lost, and a rollback cannot restore it", own, fields, found.by)), nil
 	}
 	return nil, c.fail(errclass.Terminal, errclass.Irreversible, op, "it could not be rolled back: %s does not show %s, which %s does", own, fields, found.by).
@@ -64,7 +54,7 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 
 // unseen looks for what other versions show of the target and that of the change does not.
 func (c Change) unseen(ctx context.Context, seen *unstructured.Unstructured) (unseen, error) {
-	if seen == nil || c.Versions == nil || !fieldmerge.Custom(c.Ref.GVK.GroupKind()) {
+	if seen == nil || c.Environment.Versions == nil || !fieldmerge.Custom(c.Ref.GVK.GroupKind()) {
 		return unseen{}, nil
 	}
 	others, served, err := c.versions(seen)
@@ -92,7 +82,7 @@ func (c Change) unseen(ctx context.Context, seen *unstructured.Unstructured) (un
 // known of the kind.
 func (c Change) versions(seen *unstructured.Unstructured) (others []Served, served map[string]bool, err error) {
 	for _, anew := range []bool{false, true} {
-		if others, err = c.Versions(anew); err != nil {
+		if others, err = c.Environment.Versions(anew); err != nil {
 			return nil, nil, c.wrap(err, "find the versions of")
 		}
 		served = map[string]bool{"": true, c.Ref.GVK.GroupVersion().String(): true}
@@ -131,7 +121,7 @@ func (c Change) unserved(ctx context.Context, seen *unstructured.Unstructured, s
 // hiddenFrom compares what two versions show of the same state of the target.
 func (c Change) hiddenFrom(ctx context.Context, seen *unstructured.Unstructured, other Served) (unseen, error) {
 	for range attempts {
-		whole, err := other.Resource.Get(ctx, c.Ref.Name, metav1.GetOptions{})
+		whole, err := c.at(other.Ref).client().Get(ctx, c.Ref.Name, metav1.GetOptions{})
 		switch {
 		case errclass.Is(err, errclass.NotFound):
 			return unseen{}, nil // It is gone, or the version has gone: what follows finds out.
@@ -159,8 +149,8 @@ func cannotConvert(err error) bool {
 func (c Change) hidden(ctx context.Context, seen, whole *unstructured.Unstructured, other Served) (unseen, error) {
 	by, view := fieldmerge.View{Object: seen}, fieldmerge.View{Object: whole}
 	var err error
-	if c.Type != nil && other.Type != nil {
-		if by.Type, err = c.Type(ctx); err == nil {
+	if c.Environment.Type != nil && other.Type != nil {
+		if by.Type, err = c.Environment.Type(ctx); err == nil {
 			view.Type, err = other.Type(ctx)
 		}
 		if err != nil {
@@ -184,10 +174,7 @@ const noConversion = "None"
 // conversion tells how the versions of the target's kind are converted, empty if that may
 // not be read.
 func (c Change) conversion(ctx context.Context) string {
-	if c.Cluster == nil {
-		return ""
-	}
-	crd, err := c.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
+	crd, err := c.Environment.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
 	if err != nil {
 		return ""
 	}

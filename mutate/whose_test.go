@@ -242,7 +242,7 @@ func TestWhatIsInjectedMakesACreatedObjectNobodyElses(t *testing.T) {
 	i.handedOver()
 	e.edit(i.object, injected)
 	undo := e.plan(0, api.Delete, text)
-	_, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, Marker: i.change.Marker}, i.now())
+	_, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, Marker: i.change.Names.Marker}, i.now())
 	require.NoError(t, err)
 	e.remove(i.object)
 }
@@ -293,7 +293,7 @@ func TestAChangeThatChangesNothingWritesNothing(t *testing.T) {
 	e.create(policy + "  ingress: [{ports: [{port: 80}]}]\n")
 	for _, kind := range writes {
 		i := e.prepare(0, kind, policy+"  ingress: [{ports: [{port: 80}]}]\n")
-		i.change.Idle = i.idle
+		i.baseline.Idle = i.idle
 		before := i.now()
 		i.done().handedOver()
 		assert.Equal(t, before, i.now(), kind)
@@ -305,7 +305,7 @@ func TestAChangeThatChangesNothingWritesNothing(t *testing.T) {
 	// Another client comes between: then it is as with any change.
 	i = e.prepare(0, api.Patch, policy+"  ingress: [{ports: [{port: 80}]}]\n")
 	require.True(t, i.idle)
-	i.change.Idle = true
+	i.baseline.Idle = true
 	e.edit(i.object, `[{"op":"replace","path":"/spec/ingress/0/ports/0/port","value":82}]`)
 	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".spec.ingress of somebody")
 }
@@ -320,7 +320,7 @@ func TestTheFileOfACreatedObjectIsAppliedWithoutAConflict(t *testing.T) {
 			t.Parallel()
 			e := newEnv(t)
 			i := e.plan(0, api.Create, file)
-			i.change.FieldManager = manager
+			i.owners.FieldManager = manager
 			require.NoError(t, i.tryPrepare())
 			i.done().handedOver()
 			assert.False(t, owns(i.now(), mutate.Heir, ".spec.replicas"))
@@ -355,7 +355,7 @@ func TestAnUpdateThatChangesNothingLeavesToTheControlPlaneWhatItWrites(t *testin
 	aggregated("pods")
 	i := e.prepare(0, api.Update, rules("pods"))
 	require.True(t, i.idle)
-	i.change.Idle = true
+	i.baseline.Idle = true
 	e.edit(partly, `[{"op":"replace","path":"/rules/0/resources/0","value":"services"}]`)
 	aggregated("services")
 	i.done().handedOver()
@@ -363,7 +363,7 @@ func TestAnUpdateThatChangesNothingLeavesToTheControlPlaneWhatItWrites(t *testin
 	// What a person writes is drift.
 	i = e.prepare(0, api.Update, rules("services"))
 	require.True(t, i.idle)
-	i.change.Idle = true
+	i.baseline.Idle = true
 	e.edit(i.object, `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`)
 	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".metadata.labels")
 }

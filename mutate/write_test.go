@@ -88,10 +88,10 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFieldsIsDrift(t *testing.T) {
 	obj := e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, size: huge}}")
 	i := e.prepare(0, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: blue}}")
 	entries := e.live(obj).GetManagedFields()
-	entries[0].Manager, entries[0].Operation = i.change.Manager, metav1.ManagedFieldsOperationApply
+	entries[0].Manager, entries[0].Operation = i.change.Names.Manager, metav1.ManagedFieldsOperationApply
 	e.setManagedFields(obj, entries)
 
-	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "the field manager of this item", i.change.Manager)
+	fails(t, i.do(), errclass.Conflict, errclass.Drifted, "the field manager of this item", i.change.Names.Manager)
 	assert.Equal(t, map[string]any{"color": "red", "size": "huge"}, value(t, i.now(), "data"))
 }
 
@@ -127,7 +127,7 @@ func TestWriteDoneTwiceMeetsItself(t *testing.T) {
 		i.wire.requests()
 		// The engine observes before it repeats. One that did not would learn that
 		// the target is not what it was.
-		fails(i.t, i.do(), errclass.Conflict, errclass.Drifted, ".data.color", i.change.Manager)
+		fails(i.t, i.do(), errclass.Conflict, errclass.Drifted, ".data.color", i.change.Names.Manager)
 		i.undone()
 		i.restored()
 	})
@@ -290,7 +290,7 @@ func TestWriteThatChangesNothingCountsAsApplied(t *testing.T) {
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":"x"}}}`)
 		i.finds(outcome.Applied)
 		i.undone()
-		assert.NotContains(i.t, managers(i.now()), i.change.Manager+" Apply ")
+		assert.NotContains(i.t, managers(i.now()), i.change.Names.Manager+" Apply ")
 		e.merge("somebody", i.object, `{"metadata":{"annotations":{"note":null}}}`)
 		i.restored()
 	})

@@ -13,8 +13,8 @@ type Ref struct {
 	// Namespace is empty for a cluster-scoped kind.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Deferred is set when the kind is not served yet: an earlier change of the
-	// Transaction makes its CRD.
+	// Deferred is set when the target cannot be there before earlier changes of the
+	// Transaction are in effect: they make its kind or its namespace.
 	Deferred bool `json:"deferred,omitempty"`
 }
 

@@ -10,7 +10,6 @@ import (
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
@@ -26,29 +25,29 @@ type question struct {
 // mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time.
-func mayDo(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) ([]plan.Problem, error) {
-	answers, err := askAll(ctx, t, items, id)
+func (s session) mayDo(ctx context.Context, items []int) ([]plan.Problem, error) {
+	answers, err := s.askAll(ctx, items)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := denials(ctx, t, items, id, answers)
+	problems, err := s.denials(ctx, items, answers)
 	if err != nil || len(problems) == 0 {
 		return nil, err
 	}
-	if err := id.Ready(ctx); err != nil {
+	if err := s.id.Ready(ctx); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(answers, func(_ question, yes bool) bool { return !yes })
-	return denials(ctx, t, items, id, answers)
+	return s.denials(ctx, items, answers)
 }
 
 // askAll asks, side by side, what is asked of all objects of a kind in a namespace.
-func askAll(ctx context.Context, t *api.Transaction, items []int, id *target.Identity) (map[question]bool, error) {
+func (s session) askAll(ctx context.Context, items []int) (map[question]bool, error) {
 	answers := map[question]bool{}
 	var questions []question
 	for _, i := range items {
-		ref, err := refOf(t.Status.Items[i])
-		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
+		ref, err := refOf(s.txn.Status.Items[i])
+		strategy, ok := mutate.For(s.txn.Spec.Changes[i].Type)
 		if err != nil || !ok {
 			continue // That is found out by who goes through them.
 		}
@@ -60,7 +59,7 @@ func askAll(ctx context.Context, t *api.Transaction, items []int, id *target.Ide
 		}
 	}
 	allowed, errs := make([]bool, len(questions)), make([]error, len(questions))
-	fanout.Do(askers, len(questions), func(n int) { allowed[n], errs[n] = ask(ctx, id, questions[n]) })
+	fanout.Do(askers, len(questions), func(n int) { allowed[n], errs[n] = s.ask(ctx, questions[n]) })
 	for n, q := range questions {
 		answers[q] = allowed[n]
 	}
@@ -83,15 +82,15 @@ func questionAbout(ref target.Ref, verb string) question {
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
 // object asked for by name. All refusals are reported.
-func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Identity, answers map[question]bool) ([]plan.Problem, error) {
+func (s session) denials(ctx context.Context, items []int, answers map[question]bool) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, i := range items {
-		item := t.Status.Items[i]
+		item := s.txn.Status.Items[i]
 		ref, err := refOf(item)
 		if err != nil {
 			return nil, err
 		}
-		strategy, ok := mutate.For(t.Spec.Changes[i].Type)
+		strategy, ok := mutate.For(s.txn.Spec.Changes[i].Type)
 		if !ok {
 			continue
 		}
@@ -101,13 +100,13 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 			what  string
 		}{{change, "making"}, {compensation, "rolling back"}} {
 			for _, verb := range need.verbs {
-				ok, err := allowed(ctx, id, ref, verb, answers)
+				ok, err := s.allowed(ctx, ref, verb, answers)
 				if err != nil {
 					return nil, err
 				}
 				if !ok {
 					denied := errclass.New(errclass.Terminal, errclass.AccessDenied, verb, ref.String(),
-						"ServiceAccount %s may not, and %s item %s needs it", id.Account, need.what, item.Name).
+						"ServiceAccount %s may not, and %s item %s needs it", s.id.Account, need.what, item.Name).
 						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
 					denied.Verb = verb
 					problems = append(problems, plan.Problem{Item: i, Err: denied})
@@ -118,14 +117,14 @@ func denials(ctx context.Context, t *api.Transaction, items []int, id *target.Id
 	return problems, nil
 }
 
-func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb string, answers map[question]bool) (bool, error) {
+func (s session) allowed(ctx context.Context, ref target.Ref, verb string, answers map[question]bool) (bool, error) {
 	q := questionAbout(ref, verb)
 	for _, name := range []string{"", ref.Name} {
 		q.name = name
 		answer, known := answers[q]
 		if !known {
 			var err error
-			if answer, err = ask(ctx, id, q); err != nil {
+			if answer, err = s.ask(ctx, q); err != nil {
 				return false, err
 			}
 			answers[q] = answer
@@ -137,14 +136,14 @@ func allowed(ctx context.Context, id *target.Identity, ref target.Ref, verb stri
 	return false, nil
 }
 
-func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
-	review, err := id.Access.Create(ctx, &authzv1.SelfSubjectAccessReview{Spec: authzv1.SelfSubjectAccessReviewSpec{
+func (s session) ask(ctx context.Context, q question) (bool, error) {
+	review, err := s.id.Access.Create(ctx, &authzv1.SelfSubjectAccessReview{Spec: authzv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authzv1.ResourceAttributes{
 			Verb: q.verb, Group: q.group, Version: q.version, Resource: q.resource, Namespace: q.namespace, Name: q.name,
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, errclass.Wrap(err, "ask what may be done by", "ServiceAccount "+id.Account.String(), false)
+		return false, errclass.Wrap(err, "ask what may be done by", "ServiceAccount "+s.id.Account.String(), false)
 	}
 	return review.Status.Allowed, nil
 }
@@ -153,20 +152,20 @@ func ask(ctx context.Context, id *target.Identity, q question) (bool, error) {
 // the verbs that were used on the target, or admission, such as a quota or a policy,
 // refused the object. Only the first is cured by a role. An error that has a hint
 // knows better.
-func explainDenied(ctx context.Context, id *target.Identity, c mutate.Change, verbs []string, err error) error {
+func (s session) explainDenied(ctx context.Context, c mutate.Change, verbs []string, err error) error {
 	var found *errclass.Error
 	if !errors.As(err, &found) || found.Reason != errclass.AccessDenied || found.Target != c.Ref.String() || found.Hint != "" {
 		return err
 	}
 	own := *found
 	for _, verb := range verbs {
-		ok, askErr := allowed(ctx, id, c.Ref, verb, map[question]bool{})
+		ok, askErr := s.allowed(ctx, c.Ref, verb, map[question]bool{})
 		if askErr != nil {
 			return err
 		}
 		if !ok {
 			own.Verb = verb
-			own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", id.Account, verb, c.Ref.GVR.GroupResource())
+			own.Hint = fmt.Sprintf("grant ServiceAccount %s %s on %s", s.id.Account, verb, c.Ref.GVR.GroupResource())
 			return &own
 		}
 	}

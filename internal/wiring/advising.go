@@ -17,7 +17,7 @@ import (
 // advise says of problems that a change which comes later may be what they lack: the order
 // is the user's, and is never rearranged.
 func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
-	d, err := newDeferring(f.txn, f.undo, f.planner.sources)
+	d, err := f.deferring()
 	if err != nil {
 		return nil // There is no order; that is the problem.
 	}
@@ -82,7 +82,7 @@ func (d *deferring) makes(ctx context.Context, i, j int, refusal error) bool {
 	case errclass.Is(refusal, errclass.NamespaceNotFound):
 		return kind == target.NamespaceKind && other.Type == api.Create && other.Target.Name == own.Namespace
 	case errclass.Is(refusal, errclass.KindNotFound) && kind == target.CRDKind:
-		content, err := d.sources.content(ctx, d.txn, j)
+		content, err := d.sources.content(ctx, d.txn, j, d.id)
 		wanted := schema.FromAPIVersionAndKind(own.APIVersion, own.Kind)
 		return err == nil && slices.ContainsFunc(target.PlannedKinds(content), func(p target.PlannedKind) bool { return p.GVK == wanted })
 	}

@@ -1,25 +1,17 @@
 package wiring
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
-	"janus.io/janus/mutate"
-	"janus.io/janus/snapshot"
 )
 
 // refOf returns the target of an item. What the RESTMapper said when the
@@ -32,44 +24,6 @@ func refOf(item api.Item) (target.Ref, error) {
 	return target.Ref{
 		GVK: gv.WithKind(item.Target.Kind), GVR: gv.WithResource(item.Resource),
 		Namespace: item.Target.Namespace, Name: item.Target.Name, Deferred: item.Deferred,
-	}, nil
-}
-
-// changeOf makes the change of an item for the strategies.
-func changeOf(t *api.Transaction, i int, content map[string]any, id *target.Identity, store *snapshot.Store, types *openapi.Types, resolver *target.Resolver) (mutate.Change, error) {
-	ref, err := refOf(t.Status.Items[i])
-	if err != nil {
-		return mutate.Change{}, err
-	}
-	return mutate.Change{
-		Ref: ref, Content: content, Deferred: ref.Deferred,
-		Manager: managerOf(t.UID, i),
-
-		FieldManager: t.Spec.FieldManager,
-		Family:       familyOf(t.UID),
-		Last:         func() bool { return plan.IsLast(t, i) },
-		Type:         func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, ref.GVK) },
-		Marker:       markerOf(t.UID, i),
-		Sensitive:    t.Status.Items[i].Confidential || store.Sensitive(ref.GVK.GroupKind()),
-		Resource:     id.Resource(ref),
-		Cluster:      id.Dynamic,
-		Elsewhere: func() (target.Ref, dynamic.ResourceInterface, bool, error) {
-			found, served, err := resolver.Elsewhere(ref)
-			return found, id.Resource(found), served, err
-		},
-		Versions: func(anew bool) ([]mutate.Served, error) {
-			refs, err := resolver.Versions(ref, anew)
-			var out []mutate.Served
-			for _, other := range refs {
-				out = append(out, mutate.Served{
-					Ref: other, Resource: id.Resource(other),
-					Type: func(ctx context.Context) (typed.ParseableType, error) { return types.Of(ctx, other.GVK) },
-				})
-			}
-			return out, err
-		},
-
-		Transaction: apitypes.NamespacedName{Namespace: t.Namespace, Name: t.Name}, Account: accountOf(t),
 	}, nil
 }
 
@@ -87,17 +41,6 @@ func familyOf(uid apitypes.UID) string {
 		short = short[:8]
 	}
 	return "janus-" + short + "-"
-}
-
-// asked adds to a change how the Transaction wants it made.
-func asked(c mutate.Change, t *api.Transaction, i int) mutate.Change {
-	change := t.Spec.Changes[i]
-	c.Unforced = change.Force != nil && !*change.Force
-	c.AcceptLoss = change.AcceptLoss
-	c.Inverts = t.Spec.UndoOf != nil && change.Type == api.Delete
-	c.Propagation = metav1.DeletionPropagation(change.PropagationPolicy)
-	c.Tail = func() bool { return plan.IsTail(t, i) }
-	return c
 }
 
 var errNotAnObject = errors.New("content is not an object, or has a number that is out of range")

@@ -7,15 +7,12 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -24,84 +21,60 @@ import (
 
 // Changes makes the changes of items by mutate's strategies.
 type Changes struct {
-	clients  *target.Clients
-	resolver *target.Resolver
-	store    *snapshot.Store
-	images   *images
-	types    *openapi.Types
-	parallel int
-	written  *written
-	patience *patience
-	sources  *sources
-}
-
-// change makes the change of an item for the strategies.
-func (c *Changes) change(t *api.Transaction, i int, content map[string]any, id *target.Identity) (mutate.Change, error) {
-	return changeOf(t, i, content, id, c.store, c.types, c.resolver)
+	*shared
 }
 
 // Do makes the change of an intent.
 func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
-	t, i := in.Transaction(), in.Index()
-	id, err := c.clients.As(ctx, accountOf(t))
+	s, err := c.session(ctx, in.Transaction())
 	if err != nil {
 		return err
 	}
-	if err := samePerson(t, id); err != nil {
+	if err := s.samePerson(); err != nil {
 		return err
 	}
-	content, err := c.contentFor(ctx, t, i)
+	i := in.Index()
+	content, err := s.content(ctx, i)
 	if errors.Is(err, errNotAnObject) {
 		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", plan.Describe(in.Item().Target), "%w", err)
 	}
 	if err != nil {
 		return err
 	}
-	change, err := c.change(t, i, content, id)
+	change, err := s.changeOf(i, content)
 	if err != nil {
 		return err
 	}
-	change = asked(change, t, i)
-	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
-	change.OwnerRefs = c.ownerRefsOf(t, i, id)
-	change.Confirm, change.MayCreate, change.Made, change.Fresh = in.Confirm, in.MayCreate, in.Made, in.Fresh()
-	if before := t.Status.Items[i].Before; before != nil {
-		change.Idle = before.Unchanged
-	}
-	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
-	change.Warn = warner(in)
+	change.Options = s.options(i)
+	change.Fences = mutate.Fences{Confirm: in.Confirm, MayCreate: in.MayCreate, Fresh: in.Fresh()}
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
 		return err
 	}
-	verbs, _ := strategy.Verbs()
-	return c.patience.bear(ctx, t, i, nil, explainDenied(ctx, id, change, verbs, strategy.Do(ctx, change, c.baseline(t, i))))
+	done, err := strategy.Do(ctx, change, s.baseline(i))
+	if err != nil {
+		verbs, _ := strategy.Verbs()
+		return s.bear(ctx, i, s.explainDenied(ctx, change, verbs, err))
+	}
+	if done.Created != "" {
+		in.Made(done.Created)
+	}
+	if done.Target != nil {
+		s.written.put(s.txn.UID, change.Ref.Key(), done.Target)
+	}
+	warn(in, done.Warnings)
+	return nil
 }
 
-// warner passes on what was not foretold.
-func warner(in engine.Intent) func([]string) {
+// warn passes on what was not foretold.
+func warn(in engine.Intent, warnings []string) {
+	if len(warnings) == 0 {
+		return
+	}
 	before := in.Item().Warnings
-	return func(warnings []string) {
-		in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
-			return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
-		}))
-	}
-}
-
-// baseline is what a write must meet. Its image is read only when the write met
-// something else.
-func (c *Changes) baseline(t *api.Transaction, i int) mutate.Baseline {
-	before := t.Status.Items[i].Before
-	if before == nil {
-		before = &api.BeforeImage{} // A target that did not exist: nothing is written that did.
-	}
-	return mutate.Baseline{
-		Version: mutate.Version{UID: before.UID, ResourceVersion: before.ResourceVersion},
-		Image: func(ctx context.Context) (*unstructured.Unstructured, error) {
-			record, err := c.record(ctx, t, i)
-			return record.Before, err
-		},
-	}
+	in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
+		return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
+	}))
 }
 
 // Observe checks whether the change of an intent is in effect.
@@ -110,26 +83,26 @@ func (c *Changes) Observe(ctx context.Context, in engine.Intent) (outcome.Findin
 	if err != nil {
 		return outcome.Diverged, err
 	}
-	r.change.Undoing = in.Item().State == api.ItemRollingBack
-	finding, err := r.strategy.Observe(ctx, r.change, r.record)
-	if err == nil && finding == outcome.Applied && !r.change.Undoing {
-		c.look(ctx, in, r.change)
+	r.effect.Undoing = in.Item().State == api.ItemRollingBack
+	finding, err := r.strategy.Observe(ctx, r.change, r.effect)
+	if err == nil && finding == outcome.Applied && !r.effect.Undoing {
+		r.look(ctx, in)
 	}
-	return finding, explainDenied(ctx, r.id, r.change, []string{"get"}, err)
+	return finding, r.explainDenied(ctx, r.change, []string{"get"}, err)
 }
 
 // look finds out what is to be warned of about a change whose answer nobody has: the
 // process that sent it has died, or the answer was lost. What cannot be read now is not
 // warned of.
-func (c *Changes) look(ctx context.Context, in engine.Intent, change mutate.Change) {
-	t, i := in.Transaction(), in.Index()
-	content, err := c.contentFor(ctx, t, i)
+func (r recalled) look(ctx context.Context, in engine.Intent) {
+	content, err := r.content(ctx, in.Index())
 	if err != nil || content == nil {
 		return
 	}
-	change.Content, change.Warn = content, warner(in)
+	change := r.change
+	change.Content = content
 	if live, err := mutate.Read(ctx, change); err == nil && live != nil {
-		change.WarnOf(ctx, live)
+		warn(in, change.Warnings(ctx, live))
 	}
 }
 
@@ -139,26 +112,27 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	if err != nil {
 		return outcome.Undone{}, err
 	}
-	t := in.Transaction()
-	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
-	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
-	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
-	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
-	r.change.Settled = in.Last()
+	t := r.txn
+	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
+	r.effect.Seen, r.effect.Settled = r.written.take(t.UID, r.change.Ref.Key()), in.Last()
+	r.change.Fences = mutate.Fences{
+		Confirm: in.Confirm, MayCreate: in.MayCreate,
+		Fresh: in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "", // An earlier attempt may have re-created it.
+	}
 	if err := in.Confirm(ctx, false); err != nil {
 		return outcome.Undone{}, err
 	}
-	undone, err := r.strategy.Undo(ctx, r.change, r.record)
+	undone, err := r.strategy.Undo(ctx, r.change, r.effect)
 	_, verbs := r.strategy.Verbs()
-	return undone, explainDenied(ctx, r.id, r.change, append(verbs, "get"), err)
+	return undone, r.explainDenied(ctx, r.change, append(verbs, "get"), err)
 }
 
 // recalled is what is needed to look at a change or to roll it back.
 type recalled struct {
-	id       *target.Identity
+	session
 	change   mutate.Change
 	strategy mutate.Strategy
-	record   snapshot.Record
+	effect   mutate.Effect
 }
 
 // recall puts together what is needed to take a change back. It all comes from the
@@ -167,33 +141,29 @@ type recalled struct {
 // finish what was begun.
 func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error) {
 	t, i := in.Transaction(), in.Index()
-	record, err := c.record(ctx, t, i)
+	record, err := session{shared: c.shared, txn: t}.record(ctx, i)
 	if err != nil {
 		return recalled{}, err
 	}
-	id, err := c.clients.As(ctx, accountOf(t))
+	s, err := c.session(ctx, t)
 	if err != nil {
 		return recalled{}, err
 	}
-	change, err := c.change(t, i, nil, id)
+	change, err := s.changeOf(i, nil)
 	if err != nil {
 		return recalled{}, err
 	}
 	if err := sameTarget(record, change); err != nil {
 		return recalled{}, err
 	}
-	change.Created, change.Recreated = cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), recreated(t, i, change.Ref)
-	change.OwnerRefs = c.ownerRefsOf(t, i, id)
+	effect := mutate.Effect{
+		Record: record, Created: cmp.Or(in.Item().CreatedUID, in.Item().RecreatedUID), Recreated: recreated(t, i, change.Ref),
+	}
 	if t.Status.StartTime != nil {
-		change.Began = t.Status.StartTime.Time
+		effect.Began = t.Status.StartTime.Time
 	}
-	change.Contents = c.contentsOf(id, change.Ref.GVK.GroupKind())
-	change.ContentsOf = func(kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
-		return c.contentsOf(id, kind)
-	}
-	change.Dependants = dependantsOf(c.resolver, id, change.Ref, c.parallel)
 	strategy, err := strategyFor(api.ChangeType(record.Type), change)
-	return recalled{id: id, change: change, strategy: strategy, record: record}, err
+	return recalled{session: s, change: change, strategy: strategy, effect: effect}, err
 }
 
 func sameTarget(record snapshot.Record, change mutate.Change) error {
@@ -222,14 +192,6 @@ func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) 
 		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "find the strategy for", c.Ref.String(), "unknown type of change %q", kind)
 	}
 	return strategy, nil
-}
-
-func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapshot.Record, error) {
-	before, ref := t.Status.Items[i].Before, t.Status.RollbackRef
-	if before == nil || ref == nil {
-		return snapshot.Record{}, imageLost(t, i)
-	}
-	return c.images.reader(c.store, t).Load(ctx, *before)
 }
 
 func imageLost(t *api.Transaction, i int) error {

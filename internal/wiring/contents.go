@@ -16,35 +16,24 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// contentsOf gives, for a kind whose objects hold other objects, the function that
-// looks into one of them: a Namespace goes with all that is in it, and a CRD with
-// all objects of its kind. It is nil for every other kind.
-func (c *Changes) contentsOf(id *target.Identity, kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
-	look := func() *holding { return &holding{Changes: c, id: id, going: map[apitypes.UID]bool{}} }
+// contents looks into an object that holds others: a Namespace goes with all that is in it,
+// and a CRD with all objects of its kind. An object of another kind holds nothing.
+func (s session) contents(ctx context.Context, kind schema.GroupKind, live *unstructured.Unstructured) (found mutate.Contents, err error) {
+	look := &holding{session: s, going: map[apitypes.UID]bool{}}
 	switch kind {
 	case target.NamespaceKind:
-		return func(ctx context.Context, live *unstructured.Unstructured) (mutate.Contents, error) {
-			return look().inNamespace(ctx, live.GetName())
-		}
+		return look.inNamespace(ctx, live.GetName())
 	case target.CRDKind:
-		return func(ctx context.Context, live *unstructured.Unstructured) (mutate.Contents, error) {
-			var found mutate.Contents
-			planned := target.PlannedKinds(live.Object)
-			if len(planned) == 0 {
-				return found, nil
-			}
-			err := look().listSome(ctx, id.Dynamic.Resource(planned[0].GVR), planned[0].GVR, &found)
-			return found, err
+		if planned := target.PlannedKinds(live.Object); len(planned) > 0 {
+			err = look.listSome(ctx, s.id.Dynamic.Resource(planned[0].GVR), planned[0].GVR, &found)
 		}
-	default:
-		return nil
 	}
+	return found, err
 }
 
 // holding is one look at what an object holds.
 type holding struct {
-	*Changes
-	id *target.Identity
+	session
 	// going are the owners that were asked about: whether they are gone, or on their way
 	// out.
 	going map[apitypes.UID]bool

@@ -16,17 +16,16 @@ import (
 // may be the reason: that one is tried again when its turn comes. What none can be the
 // reason of is refused before anything is changed.
 type deferring struct {
-	txn     *api.Transaction
-	order   []int
-	sources *sources
-	image   func(context.Context, api.Item) (map[string]any, error)
+	session
+	order []int
+	image func(context.Context, api.Item) (map[string]any, error)
 }
 
-func newDeferring(t *api.Transaction, u *undo, s *sources) (*deferring, error) {
-	order, err := plan.Order(t)
-	d := &deferring{txn: t, order: order, sources: s}
-	if u != nil {
-		d.image = u.image
+func (s session) deferring() (*deferring, error) {
+	order, err := plan.Order(s.txn)
+	d := &deferring{session: s, order: order}
+	if s.undo != nil {
+		d.image = s.undo.image
 	}
 	return d, err
 }
@@ -67,7 +66,7 @@ func (d *deferring) step(ctx context.Context, i int) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	content, err := d.sources.content(ctx, d.txn, i)
+	content, err := d.sources.content(ctx, d.txn, i, d.id)
 	if err == nil && d.image != nil {
 		content, err = d.image(ctx, item)
 	}
@@ -89,7 +88,7 @@ func (f *preflight) put(ctx context.Context, problems []plan.Problem) (left []pl
 	if len(problems) == 0 {
 		return nil, nil
 	}
-	d, err := newDeferring(f.txn, f.undo, f.planner.sources)
+	d, err := f.deferring()
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +125,7 @@ type refusal struct {
 
 // later gives the changes that are deferred because they are refused now, as trials.
 func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
-	d, err := newDeferring(f.txn, f.undo, f.planner.sources)
+	d, err := f.deferring()
 	if err != nil {
 		return err
 	}
@@ -160,11 +159,11 @@ func (f *preflight) trialOf(i int) trial {
 
 // deferAgain defers the items that are refused under the lock, before anything is changed,
 // where an earlier change may be the reason. Once their turn has come, none is left.
-func deferAgain(ctx context.Context, t *api.Transaction, u *undo, s *sources, items []int, prepared []engine.PreparedItem, problems []error) error {
-	if t.Status.Phase != api.PhasePreparing || len(notNil(problems)) == 0 {
+func (s session) deferAgain(ctx context.Context, items []int, prepared []engine.PreparedItem, problems []error) error {
+	if t := s.txn; t.Status.Phase != api.PhasePreparing || len(notNil(problems)) == 0 {
 		return nil
 	}
-	d, err := newDeferring(t, u, s)
+	d, err := s.deferring()
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func deferAgain(ctx context.Context, t *api.Transaction, u *undo, s *sources, it
 			return err
 		}
 		if j >= 0 {
-			prepared[n], problems[n] = engine.PreparedItem{DeferredBy: t.Status.Items[j].Name}, nil
+			prepared[n], problems[n] = engine.PreparedItem{DeferredBy: s.txn.Status.Items[j].Name}, nil
 		}
 	}
 	return nil

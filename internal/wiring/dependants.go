@@ -34,14 +34,14 @@ var (
 // dependantsOf gives, for a kind that may own what was there before, or what cannot be made
 // again, the function that looks for that, as the ServiceAccount and by metadata alone. It
 // is nil for every other kind, of which nothing is asked.
-func dependantsOf(r *target.Resolver, id *target.Identity, ref target.Ref, parallel int) func(context.Context, *unstructured.Unstructured, mutate.Wanted) (mutate.Dependants, error) {
+func (s session) dependantsOf(ref target.Ref) func(context.Context, *unstructured.Unstructured, mutate.Wanted) (mutate.Dependants, error) {
 	known, anything := kinds.Adopts(ref.GVK.GroupKind())
-	if len(known) == 0 && !anything || id.Metadata == nil {
+	if len(known) == 0 && !anything || s.id.Metadata == nil {
 		return nil
 	}
 	return func(ctx context.Context, live *unstructured.Unstructured, wanted mutate.Wanted) (mutate.Dependants, error) {
-		s := &search{resolver: r, id: id, ref: ref, known: map[types.UID]bool{live.GetUID(): true}, unseen: map[string]bool{}}
-		resources, err := s.resources(known, wanted)
+		look := &search{session: s, ref: ref, known: map[types.UID]bool{live.GetUID(): true}, unseen: map[string]bool{}}
+		resources, err := look.resources(known, wanted)
 		if err != nil {
 			return mutate.Dependants{}, err
 		}
@@ -49,18 +49,17 @@ func dependantsOf(r *target.Resolver, id *target.Identity, ref target.Ref, paral
 		if len(known) > 0 && wanted == mutate.Everything {
 			selector = selectorOf(live)
 		}
-		return s.run(ctx, resources, selector, parallel)
+		return look.run(ctx, resources, selector)
 	}
 }
 
 // search looks for objects that have owners.
 type search struct {
-	resolver *target.Resolver
-	id       *target.Identity
-	ref      target.Ref
-	found    mutate.Dependants
-	known    map[types.UID]bool
-	unseen   map[string]bool
+	session
+	ref    target.Ref
+	found  mutate.Dependants
+	known  map[types.UID]bool
+	unseen map[string]bool
 }
 
 // resources are those that are listed. What a namespaced object owns is in its namespace;
@@ -81,9 +80,9 @@ func (s *search) resources(known []schema.GroupVersionResource, wanted mutate.Wa
 	return all, err
 }
 
-func (s *search) run(ctx context.Context, resources []schema.GroupVersionResource, selector string, parallel int) (mutate.Dependants, error) {
+func (s *search) run(ctx context.Context, resources []schema.GroupVersionResource, selector string) (mutate.Dependants, error) {
 	lists, errs := make([][]mutate.Dependant, len(resources)), make([]error, len(resources))
-	fanout.Do(parallel, len(resources), func(n int) {
+	fanout.Do(s.parallel, len(resources), func(n int) {
 		options := metav1.ListOptions{Limit: page}
 		if kinds.BySelector(resources[n]) {
 			options.LabelSelector = selector
@@ -216,11 +215,11 @@ func decodeSelector(spec map[string]any) (*metav1.LabelSelector, error) {
 
 // unlistable warns of what the ServiceAccount would have to list for an object that it makes
 // to be deleted again: what that has adopted by then must not go with it.
-func unlistable(ctx context.Context, id *target.Identity, ref target.Ref) ([]string, error) {
+func (s session) unlistable(ctx context.Context, ref target.Ref) ([]string, error) {
 	known, _ := kinds.Adopts(ref.GVK.GroupKind())
 	var missing []string
 	for _, gvr := range known {
-		ok, err := allowed(ctx, id, target.Ref{GVR: gvr, Namespace: ref.Namespace}, "list", map[question]bool{})
+		ok, err := s.allowed(ctx, target.Ref{GVR: gvr, Namespace: ref.Namespace}, "list", map[question]bool{})
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func FuzzEditedStatus(f *testing.F) {
 		if json.Unmarshal(data, &txn.Status) != nil {
 			return
 		}
-		c := &Changes{images: newImages()}
+		s := session{shared: &shared{images: newImages()}, txn: txn}
 		if _, _, err := keysOf(txn); err != nil {
 			return
 		}
@@ -47,23 +47,24 @@ func FuzzEditedStatus(f *testing.F) {
 			}
 		}
 		for i := range txn.Status.Items {
-			checkBaseline(t, c, txn, i)
+			checkBaseline(t, s, i)
 			ref, err := refOf(txn.Status.Items[i])
 			if err != nil {
 				t.Fatal(err)
 			}
 			recreated(txn, i, ref)
-			ownerRefs{Changes: c, txn: txn, item: i}.Deleted("u")
+			ownerRefs{session: s}.Deleted("u")
 		}
 	})
 }
 
-func checkBaseline(t *testing.T, c *Changes, txn *api.Transaction, i int) {
+func checkBaseline(t *testing.T, s session, i int) {
 	t.Helper()
+	txn := s.txn
 	if txn.Status.Items[i].Before != nil && txn.Status.RollbackRef != nil {
 		return // It would be read.
 	}
-	before := c.baseline(txn, i)
+	before := s.baseline(i)
 	if _, err := before.Image(t.Context()); errclass.ReasonOf(err) != errclass.BeforeImageLost {
 		t.Fatalf("the image of item %d, which is not named: %v", i, err)
 	}

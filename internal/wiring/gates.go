@@ -21,11 +21,12 @@ import (
 // Gates evaluates the conditions of changes over targets of the Transaction, which it
 // reads as the Transaction's ServiceAccount.
 type Gates struct {
-	*Changes
+	*shared
 }
 
 // sight is what an expression, or a status, was evaluated on.
 type sight struct {
+	session
 	own       *unstructured.Unstructured
 	named     map[string]map[string]any
 	sensitive bool
@@ -78,13 +79,13 @@ func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text st
 	if err != nil {
 		return false, nil, errclass.New(errclass.Terminal, errclass.Invalid, "compile", plan.Describe(t.Status.Items[i].Target), "%w", err)
 	}
-	id, err := g.clients.As(ctx, accountOf(t))
+	s, err := g.session(ctx, t)
 	if err != nil {
 		return false, nil, err
 	}
-	seen := &sight{named: map[string]map[string]any{}}
+	seen := &sight{session: s, named: map[string]map[string]any{}}
 	if e.AsksForObject() {
-		if seen.own, err = g.read(ctx, t, i, id, seen); err != nil {
+		if seen.own, err = seen.read(ctx, i); err != nil {
 			return false, nil, err
 		}
 	}
@@ -93,7 +94,7 @@ func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text st
 		if !slices.Contains(e.Names(), name) {
 			continue
 		}
-		other, err := g.read(ctx, t, j, id, seen)
+		other, err := seen.read(ctx, j)
 		if err != nil {
 			return false, nil, err
 		}
@@ -104,28 +105,28 @@ func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text st
 }
 
 // read gets the target of an item; nil if there is none.
-func (g *Gates) read(ctx context.Context, t *api.Transaction, i int, id *target.Identity, seen *sight) (*unstructured.Unstructured, error) {
-	if t.Status.Items[i].Resource == "" {
+func (s *sight) read(ctx context.Context, i int) (*unstructured.Unstructured, error) {
+	if s.txn.Status.Items[i].Resource == "" {
 		return nil, nil
 	}
-	change, err := g.change(t, i, nil, id)
+	change, err := s.changeOf(i, nil)
 	if err != nil {
 		return nil, err
 	}
-	seen.sensitive = seen.sensitive || change.Sensitive
+	s.sensitive = s.sensitive || change.Sensitive
 	live, err := mutate.Read(ctx, change)
-	return live, explainDenied(ctx, id, change, []string{"get"}, err)
+	return live, s.explainDenied(ctx, change, []string{"get"}, err)
 }
 
 // byStatus asks the target's own status.
 func (g *Gates) byStatus(ctx context.Context, t *api.Transaction, i int) (engine.Readiness, error) {
-	id, err := g.clients.As(ctx, accountOf(t))
+	s, err := g.session(ctx, t)
 	if err != nil {
 		return engine.Readiness{}, err
 	}
 	name := plan.Describe(t.Status.Items[i].Target)
-	seen := &sight{}
-	live, err := g.read(ctx, t, i, id, seen)
+	seen := &sight{session: s}
+	live, err := seen.read(ctx, i)
 	if err != nil {
 		return engine.Readiness{}, err
 	}

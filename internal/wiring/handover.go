@@ -16,7 +16,7 @@ import (
 // HandOver leaves the fields of a committed Transaction to those who are to own
 // them. Several targets are worked on at once.
 func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]string, error) {
-	id, err := c.clients.As(ctx, accountOf(t))
+	s, err := c.session(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]str
 	problems := map[int]string{}
 	var pending error
 	fanout.Do(c.parallel, len(chains), func(n int) {
-		err := c.handOver(ctx, t, chains[n], id)
+		err := s.handOver(ctx, chains[n])
 		if err == nil {
 			return
 		}
@@ -84,8 +84,9 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 	return out, nil
 }
 
-func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id *target.Identity) error {
-	change, err := c.change(t, of.last, nil, id)
+func (s session) handOver(ctx context.Context, of chain) error {
+	t := s.txn
+	change, err := s.changeOf(of.last, nil)
 	if err != nil {
 		return err
 	}
@@ -94,27 +95,31 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		if t.Status.Items[of.first].Before == nil {
 			return imageLost(t, of.first)
 		}
-		before = c.baseline(t, of.first)
+		before = s.baseline(of.first)
 	}
-	change.Sets = func() ([]map[string]any, error) { return c.setOn(ctx, t, change.Ref.Key()) }
+	to := mutate.Ownership{
+		FieldManager: t.Spec.FieldManager,
+		Sets:         func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.Key()) },
+	}
 	if t.Spec.UndoOf != nil {
-		change.Owners = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
-			record, err := c.record(ctx, t, of.last)
+		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
+			record, err := s.record(ctx, of.last)
 			return record.Owners, err
 		}
 	}
-	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
+	err = mutate.HandOver(ctx, change, to, before, s.written.get(t.UID, change.Ref.Key()))
 	if of.made && errclass.Is(err, errclass.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
 		// and it is created once: the manager of its item may stay.
 		return nil
 	}
-	return explainDenied(ctx, id, change, []string{"get", "patch"}, err)
+	return s.explainDenied(ctx, change, []string{"get", "patch"}, err)
 }
 
-// setOn returns the content of every change of a target. The change is in effect by now: a
+// setOn returns the content of every change of a target. The changes are in effect by now: a
 // source that is gone is not waited for.
-func (c *Changes) setOn(ctx context.Context, t *api.Transaction, key target.Key) ([]map[string]any, error) {
+func (s session) setOn(ctx context.Context, key target.Key) ([]map[string]any, error) {
+	t := s.txn
 	var out []map[string]any
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
 		ref, err := refOf(t.Status.Items[i])
@@ -124,7 +129,7 @@ func (c *Changes) setOn(ctx context.Context, t *api.Transaction, key target.Key)
 		if ref.Key() != key {
 			continue
 		}
-		content, err := c.sources.content(ctx, t, i)
+		content, err := s.sources.content(ctx, t, i, s.id)
 		if errclass.Is(err, errclass.ContentMissing) {
 			return nil, errclass.New(errclass.Terminal, errclass.ContentMissing, "hand over the fields of", describeTarget(t, i),
 				"%s is missing, so that it is not known which fields were set", describeSource(t, i))

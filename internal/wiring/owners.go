@@ -13,23 +13,17 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// ownerRefs knows the owners of the target of an item, and the other Deletes of its
-// Transaction. It answers from the Transaction as stored.
+// ownerRefs knows the owners of a target, and the other Deletes of the Transaction. It answers from the Transaction as stored.
 type ownerRefs struct {
-	*Changes
-	txn  *api.Transaction
-	item int
-	id   *target.Identity
-}
-
-func (c *Changes) ownerRefsOf(t *api.Transaction, i int, id *target.Identity) mutate.OwnerRefs {
-	return ownerRefs{Changes: c, txn: t, item: i, id: id}
+	session
+	// namespace is that of the target.
+	namespace string
 }
 
 // Owner looks an owner up as the ServiceAccount. Whether one that it may not see, or
 // whose kind is not served, is there cannot be told.
 func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (types.UID, bool, error) {
-	ref, err := k.resolver.ResolveOwner(reference, k.txn.Status.Items[k.item].Target.Namespace)
+	ref, err := k.resolver.ResolveOwner(reference, k.namespace)
 	if errclass.Is(err, errclass.KindNotFound) {
 		return "", false, nil
 	}
@@ -79,7 +73,7 @@ func (k ownerRefs) Dependents(ctx context.Context, uid types.UID) ([]mutate.Depe
 			continue
 		}
 		owned, err := k.images.ownedBy(k.txn.UID, j, uid, func() ([]metav1.OwnerReference, error) {
-			record, err := k.record(ctx, k.txn, j)
+			record, err := k.record(ctx, j)
 			if err != nil || record.Before == nil {
 				return nil, err
 			}
@@ -101,18 +95,17 @@ func (k ownerRefs) Dependents(ctx context.Context, uid types.UID) ([]mutate.Depe
 }
 
 func (k ownerRefs) dependent(ctx context.Context, j int) (mutate.Dependent, error) {
-	record, err := k.record(ctx, k.txn, j)
+	record, err := k.record(ctx, j)
 	if err != nil {
 		return mutate.Dependent{}, err
 	}
-	change, err := k.change(k.txn, j, nil, k.id)
+	change, err := k.changeOf(j, nil)
 	if err != nil {
 		return mutate.Dependent{}, err
 	}
 	if err := sameTarget(record, change); err != nil {
 		return mutate.Dependent{}, err
 	}
-	change.OwnerRefs = k.ownerRefsOf(k.txn, j, k.id)
 	return mutate.Dependent{Change: change, Before: record.Before}, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/target"
 )
 
 // The API server goes by copies of definitions, roles, webhooks, policies and quotas. What
@@ -25,15 +24,14 @@ const (
 
 // patience remembers since when changes are refused whose turn has come.
 type patience struct {
-	clock   clock.PassiveClock
-	sources *sources
+	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	since map[types.UID]map[int]time.Time
 }
 
-func newPatience(c clock.PassiveClock, s *sources) *patience {
-	return &patience{clock: c, sources: s, since: map[types.UID]map[int]time.Time{}}
+func newPatience(c clock.PassiveClock) *patience {
+	return &patience{clock: c, since: map[types.UID]map[int]time.Time{}}
 }
 
 // over reports whether item i of a Transaction has been refused for long enough.
@@ -58,7 +56,8 @@ func (p *patience) forget(txn types.UID) {
 // bear gives the refusal of an item whose turn has come: as one that may heal, as long as
 // what an earlier change has made of the reason may not be in effect yet. One that was not
 // deferred counts too: what it was accepted by may have been on its way out.
-func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo, refusal error) error {
+func (s session) bear(ctx context.Context, i int, refusal error) error {
+	t := s.txn
 	item := &t.Status.Items[i]
 	if refusal == nil || mayHeal(refusal) || t.Status.Phase != api.PhaseCommitting {
 		return refusal
@@ -66,12 +65,12 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 	if item.Deferred && errclass.Is(refusal, errclass.KindNotFound) {
 		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", plan.Describe(item.Target), "the API server does not serve that version of its kind yet")
 	}
-	d, err := newDeferring(t, u, p.sources)
+	d, err := s.deferring()
 	if err != nil {
 		return refusal
 	}
 	j, err := d.by(ctx, i, refusal)
-	if err != nil || j < 0 || p.over(t.UID, i) {
+	if err != nil || j < 0 || s.patience.over(t.UID, i) {
 		return refusal
 	}
 	later := errclass.New(errclass.Retryable, errclass.NotInEffect, "wait for", plan.Describe(t.Status.Items[j].Target),
@@ -81,11 +80,11 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 }
 
 // mayStill asks for the rights of an item that was deferred, now that its turn has come.
-func mayStill(ctx context.Context, t *api.Transaction, i int, id *target.Identity) error {
-	if t.Status.Phase != api.PhaseCommitting || t.Status.Items[i].DeferredBy == "" {
+func (s session) mayStill(ctx context.Context, i int) error {
+	if t := s.txn; t.Status.Phase != api.PhaseCommitting || t.Status.Items[i].DeferredBy == "" {
 		return nil
 	}
-	denied, err := mayDo(ctx, t, []int{i}, id)
+	denied, err := s.mayDo(ctx, []int{i})
 	if err != nil || len(denied) == 0 {
 		return err
 	}

@@ -40,31 +40,34 @@ func withPod(t *testing.T) *api.Transaction {
 
 func TestARefusalIsBorneForAWhileWhenTheTurnHasCome(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
-	p, txn := newPatience(clock, nil), withPod(t)
-	borne := p.bear(t.Context(), txn, 1, nil, noAccount)
+	txn := withPod(t)
+	p := session{shared: &shared{patience: newPatience(clock)}, txn: txn}
+	borne := p.bear(t.Context(), 1, noAccount)
 	assert.Equal(t, errclass.Retryable, errclass.ClassOf(borne))
 	assert.Equal(t, errclass.NotInEffect, errclass.ReasonOf(borne))
 	assert.Positive(t, errclass.RetryAfter(borne))
 	require.ErrorContains(t, borne, "what item account has changed may not be in effect everywhere yet")
 	clock.Step(patienceTime - time.Millisecond)
-	assert.True(t, errclass.Is(p.bear(t.Context(), txn, 1, nil, noAccount), errclass.NotInEffect))
+	assert.True(t, errclass.Is(p.bear(t.Context(), 1, noAccount), errclass.NotInEffect))
 	clock.Step(time.Millisecond)
-	assert.Equal(t, noAccount, p.bear(t.Context(), txn, 1, nil, noAccount), "it counts from then on")
+	assert.Equal(t, noAccount, p.bear(t.Context(), 1, noAccount), "it counts from then on")
 }
 
 func TestWhatNoEarlierChangeIsTheReasonOfIsNotBorne(t *testing.T) {
-	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)), nil), withPod(t)
-	assert.Equal(t, tooSmall, p.bear(t.Context(), txn, 1, nil, tooSmall))
-	assert.Equal(t, webhookDead, p.bear(t.Context(), txn, 1, nil, webhookDead))
+	txn := withPod(t)
+	p := session{shared: &shared{patience: newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)))}, txn: txn}
+	assert.Equal(t, tooSmall, p.bear(t.Context(), 1, tooSmall))
+	assert.Equal(t, webhookDead, p.bear(t.Context(), 1, webhookDead))
 	txn.Status.Phase = api.PhasePreparing
-	assert.Equal(t, noAccount, p.bear(t.Context(), txn, 1, nil, noAccount), "its turn has not come")
-	assert.NoError(t, p.bear(t.Context(), txn, 1, nil, nil))
+	assert.Equal(t, noAccount, p.bear(t.Context(), 1, noAccount), "its turn has not come")
+	assert.NoError(t, p.bear(t.Context(), 1, nil))
 }
 
 func TestAVersionThatIsToBeServedIsWaitedFor(t *testing.T) {
-	p, txn := newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)), nil), withPod(t)
+	txn := withPod(t)
+	p := session{shared: &shared{patience: newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)))}, txn: txn}
 	txn.Status.Items[1].Deferred = true
-	waits := p.bear(t.Context(), txn, 1, nil, notServed)
+	waits := p.bear(t.Context(), 1, notServed)
 	assert.Equal(t, errclass.Retryable, errclass.ClassOf(waits))
 	assert.Equal(t, errclass.KindNotFound, errclass.ReasonOf(waits))
 }
@@ -76,16 +79,16 @@ func TestWhatIsRefusedUnderTheLockIsDeferredToo(t *testing.T) {
 	txn.Status.Phase = api.PhasePreparing
 	txn.Status.Items[0].State, txn.Status.Items[1].DeferredBy = api.ItemPending, ""
 	prepared, problems := make([]engine.PreparedItem, 2), []error{nil, noAccount}
-	require.NoError(t, deferAgain(t.Context(), txn, nil, nil, []int{0, 1}, prepared, problems))
+	require.NoError(t, session{shared: &shared{}, txn: txn}.deferAgain(t.Context(), []int{0, 1}, prepared, problems))
 	assert.Equal(t, []error{nil, nil}, problems)
 	assert.Equal(t, "account", prepared[1].DeferredBy)
 
 	problems = []error{noAccount, tooSmall}
-	require.NoError(t, deferAgain(t.Context(), txn, nil, nil, []int{0, 1}, make([]engine.PreparedItem, 2), problems))
+	require.NoError(t, session{shared: &shared{}, txn: txn}.deferAgain(t.Context(), []int{0, 1}, make([]engine.PreparedItem, 2), problems))
 	assert.Equal(t, []error{noAccount, tooSmall}, problems, "nothing comes before the one, and nothing explains the other")
 
 	txn.Status.Items[0].State = api.ItemSkipped
 	problems = []error{nil, noAccount}
-	require.NoError(t, deferAgain(t.Context(), txn, nil, nil, []int{0, 1}, make([]engine.PreparedItem, 2), problems))
+	require.NoError(t, session{shared: &shared{}, txn: txn}.deferAgain(t.Context(), []int{0, 1}, make([]engine.PreparedItem, 2), problems))
 	assert.Equal(t, noAccount, problems[1], "what is skipped is no reason")
 }

@@ -17,11 +17,11 @@ import (
 // rights that they and their compensations need, and tries each that can be tried now.
 // Nothing is written. All that is wrong is reported at once.
 func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Preflight, error) {
-	id, err := p.clients.As(ctx, accountOf(t))
+	s, err := p.session(ctx, t.DeepCopy())
 	if err != nil {
 		return plan.Preflight{}, err
 	}
-	f := &preflight{planner: p, txn: t.DeepCopy(), id: id, refusals: map[int]refusal{}}
+	f := &preflight{session: s, planner: p, refusals: map[int]refusal{}}
 	if f.undo, err = p.undoOf(ctx, t); err != nil {
 		return plan.Preflight{}, err
 	}
@@ -45,12 +45,9 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Prefli
 
 // preflight is one look at all changes of a Transaction.
 type preflight struct {
+	// session has a copy of the Transaction, with what is known of its items.
+	session
 	planner *Planner
-	// txn is a copy of the Transaction, with what is known of its items.
-	txn *api.Transaction
-	id  *target.Identity
-	// undo is what it undoes; nil if it undoes nothing.
-	undo *undo
 	// wrong are the items that problems were found with. What comes after does not look
 	// at them again.
 	wrong    []bool
@@ -80,7 +77,7 @@ func (f *preflight) note(found []plan.Problem) {
 
 // resolve finds the resource of each target, and checks the changes against themselves.
 func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
-	v := validation{planner: f.planner, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
+	v := validation{resolver: f.resolver, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
 	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
 	v.image = func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) }
 	order, err := plan.Order(f.txn)
@@ -97,7 +94,7 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		if unread[i] != nil {
 			return nil, unread[i]
 		}
-		return f.planner.sources.content(ctx, f.txn, i)
+		return f.sources.content(ctx, f.txn, i, f.id)
 	}
 	var problems []plan.Problem
 	for _, i := range order {
@@ -120,7 +117,7 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 // pin notes in each item what pins its content, and whether that is confidential. It returns
 // why the contents of items cannot be read.
 func (f *preflight) pin(ctx context.Context) ([]error, error) {
-	digests, wrong, err := f.planner.sources.pin(ctx, f.txn)
+	digests, wrong, err := f.sources.pin(ctx, f.txn, f.id)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +162,7 @@ func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
 
 // mayDo asks whether the ServiceAccount may make the changes and roll them back.
 func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
-	denied, err := mayDo(ctx, f.txn, f.sound(), f.id)
+	denied, err := f.session.mayDo(ctx, f.sound())
 	if err != nil {
 		return nil, err
 	}

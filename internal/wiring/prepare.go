@@ -5,14 +5,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
-	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/mutate"
@@ -21,19 +19,11 @@ import (
 
 // Planner resolves, reads and tries changes, and keeps before-images.
 type Planner struct {
-	resolver *target.Resolver
-	clients  *target.Clients
-	store    *snapshot.Store
-	images   *images
-	types    *openapi.Types
-	parallel int
-	late     staleness
-	tried    *dryRunCache
-	written  *written
-	patience *patience
-	locks    *lockmgr.Manager
-	history  *History
-	sources  *sources
+	*shared
+	late    staleness
+	tried   *dryRunCache
+	locks   *lockmgr.Manager
+	history *History
 	// imagesLimit is how many bytes the before-images of a Transaction may take.
 	imagesLimit int64
 }
@@ -43,16 +33,15 @@ type Planner struct {
 // at once; all that is wrong is reported together.
 func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (engine.Prepared, error) {
 	confirm := p.late.begin(t)
-	id, err := p.clients.As(ctx, accountOf(t))
+	s, err := p.session(ctx, t)
 	if err != nil {
 		return engine.Prepared{}, err
 	}
-	if err := samePerson(t, id); err != nil {
+	if err := s.samePerson(); err != nil {
 		return engine.Prepared{}, err
 	}
-	known := p.tried.of(t.UID, id.UID)
-	undo, err := p.undoOf(ctx, t)
-	if err != nil {
+	known := p.tried.of(t.UID, s.id.UID)
+	if s.undo, err = p.undoOf(ctx, t); err != nil {
 		return engine.Prepared{}, err
 	}
 	records := make([]snapshot.Record, len(items))
@@ -60,9 +49,9 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	problems := make([]error, len(items))
 	idle := make([]bool, len(items))
 	fanout.Do(p.parallel, len(items), func(n int) {
-		records[n], prepared[n], idle[n], problems[n] = p.captureItem(ctx, t, items[n], id, undo, known)
+		records[n], prepared[n], idle[n], problems[n] = s.captureItem(ctx, items[n], known)
 	})
-	if err := deferAgain(ctx, t, undo, p.sources, items, prepared, problems); err != nil {
+	if err := s.deferAgain(ctx, items, prepared, problems); err != nil {
 		return engine.Prepared{}, err
 	}
 	if found := notNil(problems); len(found) > 0 {
@@ -85,16 +74,16 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 			prepared[n].Image.Unchanged = idle[n]
 		}
 	}
-	return engine.Prepared{Account: string(id.UID), Ref: &saved.Ref, Items: prepared}, nil
+	return engine.Prepared{Account: string(s.id.UID), Ref: &saved.Ref, Items: prepared}, nil
 }
 
 // samePerson refuses to go forward as a ServiceAccount that was re-created.
-func samePerson(t *api.Transaction, id *target.Identity) error {
-	pinned := t.Status.ServiceAccountUID
-	if pinned == "" || pinned == id.UID {
+func (s session) samePerson() error {
+	pinned := s.txn.Status.ServiceAccountUID
+	if pinned == "" || pinned == s.id.UID {
 		return nil
 	}
-	return errclass.New(errclass.Terminal, errclass.ServiceAccountGone, "act as", "ServiceAccount "+id.Account.String(),
+	return errclass.New(errclass.Terminal, errclass.ServiceAccountGone, "act as", "ServiceAccount "+s.id.Account.String(),
 		"it was deleted and re-created while the Transaction ran").WithHint("create the Transaction again")
 }
 
@@ -103,17 +92,17 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 }
 
 // captureItem reads the target of an item and finds out what its change would do.
-func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (record snapshot.Record, item engine.PreparedItem, idle bool, err error) {
-	if err := mayStill(ctx, t, i, id); err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, false, p.patience.bear(ctx, t, i, undo, err)
+func (s session) captureItem(ctx context.Context, i int, known *tries) (record snapshot.Record, item engine.PreparedItem, idle bool, err error) {
+	if err := s.mayStill(ctx, i); err != nil {
+		return snapshot.Record{}, engine.PreparedItem{}, false, s.bear(ctx, i, err)
 	}
-	seen, err := p.look(ctx, t, i, id, undo, known)
+	seen, err := s.look(ctx, i, known)
 	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, false, p.patience.bear(ctx, t, i, undo, err)
+		return snapshot.Record{}, engine.PreparedItem{}, false, s.bear(ctx, i, err)
 	}
-	share := plan.ReportShare(len(t.Status.Items))
+	share := plan.ReportShare(len(s.txn.Status.Items))
 	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
-	return recordOf(t, i, seen, undo), item, seen.forecast.Idle, nil
+	return s.recordOf(i, seen), item, seen.forecast.Idle, nil
 }
 
 // seen is a target as it was read, and what a change would make of it.
@@ -127,54 +116,51 @@ type seen struct {
 
 // look reads the target of an item, and tries its change, unless that was tried on the
 // target as it is.
-func (p *Planner) look(ctx context.Context, t *api.Transaction, i int, id *target.Identity, undo *undo, known *tries) (seen, error) {
-	spec := t.Spec.Changes[i]
-	content, err := p.sources.content(ctx, t, i)
+func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
+	spec := s.txn.Spec.Changes[i]
+	content, err := s.sources.content(ctx, s.txn, i, s.id)
 	if err != nil {
 		return seen{}, err
 	}
-	change, err := changeOf(t, i, content, id, p.store, p.types, p.resolver)
+	change, err := s.changeOf(i, content)
 	if err != nil {
 		return seen{}, err
 	}
-	change = asked(change, t, i)
-	change.Dependants = dependantsOf(p.resolver, id, change.Ref, p.parallel)
-	change.ContentsOf = func(kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {
-		return (&Changes{resolver: p.resolver}).contentsOf(id, kind)
-	}
+	change.Options = s.options(i)
 	strategy, err := strategyFor(spec.Type, change)
 	if err != nil {
 		return seen{}, err
 	}
 	before, err := mutate.Read(ctx, change)
-	if spec.Type == api.Create && change.Deferred && errclass.Is(err, errclass.KindNotFound) {
+	if spec.Type == api.Create && change.Ref.Deferred && errclass.Is(err, errclass.KindNotFound) {
 		return seen{}, errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
 			WithHint("use Patch or Update to change it; nothing of it was touched")
 	}
 	if err != nil {
-		return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
+		return seen{}, s.explainDenied(ctx, change, []string{"get"}, err)
 	}
-	if err := stillThere(t, i, change.Ref, before); err != nil {
+	if err := stillThere(s.txn, i, change.Ref, before); err != nil {
 		return seen{}, err
 	}
-	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok && undo == nil {
+	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok && s.undo == nil {
 		return seen{change: change, before: before, forecast: forecast}, nil
 	}
 	var notes []string
 	var owners []metav1.ManagedFieldsEntry
-	if undo != nil {
-		if change.Content, owners, notes, err = undo.content(ctx, p, t, i, id, change, before); err != nil {
-			return seen{}, explainDenied(ctx, id, change, []string{"get"}, err)
+	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager}
+	if s.undo != nil {
+		if change.Content, owners, notes, err = s.invert(ctx, i, change, before); err != nil {
+			return seen{}, s.explainDenied(ctx, change, []string{"get"}, err)
 		}
-		change.Owners = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return owners, nil }
+		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return owners, nil }
 	}
-	forecast, err := mutate.Foresee(ctx, strategy, change, before)
+	forecast, err := mutate.Foresee(ctx, strategy, change, to, before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
-		return seen{}, explainDenied(ctx, id, change, verbs, err)
+		return seen{}, s.explainDenied(ctx, change, verbs, err)
 	}
 	if spec.Type == api.Create {
-		missing, err := unlistable(ctx, id, change.Ref)
+		missing, err := s.unlistable(ctx, change.Ref)
 		if err != nil {
 			return seen{}, err
 		}

@@ -28,7 +28,6 @@ import (
 // status, and nothing else is used from then on.
 type sources struct {
 	own      dynamic.Interface // as janusd
-	clients  *target.Clients   // as the ServiceAccounts of Transactions
 	clock    clock.PassiveClock
 	parallel int
 
@@ -47,12 +46,12 @@ type pinned struct {
 // the contents of many items, and each of them is asked for several times.
 const keptBytes = 16 << 20
 
-func newSources(own dynamic.Interface, clients *target.Clients, now clock.PassiveClock, parallel int) *sources {
-	return &sources{own: own, clients: clients, clock: now, parallel: parallel, kept: map[types.UID]map[int]pinned{}}
+func newSources(own dynamic.Interface, now clock.PassiveClock, parallel int) *sources {
+	return &sources{own: own, clock: now, parallel: parallel, kept: map[types.UID]map[int]pinned{}}
 }
 
 // content is the content of the change of an item, from wherever it is.
-func (s *sources) content(ctx context.Context, t *api.Transaction, i int) (map[string]any, error) {
+func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (map[string]any, error) {
 	change := t.Spec.Changes[i]
 	if change.ContentFrom == nil {
 		return contentOf(change)
@@ -61,7 +60,7 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int) (map[s
 	data, known := s.get(t.UID, i, want)
 	if !known {
 		of := sourceObjectOf(change.ContentFrom)
-		object, err := s.read(ctx, t, i)
+		object, err := s.read(ctx, t, i, id)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +86,7 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int) (map[s
 
 // pin reads all sources of a Transaction, and returns what pins the content of each item. What
 // is wrong is said of each item by itself; an error is worth another try.
-func (s *sources) pin(ctx context.Context, t *api.Transaction) (digests []string, wrong []error, err error) {
+func (s *sources) pin(ctx context.Context, t *api.Transaction, id *target.Identity) (digests []string, wrong []error, err error) {
 	digests, wrong = make([]string, len(t.Spec.Changes)), make([]error, len(t.Spec.Changes))
 	items := map[sourceObject][]int{}
 	for i, change := range t.Spec.Changes {
@@ -104,7 +103,7 @@ func (s *sources) pin(ctx context.Context, t *api.Transaction) (digests []string
 	failed := make([]error, len(objects))
 	fanout.Do(s.parallel, len(objects), func(n int) {
 		of := items[objects[n]]
-		object, err := s.read(ctx, t, of[0])
+		object, err := s.read(ctx, t, of[0], id)
 		if err != nil {
 			failed[n] = err
 			return
@@ -196,7 +195,7 @@ func (o sourceObject) ref(namespace string) target.Ref {
 // read gets the object that holds the content of an item. It does so as the ServiceAccount of
 // the Transaction, for a person may name any object; with its own rights it reads only what was
 // stored for this very Transaction, by whoever knew what it holds.
-func (s *sources) read(ctx context.Context, t *api.Transaction, i int) (*unstructured.Unstructured, error) {
+func (s *sources) read(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (*unstructured.Unstructured, error) {
 	from := t.Spec.Changes[i].ContentFrom
 	ref := sourceObjectOf(from).ref(t.Namespace)
 	if from.Digest != "" && api.IsContentObject(ref.Name, t.Name) {
@@ -212,10 +211,6 @@ func (s *sources) read(ctx context.Context, t *api.Transaction, i int) (*unstruc
 		case storedFor(object, t):
 			return object, nil
 		}
-	}
-	id, err := s.clients.As(ctx, accountOf(t))
-	if err != nil {
-		return nil, err
 	}
 	object, err := id.Resource(ref).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {

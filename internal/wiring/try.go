@@ -33,7 +33,7 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	sound, waits := f.sound(), f.waits()
 	mine := f.refusals
 	trials := make([]trial, len(sound))
-	fanout.Do(f.planner.parallel, len(sound), func(n int) {
+	fanout.Do(f.parallel, len(sound), func(n int) {
 		i := sound[n]
 		if _, refused := mine[i]; refused {
 			trials[n] = f.trialOf(i)
@@ -113,7 +113,7 @@ func (f *preflight) before(i int) string {
 func (f *preflight) tryItem(ctx context.Context, i int) trial {
 	free := false
 	for range maxLooks {
-		seen, err := f.planner.look(ctx, f.txn, i, f.id, f.undo, nil)
+		seen, err := f.look(ctx, i, nil)
 		if err == nil || mayHeal(err) {
 			return trial{seen: seen, err: err}
 		}

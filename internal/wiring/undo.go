@@ -10,7 +10,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
@@ -66,26 +65,31 @@ func (u *undo) derive(t *api.Transaction) error {
 	return nil
 }
 
-// content finds the content of item i of t, for the target as it is now, and who owned its
-// fields before the change that the item rolls back.
-func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i int, id *target.Identity, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
-	original, err := u.original(ctx, t.Status.Items[i])
+// invert finds the content of the change of an item, for the target as it is now, and who
+// owned its fields before the change that the item rolls back.
+func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
+	original, err := s.undo.original(ctx, s.txn.Status.Items[i])
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if err := sameTarget(original.Record, c); err != nil {
 		return nil, nil, nil, err
 	}
-	for j := range t.Status.Items[:i] {
-		earlier, err := refOf(t.Status.Items[j])
-		if err == nil && earlier.Key() == c.Ref.Key() && t.Spec.Changes[j].Type == api.Create {
+	for j := range s.txn.Status.Items[:i] {
+		earlier, err := refOf(s.txn.Status.Items[j])
+		if err == nil && earlier.Key() == c.Ref.Key() && s.txn.Spec.Changes[j].Type == api.Create {
 			original.Recreated = true
 		}
 	}
-	c.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce
-	c.OwnerRefs = (&Changes{resolver: p.resolver}).ownerRefsOf(t, i, id)
+	original.Overwrite = s.txn.Spec.ConflictPolicy == api.ConflictForce
 	content, notes, err = c.Invert(ctx, original, live)
 	return content, original.Owners(), notes, err
+}
+
+// confidential reports whether the content of the change that an item rolls back came from a
+// Secret.
+func (u *undo) confidential(item string) bool {
+	return u != nil && slices.ContainsFunc(u.of.Items, func(of revision.Item) bool { return of.Name == item && of.Confidential })
 }
 
 // original finds what an item rolls back, by its name.
@@ -132,20 +136,4 @@ func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured,
 	}
 	record, err := u.reader.Load(ctx, *u.of.Items[at].Before)
 	return record.Before, err
-}
-
-// confidential reports whether the content of the change that an item rolls back came from a
-// Secret.
-func (u *undo) confidential(item string) bool {
-	return u != nil && slices.ContainsFunc(u.of.Items, func(of revision.Item) bool { return of.Name == item && of.Confidential })
-}
-
-// contentFor is the content of the change of an item: that of the spec, or of an undo what
-// was kept with the before-image.
-func (c *Changes) contentFor(ctx context.Context, t *api.Transaction, i int) (map[string]any, error) {
-	if t.Spec.UndoOf == nil {
-		return c.sources.content(ctx, t, i)
-	}
-	record, err := c.record(ctx, t, i)
-	return record.Content, err
 }

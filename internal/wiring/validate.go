@@ -62,7 +62,7 @@ func accountOf(t *api.Transaction) types.NamespacedName {
 // validation goes through the changes in order and remembers what earlier ones
 // make: kinds, namespaces and names.
 type validation struct {
-	planner    *Planner
+	resolver   *target.Resolver
 	txn        *api.Transaction
 	planned    []target.PlannedKind
 	namespaces map[string]bool
@@ -103,7 +103,7 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		v.refresh()
 	}
 	if change.Activation != nil {
-		served, err := v.planner.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+		served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
 		if err != nil {
 			return item, err
 		}
@@ -115,7 +115,7 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	if err := checkGates(v.txn, change); err != nil {
 		return item, err
 	}
-	ref, err := v.planner.resolver.Resolve(target.Spec(change.Target), v.txn.Namespace, v.planned)
+	ref, err := v.resolver.Resolve(target.Spec(change.Target), v.txn.Namespace, v.planned)
 	if err != nil {
 		return item, err
 	}
@@ -168,7 +168,7 @@ func (v *validation) outlived(ref target.Ref) error {
 // made whether a kind is served, one that has gone since must not be found.
 func (v *validation) refresh() {
 	if !v.fresh {
-		v.planner.resolver.Refresh()
+		v.resolver.Refresh()
 		v.fresh = true
 	}
 }

@@ -54,10 +54,13 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	}, time.Minute, time.Millisecond, "the API server takes a moment to know of the rights")
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
 	return &Planner{
-		imagesLimit: DefaultImagesLimit, sources: newSources(nil, nil, clock.RealClock{}, 1),
-		resolver: target.NewResolver(mapper, kube.Discovery()),
-		clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
-		store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, tried: newDryRunCache(clock.RealClock{}),
+		shared: &shared{
+			sources:  newSources(nil, clock.RealClock{}, 1),
+			resolver: target.NewResolver(mapper, kube.Discovery()),
+			clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
+			store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2,
+		},
+		imagesLimit: DefaultImagesLimit, tried: newDryRunCache(clock.RealClock{}),
 		locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: "janus-system"}),
 	}, namespace
 }

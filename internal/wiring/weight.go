@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
@@ -16,21 +15,21 @@ import (
 const DefaultImagesLimit = 256 << 20
 
 // recordOf is what is kept of an item, so that it can be rolled back.
-func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
+func (s session) recordOf(i int, o seen) snapshot.Record {
 	record := snapshot.Record{
-		Item: i, Type: string(t.Spec.Changes[i].Type), Target: s.change.Ref, Before: s.before, After: s.forecast.After,
-		Took: s.forecast.Took, Heir: t.Spec.FieldManager,
-		Confidential: s.change.Sensitive,
+		Item: i, Type: string(s.txn.Spec.Changes[i].Type), Target: o.change.Ref, Before: o.before, After: o.forecast.After,
+		Took: o.forecast.Took, Heir: s.txn.Spec.FieldManager,
+		Confidential: o.change.Sensitive,
 	}
-	if undo != nil {
-		record.Content, record.Owners = s.change.Content, s.owners
+	if s.undo != nil {
+		record.Content, record.Owners = o.change.Content, o.owners
 	}
 	return record
 }
 
 // weigh tells how many bytes the before-image of an item takes.
 func (f *preflight) weigh(i int, s seen) (int64, error) {
-	data, err := snapshot.Encode(recordOf(f.txn, i, s, f.undo))
+	data, err := snapshot.Encode(f.recordOf(i, s))
 	if err != nil {
 		return 0, fmt.Errorf("weigh the before-image of %s: %w", plan.Describe(f.txn.Status.Items[i].Target), err)
 	}

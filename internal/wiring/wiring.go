@@ -53,21 +53,20 @@ func Ports(p Parts) engine.Ports {
 	if p.Lateness <= 0 {
 		p.Lateness = plan.DefaultLateness
 	}
-	shared := newImages()
 	late := staleness{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
-	sources := newSources(p.Own, p.Clients, p.Clock, p.Parallel)
-	written, patience := newWritten(), newPatience(p.Clock, sources)
-	changes := &Changes{sources: sources, clients: p.Clients, resolver: p.Resolver, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, written: written, patience: patience}
+	both := &shared{
+		clients: p.Clients, resolver: p.Resolver, store: p.Store, images: newImages(), types: p.Types, parallel: p.Parallel,
+		written: newWritten(), patience: newPatience(p.Clock), sources: newSources(p.Own, p.Clock, p.Parallel),
+	}
 	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   newLocks(p.Locks, late),
 		Planner: &Planner{
-			sources: sources, resolver: p.Resolver, clients: p.Clients, store: p.Store, images: shared, types: p.Types, parallel: p.Parallel, late: late,
-			tried: newDryRunCache(p.Clock), written: written, patience: patience, locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
+			shared: both, late: late, tried: newDryRunCache(p.Clock), locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
 		},
 		History: history,
-		Changes: changes,
-		Gates:   &Gates{changes},
+		Changes: &Changes{both},
+		Gates:   &Gates{both},
 	}
 }

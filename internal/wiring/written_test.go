@@ -40,7 +40,7 @@ func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
 	key := target.Key{Resource: "secrets", Name: "a"}
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
-	p := &Planner{sources: newSources(nil, nil, clock, 1), images: newImages(), tried: newDryRunCache(clock), written: newWritten(), patience: newPatience(clock, nil)}
+	p := &Planner{shared: &shared{sources: newSources(nil, clock, 1), images: newImages(), written: newWritten(), patience: newPatience(clock)}, tried: newDryRunCache(clock)}
 	for _, uid := range []types.UID{"t", "u"} {
 		p.images.readers[uid] = imagesOf{objects: 1}
 		p.tried.keep(newTries(uid, "account"))

@@ -1,0 +1,135 @@
+package wiring
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/openapi"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+	"janus.io/janus/snapshot"
+)
+
+// shared is what the planner and the changes have in common.
+type shared struct {
+	clients  *target.Clients
+	resolver *target.Resolver
+	store    *snapshot.Store
+	images   *images
+	types    *openapi.Types
+	parallel int
+	written  *written
+	patience *patience
+	sources  *sources
+}
+
+// session is a Transaction that is worked on as its ServiceAccount.
+type session struct {
+	*shared
+	txn *api.Transaction
+	id  *target.Identity
+	// undo is what the Transaction undoes, while its changes are found out from that; nil
+	// otherwise.
+	undo *undo
+}
+
+// session begins one for a Transaction.
+func (s *shared) session(ctx context.Context, t *api.Transaction) (session, error) {
+	id, err := s.clients.As(ctx, accountOf(t))
+	return session{shared: s, txn: t, id: id}, err
+}
+
+// changeOf makes the change of an item for the strategies.
+func (s session) changeOf(i int, content map[string]any) (mutate.Change, error) {
+	ref, err := refOf(s.txn.Status.Items[i])
+	if err != nil {
+		return mutate.Change{}, err
+	}
+	return mutate.Change{
+		Ref: ref, Content: content, Sensitive: s.txn.Status.Items[i].Confidential || s.store.Sensitive(ref.GVK.GroupKind()),
+		Names: mutate.Names{
+			Manager: managerOf(s.txn.UID, i), Family: familyOf(s.txn.UID), Marker: markerOf(s.txn.UID, i),
+			Transaction: apitypes.NamespacedName{Namespace: s.txn.Namespace, Name: s.txn.Name},
+		},
+		Environment: s.environment(ref),
+	}, nil
+}
+
+// environment is the cluster around a target.
+func (s session) environment(ref target.Ref) mutate.Environment {
+	return mutate.Environment{
+		Account: accountOf(s.txn), Cluster: s.id.Dynamic, Type: s.typeOf(ref),
+		Elsewhere: func() (target.Ref, bool, error) { return s.resolver.Elsewhere(ref) },
+		Versions: func(anew bool) ([]mutate.Served, error) {
+			refs, err := s.resolver.Versions(ref, anew)
+			var out []mutate.Served
+			for _, other := range refs {
+				out = append(out, mutate.Served{Ref: other, Type: s.typeOf(other)})
+			}
+			return out, err
+		},
+		OwnerRefs:  ownerRefs{session: s, namespace: ref.Namespace},
+		Dependants: s.dependantsOf(ref),
+		Contents:   s.contents,
+	}
+}
+
+// typeOf tells how the fields of a target merge.
+func (s session) typeOf(ref target.Ref) func(context.Context) (typed.ParseableType, error) {
+	return func(ctx context.Context) (typed.ParseableType, error) { return s.types.Of(ctx, ref.GVK) }
+}
+
+// options are how the Transaction wants a change made.
+func (s session) options(i int) mutate.Options {
+	change := s.txn.Spec.Changes[i]
+	return mutate.Options{
+		Unforced:    change.Force != nil && !*change.Force,
+		AcceptLoss:  change.AcceptLoss,
+		Inverts:     s.txn.Spec.UndoOf != nil && change.Type == api.Delete,
+		Propagation: metav1.DeletionPropagation(change.PropagationPolicy),
+		Last:        func() bool { return plan.IsLast(s.txn, i) },
+		Tail:        func() bool { return plan.IsTail(s.txn, i) },
+	}
+}
+
+// content is that of the change of an item: as the spec has it or says where it is, or of an
+// undo what was kept with the before-image.
+func (s session) content(ctx context.Context, i int) (map[string]any, error) {
+	if s.txn.Spec.UndoOf == nil {
+		return s.sources.content(ctx, s.txn, i, s.id)
+	}
+	record, err := s.record(ctx, i)
+	return record.Content, err
+}
+
+// record is what was kept of an item when it was prepared.
+func (s session) record(ctx context.Context, i int) (snapshot.Record, error) {
+	before, ref := s.txn.Status.Items[i].Before, s.txn.Status.RollbackRef
+	if before == nil || ref == nil {
+		return snapshot.Record{}, imageLost(s.txn, i)
+	}
+	return s.images.reader(s.store, s.txn).Load(ctx, *before)
+}
+
+// baseline is what a write must meet. Its image is read only when the write met
+// something else.
+func (s session) baseline(i int) mutate.Baseline {
+	before := s.txn.Status.Items[i].Before
+	if before == nil {
+		before = &api.BeforeImage{} // A target that did not exist: nothing is written that did.
+	}
+	return mutate.Baseline{
+		Idle:    before.Unchanged,
+		Version: mutate.Version{UID: before.UID, ResourceVersion: before.ResourceVersion},
+		Image: func(ctx context.Context) (*unstructured.Unstructured, error) {
+			record, err := s.record(ctx, i)
+			return record.Before, err
+		},
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
@@ -54,6 +55,60 @@ changes:
 		found[key] = true
 	}
 	assert.Equal(t, map[string]bool{"app": true, "old": true, "back-rollback": true}, found)
+}
+
+// What comes from a Secret is confidential, though it is set in an object of another kind: it
+// is there, and where it came from, and nowhere else.
+func TestInTheStoreContentFromASecretIsInItsTargetAndInSecretsAlone(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	cluster := testcluster.Shared(t)
+	secret := "canary-" + e.Namespace
+	begun, err := cluster.StoreRevision(t.Context())
+	require.NoError(t, err)
+	e.Apply(`
+apiVersion: v1
+kind: Secret
+metadata: {name: source}
+stringData: {patch: '{"data": {"color": "` + secret + `"}}'}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: app}
+data: {color: blue}
+`)
+	e.Start(failingAt(1)(e)...)
+	const change = `
+changes:
+  - {target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, contentFrom: {secretKeyRef: {name: source, key: patch}}}
+`
+	plan := e.Run("plan", "dryRun: true"+change)
+	require.Equal(t, api.PhasePlanned, plan.Status.Phase, harness.Describe(plan))
+	assert.Equal(t, []string{".data.color"}, fieldsOf(plan.Status.Items[0].Plan))
+	txn := e.Run("back", change+fixture.CreateLate)
+	lateExists.In(e).Check(t, e, txn)
+	assert.Equal(t, "blue", e.Value("ConfigMap/app", "data", "color"))
+	e.NothingLeft("back")
+
+	stored, err := cluster.StoredSince(t.Context(), begun)
+	require.NoError(t, err)
+	found := map[string]bool{}
+	for _, s := range stored {
+		if _, key, ours := strings.Cut(s.Key, "/"+e.Namespace+"/"); saysIn(string(s.Value), secret) {
+			kind := strings.TrimSuffix(strings.TrimPrefix(s.Key, "/registry/"), "/"+e.Namespace+"/"+key)
+			assert.True(t, ours, s.Key)
+			found[kind+"/"+key] = true
+		}
+	}
+	assert.Equal(t, map[string]bool{"secrets/source": true, "configmaps/app": true, "secrets/back-rollback": true}, found)
+}
+
+func fieldsOf(p *api.Plan) []string {
+	var out []string
+	for _, f := range p.Fields {
+		out = append(out, f.Field)
+	}
+	return out
 }
 
 // saysIn reports whether a text has a value in it, as it is or in base64, wherever in

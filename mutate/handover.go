@@ -10,9 +10,10 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Heir is the field manager that keeps, after a commit, what marks an object as made by a
-// Transaction. It is the same for every Transaction, so that they leave no pile of managers.
-const Heir = "janus"
+// DefaultManager is the field manager that keeps, after a commit, what marks an object as
+// made by a Transaction. It is the same for every Transaction, so that they leave no pile of
+// managers.
+const DefaultManager = "janus"
 
 // HandOver leaves the fields of a committed change to those who are to own them.
 // It does so for every item of the Transaction at once; before is the target as it
@@ -51,7 +52,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 		if err != nil || !changed {
 			return err
 		}
-		c.Manager = Heir // whoever reads the audit log can tell it from the change
+		c.Manager = DefaultManager // whoever reads the audit log can tell it from the change
 		if _, err := c.setOwners(ctx, entries, live); !stale(err) {
 			return c.wrap(err, "hand over the fields of")
 		}
@@ -62,7 +63,7 @@ func HandOver(ctx context.Context, c Change, before Baseline, seen *unstructured
 // handedOver returns who is to own the fields after the commit.
 func (c Change) handedOver(ctx context.Context, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
 	images := fieldmerge.Images{Before: before, Live: live, Ours: c.sibling}
-	to := fieldmerge.Hands{Own: Heir, Passing: itemManager.MatchString, Left: c.FieldManager}
+	to := fieldmerge.Hands{Own: DefaultManager, Passing: itemManager.MatchString, Left: c.FieldManager}
 	if c.FieldManager != "" {
 		if images.Type, err = c.typeOf(ctx); err != nil {
 			return nil, false, err

@@ -48,7 +48,7 @@ func TestWhatNobodyOwnedIsNobodysAfterwards(t *testing.T) {
 		for n := range 3 {
 			i := e.prepare(n, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round, key"+strconv.Itoa(n)+": x}}").done()
 			i.handedOver()
-			assert.False(e.t, owns(i.now(), mutate.Heir, ".data.shape"))
+			assert.False(e.t, owns(i.now(), mutate.DefaultManager, ".data.shape"))
 			assert.Equal(e.t, []string{"kubectl Apply"}, managers(i.now()))
 		}
 	})
@@ -315,7 +315,7 @@ func TestNothingIsLeftToAnItemOfAnotherTransaction(t *testing.T) {
 				i := e.prepare(0, kind, settingsChanged).done()
 				require.NoError(t, i.handOver())
 				assert.Equal(t, "red", value(t, i.now(), "data", "color"))
-				assert.True(t, owns(i.now(), mutate.Heir, ".data.color"), "%v", managers(i.now()))
+				assert.True(t, owns(i.now(), mutate.DefaultManager, ".data.color"), "%v", managers(i.now()))
 			})
 		}
 	}

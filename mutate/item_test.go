@@ -74,7 +74,7 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
-	i.idle, i.record.Heir = forecast.Idle, i.change.FieldManager
+	i.idle, i.record.FieldManager = forecast.Idle, i.change.FieldManager
 	i.warnings, i.record.Before, i.record.After, i.record.Took = forecast.Warnings, before, forecast.After, forecast.Took
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)

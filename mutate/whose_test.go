@@ -323,7 +323,7 @@ func TestTheFileOfACreatedObjectIsAppliedWithoutAConflict(t *testing.T) {
 			i.change.FieldManager = manager
 			require.NoError(t, i.tryPrepare())
 			i.done().handedOver()
-			assert.False(t, owns(i.now(), mutate.Heir, ".spec.replicas"))
+			assert.False(t, owns(i.now(), mutate.DefaultManager, ".spec.replicas"))
 			if manager == "" {
 				_, err := e.resource(i.object).Apply(t.Context(), "web", parse(t, file), metav1.ApplyOptions{FieldManager: by})
 				require.NoError(t, err)

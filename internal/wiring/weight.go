@@ -19,7 +19,7 @@ const DefaultImagesLimit = 256 << 20
 func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
 	record := snapshot.Record{
 		Item: i, Type: string(t.Spec.Changes[i].Type), Target: s.change.Ref, Before: s.before, After: s.forecast.After,
-		Took: s.forecast.Took, Heir: t.Spec.FieldManager,
+		Took: s.forecast.Took, FieldManager: t.Spec.FieldManager,
 	}
 	if undo != nil {
 		record.Content, record.Owners = s.change.Content, s.owners

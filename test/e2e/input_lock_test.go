@@ -76,14 +76,14 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	name := leaseOfApp(t, e, e.Namespace+"/dead/0b5c9e1e-0000-4000-8000-000000000000", 2)
 	e.Start()
 
-	e.Submit("heir", oneChange("Patch", `{data: {version: "2.0"}}`))
-	waitsFor(t, e, "heir", e.Namespace+"/dead/")
+	e.Submit("successor", oneChange("Patch", `{data: {version: "2.0"}}`))
+	waitsFor(t, e, "successor", e.Namespace+"/dead/")
 
-	txn := e.Ended("heir")
+	txn := e.Ended("successor")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "the Lease that was taken over is released: %v", err)
-	e.NothingLeft("heir")
+	e.NothingLeft("successor")
 }
 
 func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T) {

@@ -281,7 +281,7 @@ func (w *world) owners(i int) {
 }
 
 func (w *world) handOver(i int) {
-	w.send("PATCH", targets[i], faultinject.Call{User: account, FieldManager: heir}, "", func(o tree) {
+	w.send("PATCH", targets[i], faultinject.Call{User: account, FieldManager: defaultManager}, "", func(o tree) {
 		own(o, manager(i), false)
 	})
 }

@@ -250,6 +250,6 @@ func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
 			_ = unstructured.SetNestedStringMap(out.Object, left, "metadata", name)
 		}
 	}
-	out.SetManagedFields(slices.DeleteFunc(out.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == mutate.Heir }))
+	out.SetManagedFields(slices.DeleteFunc(out.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == mutate.DefaultManager }))
 	return out
 }

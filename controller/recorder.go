@@ -43,7 +43,7 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 		w.event(after, reason, message)
 	} else if before.Status.SuspendTime != nil && after.Status.SuspendTime == nil {
 		log.Info("resumed", zap.String("phase", string(after.Status.Phase)))
-		w.event(after, "Resumed", fmt.Sprintf("goes on; %s changes are in effect", after.Status.Progress))
+		w.event(after, "Resumed", fmt.Sprintf("resumed; %s changes are in effect", after.Status.Progress))
 	}
 	w.items(log, before, after)
 }
@@ -100,7 +100,7 @@ func says(item *api.Item) string {
 const reasonSkipped = "Skipped"
 
 // reasonWarned is that of the event about changes that are hard to roll back.
-const reasonWarned = "HardToTakeBack"
+const reasonWarned = "HardToRollBack"
 
 // Abandoned implements engine.Recorder.
 func (w *Recorder) Abandoned(t *api.Transaction) {

@@ -119,10 +119,10 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 		}
 	}
 	<-ctx.Done()
-	log.Info("giving up a shard: the steps in flight are finished first")
+	log.Info("releasing a shard: the steps in flight are finished first")
 	c.held.end(number)
 	c.engine.Forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
-	log.Info("gave up a shard")
+	log.Info("released a shard")
 }
 
 // Shards is how many shards this process runs the Transactions of.

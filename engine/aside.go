@@ -68,7 +68,7 @@ func (s *saga) again(ctx context.Context) error {
 		if known := len(held); !held.Covers(item, s.flight.known[i] == plan.Over) || len(held) == known {
 			continue
 		}
-		undone, why, err := s.takeBackItem(ctx, i)
+		undone, why, err := s.undoItem(ctx, i)
 		switch {
 		case isJournal(err):
 			return err

@@ -159,17 +159,17 @@ func (s *saga) putDown(ctx context.Context) error {
 	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// withdraw rolls back the intents of changes for which nothing was sent.
+// withdraw withdraws the intents of changes for which nothing was sent.
 func (s *saga) withdraw(status *api.TransactionStatus) error {
-	return s.takeBack(status, api.ItemCommitting, api.ItemPrepared)
+	return s.withdrawIntents(status, api.ItemCommitting, api.ItemPrepared)
 }
 
-// withdrawUndos rolls back the intents of compensations for which nothing was sent.
+// withdrawUndos withdraws the intents of compensations for which nothing was sent.
 func (s *saga) withdrawUndos(status *api.TransactionStatus) error {
-	return s.takeBack(status, api.ItemRollingBack, api.ItemCommitted)
+	return s.withdrawIntents(status, api.ItemRollingBack, api.ItemCommitted)
 }
 
-func (s *saga) takeBack(status *api.TransactionStatus, open, closed api.ItemState) error {
+func (s *saga) withdrawIntents(status *api.TransactionStatus, open, closed api.ItemState) error {
 	for i, known := range s.flight.known {
 		if known == plan.Unsent && i < len(status.Items) && status.Items[i].State == open {
 			if err := plan.MoveItem(&status.Items[i], closed); err != nil {

@@ -37,7 +37,7 @@ type memory struct {
 	// process goes on with the Transaction, a Create is looked at again: only that can be
 	// made once more by a request of its that is under way. It is nil until there is one.
 	undone map[int]outcome.Undone
-	// restored is when it last took an item back; zero if it did not.
+	// restored is when it last rolled an item back; zero if it did not.
 	restored time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time
@@ -113,7 +113,7 @@ func (s *saga) overtaken() bool {
 	return ok && m.version != "" && m.version != s.txn.ResourceVersion
 }
 
-// undone returns what this process has found out while it took item i back, if it has.
+// undone returns what this process has found out while it rolled item i back, if it has.
 func (s *saga) undone(i int) (undone outcome.Undone, ok bool) {
 	s.know(func(m *memory) { undone, ok = m.undone[i] })
 	return undone, ok

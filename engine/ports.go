@@ -132,7 +132,7 @@ type Changes interface {
 	// Observe checks whether the change of an intent is in effect. One that is about to
 	// be rolled back is Applied, or Applying, only if nothing of it has been rolled back.
 	Observe(ctx context.Context, in Intent) (outcome.Finding, error)
-	// Undo takes the change of an intent back. It may be called again after any
+	// Undo compensates the change of an intent. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
 	// class Terminal or Conflict means that it cannot be rolled back. Fields that
 	// others have written since are overwritten when the policy is Force and the

@@ -47,9 +47,9 @@ func (s *saga) settle(ctx context.Context, i int) error {
 	})
 }
 
-// undo takes item i back.
+// undo compensates item i.
 func (s *saga) undo(ctx context.Context, i int) error {
-	undone, refusal, err := s.takeBackItem(ctx, i)
+	undone, refusal, err := s.undoItem(ctx, i)
 	switch {
 	case err != nil || refusal == nil:
 		return err
@@ -59,10 +59,10 @@ func (s *saga) undo(ctx context.Context, i int) error {
 	return s.unresolvedOr(ctx, i, refusal, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) })
 }
 
-// takeBackItem rolls item i back, or returns the refusal that it met. A lock that another
+// undoItem compensates item i, or returns the refusal that it met. A lock that another
 // client holds by now is no reason not to: every write carries a precondition, and
 // waiting for a lock while holding others could be part of a cycle.
-func (s *saga) takeBackItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
+func (s *saga) undoItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
 	if later := plan.InTheWay(s.txn.Status.Items, i); later >= 0 {
 		return outcome.Undone{}, nil, s.unresolved(ctx, i, plan.Blocked(&s.txn.Status, i, later))
 	}

@@ -295,7 +295,7 @@ func (c changes) Undo(ctx context.Context, in Intent) (outcome.Undone, error) {
 			}
 			fallthrough
 		case wrote(name), "going":
-			c.mayBeTakenBack(in)
+			c.mayBeUndone(in)
 			c.targets[target] = c.images[name]
 			c.undos[name]++
 			return "undo " + name, nil
@@ -324,8 +324,8 @@ func (c changes) mayBeMade(in Intent) {
 	}
 }
 
-// mayBeTakenBack checks that nothing which depends on a change is in effect any more.
-func (c changes) mayBeTakenBack(in Intent) {
+// mayBeUndone checks that nothing which depends on a change is in effect any more.
+func (c changes) mayBeUndone(in Intent) {
 	for _, other := range c.stored.Spec.Changes {
 		if slices.Contains(other.DependsOn, in.Item().Name) && c.dos[other.Name] > c.undos[other.Name] && c.itemNamed(other.Name).State != api.ItemUnresolved {
 			c.t.Errorf("%s is rolled back before %s, which depends on it:\n%s", in.Change().Name, other.Name, c.transcript())

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 )
 
-// Images are the states of one object that taking a change back, or looking
+// Images are the states of one object that undoing a change, or checking
 // whether it is in effect, works with. What the server sets by itself is left out of
 // every comparison.
 type Images struct {

@@ -151,7 +151,7 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 }
 
 // To roll back what was just written, the target need not be read either.
-func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
+func TestWhatWasJustWrittenIsRolledBackWithoutALook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile func(e *env, i *item)

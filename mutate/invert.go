@@ -43,7 +43,7 @@ func (of Original) Owners() []metav1.ManagedFieldsEntry {
 	}
 }
 
-// InverseOf is the type of the change that takes another back.
+// InverseOf is the type of the change that undoes another.
 func InverseOf(t api.ChangeType) api.ChangeType {
 	switch t {
 	case api.Create:
@@ -55,7 +55,7 @@ func InverseOf(t api.ChangeType) api.ChangeType {
 	}
 }
 
-// Invert returns the content of c, a change that takes another back after that has
+// Invert returns the content of c, a change that undoes another after that has
 // committed, for the target as it is now. It is a conflict if another client has changed since
 // what the other has made, unless c is to overwrite that. There may be something to say
 // beside. The content is nil for a Delete.

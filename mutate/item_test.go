@@ -103,7 +103,7 @@ func (e *env) prepare(n int, kind api.ChangeType, content string) *item {
 
 func (i *item) do() error { return i.strategy.Do(i.t.Context(), i.change, i.baseline) }
 
-// undo takes the change back as a rollback does: without the content.
+// undo undoes the change as a rollback does: without the content.
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil

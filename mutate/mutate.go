@@ -118,8 +118,8 @@ type Change struct {
 	// Made, if it is not nil, is told the uid of the object that a Create has made.
 	Made func(types.UID)
 
-	// Seen is what the target was when it was last written, if that is known: to take an
-	// Update or a Patch back, it need not be read then.
+	// Seen is what the target was when it was last written, if that is known: to undo an
+	// Update or a Patch, it need not be read then.
 	Seen *unstructured.Unstructured
 
 	// Wrote, if it is not nil, is told what the target is after the change was made.
@@ -165,7 +165,7 @@ type Strategy interface {
 	Do(ctx context.Context, c Change, before Baseline) error
 	// Observe checks whether the change is in effect.
 	Observe(ctx context.Context, c Change, record snapshot.Record) (outcome.Finding, error)
-	// Undo takes the change back. When it returns no error nothing is left of it.
+	// Undo compensates the change. When it returns no error nothing is left of it.
 	// There may be something to say beside an error too.
 	Undo(ctx context.Context, c Change, record snapshot.Record) (outcome.Undone, error)
 	// Verbs lists what the ServiceAccount must be allowed to do to the target, for

@@ -66,7 +66,7 @@ func unrestored(images fieldmerge.Images) bool {
 	return !images.Restored() && len(fieldmerge.MergePatch(images.Live.Object, images.Restore().Desired.Object)) > 0
 }
 
-// restore takes an Update or a Patch back: first the values, then the owners,
+// restore undoes an Update or a Patch: first the values, then the owners,
 // each under the resourceVersion just read. The API server does not take both in
 // one request. A crash between the two is harmless: the next call sees that the
 // values are restored and goes on with the owners.
@@ -179,7 +179,7 @@ func (c Change) incomplete(record snapshot.Record) error {
 }
 
 // sameOrRecreated reports whether live is the object that was changed, or the one
-// that this Transaction made in its place when it took a later Delete back.
+// that this Transaction made in its place when it undid a later Delete.
 func (c Change) sameOrRecreated(live *unstructured.Unstructured, record snapshot.Record) bool {
 	return sameObject(live, record.Before.GetUID()) || c.Recreated != "" && sameObject(live, c.Recreated)
 }

@@ -137,7 +137,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	for _, d := range t.goes {
 		if held(d) {
 			if _, err := c.setHold(ctx, c.clientOf(d), d, false, false); err != nil && !stale(err) {
-				return c.sparingDenied(errclass.Wrap(err, "let go of", d.String(), false), d)
+				return c.sparingDenied(errclass.Wrap(err, "remove the finalizer of", d.String(), false), d)
 			}
 		}
 	}
@@ -154,9 +154,9 @@ func (c Change) letGo(ctx context.Context, live *unstructured.Unstructured) erro
 	}
 	_, err := c.setHold(ctx, c.Resource, live, false, false)
 	if stale(err) {
-		return c.fail(errclass.Retryable, errclass.StaleVersion, "let go of", "it changes while its finalizer is taken off")
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "remove the finalizer of", "it changes while its finalizer is taken off")
 	}
-	return c.wrap(err, "let go of")
+	return c.wrap(err, "remove the finalizer of")
 }
 
 func withoutHold(live *unstructured.Unstructured) *unstructured.Unstructured {

@@ -76,7 +76,7 @@ func (l *lines) unlooked(t *api.Transaction) bool {
 		return false
 	case l.remark == nil:
 		l.remark = time.AfterFunc(l.patience, func() {
-			write(l.out, "%s; whether one runs tells: kubectl janus check\n", sentence(t))
+			write(l.out, "%s; to see whether one runs: kubectl janus check\n", sentence(t))
 		})
 	}
 	return true

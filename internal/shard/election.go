@@ -103,7 +103,7 @@ func (e *Election) release(ctx context.Context) {
 		return e.lock.Update(ctx, *record)
 	})
 	if err != nil {
-		e.Log.Warn("giving a Lease back failed; if it is held, it expires", zap.String("lease", e.Namespace+"/"+e.Lease), zap.Error(err))
+		e.Log.Warn("releasing a Lease failed; if it is still held, it expires", zap.String("lease", e.Namespace+"/"+e.Lease), zap.Error(err))
 	}
 }
 

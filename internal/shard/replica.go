@@ -91,7 +91,7 @@ func (r *Replica) turn(ctx context.Context) {
 	leases, err := r.meet(bounded)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.Log.Warn("meeting the other replicas failed; trying again", zap.Error(err))
+			r.Log.Warn("reading the Leases of the other replicas failed; trying again", zap.Error(err))
 		}
 		return
 	}

@@ -132,7 +132,7 @@ func (c *Changes) look(ctx context.Context, in engine.Intent, change mutate.Chan
 	}
 }
 
-// Undo takes the change of an intent back.
+// Undo compensates the change of an intent.
 func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
@@ -160,7 +160,7 @@ type recalled struct {
 	record   snapshot.Record
 }
 
-// recall puts together what is needed to take a change back. It all comes from the
+// recall puts together what is needed to undo a change. It all comes from the
 // before-image, which is checked against its digest, and nothing from the spec. A
 // ServiceAccount that was re-created under its name will do: otherwise nobody could
 // finish what was begun.

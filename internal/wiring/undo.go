@@ -19,7 +19,7 @@ import (
 // in its items from the time when it is validated; with what content, in its before-images
 // from the time when they are prepared. Neither is found out twice.
 
-// inverse returns the changes that take those of a revision back. The Delete of what was not
+// inverse returns the changes that undo those of a revision. The Delete of what was not
 // there has none.
 func inverse(of revision.Revision, acceptLoss bool) []api.Change {
 	var out []api.Change

@@ -121,7 +121,7 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 	if s := r.before(w.made.Revision); s != nil && allows(s, i, as, r) {
 		fit += 4
 		if w.Method == "DELETE" && c.locked(r, s.items[i].lease, w.made.Revision) {
-			fit++ // One Transaction makes the change, and another waits to take its own back.
+			fit++ // One Transaction makes the change, and another waits to undo its own.
 		}
 	}
 	if as == handOver && hasManager(w.made.before, r.family()) {

@@ -43,7 +43,7 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 		w.event(after, reason, message)
 	} else if before.Status.SuspendTime != nil && after.Status.SuspendTime == nil {
 		log.Info("resumed", zap.String("phase", string(after.Status.Phase)))
-		w.event(after, "Resumed", fmt.Sprintf("resumed; %s changes are in effect", after.Status.Progress))
+		w.event(after, reasonResumed, fmt.Sprintf("resumed; %s changes are in effect", after.Status.Progress))
 	}
 	w.items(log, before, after)
 }
@@ -98,6 +98,9 @@ func says(item *api.Item) string {
 
 // reasonSkipped is that of the event about a change that is not made.
 const reasonSkipped = "Skipped"
+
+// reasonResumed is that of the event about a Transaction that is suspended no more.
+const reasonResumed = "Resumed"
 
 // reasonWarned is that of the event about changes that are hard to roll back.
 const reasonWarned = "HardToRollBack"

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -139,7 +138,7 @@ func inEffect(t *api.Transaction) string {
 		case item.Committed:
 			done++
 		case item.State == api.ItemCommitting:
-			perhaps = append(perhaps, fmt.Sprintf("%s (%s)", item.Name, plan.Describe(item.Target)))
+			perhaps = append(perhaps, fmt.Sprintf("%s (%s)", item.Name, item.Target.String()))
 		}
 	}
 	text := fmt.Sprintf("%d/%d in effect", done, len(t.Spec.Changes))

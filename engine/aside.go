@@ -26,11 +26,11 @@ func (s *saga) mayComeLater(i int, refusal error) bool {
 // othersOpen reports whether a change of another object than that of item i is still to be
 // rolled back.
 func (s *saga) othersOpen(i int) bool {
-	own := plan.Identity(s.txn.Status.Items[i].Target)
+	own := s.txn.Status.Items[i].Target.Identity()
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
 		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && s.flight.known[j] != plan.Over
-		if j != i && open && plan.Identity(item.Target) != own {
+		if j != i && open && item.Target.Identity() != own {
 			return true
 		}
 	}
@@ -122,7 +122,7 @@ func (s *saga) catchingUp() (wait time.Duration) {
 func (s *saga) giveUpAll(ctx context.Context, all []refused) error {
 	for _, r := range all {
 		if !s.flight.known[r.item].NoEffect() && s.settleTime(r.item) > 0 {
-			return plan.Unsettled(plan.Describe(s.txn.Status.Items[r.item].Target))
+			return plan.Unsettled(s.txn.Status.Items[r.item].Target.String())
 		}
 	}
 	for _, r := range all {

@@ -187,7 +187,7 @@ func (s *saga) mayCreate(i int) error {
 	if s.flight.known[i].NoEffect() || s.settleTime(i) <= 0 {
 		return nil
 	}
-	return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
+	return plan.Unsettled(s.txn.Status.Items[i].Target.String())
 }
 
 // mayGo is asked before a Transaction goes for good. What would be made for it after

@@ -140,7 +140,7 @@ func (s *saga) shared(i int) bool {
 	own := s.txn.Status.Items[i].Target
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && plan.Identity(item.Target) == plan.Identity(own) {
+		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && item.Target.Identity() == own.Identity() {
 			return true
 		}
 	}
@@ -153,7 +153,7 @@ func (s *saga) stay(ctx context.Context, i int) error {
 	if err := s.keep(ctx); isJournal(err) {
 		return err
 	}
-	return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
+	return plan.Unsettled(s.txn.Status.Items[i].Target.String())
 }
 
 // share is how much an item of this Transaction may report.
@@ -183,12 +183,12 @@ func (s *saga) openUndos(status *api.TransactionStatus) error {
 		case api.ItemCommitting:
 			return nil
 		case api.ItemRollingBack:
-			open[plan.Identity(item.Target)] = true
+			open[item.Target.Identity()] = true
 		case api.ItemCommitted:
-			if open[plan.Identity(item.Target)] || len(open) >= s.policy.Window {
+			if open[item.Target.Identity()] || len(open) >= s.policy.Window {
 				return nil
 			}
-			open[plan.Identity(item.Target)] = true
+			open[item.Target.Identity()] = true
 			if err := plan.MoveItem(item, api.ItemRollingBack); err != nil {
 				return err
 			}
@@ -208,14 +208,14 @@ func (s *saga) unresolvedOr(ctx context.Context, i int, err error, also ...func(
 	case !plan.Definite(err) && !late:
 		return err
 	case !s.flight.known[i].NoEffect() && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
-		return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
+		return plan.Unsettled(s.txn.Status.Items[i].Target.String())
 	}
 	s.settled(i)
 	if plan.Definite(err) {
 		return s.unresolved(ctx, i, err, also...)
 	}
 	return s.unresolved(ctx, i, errclass.New(errclass.Terminal, errclass.DeadlineExceeded, "roll back",
-		plan.Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", plan.Timeout(s.txn), err), also...)
+		s.txn.Status.Items[i].Target.String(), "not done within spec.timeout (%s): %w", plan.Timeout(s.txn), err), also...)
 }
 
 // unresolved records that item i cannot be rolled back and goes on to the next.
@@ -246,7 +246,7 @@ func (s *saga) giveUp(status *api.TransactionStatus, i int, err error, also ...f
 func (s *saga) tell(item *api.Item, i int, err error) {
 	cause := plan.ItemCause(s.txn, i, err)
 	if !strings.Contains(cause.Message, item.Target.Name) {
-		cause.Message = "roll back " + plan.Describe(item.Target) + ": " + cause.Message
+		cause.Message = "roll back " + item.Target.String() + ": " + cause.Message
 	}
 	item.Reason, item.Message = cause.Reason, cause.Message
 }

@@ -39,7 +39,7 @@ type item struct {
 func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 	e.t.Helper()
 	obj := parse(e.t, content)
-	ref, err := e.resolver.Resolve(target.Spec{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
+	ref, err := e.resolver.Resolve(api.Target{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
 	require.NoError(e.t, err)
 	strategy, ok := mutate.For(kind)
 	require.True(e.t, ok)

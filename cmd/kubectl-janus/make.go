@@ -115,7 +115,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 			return nil, err
 		}
 		if !exists {
-			s.say("there is no %s; nothing will be deleted", targetName(change.Target))
+			s.say("there is no %s; nothing will be deleted", change.Target.String())
 		}
 		t.Spec.Changes = append(t.Spec.Changes, change)
 	}

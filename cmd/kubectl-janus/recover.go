@@ -170,7 +170,7 @@ func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name stri
 	case t.Status.RollbackRef == nil || item.Before == nil:
 		return fmt.Errorf("transaction %s/%s keeps no before-image of item %s", t.Namespace, t.Name, name)
 	case item.Before.UID == "":
-		return fmt.Errorf("%s did not exist before item %s", targetName(item.Target), name)
+		return fmt.Errorf("%s did not exist before item %s", item.Target.String(), name)
 	}
 	client, err := s.kube()
 	if err != nil {

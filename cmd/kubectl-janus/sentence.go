@@ -33,7 +33,7 @@ func sentence(t *api.Transaction) string {
 // itemSentence says in one line how an item is.
 func itemSentence(t *api.Transaction, i int) string {
 	item := t.Status.Items[i]
-	text := fmt.Sprintf("%s %s %s", item.Name, typeOf(t, i), targetName(item.Target))
+	text := fmt.Sprintf("%s %s %s", item.Name, typeOf(t, i), item.Target.String())
 	text += ": " + string(item.State)
 	if item.Reason != "" {
 		text += " (" + item.Reason + ")"

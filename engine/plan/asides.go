@@ -13,7 +13,7 @@ type Held map[api.Target]bool
 // Covers reports whether an item is not to be rolled back now: it is set aside, or a later
 // change of the same object is. over says that it is rolled back, and not on record yet.
 func (held *Held) Covers(item *api.Item, over bool) bool {
-	if len(*held) > 0 && (*held)[Identity(item.Target)] {
+	if len(*held) > 0 && (*held)[item.Target.Identity()] {
 		return true
 	}
 	if !IsAside(item) || over {
@@ -22,7 +22,7 @@ func (held *Held) Covers(item *api.Item, over bool) bool {
 	if *held == nil {
 		*held = Held{}
 	}
-	(*held)[Identity(item.Target)] = true
+	(*held)[item.Target.Identity()] = true
 	return true
 }
 

@@ -51,7 +51,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	}
 	content, err := c.contentFor(ctx, t, i)
 	if errors.Is(err, errNotAnObject) {
-		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", plan.Describe(in.Item().Target), "%w", err)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", in.Item().Target.String(), "%w", err)
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	if before := t.Status.Items[i].Before; before != nil {
 		change.Idle = before.Unchanged
 	}
-	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.Key(), obj) }
+	change.Wrote = func(obj *unstructured.Unstructured) { c.written.put(t.UID, change.Ref.ID(), obj) }
 	change.Warn = warner(in)
 	strategy, err := strategyFor(in.Change().Type, change)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	t := in.Transaction()
 	r.change.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.change.Confirm, r.change.MayCreate = in.Confirm, in.MayCreate
-	r.change.Seen = c.written.take(t.UID, r.change.Ref.Key())
+	r.change.Seen = c.written.take(t.UID, r.change.Ref.ID())
 	r.change.Fresh = in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "" // An earlier attempt may have re-created it.
 	r.change.Settled = in.Last()
 	if err := in.Confirm(ctx, false); err != nil {
@@ -196,7 +196,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 }
 
 func sameTarget(record snapshot.Record, change mutate.Change) error {
-	if record.Target.Key() == change.Ref.Key() {
+	if record.Target.ID() == change.Ref.ID() {
 		return nil
 	}
 	return errclass.New(errclass.Terminal, errclass.BeforeImageTampered, "restore", change.Ref.String(),
@@ -208,7 +208,7 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {
 		later, err := refOf(t.Status.Items[j])
-		if err == nil && later.Key() == ref.Key() && t.Spec.Changes[j].Type == api.Delete {
+		if err == nil && later.ID() == ref.ID() && t.Spec.Changes[j].Type == api.Delete {
 			return t.Status.Items[j].RecreatedUID
 		}
 	}
@@ -232,7 +232,7 @@ func (c *Changes) record(ctx context.Context, t *api.Transaction, i int) (snapsh
 }
 
 func imageLost(t *api.Transaction, i int) error {
-	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", plan.Describe(t.Status.Items[i].Target), "the status names none")
+	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", t.Status.Items[i].Target.String(), "the status names none")
 }
 
 // images keeps a reader of before-images for each Transaction that needs them, so

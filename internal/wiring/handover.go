@@ -9,6 +9,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -52,8 +53,8 @@ type chain struct {
 
 // chainsOf returns one chain for each target that exists after the commit.
 func chainsOf(t *api.Transaction) ([]chain, error) {
-	byTarget := map[target.Key]chain{}
-	var order []target.Key
+	byTarget := map[objectid.ID]chain{}
+	var order []objectid.ID
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
 		if t.Status.Items[i].State == api.ItemSkipped {
 			continue
@@ -62,16 +63,16 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 		if err != nil {
 			return nil, err
 		}
-		known, ok := byTarget[ref.Key()]
+		known, ok := byTarget[ref.ID()]
 		switch kind := t.Spec.Changes[i].Type; {
 		case kind == api.Delete:
-			delete(byTarget, ref.Key())
+			delete(byTarget, ref.ID())
 		case !ok || kind == api.Create:
-			byTarget[ref.Key()] = chain{first: i, last: i, made: kind == api.Create}
-			order = append(order, ref.Key())
+			byTarget[ref.ID()] = chain{first: i, last: i, made: kind == api.Create}
+			order = append(order, ref.ID())
 		default:
 			known.last = i
-			byTarget[ref.Key()] = known
+			byTarget[ref.ID()] = known
 		}
 	}
 	var out []chain
@@ -96,14 +97,14 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 		}
 		before = c.baseline(t, of.first)
 	}
-	change.Sets = func() ([]map[string]any, error) { return contentsOf(t, change.Ref.Key()) }
+	change.Sets = func() ([]map[string]any, error) { return contentsOf(t, change.Ref.ID()) }
 	if t.Spec.UndoOf != nil {
 		change.Owners = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
 			record, err := c.record(ctx, t, of.last)
 			return record.Owners, err
 		}
 	}
-	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.Key()))
+	err = mutate.HandOver(ctx, change, before, c.written.get(t.UID, change.Ref.ID()))
 	if of.made && errclass.Is(err, errclass.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
 		// and it is created once: the manager of its item may stay.
@@ -113,14 +114,14 @@ func (c *Changes) handOver(ctx context.Context, t *api.Transaction, of chain, id
 }
 
 // contentsOf returns the content of every change of a target, as the spec has it.
-func contentsOf(t *api.Transaction, key target.Key) ([]map[string]any, error) {
+func contentsOf(t *api.Transaction, key objectid.ID) ([]map[string]any, error) {
 	var out []map[string]any
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
 		ref, err := refOf(t.Status.Items[i])
 		if err != nil {
 			return nil, err
 		}
-		if ref.Key() != key {
+		if ref.ID() != key {
 			continue
 		}
 		content, err := contentOf(t.Spec.Changes[i])

@@ -186,7 +186,7 @@ func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 }
 
 func keyOf(ref target.Ref) lockmgr.Key {
-	return lockmgr.Key{Group: ref.GVR.Group, Resource: ref.GVR.Resource, Kind: ref.GVK.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	return lockmgr.Key{ID: ref.ID(), Kind: ref.GVK.Kind}
 }
 
 // holderOf identifies a Transaction as a holder. The uid makes a new Transaction

@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
@@ -63,7 +62,7 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 		return refusal
 	}
 	if item.Deferred && errclass.Is(refusal, errclass.KindNotFound) {
-		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", plan.Describe(item.Target), "the API server does not serve that version of its kind yet")
+		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", item.Target.String(), "the API server does not serve that version of its kind yet")
 	}
 	d, err := newDeferring(t, u)
 	if err != nil {
@@ -73,7 +72,7 @@ func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo,
 	if err != nil || j < 0 || p.over(t.UID, i) {
 		return refusal
 	}
-	later := errclass.New(errclass.Retryable, errclass.NotInEffect, "wait for", plan.Describe(t.Status.Items[j].Target),
+	later := errclass.New(errclass.Retryable, errclass.NotInEffect, "wait for", t.Status.Items[j].Target.String(),
 		"what item %s has changed may not be in effect everywhere yet; until then item %s is refused: %w", t.Status.Items[j].Name, item.Name, refusal)
 	later.RetryAfter = patiencePause
 	return later

@@ -12,6 +12,7 @@ import (
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
@@ -191,7 +192,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 		if err != nil {
 			return err
 		}
-		if earlier.Key() != ref.Key() || t.Status.Items[j].State == api.ItemSkipped {
+		if earlier.ID() != ref.ID() || t.Status.Items[j].State == api.ItemSkipped {
 			continue
 		}
 		kind, before := t.Spec.Changes[j].Type, t.Status.Items[j].Before
@@ -236,14 +237,14 @@ func (p *Planner) Forget(t *api.Transaction) {
 // items, once more for each whose target an earlier item changes or that has to be
 // wanted first, and once more by a process that was late.
 func saves(t *api.Transaction) int {
-	targets := map[target.Key]bool{}
+	targets := map[objectid.ID]bool{}
 	n := 2
 	for i, item := range t.Status.Items {
 		ref, err := refOf(item)
-		if err != nil || targets[ref.Key()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" || item.DeferredBy != "" {
+		if err != nil || targets[ref.ID()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" || item.DeferredBy != "" {
 			n++
 		}
-		targets[ref.Key()] = true
+		targets[ref.ID()] = true
 	}
 	return n
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -77,7 +76,7 @@ func (u *undo) content(ctx context.Context, p *Planner, t *api.Transaction, i in
 	}
 	for j := range t.Status.Items[:i] {
 		earlier, err := refOf(t.Status.Items[j])
-		if err == nil && earlier.Key() == c.Ref.Key() && t.Spec.Changes[j].Type == api.Create {
+		if err == nil && earlier.ID() == c.Ref.ID() && t.Spec.Changes[j].Type == api.Create {
 			original.Recreated = true
 		}
 	}
@@ -118,7 +117,7 @@ func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error)
 func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
 	at := item
 	for j := item - 1; j >= 0 && u.of.Items[at].Type != api.Create; j-- {
-		if !plan.SameTarget(u.of.Items[j].Target, u.of.Items[item].Target) {
+		if u.of.Items[j].Target.Identity() != u.of.Items[item].Target.Identity() {
 			continue
 		}
 		if u.of.Items[j].Type == api.Delete {

@@ -31,7 +31,7 @@ func recordOf(t *api.Transaction, i int, s seen, undo *undo) snapshot.Record {
 func (f *preflight) weigh(i int, s seen) (int64, error) {
 	data, err := snapshot.Encode(recordOf(f.txn, i, s, f.undo))
 	if err != nil {
-		return 0, fmt.Errorf("weigh the before-image of %s: %w", plan.Describe(f.txn.Status.Items[i].Target), err)
+		return 0, fmt.Errorf("weigh the before-image of %s: %w", f.txn.Status.Items[i].Target.String(), err)
 	}
 	return int64(len(data)), nil
 }
@@ -50,7 +50,7 @@ func (f *preflight) overweight(sound []int, trials []trial) (found []plan.Proble
 		return nil
 	}
 	i := sound[most]
-	return []plan.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", plan.Describe(f.txn.Status.Items[i].Target),
+	return []plan.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", f.txn.Status.Items[i].Target.String(),
 		"the before-images of all changes would take %s, this one the most, and %s are kept for one Transaction",
 		quantity(all), quantity(f.planner.imagesLimit)).
 		WithHint("split the Transaction, or raise janusd's --before-images-limit")}}

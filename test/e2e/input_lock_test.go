@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/test/harness"
 )
@@ -20,7 +21,7 @@ import (
 // leaseOfApp takes the lock of ConfigMap app as another client.
 func leaseOfApp(t *testing.T, e *harness.Env, holder string, seconds int32) string {
 	t.Helper()
-	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "app"}
+	key := lockmgr.Key{ID: objectid.ID{Resource: "configmaps", Namespace: e.Namespace, Name: "app"}, Kind: "ConfigMap"}
 	now := &metav1.MicroTime{Time: time.Now()}
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: key.LeaseName()},

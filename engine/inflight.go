@@ -105,7 +105,7 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	case api.ItemCommitting:
 		told := s.flight.told(i)
 		item.CreatedUID = told.made
-		plan.AddWarnings(item, told.said, s.share())
+		item.Warnings = plan.WithWarnings(item.Warnings, told.said, s.share())
 		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}

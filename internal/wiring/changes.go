@@ -82,7 +82,7 @@ func warner(in engine.Intent) func([]string) {
 	before := in.Item().Warnings
 	return func(warnings []string) {
 		in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
-			return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
+			return slices.Contains(before, plan.WithWarnings(nil, []string{mutate.Foretold(text)}, 0)[0])
 		}))
 	}
 }

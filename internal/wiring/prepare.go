@@ -112,7 +112,7 @@ func (p *Planner) captureItem(ctx context.Context, t *api.Transaction, i int, id
 		return snapshot.Record{}, engine.PreparedItem{}, false, p.patience.bear(ctx, t, i, undo, err)
 	}
 	share := plan.ReportShare(len(t.Status.Items))
-	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
+	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: plan.WithWarnings(nil, seen.forecast.Warnings, share)}
 	return recordOf(t, i, seen, undo), item, seen.forecast.Idle, nil
 }
 

@@ -159,7 +159,7 @@ func (f *preflight) notePlan(i int, o trial) {
 	item := &f.txn.Status.Items[i]
 	if item.Plan = o.plan; o.later == "" {
 		share := plan.ReportShare(len(f.txn.Status.Items))
-		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), warningsFor(o.seen.forecast.Warnings, share)
+		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), plan.WithWarnings(nil, o.seen.forecast.Warnings, share)
 	}
 }
 

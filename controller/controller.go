@@ -150,7 +150,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	defer c.queue.Done(name)
 	term := c.held.enter(c.shardOf(name))
 	if term == nil {
-		c.queue.Forget(name) // It is in a shard that was given up since it was queued.
+		c.queue.Forget(name) // It is in a shard that was released since it was queued.
 		return true
 	}
 	defer term.running.Done()

@@ -111,7 +111,7 @@ func (s *saga) capture(ctx context.Context, i int) error {
 }
 
 // keep keeps the locks. What is late is not to take locks again that another process
-// has given back: nobody would give them back once more.
+// has released: nobody would release them once more.
 func (s *saga) keep(ctx context.Context) error {
 	if err := s.confirm(ctx, false); err != nil {
 		return err

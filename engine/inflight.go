@@ -21,7 +21,7 @@ type flight struct {
 	known plan.Known
 	// answers are those to changes that are over, by item.
 	answers map[int]*answer
-	// soFar is what saga.soFar gives; nil if it was not asked since something changed.
+	// soFar is what saga.soFar returns; nil if it was not asked since something changed.
 	soFar *api.Transaction
 }
 

@@ -55,7 +55,7 @@ func (s *saga) sort(c *sent) {
 }
 
 // answer does what follows from what has come of changes: it turns round if one was
-// refused, and gives the first error that may heal otherwise.
+// refused, and returns the first error that may heal otherwise.
 func (s *saga) answer(ctx context.Context, all []sent) error {
 	var pending error
 	var refused []*sent

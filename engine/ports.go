@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// Journal writes the Transaction itself. Every method gives back the object as
+// Journal writes the Transaction itself. Every method returns the object as
 // the API server stored it; the engine goes on with that and never with a cache.
 // An error of any class means that the write may have happened: the caller lets
 // go of the Transaction and reads it again.
@@ -42,11 +42,11 @@ type Locks interface {
 	// LockLost means that another has a lock now.
 	Keep(ctx context.Context, t *api.Transaction, lost func()) error
 	// Distrust makes it look at the locks of t before it takes them to be held: another
-	// process may have given them back.
+	// process may have released them.
 	Distrust(t *api.Transaction)
 	// Forget drops what is known of the locks of t, which another process keeps from now on.
 	Forget(t *api.Transaction)
-	// Release gives back every lock of t, recorded or not, and never another's.
+	// Release releases every lock of t, recorded or not, and never another's.
 	Release(ctx context.Context, t *api.Transaction) error
 }
 

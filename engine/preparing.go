@@ -32,7 +32,7 @@ func (s *saga) accept(status *api.TransactionStatus) {
 func (s *saga) prepare(ctx context.Context) error {
 	if !s.mine() {
 		// Whoever has had it may still be at work. They would go on to make changes under
-		// locks that this run gives back while it waits.
+		// locks that this run releases while it waits.
 		if err := s.takeOver(ctx); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 				return
 			case <-ticker.C():
 				if s.clock.Since(last) > period+s.policy.Lateness {
-					return // It hung: whoever has replaced it may have given them back.
+					return // It hung: whoever has replaced it may have released them.
 				}
 				_ = s.Locks.Keep(ctx, s.txn, s.doubt)
 				last = s.clock.Now()

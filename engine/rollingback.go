@@ -114,7 +114,7 @@ func (s *saga) undoItem(ctx context.Context, i int) (undone outcome.Undone, refu
 }
 
 // afterRefusal records what must be on record before item i is tried again at once, and
-// gives back the refusal if there is nothing of that kind.
+// returns the refusal if there is nothing of that kind.
 func (s *saga) afterRefusal(ctx context.Context, i int, undone outcome.Undone, err error) (refusal, failed error) {
 	switch {
 	case s.mayOverwrite(i, err):

@@ -62,7 +62,7 @@ func sameObject(live *unstructured.Unstructured, uid types.UID) bool {
 	return live != nil && live.GetUID() == uid
 }
 
-// refresh looks at a target that a write did not meet as expected. It gives the
+// refresh looks at a target that a write did not meet as expected. It returns the
 // live object to try again with, when nothing but the status has changed.
 func (c Change) refresh(ctx context.Context, before Baseline, op string) (Version, error) {
 	live, err := Read(ctx, c)

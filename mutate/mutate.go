@@ -33,9 +33,9 @@ type Change struct {
 	// FieldManager is the applier to which a commit leaves what nobody owned before; empty
 	// for nobody.
 	FieldManager string
-	// Sets gives what the changes of the target set, if that is more than Content.
+	// Sets returns what the changes of the target set, if that is more than Content.
 	Sets func() ([]map[string]any, error)
-	// Owners gives who owned the fields before the change that this one undoes; nil for one
+	// Owners returns who owned the fields before the change that this one undoes; nil for one
 	// that undoes none.
 	Owners func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
 	// Idle is set when the change, made to the target as it was prepared, would leave it as
@@ -57,12 +57,12 @@ type Change struct {
 	Sensitive bool
 	// Resource reads and writes the target as the Transaction's ServiceAccount.
 	Resource dynamic.ResourceInterface
-	// Elsewhere gives the target by a version of its kind that is served, with a client
+	// Elsewhere returns the target by a version of its kind that is served, with a client
 	// for that; false if the kind is served no more. It is asked where the API server
 	// seems not to serve the version of Ref. Where it is nil, an object that is not
 	// served does not exist.
 	Elsewhere func() (target.Ref, dynamic.ResourceInterface, bool, error)
-	// Versions gives the other versions of the target's kind that the cluster serves; nil
+	// Versions returns the other versions of the target's kind that the cluster serves; nil
 	// where none is looked at. With anew, what is known of them is looked up again.
 	Versions func(anew bool) ([]Served, error)
 	// Cluster reads and writes what belongs to the target, such as the volume of a
@@ -98,7 +98,7 @@ type Change struct {
 	// for a kind that holds nothing.
 	Contents func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
 
-	// ContentsOf gives Contents for other kinds.
+	// ContentsOf returns Contents for other kinds.
 	ContentsOf func(kind schema.GroupKind) func(ctx context.Context, live *unstructured.Unstructured) (Contents, error)
 	// Dependants lists what the target owns; nil for a kind that owns nothing of its own.
 	Dependants func(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error)
@@ -155,7 +155,7 @@ type Contents struct {
 // when it was prepared, nil if it did not exist.
 type Strategy interface {
 	// Admit refuses a change that the target, as it is, does not allow, or that
-	// could not be rolled back. It gives what is hard to roll back about one that it
+	// could not be rolled back. It returns what is hard to roll back about one that it
 	// lets pass.
 	Admit(ctx context.Context, c Change, before *unstructured.Unstructured) (warnings []string, err error)
 	// Try dry-runs the change and returns what the target would be; nil when that

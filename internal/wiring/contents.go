@@ -16,7 +16,7 @@ import (
 	"janus.io/janus/mutate"
 )
 
-// contentsOf gives, for a kind whose objects hold other objects, the function that
+// contentsOf returns, for a kind whose objects hold other objects, the function that
 // looks into one of them: a Namespace goes with all that is in it, and a CRD with
 // all objects of its kind. It is nil for every other kind.
 func (c *Changes) contentsOf(id *target.Identity, kind schema.GroupKind) func(context.Context, *unstructured.Unstructured) (mutate.Contents, error) {

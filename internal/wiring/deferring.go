@@ -120,7 +120,7 @@ type refusal struct {
 	err error
 }
 
-// later gives the changes that are deferred because they are refused now, as trials.
+// later returns the changes that are deferred because they are refused now, as trials.
 func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
 	d, err := newDeferring(f.txn, f.undo)
 	if err != nil {

@@ -158,7 +158,7 @@ func gone(change api.Change) string {
 	return fmt.Sprintf("it is gone, as after its ttlSecondsAfterFinished (%v), and whether it had completed is not known; raise that to a minute or more", ttl)
 }
 
-// without gives an error without content of confidential objects.
+// without returns an error without content of confidential objects.
 func (s *sight) without(err error) error {
 	if s.sensitive {
 		return errCannotTell

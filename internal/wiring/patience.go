@@ -53,7 +53,7 @@ func (p *patience) forget(txn types.UID) {
 	delete(p.since, txn)
 }
 
-// bear gives the refusal of an item whose turn has come: as one that may heal, as long as
+// bear returns the refusal of an item whose turn has come: as one that may heal, as long as
 // what an earlier change has made of the reason may not be in effect yet. One that was not
 // deferred counts too: what it was accepted by may have been on its way out.
 func (p *patience) bear(ctx context.Context, t *api.Transaction, i int, u *undo, refusal error) error {

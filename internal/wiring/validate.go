@@ -66,10 +66,10 @@ type validation struct {
 	planned    []target.PlannedKind
 	namespaces map[string]bool
 	names      map[string]bool
-	// image gives the target of an item of an undo as it was before the change that is
+	// image returns the target of an item of an undo as it was before the change that is
 	// undone.
 	image func(api.Item) (map[string]any, error)
-	// live gives a CustomResourceDefinition as it is; nil if there is none, or if the
+	// live returns a CustomResourceDefinition as it is; nil if there is none, or if the
 	// ServiceAccount may not read it.
 	live func(target.Ref) (map[string]any, error)
 	// definitions are the contents of those that earlier changes make.

@@ -33,7 +33,7 @@ type Key struct {
 // order on the identity.
 func (k Key) Less(other Key) bool { return k.compare(other) < 0 }
 
-func (k Key) compare(other Key) int { return k.ID.Compare(other.ID) }
+func (k Key) compare(other Key) int { return k.Compare(other.ID) }
 
 // LeaseName is the name of the Lease that locks the target:
 // janus-lock-{namespace}-{kind}-{name}, without the namespace if there is none,

@@ -143,7 +143,7 @@ parts: ## List the parts of make test-all, and the minutes that CI plans for eac
 BUNDLES ?= $(CURDIR)/hack/bundles
 
 .PHONY: bundles
-bundles: bin/janus-cluster bin/janus-kwok bin/kubectl ## Install bundles, upgrade them and take that back on a real API server, and compare every field (BUNDLES=DIRECTORY for others than ours)
+bundles: bin/janus-cluster bin/janus-kwok bin/kubectl ## Install bundles, upgrade them, and roll back and undo that on a real API server, and compare every field (BUNDLES=DIRECTORY for others than ours)
 	go test ./hack/bundles -count=1 -v -timeout 2h -dir='$(BUNDLES)'
 
 FUZZ_TIME ?= 1m

@@ -150,7 +150,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	defer c.queue.Done(name)
 	term := c.held.enter(c.shardOf(name))
 	if term == nil {
-		c.queue.Forget(name) // It is in a shard that was given up since it was queued.
+		c.queue.Forget(name) // It is in a shard that was released since it was queued.
 		return true
 	}
 	defer term.running.Done()
@@ -183,7 +183,7 @@ func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
 		err = c.engine.Tidy(ctx, t)
 	}
 	if err != nil {
-		c.log.Warn("letting go of a Transaction failed", zap.String("namespace", name.Namespace), zap.String("name", name.Name), zap.Error(err))
+		c.log.Warn("releasing what a deleted Transaction held failed", zap.String("namespace", name.Namespace), zap.String("name", name.Name), zap.Error(err))
 	}
 }
 
@@ -197,7 +197,7 @@ func (c *Controller) run(ctx context.Context, term *heldShard, name types.Namesp
 	if t == nil {
 		if c.watched(name) {
 			// A read and the watch contradict each other: whichever is behind will catch up.
-			return engine.Result{Err: fmt.Errorf("the API server has no Transaction %s, and has not told of its deletion", name)}
+			return engine.Result{Err: fmt.Errorf("the API server has no Transaction %s, and has not reported its deletion", name)}
 		}
 		return c.engine.Vanished(ctx, name)
 	}

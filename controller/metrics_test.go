@@ -14,7 +14,6 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/test/harness"
@@ -106,7 +105,7 @@ type refusing struct{ engine.Changes }
 
 func (r refusing) Do(ctx context.Context, in engine.Intent) error {
 	if in.Item().Name == "refused" {
-		return errclass.New(errclass.Terminal, errclass.Rejected, "create", plan.Describe(in.Item().Target), "denied by policy")
+		return errclass.New(errclass.Terminal, errclass.Rejected, "create", in.Item().Target.String(), "denied by policy")
 	}
 	return r.Changes.Do(ctx, in)
 }

@@ -43,7 +43,7 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 		w.event(after, reason, message)
 	} else if before.Status.SuspendTime != nil && after.Status.SuspendTime == nil {
 		log.Info("resumed", zap.String("phase", string(after.Status.Phase)))
-		w.event(after, "Resumed", fmt.Sprintf("goes on; %s changes are in effect", after.Status.Progress))
+		w.event(after, reasonResumed, fmt.Sprintf("resumed; %s changes are in effect", after.Status.Progress))
 	}
 	w.items(log, before, after)
 }
@@ -99,8 +99,11 @@ func says(item *api.Item) string {
 // reasonSkipped is that of the event about a change that is not made.
 const reasonSkipped = "Skipped"
 
+// reasonResumed is that of the event about a Transaction that is suspended no more.
+const reasonResumed = "Resumed"
+
 // reasonWarned is that of the event about changes that are hard to roll back.
-const reasonWarned = "HardToTakeBack"
+const reasonWarned = "HardToRollBack"
 
 // Abandoned implements engine.Recorder.
 func (w *Recorder) Abandoned(t *api.Transaction) {
@@ -139,7 +142,7 @@ func inEffect(t *api.Transaction) string {
 		case item.Committed:
 			done++
 		case item.State == api.ItemCommitting:
-			perhaps = append(perhaps, fmt.Sprintf("%s (%s)", item.Name, plan.Describe(item.Target)))
+			perhaps = append(perhaps, fmt.Sprintf("%s (%s)", item.Name, item.Target.String()))
 		}
 	}
 	text := fmt.Sprintf("%d/%d in effect", done, len(t.Spec.Changes))

@@ -80,7 +80,7 @@ func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 	}, r.events)
 }
 
-func TestAnItemThatCannotBeTakenBackHasAnEventOfItsOwn(t *testing.T) {
+func TestAnItemThatCannotBeRolledBackHasAnEventOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w, r, _ := newRecorder(t)
 	before, after := at(api.PhaseRollingBack, "Rejected", "m"), at(api.PhaseRollingBack, "Rejected", "m")
@@ -106,7 +106,7 @@ func TestWhatThereIsToSayAboutAnItemIsAnEvent(t *testing.T) {
 	w.Checkpointed(prepared, back)
 	w.Checkpointed(back, back)
 	assert.Equal(t, []recorded{
-		{"Warning", "HardToTakeBack", "Prepare", "3 warnings (see status.items[].warnings): item a: its Pods go; item a: last is best; item b: x"},
+		{"Warning", "HardToRollBack", "Prepare", "3 warnings (see status.items[].warnings): item a: its Pods go; item a: last is best; item b: x"},
 		{"Warning", "Reclaimed", "RollBack", "item a: rolled back; left alone: .spec.replicas"},
 		{"Warning", "ManagerStays", "HandOver", "item b: denied"},
 	}, r.events)

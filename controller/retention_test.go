@@ -40,7 +40,7 @@ func TestTheLatestOfANamespaceAreKept(t *testing.T) {
 		finished("a", "failed-1", "Failed", 1), finished("a", "failed-2", "RolledBack", 2), finished("a", "failed-3", "Failed", 3),
 		finished("b", "one", "Committed", 1), finished("b", "failed-1", "RolledBack", 1),
 		finished("a", "running", "Committing", -1), undoable, going,
-		finished("a", "not-taken-back", "Failed", 0, map[string]any{"state": "RolledBack"}, map[string]any{"state": "Unresolved"}),
+		finished("a", "not-rolled-back", "Failed", 0, map[string]any{"state": "RolledBack"}, map[string]any{"state": "Unresolved"}),
 	}
 	for _, c := range []struct {
 		keep Retention

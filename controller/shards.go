@@ -17,7 +17,7 @@ type heldShards struct {
 	held map[int]*heldShard
 }
 
-// heldShard is the time from when a shard is taken until it is given up.
+// heldShard is the time from when a shard is taken until it is released.
 type heldShard struct {
 	running sync.WaitGroup
 
@@ -72,7 +72,7 @@ func (t *heldShard) ends(cancel context.CancelFunc) (forget func()) {
 	}
 }
 
-// enter gives the term of a shard to a caller that runs one of its Transactions, and says
+// enter returns the term of a shard to a caller that runs one of its Transactions, and says
 // when that has ended; nil if they are not to be run here.
 func (t *heldShards) enter(shard int) *heldShard {
 	t.mu.Lock()
@@ -119,10 +119,10 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 		}
 	}
 	<-ctx.Done()
-	log.Info("giving up a shard: the steps in flight are finished first")
+	log.Info("releasing a shard: the steps in flight are finished first")
 	c.held.end(number)
 	c.engine.Forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
-	log.Info("gave up a shard")
+	log.Info("released a shard")
 }
 
 // Shards is how many shards this process runs the Transactions of.

@@ -20,14 +20,23 @@ import (
 // NewWatcher makes the client by which a Controller watches Transactions. config is one
 // without a request timeout.
 func NewWatcher(config *rest.Config) (cache.Getter, error) {
+	known := knowing(&decoded{}, &decodedList{})
+	return clientFor(config, &codecs{serializer.NewCodecFactory(known).WithoutConversion(), known})
+}
+
+// knowing is a scheme in which Transactions and lists of them have these types.
+func knowing(one, list runtime.Object) *runtime.Scheme {
 	known := runtime.NewScheme()
-	known.AddKnownTypeWithName(api.Kind, &decoded{})
-	known.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind.Kind+"List"), &decodedList{})
+	known.AddKnownTypeWithName(api.Kind, one)
+	known.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind.Kind+"List"), list)
 	metav1.AddToGroupVersion(known, api.GroupVersion)
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
+	return known
+}
+
+func clientFor(config *rest.Config, by runtime.NegotiatedSerializer) (cache.Getter, error) {
 	own := rest.CopyConfig(config)
-	own.APIPath, own.GroupVersion = "/apis", ptr.To(api.GroupVersion)
-	own.NegotiatedSerializer = &codecs{serializer.NewCodecFactory(known).WithoutConversion(), known}
+	own.APIPath, own.GroupVersion, own.NegotiatedSerializer = "/apis", ptr.To(api.GroupVersion), by
 	client, err := rest.RESTClientFor(own)
 	if err != nil {
 		return nil, fmt.Errorf("make a client that watches Transactions: %w", err)

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,15 +44,46 @@ func TestTheReferenceListsTheMetrics(t *testing.T) {
 	assert.ElementsMatch(t, metrics, submatches(read(t, "docs/reference/metrics.md"), "(?m)^\\| `(janus_[a-z_]+)` \\|"))
 }
 
-// besides are reasons that the engine has besides those of errors.
-var besides = []string{"NotReady", "WhenFalse", "NotActivated", "DependencySkipped", "Settling", "ValidationFailed", "RollbackIncomplete", "Overwritten", "Reclaimed", "Restored", "ManagerStays", "HistoryIncomplete", "Suspended"}
-
+// The reasons are the string constants of two packages: those of errors, and those that the
+// engine has besides. The page has them in a table, or in the sentence below it that lists
+// those of conditions.
 func TestTheReferenceListsTheReasons(t *testing.T) {
-	reasons := append(stringConstants(t, "internal/errclass/errclass.go"), besides...)
-	_, table, found := strings.Cut(read(t, "docs/reference/reasons.md"), "| reason |")
+	_, page, found := strings.Cut(read(t, "docs/reference/reasons.md"), "| reason |")
 	require.True(t, found)
-	table, _, _ = strings.Cut(table, "\n\n")
-	assert.ElementsMatch(t, reasons, submatches(table, "(?m)^\\| `([A-Za-z]+)` \\|"))
+	table, rest, _ := strings.Cut(page, "\n\n")
+	_, rest, found = strings.Cut(rest, "Conditions have these reasons while all is well: ")
+	require.True(t, found)
+	sentence, events, _ := strings.Cut(rest, ".\n")
+	listed := append(submatches(table, "(?m)^\\| `([A-Za-z]+)` \\|"), submatches(sentence, "`([A-Za-z]+)`")...)
+	assert.ElementsMatch(t, reasonsIn(t, "internal/errclass/*.go", "engine/plan/*.go"), listed)
+	for _, reason := range reasonsIn(t, "controller/recorder.go") {
+		assert.Contains(t, events, "`"+reason+"`", "the reason of an event")
+	}
+}
+
+// A reason that is no constant would be missed by the test above.
+func TestReasonsAreConstants(t *testing.T) {
+	for _, file := range sources(t, "controller", "engine", "internal", "lockmgr", "mutate", "revision", "snapshot") {
+		literals := submatches(read(t, file), `(?:errclass\.New\([^,()]+, |\.fail\([^,()]+, |\b[rR]eason: +|[rR]eason = |\.event\(\w+, )("[A-Z]\w*")`)
+		assert.Empty(t, literals, file)
+	}
+}
+
+// reasonsIn returns the values of the untyped string constants that are one word, as a
+// reason is.
+func reasonsIn(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	word := regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
+	var out []string
+	for _, file := range glob(t, patterns...) {
+		for _, value := range stringConstants(t, file, false) {
+			if word.MatchString(value) {
+				out = append(out, value)
+			}
+		}
+	}
+	require.NotEmpty(t, out)
+	return out
 }
 
 func TestTheReferenceNamesTheFieldsOfTheAPI(t *testing.T) {
@@ -62,7 +94,9 @@ func TestTheReferenceNamesTheFieldsOfTheAPI(t *testing.T) {
 			assert.Regexp(t, "(?m)^\\| `([a-zA-Z]+\\[\\]\\.)?"+name+"(\\[\\])?` \\|", page)
 		}
 	}
-	for _, value := range stringConstants(t, "api/v1alpha1/status.go") {
+	values := stringConstants(t, "api/v1alpha1/status.go", true)
+	require.NotEmpty(t, values)
+	for _, value := range values {
 		assert.Contains(t, page+read(t, "docs/reference/reasons.md"), "`"+value+"`")
 	}
 }
@@ -146,8 +180,25 @@ func submatches(text, pattern string) []string {
 	return out
 }
 
-// stringConstants returns the values of the string constants in a Go file.
-func stringConstants(t *testing.T, path string) []string {
+// sources returns the Go files below directories, tests aside.
+func sources(t *testing.T, dirs ...string) []string {
+	t.Helper()
+	var out []string
+	for _, dir := range dirs {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				out = append(out, strings.TrimPrefix(path, root+string(filepath.Separator)))
+			}
+			return err
+		}))
+	}
+	require.NotEmpty(t, out)
+	return out
+}
+
+// stringConstants returns the values of the string constants in a Go file, also of those
+// that have a type of their own, or not.
+func stringConstants(t *testing.T, path string, typed bool) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
@@ -158,6 +209,9 @@ func stringConstants(t *testing.T, path string) []string {
 			continue
 		}
 		for _, spec := range group.Specs {
+			if spec.(*ast.ValueSpec).Type != nil && !typed {
+				continue
+			}
 			for _, value := range spec.(*ast.ValueSpec).Values {
 				if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 					text, err := strconv.Unquote(literal.Value)
@@ -167,7 +221,6 @@ func stringConstants(t *testing.T, path string) []string {
 			}
 		}
 	}
-	require.NotEmpty(t, out, path)
 	return out
 }
 

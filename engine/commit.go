@@ -65,7 +65,7 @@ func (s committing) capture(ctx context.Context, i int) error {
 // on it.
 func (s committing) skip(ctx context.Context, i int) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
-		message := fmt.Sprintf("%s is left as it is: when is false (%s)", plan.Describe(status.Items[i].Target), s.txn.Spec.Changes[i].When)
+		message := fmt.Sprintf("%s is left as it is: when is false (%s)", status.Items[i].Target.String(), s.txn.Spec.Changes[i].When)
 		if err := plan.Skip(&status.Items[i], plan.ReasonWhenFalse, message); err != nil {
 			return err
 		}

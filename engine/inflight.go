@@ -25,7 +25,7 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	case api.ItemCommitting:
 		answer := s.flight.Answer(i)
 		item.CreatedUID = answer.Made
-		plan.AddWarnings(item, answer.Warnings, s.share())
+		item.Warnings = plan.WithWarnings(item.Warnings, answer.Warnings, s.share())
 		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}
@@ -65,11 +65,11 @@ func deleteIsOver(t *api.Transaction, known plan.Known) bool {
 // othersOpen reports whether a change of another object than that of item i is still to be
 // rolled back.
 func othersOpen(t *api.Transaction, known plan.Known, i int) bool {
-	own := plan.Identity(t.Status.Items[i].Target)
+	own := t.Status.Items[i].Target.Identity()
 	for j := range t.Status.Items {
 		item := &t.Status.Items[j]
 		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && known[j] != plan.Over
-		if j != i && open && plan.Identity(item.Target) != own {
+		if j != i && open && item.Target.Identity() != own {
 			return true
 		}
 	}

@@ -147,7 +147,7 @@ func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 // A process takes a rollback over while the one before it still lives, and that one goes
 // on: it may be at an end with a change by the time the other has the locks. What others
 // have written to the object since is not the change.
-func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItTakesBack(t *testing.T) {
+func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItRollsBack(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.refuse["do b"] = errRefused
 	w.after["checkpoint 6 RollingBack"] = func() { w.replies["keep the locks"] = []reply{{crash: true}} }

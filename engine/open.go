@@ -75,12 +75,12 @@ func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) erro
 		case api.ItemCommitting:
 			return nil
 		case api.ItemRollingBack:
-			open[plan.Identity(item.Target)] = true
+			open[item.Target.Identity()] = true
 		case api.ItemCommitted:
-			if open[plan.Identity(item.Target)] || len(open) >= most {
+			if open[item.Target.Identity()] || len(open) >= most {
 				return nil
 			}
-			open[plan.Identity(item.Target)] = true
+			open[item.Target.Identity()] = true
 			if err := plan.MoveItem(item, api.ItemRollingBack); err != nil {
 				return err
 			}

@@ -134,7 +134,7 @@ func TestABranchOfAGraphIsMadeBesideTheOther(t *testing.T) {
 }
 
 // What was sent with a change that is refused is in effect, on record, and rolled back.
-func TestWhatWasMadeBesideARefusedChangeIsTakenBack(t *testing.T) {
+func TestWhatWasMadeBesideARefusedChangeIsRolledBack(t *testing.T) {
 	for _, refused := range [][]string{{"b"}, {"a"}, {"a", "c"}} {
 		t.Run(strings.Join(refused, " and "), func(t *testing.T) {
 			w := newWorld(t, "a", "b", "c", "d")

@@ -50,11 +50,11 @@ type Locks interface {
 	// LockLost means that another has a lock now.
 	Keep(ctx context.Context, t *api.Transaction, lost func()) error
 	// Distrust makes it look at the locks of t before it takes them to be held: another
-	// process may have given them back.
+	// process may have released them.
 	Distrust(t *api.Transaction)
 	// Forget drops what is known of the locks of t, which another process keeps from now on.
 	Forget(t *api.Transaction)
-	// Release gives back every lock of t, recorded or not, and never another's.
+	// Release releases every lock of t, recorded or not, and never another's.
 	Release(ctx context.Context, t *api.Transaction) error
 }
 
@@ -157,7 +157,7 @@ type Changes interface {
 	// Observe checks whether the change of an intent is in effect. One that is about to
 	// be rolled back is Applied, or Applying, only if nothing of it has been rolled back.
 	Observe(ctx context.Context, in Intent) (outcome.Finding, error)
-	// Undo takes the change of an intent back. It may be called again after any
+	// Undo compensates the change of an intent. It may be called again after any
 	// outcome. When it returns no error, nothing of the change is left; an error of
 	// class Terminal or Conflict means that it cannot be rolled back. Fields that
 	// others have written since are overwritten when the policy is Force and the

@@ -33,7 +33,7 @@ func (s *saga) mayCreate(i int) error {
 
 // unsettled is the wait for a request for item i to land or not.
 func (s *saga) unsettled(i int) error {
-	return plan.Unsettled(plan.Describe(s.txn.Status.Items[i].Target))
+	return plan.Unsettled(s.txn.Status.Items[i].Target.String())
 }
 
 // doubtTime is how much longer a creation may be under way.

@@ -17,7 +17,7 @@ import (
 // A rollback that is suspended or stopped leaves what it has not begun, whoever goes on.
 
 // rollingBack is a world in which the last of five changes is refused, and all intents to
-// take the others back are open at once.
+// compensate the others are open at once.
 func rollingBack(t *testing.T) *world {
 	w := newWorld(t, "a", "b", "c", "d", "e").wide(0)
 	w.refuse["do e"] = errRefused
@@ -169,9 +169,9 @@ func TestACompensationThatIsMadeInPartIsFinished(t *testing.T) {
 	assert.Equal(t, map[string]int{"d": 1}, w.undos, w.transcript())
 }
 
-// A process that has the intents open, and does not know that it was replaced, takes
-// nothing back of which the next one says that it is left.
-func TestAProcessThatWasReplacedTakesNothingBackThatIsLeft(t *testing.T) {
+// A process that has the intents open, and does not know that it was replaced, undoes
+// nothing of which the next one says that it is left.
+func TestAProcessThatWasReplacedUndoesNothingThatIsLeft(t *testing.T) {
 	w := rollingBack(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

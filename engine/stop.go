@@ -49,10 +49,10 @@ func (s stop) skipUndo(ctx context.Context, i int) error {
 // park leaves item i as it is, and with it the earlier changes of its object. A recovery
 // opens them all at once, and rolls them back one after the other, the latest first.
 func (s stop) park(i int) {
-	own := plan.Identity(s.txn.Status.Items[i].Target)
+	own := s.txn.Status.Items[i].Target.Identity()
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j == i || item.State == api.ItemRollingBack && s.flight.Known[j] != plan.Over && plan.Identity(item.Target) == own {
+		if j == i || item.State == api.ItemRollingBack && s.flight.Known[j] != plan.Over && item.Target.Identity() == own {
 			s.flight.Happened(j, plan.Left)
 		}
 	}
@@ -84,7 +84,7 @@ func (s stop) acceptPartial(ctx context.Context) error {
 				continue
 			}
 			item.Reason, item.SetAside = errclass.Cancelled, false
-			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; set it to Rollback to roll this back", plan.Describe(item.Target))
+			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; set it to Rollback to roll this back", item.Target.String())
 			if err := plan.MoveItem(item, api.ItemUnresolved); err != nil {
 				return err
 			}

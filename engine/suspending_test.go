@@ -160,7 +160,7 @@ func TestASuspendedTransactionSaysHowFarItIs(t *testing.T) {
 	assert.Nil(t, w.stored.Status.SuspendTime)
 }
 
-func TestWhatWasLeftByAStopIsTakenBackWhenThatIsAskedFor(t *testing.T) {
+func TestWhatWasLeftByAStopIsRolledBackWhenThatIsAskedFor(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
 	w.after["do b"] = func() { w.cancel(api.CancelStop) }
 	w.run()

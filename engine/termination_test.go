@@ -166,7 +166,7 @@ func TestAnErrorThatIsNotOursIsRetriedAndNamed(t *testing.T) {
 
 // A process that has taken a Transaction over cannot know which creations the one before
 // it has sent. Rolled back too early, what they make would outlive the rollback.
-func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsTakenBack(t *testing.T) {
+func TestWhatAnotherProcessMayStillCreateIsWaitedForBeforeItIsRolledBack(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.stored.Spec.Changes[0].Type = api.Create
 	w.replies["do a"] = []reply{{err: errLost, lost: true, crash: true}}

@@ -115,7 +115,7 @@ var scenarios = []scenario{
 	{"it is deleted while changes are made, and leaves them", []string{"a", "b", "c"}, func(w *world) {
 		w.after["do b"] = w.delete
 	}, ""},
-	{"it is deleted while changes are made, and takes them back", []string{"a", "b", "c"}, func(w *world) {
+	{"it is deleted while changes are made, and rolls them back", []string{"a", "b", "c"}, func(w *world) {
 		w.stored.Spec.OnDelete = api.DeleteRollback
 		w.after["do b"] = w.delete
 	}, ""},

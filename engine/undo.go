@@ -84,7 +84,7 @@ func isShared(items []api.Item, i int) bool {
 	own := items[i].Target
 	for j := range items {
 		item := &items[j]
-		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && plan.Identity(item.Target) == plan.Identity(own) {
+		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && item.Target.Identity() == own.Identity() {
 			return true
 		}
 	}
@@ -117,7 +117,7 @@ func (s rollback) giveUpIf(ctx context.Context, i int, err error, also ...func(*
 		return s.giveUp(ctx, i, err, also...)
 	}
 	return s.giveUp(ctx, i, errclass.New(errclass.Terminal, errclass.DeadlineExceeded, "roll back",
-		plan.Describe(s.txn.Status.Items[i].Target), "not done within spec.timeout (%s): %w", plan.Timeout(s.txn), err), also...)
+		s.txn.Status.Items[i].Target.String(), "not done within spec.timeout (%s): %w", plan.Timeout(s.txn), err), also...)
 }
 
 // giveUp records that item i cannot be rolled back and goes on to the next.
@@ -148,7 +148,7 @@ func (s rollback) recordUnresolved(status *api.TransactionStatus, i int, err err
 func (s rollback) recordReason(item *api.Item, i int, err error) {
 	cause := plan.ItemCause(s.txn, i, err)
 	if !strings.Contains(cause.Message, item.Target.Name) {
-		cause.Message = "roll back " + plan.Describe(item.Target) + ": " + cause.Message
+		cause.Message = "roll back " + item.Target.String() + ": " + cause.Message
 	}
 	item.Reason, item.Message = cause.Reason, cause.Message
 }

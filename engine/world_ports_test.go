@@ -133,7 +133,7 @@ func (l locks) Acquire(_ context.Context, t *api.Transaction, lost func()) (leas
 		for _, item := range t.Status.Items {
 			name := item.Target.Name
 			if holder := l.locks[name]; holder != "" && holder != ours {
-				return "", errclass.New(errclass.Retryable, errclass.LockHeld, "lock", plan.Describe(item.Target),
+				return "", errclass.New(errclass.Retryable, errclass.LockHeld, "lock", item.Target.String(),
 					"Lease shop/lock-%s is held by %s; waiting until it is released or expires", name, holder)
 			}
 			leases = append(leases, "shop/lock-"+name)
@@ -163,7 +163,7 @@ func (l locks) Keep(_ context.Context, t *api.Transaction, _ func()) error {
 			case "":
 				l.locks[item.Target.Name] = ours
 			default:
-				return "", errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", plan.Describe(item.Target), "it has passed to %s", holder)
+				return "", errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", item.Target.String(), "it has passed to %s", holder)
 			}
 		}
 		return "keep the locks", nil
@@ -250,7 +250,7 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 	}
 	return c.call("do "+name, func() (string, error) {
 		if c.targets[target] != c.images[name] {
-			return "", errclass.New(errclass.Conflict, errclass.Drifted, "patch", plan.Describe(in.Item().Target), "another client has written it")
+			return "", errclass.New(errclass.Conflict, errclass.Drifted, "patch", in.Item().Target.String(), "another client has written it")
 		}
 		c.mayBeMade(in)
 		c.targets[target] = wrote(name)
@@ -295,14 +295,14 @@ func (c changes) Undo(ctx context.Context, in Intent) (outcome.Undone, error) {
 			}
 			fallthrough
 		case wrote(name), "going":
-			c.mayBeTakenBack(in)
+			c.mayBeUndone(in)
 			c.targets[target] = c.images[name]
 			c.undos[name]++
 			return "undo " + name, nil
 		case c.images[name]:
 			return "undo " + name + " (it is undone)", nil
 		}
-		return "", errclass.New(errclass.Conflict, errclass.Drifted, "restore", plan.Describe(in.Item().Target), "field .data.version was written by %q", "kubectl")
+		return "", errclass.New(errclass.Conflict, errclass.Drifted, "restore", in.Item().Target.String(), "field .data.version was written by %q", "kubectl")
 	})
 }
 
@@ -324,8 +324,8 @@ func (c changes) mayBeMade(in Intent) {
 	}
 }
 
-// mayBeTakenBack checks that nothing which depends on a change is in effect any more.
-func (c changes) mayBeTakenBack(in Intent) {
+// mayBeUndone checks that nothing which depends on a change is in effect any more.
+func (c changes) mayBeUndone(in Intent) {
 	for _, other := range c.stored.Spec.Changes {
 		if slices.Contains(other.DependsOn, in.Item().Name) && c.dos[other.Name] > c.undos[other.Name] && c.itemNamed(other.Name).State != api.ItemUnresolved {
 			c.t.Errorf("%s is rolled back before %s, which depends on it:\n%s", in.Change().Name, other.Name, c.transcript())

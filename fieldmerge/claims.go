@@ -42,7 +42,7 @@ func (i Images) claimed() *fieldpath.Set {
 		return out
 	}
 	for _, e := range current {
-		if i.Ours(e.Manager) || i.HandedOver && i.Heir != "" && e.Manager == i.Heir || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
+		if i.Ours(e.Manager) || i.HandedOver && i.LeftTo != "" && e.Manager == i.LeftTo || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
 			continue
 		}
 		had := previous.find(e.owner).set.Union(given.find(e.owner).set)

@@ -16,7 +16,7 @@ import (
 func FuzzOwnersGetTheirOwn(f *testing.F) {
 	f.Add([]byte(realBefore), []byte(realLive), []byte(realObject), []byte(`{"spec":{"replicas":2}}`), false)
 	f.Add([]byte(realLive), []byte(realBefore), []byte(`{"spec":{"replicas":2}}`), []byte(realObject), true)
-	f.Add([]byte(`[{"manager":"heir","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:a":{}}}]`),
+	f.Add([]byte(`[{"manager":"default","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:a":{}}}]`),
 		[]byte(`[{"manager":"janus","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:a":{},"f:b":{".":{},"f:c":{}}}}]`),
 		[]byte(`{"a":1,"b":{"c":2}}`), []byte(`{"a":2}`), false)
 	f.Add([]byte(`[]`), []byte(`[{"manager":"before-first-apply","operation":"Update","apiVersion":"v1","fieldsV1":{"f:a":{}}},
@@ -51,12 +51,12 @@ func FuzzOwnersGetTheirOwn(f *testing.F) {
 		if absent {
 			images.Before, previous = nil, nil
 		}
-		list, changed, err := images.HandOver(Hands{Own: "marks", Passing: isJanus, Left: "heir"})
+		list, changed, err := images.HandOver(Hands{Own: "marks", Passing: isJanus, Left: "default"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if changed {
-			checkOwn(t, "HandOver", list, previous, current, "heir")
+			checkOwn(t, "HandOver", list, previous, current, "default")
 			checkHandedOver(t, list, previous, current, live)
 		}
 	})
@@ -84,10 +84,10 @@ func (l entries) of(o owner) *fieldpath.Set {
 	return out
 }
 
-func checkOwn(t *testing.T, what string, list []metav1.ManagedFieldsEntry, previous, current entries, heir string) {
+func checkOwn(t *testing.T, what string, list []metav1.ManagedFieldsEntry, previous, current entries, leftTo string) {
 	t.Helper()
 	for _, e := range entriesIn(t, list) {
-		if e.Manager == heir && e.Operation == metav1.ManagedFieldsOperationApply {
+		if e.Manager == leftTo && e.Operation == metav1.ManagedFieldsOperationApply {
 			continue
 		}
 		if more := e.set.Difference(previous.of(e.owner).Union(current.of(e.owner))); !more.Empty() {

@@ -187,7 +187,7 @@ func checkOwners(t *testing.T, i Images) {
 		}
 		checkEntries(t, "RestoreOwners", is, list, i, err)
 	}
-	list, changed, err := i.HandOver(Hands{Own: "marks", Passing: isJanus, Left: "heir"})
+	list, changed, err := i.HandOver(Hands{Own: "marks", Passing: isJanus, Left: "default"})
 	if (err != nil) != unreadable {
 		t.Fatalf("HandOver: %v, unreadable %t", err, unreadable)
 	}

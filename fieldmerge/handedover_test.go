@@ -80,7 +80,7 @@ func TestFormerOwnersAreThoseBeforeTheFirstChange(t *testing.T) {
 
 // The control plane writes some fields together with others, and goes on to write them: it owned
 // the field before the change, and owns it now.
-func TestAnUndoTakesBackWhatTheControlPlaneHasAddedTo(t *testing.T) {
+func TestAnUndoReversesWhatTheControlPlaneHasAddedTo(t *testing.T) {
 	t.Parallel()
 	before := ownedThing(t, `{"a":1}`, "kube-controller-manager: a")
 	live := ownedThing(t, `{"a":3}`, "kube-controller-manager: a")

@@ -26,7 +26,7 @@ type Hands struct {
 	Owners []metav1.ManagedFieldsEntry
 }
 
-// HandOver gives managedFields as they are to stay after a commit. The entries of
+// HandOver returns managedFields as they are to stay after a commit. The entries of
 // the change go. A field that had an owner before it belongs to that owner again, with
 // the value that the change gave it, so that the owner's next apply neither meets a
 // conflict nor loses sight of the field. What nobody owned has no owner, or is Left's.

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 )
 
-// Images are the states of one object that taking a change back, or looking
+// Images are the states of one object that undoing a change, or checking
 // whether it is in effect, works with. What the server sets by itself is left out of
 // every comparison.
 type Images struct {
@@ -32,9 +32,9 @@ type Images struct {
 	// server takes fields of which the value stays as it is as well, and in every version
 	// of the kind. Without it, what the change took is told from the values.
 	Took []metav1.ManagedFieldsEntry
-	// Heir is the manager to which the change has left what nobody owned before, if it was
+	// LeftTo is the manager to which the change has left what nobody owned before, if it was
 	// one of others.
-	Heir string
+	LeftTo string
 	// Given is what its commit gave to others, where that tells more than Before: the owners
 	// before another change that it had undone.
 	Given []metav1.ManagedFieldsEntry

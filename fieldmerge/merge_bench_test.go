@@ -36,7 +36,7 @@ func changedThing(b *testing.B, n int) Images {
 	}
 }
 
-// What taking a change back costs before anything is sent.
+// What undoing a change costs before anything is sent.
 func BenchmarkRestore(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d fields", n), func(b *testing.B) {

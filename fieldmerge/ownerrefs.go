@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Reown returns a copy of obj whose owner references name the uids that to gives for
-// the old ones; a reference for which it gives none is left out. The entries of
+// Reown returns a copy of obj whose owner references name the uids that to returns for
+// the old ones; a reference for which it returns none is left out. The entries of
 // managedFields follow: whoever owned a reference owns the new one, nobody owns one
 // that was left out, and an entry with nothing left is dropped.
 func Reown(obj *unstructured.Unstructured, to func(old types.UID) types.UID) (*unstructured.Unstructured, error) {

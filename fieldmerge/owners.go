@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// RestoreOwners gives managedFields as they were before the change, as far as
+// RestoreOwners returns managedFields as they were before the change, as far as
 // others have not written since: our entries go, and what each manager owned
 // before and lost to the change comes back to it, limited to fields that exist. An
 // applier may own an object or a list that the server has left out for having nothing

@@ -120,8 +120,8 @@ func (s *scene) images() Images {
 	return Images{Type: thingType, Before: s.before, After: s.after, Live: s.live, Ours: isJanus}
 }
 
-// takeBack takes the change back as package mutate does, and reads the object again.
-func (s *scene) takeBack() Restoration {
+// undo undoes the change as package mutate does, and reads the object again.
+func (s *scene) undo() Restoration {
 	images := s.images()
 	wanted := images.Restore()
 	if desired := fields(wanted.Desired); !reflect.DeepEqual(desired, s.object) {

@@ -14,7 +14,7 @@ func TestWithNobodyElseEverythingIsAsBefore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := drawScene(t, r, nil, 0)
 		at := s.describe()
-		wanted := s.takeBack()
+		wanted := s.undo()
 		if len(wanted.Conflicts)+len(wanted.Reclaimed) > 0 {
 			r.Fatalf("conflicts with nobody: %v, reclaimed %v%s", wanted.Conflicts, wanted.Reclaimed, at)
 		}
@@ -164,13 +164,13 @@ func checkOrder(r *rapid.T, s *scene, desired *unstructured.Unstructured) {
 	}
 }
 
-func TestTakingBackTwiceIsTakingBackOnce(t *testing.T) {
+func TestUndoingTwiceIsUndoingOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		s := drawScene(t, r, []string{"a", "b", "x", "y"}, rapid.IntRange(0, 3).Draw(r, "writes since"))
-		first := s.takeBack()
+		first := s.undo()
 		once := s.live
-		second := s.takeBack()
+		second := s.undo()
 		if !reflect.DeepEqual(s.live, once) {
 			r.Fatalf("once %s\ntwice %s%s", line(once), line(s.live), s.describe())
 		}

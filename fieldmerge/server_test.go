@@ -148,7 +148,7 @@ func content(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// undo takes a change back as package mutate does: values, then owners.
+// undo undoes a change as package mutate does: values, then owners.
 func (s *standIn) undo(before, after *unstructured.Unstructured) Restoration {
 	s.t.Helper()
 	wanted := restore(before, after, s.read(), isJanus)

@@ -42,7 +42,7 @@ type slot struct {
 // order that failed:
 //
 //   - *HeldError: another client holds that lock. The locks that come before it
-//     are held; those that come after it have been given back. The caller
+//     are held; those that come after it have been released. The caller
 //     waits and calls Acquire again, which costs nothing for fresh locks.
 //   - *NamespaceTerminatingError: the lock cannot be taken.
 //   - any other: the API server's. Whether that lock was taken may not be
@@ -157,7 +157,7 @@ func (a *acquisition) giveUp(n int) {
 	}
 }
 
-// result gives back what comes after the first refused lock and makes what
+// result releases what comes after the first refused lock and makes what
 // Acquire returns.
 func (a *acquisition) result(ctx context.Context) ([]Lock, error) {
 	refused := a.firstRefused()

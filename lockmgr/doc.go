@@ -1,4 +1,4 @@
-// Package lockmgr takes, keeps and gives back advisory locks on Kubernetes
+// Package lockmgr acquires, keeps and releases advisory locks on Kubernetes
 // objects, as Leases of the group coordination.k8s.io.
 //
 // # Invariant
@@ -23,7 +23,7 @@
 // # Order
 //
 // [Manager.Acquire] takes locks in the order of [Key.Less], side by side, and
-// gives back all that come after the first one it was refused. So a holder
+// releases all that come after the first one it was refused. So a holder
 // that waits holds only locks that come before the one it waits for, and no
 // circle of waiting holders can form.
 //
@@ -46,7 +46,7 @@
 //
 // For N locks that are free, in one namespace: N creates and one list. The
 // list is not needed in the Manager's own namespace. Keeping fresh locks costs
-// nothing and others one update each; giving back costs N deletes. Each try
+// nothing and others one update each; a release costs N deletes. Each try
 // for a lock that another client holds costs a create and a get at first and
 // one get from then on.
 //

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/test/testcluster"
 )
 
@@ -86,11 +87,15 @@ func (w *world) step(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 func (w *world) key(name string) Key { return deployment(w.namespace, name) }
 
 func deployment(namespace, name string) Key {
-	return Key{Group: "apps", Resource: "deployments", Kind: "Deployment", Namespace: namespace, Name: name}
+	return keyOf("apps", "deployments", "Deployment", namespace, name)
 }
 
 func clusterRole(name string) Key {
-	return Key{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Kind: "ClusterRole", Name: name}
+	return keyOf("rbac.authorization.k8s.io", "clusterroles", "ClusterRole", "", name)
+}
+
+func keyOf(group, resource, kind, namespace, name string) Key {
+	return Key{ID: objectid.ID{Group: group, Resource: resource, Namespace: namespace, Name: name}, Kind: kind}
 }
 
 func (w *world) keys(n int) []Key {

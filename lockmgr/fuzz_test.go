@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"janus.io/janus/internal/objectid"
 )
 
 // FuzzLeaseNamesTellTargetsApart: two targets have two Leases, in one order.
@@ -21,7 +23,7 @@ func FuzzLeaseNamesTellTargetsApart(f *testing.F) {
 	f.Add("", "x", "", strings.Repeat("ä", 126), "", "x", "", strings.Repeat("ä", 125)+"b", strings.Repeat("K", 300))
 	f.Add("", "x", "", "A", "", "x", "", "a", "\u212a\u0130")
 	f.Fuzz(func(t *testing.T, g1, r1, ns1, n1, g2, r2, ns2, n2, kind string) {
-		a, b := Key{g1, r1, kind, ns1, n1}, Key{g2, r2, kind, ns2, n2}
+		a, b := keyOf(g1, r1, kind, ns1, n1), keyOf(g2, r2, kind, ns2, n2)
 		if strings.Contains(g1+r1+ns1+n1+g2+r2+ns2+n2, "\x00") {
 			return // No part of an identity may.
 		}
@@ -45,7 +47,7 @@ func FuzzParseLock(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lock, err := ParseLock(Key{Name: "x"}, text)
+		lock, err := ParseLock(Key{ID: objectid.ID{Name: "x"}}, text)
 		if err == nil {
 			require.Equal(t, text, lock.String())
 			require.NotEmpty(t, lock.Namespace)

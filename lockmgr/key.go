@@ -1,11 +1,12 @@
 package lockmgr
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"slices"
 	"strings"
+
+	"janus.io/janus/internal/objectid"
 )
 
 const (
@@ -19,44 +20,20 @@ const (
 	hashLength = 10
 )
 
-// A Key names a target. Its identity is Group, Resource, Namespace and Name:
-// the versions of one kind are one target, kinds of different groups are not.
+// A Key names a target: what it is, and what its Lease is called.
 type Key struct {
-	Group    string
-	Resource string
+	objectid.ID
 	// Kind makes the name of the Lease readable. It is no part of the identity
-	// but of the Lease's name, so it must be the one kind that discovery gives
+	// but of the Lease's name, so it must be the one kind that discovery returns
 	// for Group and Resource.
 	Kind string
-	// Namespace is empty for a target without a namespace.
-	Namespace string
-	Name      string
 }
 
 // Less says whether the lock of k is taken before that of other. It is a total
 // order on the identity.
 func (k Key) Less(other Key) bool { return k.compare(other) < 0 }
 
-func (k Key) compare(other Key) int {
-	return cmp.Or(
-		cmp.Compare(k.Group, other.Group),
-		cmp.Compare(k.Resource, other.Resource),
-		cmp.Compare(k.Namespace, other.Namespace),
-		cmp.Compare(k.Name, other.Name),
-	)
-}
-
-// String names the target for people, as "deployments.apps shop/web".
-func (k Key) String() string {
-	resource, name := k.Resource, k.Name
-	if k.Group != "" {
-		resource += "." + k.Group
-	}
-	if k.Namespace != "" {
-		name = k.Namespace + "/" + name
-	}
-	return resource + " " + name
-}
+func (k Key) compare(other Key) int { return k.Compare(other.ID) }
 
 // LeaseName is the name of the Lease that locks the target:
 // janus-lock-{namespace}-{kind}-{name}, without the namespace if there is none,

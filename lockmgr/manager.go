@@ -51,7 +51,7 @@ type limits struct {
 	recheck time.Duration
 }
 
-// A Manager takes, keeps and gives back locks for any number of holders. It is
+// A Manager acquires, keeps and releases locks for any number of holders. It is
 // safe for use by many goroutines, as long as each holder is in the hands of
 // one at a time. Holders that share a Manager exclude each other as those of
 // two processes do.
@@ -89,7 +89,7 @@ func New(client coordinationv1client.LeasesGetter, opts Options) *Manager {
 }
 
 // Forget drops all memory of a holder that has ended. Leases that it still has
-// are not given back; they expire.
+// are not released; they expire.
 func (m *Manager) Forget(identity string) { m.memory.forget(identity) }
 
 // Distrust notes that another client may have done something with a holder's locks: they

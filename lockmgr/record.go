@@ -78,7 +78,7 @@ func takenOver(lease *coordinationv1.Lease, h Holder, key Key, now time.Time) *c
 }
 
 // renewed is our Lease with its time begun again. It differs from what it was, so that
-// it gets another resourceVersion: a process that has hung cannot give it back then.
+// it gets another resourceVersion: a process that has hung cannot release it then.
 func renewed(lease *coordinationv1.Lease, h Holder, now time.Time) *coordinationv1.Lease {
 	next := lease.DeepCopy()
 	if last := lease.Spec.RenewTime; last != nil && now.Truncate(time.Microsecond).Equal(last.Time) {

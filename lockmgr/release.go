@@ -13,13 +13,13 @@ import (
 	"janus.io/janus/internal/fanout"
 )
 
-// Release gives back the locks of the keys that the holder has, and ends the
+// Release releases the locks of the keys that the holder has, and ends the
 // waiting for the others. It deletes only Leases that are the holder's at the
 // moment of the delete. A lock that is remembered costs one delete. For any
 // other it looks in both places, so that a lock is found too that was taken by
 // a process which died before recording it. It is no error if there is none.
 //
-// The error joins those of all Leases that could not be given back; calling
+// The error joins those of all Leases that could not be released; calling
 // Release again tries them again. It is *UnseenError of a Lease at which this
 // process may not look.
 func (m *Manager) Release(ctx context.Context, h Holder, keys []Key) error {
@@ -32,7 +32,7 @@ func (m *Manager) Release(ctx context.Context, h Holder, keys []Key) error {
 	return errors.Join(errs...)
 }
 
-// release gives back the lock of one key, wherever it is.
+// release releases the lock of one key, wherever it is.
 func (m *Manager) release(ctx context.Context, h Holder, key Key) error {
 	places := m.places(key)
 	m.memory.stopWatching(h.Identity, places...)
@@ -123,7 +123,7 @@ func (m *Manager) delete(ctx context.Context, lease *coordinationv1.Lease) error
 	return nil
 }
 
-// giveBack gives back what this process holds of the slots.
+// giveBack releases what this process holds of the slots.
 func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
 	errs := make([]error, len(slots))
 	fanout.Do(a.parallel, len(slots), func(i int) {
@@ -141,7 +141,7 @@ func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
 
 // giveBackAt deletes the Lease only as this process has last written it. Unlike Release
 // it does not look again: this process may have hung, and one that has taken the
-// holder over may rely on the lock since. What is not given back expires, or Release
+// holder over may rely on the lock since. What is not released expires, or Release
 // finds it.
 func (a *acquisition) giveBackAt(ctx context.Context, lock Lock, lease *coordinationv1.Lease) error {
 	if lease == nil {

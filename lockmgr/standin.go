@@ -22,11 +22,11 @@ import (
 // Acquire does not return it as held.
 //
 //	rule S: who has taken the stand-in checks after that, by creating the
-//	        home Lease, that N is absent. If it is not, the stand-in is given
-//	        back and the home Lease is taken instead.
+//	        home Lease, that N is absent. If it is not, the stand-in is
+//	        released and the home Lease is taken instead.
 //	rule H: who has taken the home Lease reads after that, by a list, the
-//	        stand-in. If another client's is alive, the home Lease is given
-//	        back. If another client's has expired, it is deleted, conditioned
+//	        stand-in. If another client's is alive, the home Lease is
+//	        released. If another client's has expired, it is deleted, conditioned
 //	        on what was read, before the home Lease counts: its holder could
 //	        otherwise come back and renew it.
 //
@@ -93,7 +93,7 @@ func (a *acquisition) settle(ctx context.Context) (again bool) {
 type unsettled struct {
 	namespace       string
 	homes, standIns []int
-	// inVain is set if the stand-ins were given back.
+	// inVain is set if the stand-ins were released.
 	inVain bool
 }
 
@@ -196,7 +196,7 @@ func (a *acquisition) settleStandIns(ctx context.Context, u *unsettled) {
 	}
 }
 
-// abandon gives the stand-in of slot i back, so that the slot is taken again.
+// abandon releases the stand-in of slot i, so that the slot is taken again.
 func (a *acquisition) abandon(ctx context.Context, i int) {
 	s := &a.slots[i]
 	s.held = false

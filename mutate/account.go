@@ -18,7 +18,7 @@ func (c Change) isAccount() bool {
 }
 
 // admitOwnEnd refuses to delete the ServiceAccount that the Transaction acts as, unless
-// nothing comes after that or it accepts the loss: nobody could take anything back.
+// nothing comes after that or it accepts the loss: nobody could roll anything back.
 func (c Change) admitOwnEnd() ([]string, error) {
 	const why = "the Transaction acts as it, and neither this change nor another could be rolled back without it"
 	if c.Options.AcceptLoss || known(c.Options.Last) {
@@ -77,7 +77,7 @@ func (c Change) rehearseRules(ctx context.Context, before, after *unstructured.U
 	case errclass.RefuserOf(err) == errclass.ByEscalation:
 		return "the ServiceAccount may not grant again the rules that it removes: it needs every right that is in them, or escalate on the role", nil
 	case err != nil && (errclass.ClassOf(err) == errclass.Retryable || errclass.ClassOf(err) == errclass.Unknown):
-		return "", c.wrap(err, "rehearse the way back of")
+		return "", c.wrap(err, "rehearse the rollback of")
 	}
 	return "", nil // Any other refusal is found out by who asks for the rights.
 }

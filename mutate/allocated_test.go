@@ -27,7 +27,7 @@ func nodePorts(t *testing.T, i *item) []any {
 
 // What the API server has chosen when the change was made is part of the change,
 // although no dry run could tell.
-func TestAllocatedNodePortsAreTakenBack(t *testing.T) {
+func TestAllocatedNodePortsAreRolledBack(t *testing.T) {
 	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAWriteOfAnybodyElseIsDrift(t *testing.T) {
 
 // Where status is no subresource, a change of it is rolled back like any other, and a
 // controller's write to it is one of another client.
-func TestAStatusThatIsNoSubresourceIsTakenBack(t *testing.T) {
+func TestAStatusThatIsNoSubresourceIsRolledBack(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.crd("Gauge", "gauges")

@@ -8,10 +8,10 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// Whoever is not to take a change back any more has to know whether that was begun: what
+// Whoever is not to undo a change any more has to know whether that was begun: what
 // was made in part is finished.
 
-func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
+func TestObserveKnowsAWriteThatIsRolledBackInPart(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {
 		i.done()
@@ -33,7 +33,7 @@ func TestObserveKnowsAWriteThatIsTakenBackInPart(t *testing.T) {
 
 // One field is another client's by now, and stays so: the others show that nothing was
 // restored yet.
-func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
+func TestObserveKnowsThatNothingIsRolledBackBesideAConflict(t *testing.T) {
 	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestObserveKnowsThatNothingIsTakenBackBesideAConflict(t *testing.T) {
 	}
 }
 
-func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
+func TestObserveKnowsACreateThatIsRolledBackInPart(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	i := e.prepare(0, api.Create, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}}").done()
@@ -63,7 +63,7 @@ func TestObserveKnowsACreateThatIsTakenBackInPart(t *testing.T) {
 	i.finds(outcome.NotApplied)
 }
 
-func TestObserveKnowsADeleteThatIsTakenBackInPart(t *testing.T) {
+func TestObserveKnowsADeleteThatIsRolledBackInPart(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.create(settings)

@@ -149,7 +149,7 @@ func (c Change) giveBack(ctx context.Context, e Effect, volume *unstructured.Uns
 	}
 	_, err = c.Environment.Cluster.Resource(kinds.Volumes).Patch(ctx, volume.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager})
 	if err = errclass.Wrap(err, "free", "PersistentVolume "+volume.GetName(), false); stale(err) {
-		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "its volume %s changes while it is given back", volume.GetName())
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "its volume %s changes while it is released", volume.GetName())
 	}
 	if errclass.Is(err, errclass.AccessDenied) {
 		return c.fail(errclass.Terminal, errclass.AccessDenied, "delete", "it is gone, and its volume %s cannot be bound again: the ServiceAccount may not patch persistentvolumes", volume.GetName()).

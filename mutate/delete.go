@@ -96,7 +96,7 @@ func (c Change) accepted(err error) error {
 	if class := errclass.ClassOf(err); err == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return err
 	}
-	return c.fail(errclass.Unknown, errclass.ReasonOf(err), "delete", "its deletion was accepted, but what became of it is not known: %w", err)
+	return c.fail(errclass.Unknown, errclass.ReasonOf(err), "delete", "its deletion was accepted, but its outcome is not known: %w", err)
 }
 
 // unlessBereaved tells a target that went, or lost a reference, because an earlier change

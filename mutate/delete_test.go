@@ -330,7 +330,7 @@ func TestK13RecreationIsRefusedByAQuotaAndByATerminatingNamespace(t *testing.T) 
 
 // Updates still work in a terminating namespace, so that a rollback of writes goes
 // through.
-func TestK13WritesAreTakenBackInATerminatingNamespace(t *testing.T) {
+func TestK13WritesAreRolledBackInATerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {color: blue}}")

@@ -10,9 +10,10 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Heir is the field manager that keeps, after a commit, what marks an object as made by a
-// Transaction. It is the same for every Transaction, so that they leave no pile of managers.
-const Heir = "janus"
+// DefaultManager is the field manager that keeps, after a commit, what marks an object as
+// made by a Transaction. It is the same for every Transaction, so that they leave no pile of
+// managers.
+const DefaultManager = "janus"
 
 // Ownership says who is to own the fields of a target once the Transaction has committed,
 // beside those who owned them before.
@@ -64,7 +65,7 @@ func HandOver(ctx context.Context, c Change, to Ownership, before Baseline, seen
 		if err != nil || !changed {
 			return err
 		}
-		c.Names.Manager = Heir // whoever reads the audit log can tell it from the change
+		c.Names.Manager = DefaultManager // whoever reads the audit log can tell it from the change
 		if _, err := c.setOwners(ctx, entries, live); !stale(err) {
 			return c.wrap(err, "hand over the fields of")
 		}
@@ -75,7 +76,7 @@ func HandOver(ctx context.Context, c Change, to Ownership, before Baseline, seen
 // handedOver returns who is to own the fields after the commit of a change.
 func (o Ownership) handedOver(ctx context.Context, c Change, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
 	images := fieldmerge.Images{Before: before, Live: live, Ours: c.Names.sibling}
-	to := fieldmerge.Hands{Own: Heir, Passing: itemManager.MatchString, Left: o.FieldManager}
+	to := fieldmerge.Hands{Own: DefaultManager, Passing: itemManager.MatchString, Left: o.FieldManager}
 	if o.FieldManager != "" {
 		if images.Type, err = c.typeOf(ctx); err != nil {
 			return nil, false, err

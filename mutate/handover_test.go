@@ -49,7 +49,7 @@ func TestWhatNobodyOwnedIsNobodysAfterwards(t *testing.T) {
 		for n := range 3 {
 			i := e.prepare(n, api.Patch, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round, key"+strconv.Itoa(n)+": x}}").done()
 			i.handedOver()
-			assert.False(e.t, owns(i.now(), mutate.Heir, ".data.shape"))
+			assert.False(e.t, owns(i.now(), mutate.DefaultManager, ".data.shape"))
 			assert.Equal(e.t, []string{"kubectl Apply"}, managers(i.now()))
 		}
 	})
@@ -150,7 +150,7 @@ func TestAHandOverOfWhatWasJustWrittenNeedNotRead(t *testing.T) {
 }
 
 // To roll back what was just written, the target need not be read either.
-func TestWhatWasJustWrittenIsTakenBackWithoutALook(t *testing.T) {
+func TestWhatWasJustWrittenIsRolledBackWithoutALook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile func(e *env, i *item)
@@ -313,7 +313,7 @@ func TestNothingIsLeftToAnItemOfAnotherTransaction(t *testing.T) {
 				i := e.prepare(0, kind, settingsChanged).done()
 				require.NoError(t, i.handOver())
 				assert.Equal(t, "red", value(t, i.now(), "data", "color"))
-				assert.True(t, owns(i.now(), mutate.Heir, ".data.color"), "%v", managers(i.now()))
+				assert.True(t, owns(i.now(), mutate.DefaultManager, ".data.color"), "%v", managers(i.now()))
 			})
 		}
 	}

@@ -48,7 +48,7 @@ func (of Original) Owners() []metav1.ManagedFieldsEntry {
 // InverseOf is the type of the change that takes another back; empty if its own is none.
 func InverseOf(t api.ChangeType) api.ChangeType { return strategies[t].inverse }
 
-// Invert returns the content of c, a change that takes another back after that has
+// Invert returns the content of c, a change that undoes another after that has
 // committed, for the target as it is now. It is a conflict if another client has changed since
 // what the other has made, unless that is to be overwritten. There may be something to say
 // beside. The content is nil for a Delete.
@@ -73,7 +73,7 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 	if err != nil {
 		return nil, nil, c.unreadableOwners(err)
 	}
-	found = of.withoutHeirs(found)
+	found = of.withoutHandedOver(found)
 	found = together(found, fieldmerge.NewOwners(live, of.Record.After, family))
 	if of.Record.After != nil {
 		images, err := c.images(ctx, of.Record.After, nil, live)
@@ -95,18 +95,18 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 	return nil, append(notes, more...), err
 }
 
-// withoutHeirs leaves out what the commit itself has left to others, and they have not
+// withoutHandedOver leaves out what the commit itself has left to others, and they have not
 // changed since.
-func (of Original) withoutHeirs(found []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
+func (of Original) withoutHandedOver(found []fieldmerge.FieldConflict) []fieldmerge.FieldConflict {
 	if of.Record.After == nil {
 		return found
 	}
-	heirs := []string{of.Record.Heir}
+	leftTo := []string{of.Record.FieldManager}
 	for _, e := range of.Record.Owners {
-		heirs = append(heirs, e.Manager)
+		leftTo = append(leftTo, e.Manager)
 	}
 	return slices.DeleteFunc(found, func(f fieldmerge.FieldConflict) bool {
-		foreign := slices.ContainsFunc(f.Managers, func(manager string) bool { return !slices.Contains(heirs, manager) })
+		foreign := slices.ContainsFunc(f.Managers, func(manager string) bool { return !slices.Contains(leftTo, manager) })
 		return !foreign && len(f.Managers) > 0 && f.Same(of.Record.After)
 	})
 }
@@ -143,7 +143,7 @@ func (c Change) invertDelete(ctx context.Context, of Original, _ *unstructured.U
 	now := map[types.UID]types.UID{}
 	var notes []string
 	for _, owner := range before.GetOwnerReferences() {
-		uid, err := c.heirOf(ctx, owner)
+		uid, err := c.ownerUID(ctx, owner)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -162,8 +162,8 @@ func (c Change) invertDelete(ctx context.Context, of Original, _ *unstructured.U
 	return content.Object, notes, nil
 }
 
-// heirOf is the uid of the object that has the name of an owner now; empty if none has.
-func (c Change) heirOf(ctx context.Context, owner metav1.OwnerReference) (types.UID, error) {
+// ownerUID is the uid of the object that has the name of an owner now; empty if none has.
+func (c Change) ownerUID(ctx context.Context, owner metav1.OwnerReference) (types.UID, error) {
 	if c.Environment.OwnerRefs == nil {
 		return owner.UID, nil
 	}
@@ -194,7 +194,7 @@ func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured
 		return nil, nil, err
 	}
 	images.Force = of.Overwrite
-	images.Ours, images.HandedOver, images.Former, images.Heir, images.Given = family, true, of.First, record.Heir, record.Owners
+	images.Ours, images.HandedOver, images.Former, images.LeftTo, images.Given = family, true, of.First, record.FieldManager, record.Owners
 	restored := images.Restore()
 	notes, err := c.despite(of, op, restored.Conflicts)
 	if err != nil {

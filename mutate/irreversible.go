@@ -27,7 +27,7 @@ func (c Change) admitLoss(ctx context.Context, before *unstructured.Unstructured
 	case lost != "" && !c.Options.AcceptLoss:
 		return nil, c.irreversible("delete", "the deletion of a "+c.Ref.GVK.Kind+" cannot be rolled back: "+lost)
 	case lost != "":
-		return c.warn("a rollback cannot take its deletion back: " + lost), nil
+		return c.warn("a rollback cannot undo its deletion: " + lost), nil
 	case warning != "":
 		return c.warn(warning), nil
 	default:

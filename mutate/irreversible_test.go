@@ -27,7 +27,7 @@ func (e *env) accepted(text, lost string) *item {
 	fails(e.t, i.tryPrepare(), errclass.Terminal, errclass.Irreversible, lost, "acceptLoss: true")
 	i.change.Options.AcceptLoss = true
 	require.NoError(e.t, i.tryPrepare())
-	i.warned("cannot take its deletion back", lost)
+	i.warned("cannot undo its deletion", lost)
 	return i
 }
 
@@ -196,7 +196,7 @@ func TestK8TokenSecretIsWarnedAboutAndNotMadeForAnotherServiceAccount(t *testing
 	assert.Nil(t, i.now())
 }
 
-func TestDeleteWarnsAboutWhatIsHardToTakeBack(t *testing.T) {
+func TestDeleteWarnsAboutWhatIsHardToRollBack(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.create(ownerMap)

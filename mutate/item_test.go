@@ -41,7 +41,7 @@ type item struct {
 func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 	e.t.Helper()
 	obj := parse(e.t, content)
-	ref, err := e.resolver.Resolve(target.Spec{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
+	ref, err := e.resolver.Resolve(api.Target{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}, e.namespace, nil)
 	require.NoError(e.t, err)
 	strategy, ok := mutate.For(kind)
 	require.True(e.t, ok)
@@ -77,7 +77,7 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
-	i.idle, i.record.Heir = forecast.Idle, i.owners.FieldManager
+	i.idle, i.record.FieldManager = forecast.Idle, i.owners.FieldManager
 	i.warnings, i.record.Before, i.record.After, i.record.Took = forecast.Warnings, before, forecast.After, forecast.Took
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)
@@ -116,7 +116,7 @@ func (i *item) begun() mutate.Effect {
 	return e
 }
 
-// undo takes the change back as a rollback does: without the content.
+// undo undoes the change as a rollback does: without the content.
 func (i *item) undo() error {
 	c := i.change
 	c.Content = nil

@@ -139,7 +139,7 @@ func TestWhatSaysWhoHasMadeAnObjectIsRestored(t *testing.T) {
 			e := newEnv(t)
 			made := e.prepare(0, api.Create, labeled).done()
 			require.NoError(t, mutate.HandOver(t.Context(), made.change, made.owners, mutate.BaselineOf(nil), nil))
-			assert.True(t, owns(made.now(), mutate.Heir, ".metadata.labels.janus.io/transaction"), "%v", entries(made.now()))
+			assert.True(t, owns(made.now(), mutate.DefaultManager, ".metadata.labels.janus.io/transaction"), "%v", entries(made.now()))
 			later := e.plan(1, kind, settingsChanged)
 			later.change.Names.Manager, later.change.Names.Family, later.change.Names.Marker = "janus-ffffffff-1", "janus-ffffffff-", "ffffffff-uid.1"
 			later.change.Names.Transaction.Name = "later"

@@ -46,7 +46,7 @@ type Done struct {
 // when it was prepared, nil if it did not exist.
 type Strategy interface {
 	// Admit refuses a change that the target, as it is, does not allow, or that
-	// could not be rolled back. It gives what is hard to roll back about one that it
+	// could not be rolled back. It returns what is hard to roll back about one that it
 	// lets pass.
 	Admit(ctx context.Context, c Change, before *unstructured.Unstructured) (warnings []string, err error)
 	// Try dry-runs the change and returns what the target would be; nil when that

@@ -34,7 +34,9 @@ func (n Names) sibling(manager string) bool {
 
 // family reports whether a manager is of this Transaction, or is what another has
 // left: that of its marks, or one of an item of a Transaction that was let go half-way.
-func family(manager string) bool { return manager == Heir || itemManager.MatchString(manager) }
+func family(manager string) bool {
+	return manager == DefaultManager || itemManager.MatchString(manager)
+}
 
 // itemManager is what the managers of items look like.
 var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)

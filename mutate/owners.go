@@ -12,7 +12,7 @@ import (
 )
 
 // patchOwners gives the fields back to the managers that owned them, but for those that
-// have strayed, and gives the object as it is then; nil if there was nothing to give.
+// have strayed, and returns the object as it is then; nil if there was nothing to give.
 func (c Change) patchOwners(ctx context.Context, images fieldmerge.Images, strayed []fieldmerge.FieldConflict) (*unstructured.Unstructured, error) {
 	entries, changed, err := images.RestoreOwners()
 	if err == nil && len(strayed) > 0 {

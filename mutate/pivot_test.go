@@ -15,7 +15,7 @@ import (
 
 func yes() bool { return true }
 
-func TestK5WhatNobodyCanTakeBackIsRefusedUnlessItIsLastOrAccepted(t *testing.T) {
+func TestK5WhatNobodyCanUndoIsRefusedUnlessItIsLastOrAccepted(t *testing.T) {
 	t.Parallel()
 	claim := func(size string) string { return "{spec: {resources: {requests: {storage: " + size + "}}}}" }
 	for name, c := range map[string]struct {

@@ -84,8 +84,8 @@ func withoutAllocations(service map[string]any) {
 	}
 }
 
-// rehearse finds out, without effect, whether the ServiceAccount could take a
-// deletion back where its verbs do not tell.
+// rehearse finds out, without effect, whether the ServiceAccount could undo a
+// deletion where its verbs do not tell.
 func (c Change) rehearse(ctx context.Context, before *unstructured.Unstructured) error {
 	if err := c.rehearseRole(ctx, before); err != nil {
 		return err

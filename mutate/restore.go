@@ -68,7 +68,7 @@ func unrestored(images fieldmerge.Images) bool {
 	return !images.Restored() && len(fieldmerge.MergePatch(images.Live.Object, images.Restore().Desired.Object)) > 0
 }
 
-// restore takes an Update or a Patch back: first the values, then the owners,
+// restore undoes an Update or a Patch: first the values, then the owners,
 // each under the resourceVersion just read. The API server does not take both in
 // one request. A crash between the two is harmless: the next call sees that the
 // values are restored and goes on with the owners.

@@ -60,8 +60,8 @@ func (i *item) takesEffect() {
 	})
 }
 
-// takenBack takes a change back and waits for what that waits for.
-func (i *item) takenBack() {
+// undoneInTheEnd undoes a change and waits for what that waits for.
+func (i *item) undoneInTheEnd() {
 	i.t.Helper()
 	var err error
 	i.within("it is rolled back", func() bool {
@@ -71,10 +71,10 @@ func (i *item) takenBack() {
 	require.NoError(i.t, err)
 }
 
-// undo takes change n back.
+// undo undoes change n.
 func (s *saga) undo(n int) {
 	s.t.Helper()
-	s.items[n].takenBack()
+	s.items[n].undoneInTheEnd()
 	s.committed[n] = false
 }
 

@@ -154,9 +154,9 @@ func (c Change) letGo(ctx context.Context, live *unstructured.Unstructured) erro
 	}
 	_, err := c.setHold(ctx, c.client(), live, false, false)
 	if stale(err) {
-		return c.fail(errclass.Retryable, errclass.StaleVersion, "let go of", "it changes while its finalizer is taken off")
+		return c.fail(errclass.Retryable, errclass.StaleVersion, "remove the finalizer of", "it changes while its finalizer is taken off")
 	}
-	return c.wrap(err, "let go of")
+	return c.wrap(err, "remove the finalizer of")
 }
 
 func withoutHold(live *unstructured.Unstructured) *unstructured.Unstructured {

@@ -12,7 +12,7 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// restoring is what one call has come to know while it takes an Update or a Patch back.
+// restoring is what one call has come to know while it undoes an Update or a Patch.
 type restoring struct {
 	// restored is what it has restored the values of; nil if it has not yet.
 	restored *fieldmerge.Restoration

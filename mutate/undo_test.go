@@ -342,7 +342,7 @@ func TestTwoChangesOfOneTargetAreUndoneInReverse(t *testing.T) {
 }
 
 // K2, K3: values and owners are restored, and nothing is un-applied.
-func TestForcedApplyIsTakenBackWithOwnersAndTheirTimes(t *testing.T) {
+func TestForcedApplyIsRolledBackWithOwnersAndTheirTimes(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)

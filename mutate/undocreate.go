@@ -42,7 +42,7 @@ func (createStrategy) Undo(ctx context.Context, c Change, e Effect) (outcome.Und
 	return outcome.Undone{}, c.fail(errclass.Retryable, errclass.StaleVersion, "delete", "it changes faster than it can be deleted")
 }
 
-// unmake deletes the object, unless it is not for this change alone to delete. It gives
+// unmake deletes the object, unless it is not for this change alone to delete. It returns
 // what others had written, if that is no reason not to.
 func (c Change) unmake(ctx context.Context, e Effect, live *unstructured.Unstructured) ([]fieldmerge.FieldConflict, error) {
 	found, err := c.writtenByOthers(ctx, e.Record, live)

@@ -167,7 +167,7 @@ func TestUndoOfACreateByForceDeletesNobodyElses(t *testing.T) {
 }
 
 // Changes of one object, forward and back.
-func TestChainsOfChangesOfOneObjectAreTakenBackInReverse(t *testing.T) {
+func TestChainsOfChangesOfOneObjectAreRolledBackInReverse(t *testing.T) {
 	t.Parallel()
 	type change struct {
 		kind    api.ChangeType

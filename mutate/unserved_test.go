@@ -31,7 +31,7 @@ func (e *env) withdraw(crd, obj *unstructured.Unstructured) *unstructured.Unstru
 	return now
 }
 
-func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
+func TestACreationIsRolledBackThoughItsVersionIsServedNoMore(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	crd := e.dials("Dial", "dials")
@@ -56,7 +56,7 @@ func TestADeletionIsNotTakenForDoneBecauseItsVersionIsServedNoMore(t *testing.T)
 	assert.NotNil(t, e.live(now))
 }
 
-func TestAWriteIsNotTakenBackByAVersionThatItWasNotMadeBy(t *testing.T) {
+func TestAWriteIsNotRolledBackByAVersionThatItWasNotMadeBy(t *testing.T) {
 	t.Parallel()
 	for _, kind := range writes {
 		t.Run(string(kind), func(t *testing.T) {

@@ -87,7 +87,7 @@ func (c Change) volumeDenied(name string, cause error) error {
 	if !errclass.Is(cause, errclass.AccessDenied) {
 		return cause
 	}
-	return c.fail(errclass.Terminal, errclass.AccessDenied, "re-create", "its volume %s cannot be given back to it: %w", name, cause).
+	return c.fail(errclass.Terminal, errclass.AccessDenied, "re-create", "its volume %s cannot be bound to it again: %w", name, cause).
 		WithHint(fmt.Sprintf(`grant the ServiceAccount get and patch on persistentvolumes, or free it by hand: kubectl patch pv %s --type merge -p '{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}', then re-create the claim from its before-image`, name))
 }
 
@@ -109,7 +109,7 @@ func (c Change) volumeLoss(ctx context.Context, claim *unstructured.Unstructured
 	if policy := reclaimPolicy(volume); policy != kinds.Retain {
 		return fmt.Sprintf("the reclaim policy of its volume %s is %s, so its data would be lost", name, policy), "", nil
 	}
-	return "", fmt.Sprintf("its volume %[1]s is retained; to give it back, a rollback needs patch on persistentvolumes, and no other claim can bind it before kubectl patch pv %[1]s --type merge -p '{\"spec\":{\"claimRef\":null}}'", name), nil
+	return "", fmt.Sprintf("its volume %[1]s is retained; to bind it again, a rollback needs patch on persistentvolumes, and no other claim can bind it before kubectl patch pv %[1]s --type merge -p '{\"spec\":{\"claimRef\":null}}'", name), nil
 }
 
 // lostVolume says that the volume of a re-created claim is gone.

@@ -70,7 +70,7 @@ func TestAThirdValueOfAnotherWriterIsKept(t *testing.T) {
 }
 
 // Whoever wrote a Secret by a field that is not shown keeps that, and claims nothing by it.
-func TestAValueThatWasWrittenByAFieldThatIsNotShownIsTakenBack(t *testing.T) {
+func TestAValueThatWasWrittenByAFieldThatIsNotShownIsRolledBack(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.create("{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: a}}")
@@ -210,7 +210,7 @@ func TestTheManagerThatTheAPIServerInventsGoesWithARollback(t *testing.T) {
 }
 
 // What the API server and controllers write by themselves is no conflict.
-func TestWhatTheControlPlaneWritesBecauseOfAChangeIsTakenBackWithIt(t *testing.T) {
+func TestWhatTheControlPlaneWritesBecauseOfAChangeIsRolledBackWithIt(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	role := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: " + e.namespace + "}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}"
@@ -323,7 +323,7 @@ func TestTheFileOfACreatedObjectIsAppliedWithoutAConflict(t *testing.T) {
 			i.owners.FieldManager = manager
 			require.NoError(t, i.tryPrepare())
 			i.done().handedOver()
-			assert.False(t, owns(i.now(), mutate.Heir, ".spec.replicas"))
+			assert.False(t, owns(i.now(), mutate.DefaultManager, ".spec.replicas"))
 			if manager == "" {
 				_, err := e.resource(i.object).Apply(t.Context(), "web", parse(t, file), metav1.ApplyOptions{FieldManager: by})
 				require.NoError(t, err)

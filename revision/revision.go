@@ -67,7 +67,7 @@ func Encode(r Revision) ([]byte, error) {
 	return data, nil
 }
 
-// sorted is what Encode gives, in the order in which the API server writes it itself. It
+// sorted is what Encode returns, in the order in which the API server writes it itself. It
 // lets nobody change the data of a ControllerRevision, and takes another order for a
 // change: it would refuse every patch, even that by which the garbage collector takes the
 // owner off, and who deletes a Transaction with propagation Orphan would wait for ever.

@@ -23,7 +23,7 @@ const (
 
 // stored is an encoded record on its way into objects.
 type stored struct {
-	key  string // as Key gives it
+	key  string // as Key returns it
 	data string
 }
 

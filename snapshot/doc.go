@@ -4,7 +4,7 @@
 //
 // # Storing
 //
-// A Record is one item's before-image. Encode gives its bytes, and the digest of
+// A Record is one item's before-image. Encode returns its bytes, and the digest of
 // these goes into the status of the Transaction, so that a Record is believed
 // only when it is, to the bit, what Janus saved:
 //

@@ -39,8 +39,8 @@ type Record struct {
 	// Owners are who is to own the fields after the commit of what undoes another change:
 	// who owned them before that.
 	Owners []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
-	// Heir is the manager to which a commit leaves what nobody owned, if one was named.
-	Heir string `json:"heir,omitempty"`
+	// FieldManager is the manager to which a commit leaves what nobody owned, if one was named.
+	FieldManager string `json:"heir,omitempty"`
 	// Confidential has the record kept in a Secret, whatever the kind of the target is. It
 	// is no part of the encoding.
 	Confidential bool `json:"-"`
@@ -64,11 +64,11 @@ type document struct {
 	After      map[string]any `json:"after,omitempty"`
 	AfterPatch map[string]any `json:"afterPatch,omitempty"`
 	// Unchanged says that After equals Before, for which the patch is empty.
-	Unchanged bool                        `json:"unchanged,omitempty"`
-	Content   map[string]any              `json:"content,omitempty"`
-	Took      []metav1.ManagedFieldsEntry `json:"took,omitempty"`
-	Owners    []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
-	Heir      string                      `json:"heir,omitempty"`
+	Unchanged    bool                        `json:"unchanged,omitempty"`
+	Content      map[string]any              `json:"content,omitempty"`
+	Took         []metav1.ManagedFieldsEntry `json:"took,omitempty"`
+	Owners       []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
+	FieldManager string                      `json:"heir,omitempty"` // The key is that of stored records.
 }
 
 var (
@@ -84,7 +84,7 @@ var (
 // would take six bytes once a ConfigMap is itself sent as JSON, and a full one
 // would exceed the limit of a request.
 func Encode(r Record) ([]byte, error) {
-	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content, Took: r.Took, Owners: r.Owners, Heir: r.Heir}
+	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content, Took: r.Took, Owners: r.Owners, FieldManager: r.FieldManager}
 	if r.Before != nil {
 		if len(r.Before.Object) == 0 {
 			return nil, errEmptyImage
@@ -136,7 +136,7 @@ func Decode(data []byte) (Record, error) {
 	if err := utiljson.Unmarshal(data, &d); err != nil || d.Format != format || d.Item < 0 {
 		return Record{}, errNotARecord
 	}
-	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content, Took: d.Took, Owners: d.Owners, Heir: d.Heir}
+	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content, Took: d.Took, Owners: d.Owners, FieldManager: d.FieldManager}
 	if len(d.Before) > 0 {
 		r.Before = &unstructured.Unstructured{Object: d.Before}
 	}

@@ -303,7 +303,7 @@ const (
 type CancelPolicy string
 
 const (
-	// CancelRollback takes the changes that were made back.
+	// CancelRollback rolls back the changes that were made.
 	CancelRollback CancelPolicy = "Rollback"
 	// CancelStop leaves them.
 	CancelStop CancelPolicy = "Stop"

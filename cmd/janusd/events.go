@@ -50,7 +50,7 @@ func announce(ctx context.Context, sink events.EventSink, scheme *runtime.Scheme
 	h.recorder = broadcaster.NewRecorder(scheme, "janusd")
 	return h, func() {
 		if left := h.wait(linger); left > 0 {
-			log.Warn("events were given up", zap.Int("events", left))
+			log.Warn("events were dropped", zap.Int("events", left))
 		}
 		broadcaster.Shutdown()
 		cancel()

@@ -17,6 +17,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 )
 
 // slow is a sink that takes its time, and keeps what has arrived.
@@ -79,6 +80,26 @@ func telling(t *testing.T, s *slow, versions ...string) (arrived []string, took 
 		synctest.Wait()
 	})
 	return arrived, took, warnings
+}
+
+// The reason for what this file tests: the broadcaster of client-go sends nothing any more
+// when it is shut down, and has no means to wait.
+func TestClientGoAloneDropsTheEventsThatItHasNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{takes: time.Second}
+		broadcaster := events.NewBroadcaster(s)
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, broadcaster.StartRecordingToSinkWithContext(ctx))
+		recorder := broadcaster.NewRecorder(runtime.NewScheme(), "janusd")
+		for n := range 20 {
+			recorder.Eventf(&corev1.ObjectReference{Kind: "Transaction", Namespace: "shop", Name: "a", ResourceVersion: fmt.Sprint(n)},
+				nil, corev1.EventTypeNormal, "Committed", "Transact", "%d", n)
+		}
+		broadcaster.Shutdown()
+		cancel()
+		synctest.Wait()
+		assert.Empty(t, s.all())
+	})
 }
 
 func TestAStopSendsTheEventsThatWereRecorded(t *testing.T) {

@@ -30,7 +30,7 @@ func identify() (string, error) {
 }
 
 // lead runs the controller while this replica holds the leader Lease. A replica
-// that is told to stop finishes its steps first and gives the Lease back after
+// that is told to stop finishes its steps first and releases the Lease after
 // that, so that the next one starts at once and alone. When the Lease is lost the
 // steps in flight are safe all the same, since every write carries a precondition;
 // janusd then ends, and a new process starts clean.

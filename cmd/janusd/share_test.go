@@ -123,7 +123,7 @@ func TestAReplicaThatLosesTheLeaseOfAShardGoesOn(t *testing.T) {
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 		return err == nil, nil
 	}))
-	p.await("gave up a shard")
+	p.await("released a shard")
 	name := nameIn(e, [2]string{mine, ""}, mine)
 	e.Submit(name, changes)
 	committed(t, e, name)

@@ -91,7 +91,7 @@ cancel without --stop.`,
 func tooLate(t *api.Transaction, how api.CancelPolicy) string {
 	switch phase := t.Status.Phase; {
 	case phase == api.PhaseCommitted:
-		return "is Committed; undo takes its changes back by a Transaction of its own: kubectl janus undo " + t.Name
+		return "is Committed; undo reverses it by another Transaction: kubectl janus undo " + t.Name
 	case phase == api.PhaseFailed && t.Spec.Cancel == api.CancelStop && how == api.CancelRollback:
 		return ""
 	case phase.Terminal():
@@ -102,11 +102,11 @@ func tooLate(t *api.Transaction, how api.CancelPolicy) string {
 }
 
 func newSuspend(s *session) *cobra.Command {
-	return suspension(s, true, "suspend NAME", "Have a Transaction stand still between two changes", "suspended once the change in flight is finished")
+	return suspension(s, true, "suspend NAME", "Suspend a Transaction between two changes", "suspended once the change in flight is finished")
 }
 
 func newResume(s *session) *cobra.Command {
-	return suspension(s, false, "resume NAME", "Have a suspended Transaction go on", "resumed")
+	return suspension(s, false, "resume NAME", "Resume a suspended Transaction", "resumed")
 }
 
 func suspension(s *session, suspend bool, use, short, done string) *cobra.Command {

@@ -55,8 +55,8 @@ func newUndo(s *session) *cobra.Command {
 	var acceptLoss bool
 	var wait waits
 	cmd := &cobra.Command{
-		Use: "undo {NAME | --revision N --service-account NAME}", Short: "Take a committed Transaction back, by another one",
-		Long: `Take a committed Transaction back, by another one that is all or nothing too. That works for as long as the namespace
+		Use: "undo {NAME | --revision N --service-account NAME}", Short: "Undo a committed Transaction by another one",
+		Long: `Undo a committed Transaction by another one that is all or nothing too. That works for as long as the namespace
 remembers it (kubectl janus history) and nobody has changed what it had set.`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.names,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -52,7 +52,7 @@ func newCheck(s *session) *cobra.Command {
 			c.policies(cmd.Context())
 			c.rights(cmd.Context(), namespace, account)
 			if c.wrong > 0 {
-				return fmt.Errorf("%d of the above are not well", c.wrong)
+				return fmt.Errorf("%d of the checks above failed", c.wrong)
 			}
 			return nil
 		},

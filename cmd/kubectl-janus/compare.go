@@ -90,12 +90,12 @@ func (s *session) remark(item *api.Item, vague []string) {
 	p := item.Plan
 	switch {
 	case p == nil:
-		s.say("%s %s: it cannot be told what would become of it", item.Name, targetName(item.Target))
+		s.say("%s %s: what the change would do is not known yet", item.Name, item.Target.String())
 		return
 	case p.Deferred == "" && p.More == 0 && len(item.Taken) == 0 && len(item.Warnings) == 0 && len(vague) == 0:
 		return
 	}
-	s.say("%s %s", item.Name, targetName(item.Target))
+	s.say("%s %s", item.Name, item.Target.String())
 	if p.Deferred != "" {
 		s.say("    cannot be told yet: %s", p.Deferred)
 	}

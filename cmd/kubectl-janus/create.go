@@ -133,5 +133,5 @@ func largest(changes []api.Change) string {
 		return len(c.Content.Raw)
 	}
 	most := slices.MaxFunc(changes, func(a, b api.Change) int { return size(a) - size(b) })
-	return fmt.Sprintf("%s (%s)", targetName(most.Target), megabytes(size(most)))
+	return fmt.Sprintf("%s (%s)", most.Target.String(), megabytes(size(most)))
 }

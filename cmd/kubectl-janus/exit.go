@@ -63,7 +63,7 @@ func interrupted(err error) bool {
 	return errors.Is(err, context.Canceled) && !errors.As(err, &doubt)
 }
 
-// outcome gives the error, and with it the exit code, for a Transaction that has ended.
+// outcome returns the error, and with it the exit code, for a Transaction that has ended.
 func outcome(t *api.Transaction) error {
 	switch t.Status.Phase {
 	case api.PhaseCommitted, api.PhasePlanned:

@@ -40,7 +40,7 @@ func kill(p *os.Process, group bool) error {
 // alive reports whether there is anything in the group that a process has led.
 func alive(leader *os.Process) bool { return syscall.Kill(-leader.Pid, 0) == nil }
 
-// exitCodeOf is the exit code of a process as a shell gives it.
+// exitCodeOf is the exit code of a process as a shell returns it.
 func exitCodeOf(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return signalled + int(status.Signal())

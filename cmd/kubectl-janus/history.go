@@ -107,7 +107,7 @@ func (s *session) remembered(cmd *cobra.Command, namespace string, number int64)
 	}
 	s.print("Revision %d: Transaction %s/%s, as ServiceAccount %s", number, namespace, r.Transaction.Name, r.ServiceAccount)
 	for _, item := range r.Items {
-		s.print("  %s %s %s", item.Name, item.Type, targetName(item.Target))
+		s.print("  %s %s %s", item.Name, item.Type, item.Target.String())
 	}
 	s.print("To undo it: kubectl janus undo --revision %d --service-account %s -n %s", number, r.ServiceAccount, namespace)
 	return nil

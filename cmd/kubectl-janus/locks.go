@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/lockmgr"
 )
 
@@ -164,7 +165,7 @@ func (l *locking) find(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	l.key = lockmgr.Key{Group: gvk.Group, Resource: gvr.Resource, Kind: gvk.Kind, Namespace: t.Namespace, Name: t.Name}
+	l.key = lockmgr.Key{ID: objectid.ID{Group: gvk.Group, Resource: gvr.Resource, Namespace: t.Namespace, Name: t.Name}, Kind: gvk.Kind}
 	client, err := l.kube()
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 			return draft{}, err
 		}
 		if !exists {
-			s.say("there is no %s; nothing will be deleted", targetName(change.Target))
+			s.say("there is no %s; nothing will be deleted", change.Target.String())
 		}
 		t.Spec.Changes = append(t.Spec.Changes, change)
 	}

@@ -35,7 +35,7 @@ type manifest struct {
 
 // describe names the object, in namespace, and its file.
 func (m manifest) describe(namespace string) string {
-	return targetName(api.Target{Kind: m.GetKind(), Namespace: namespace, Name: m.GetName()}) + " in " + m.source
+	return api.Target{Kind: m.GetKind(), Namespace: namespace, Name: m.GetName()}.String() + " in " + m.source
 }
 
 // read reads the manifests, in the order of the files and of what is in them. Nothing is

@@ -76,7 +76,7 @@ func TestWhoWaitsForNoJanusdIsToldSoOnce(t *testing.T) {
 	l := &lines{out: out, patience: 10 * time.Millisecond}
 	l.update(&api.Transaction{})
 	l.update(&api.Transaction{})
-	const want = "Pending: no janusd has looked at it yet; whether one runs tells: kubectl janus check\n"
+	const want = "Pending: no janusd has looked at it yet; to see whether one runs: kubectl janus check\n"
 	require.Eventually(t, func() bool { return out.String() != "" }, 10*time.Second, time.Millisecond)
 	time.Sleep(30 * time.Millisecond)
 	assert.Equal(t, want, out.String())

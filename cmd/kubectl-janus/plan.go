@@ -144,7 +144,7 @@ func printPlan(out io.Writer, t *api.Transaction) {
 		if item.Plan != nil {
 			effect, n = string(item.Plan.Effect), fmt.Sprint(int64(len(item.Plan.Fields))+item.Plan.More)
 		}
-		write(w, "%s\t%s\t%s\t%s\n", item.Name, effect, targetName(item.Target), n)
+		write(w, "%s\t%s\t%s\t%s\n", item.Name, effect, item.Target.String(), n)
 	}
 	_ = w.Flush()
 	for i := range t.Status.Items {
@@ -160,7 +160,7 @@ func printDifferences(out io.Writer, item *api.Item) {
 	if p == nil || len(p.Fields) == 0 && p.Deferred == "" && len(item.Taken) == 0 && len(item.Warnings) == 0 {
 		return
 	}
-	write(out, "\n%s %s\n", item.Name, targetName(item.Target))
+	write(out, "\n%s %s\n", item.Name, item.Target.String())
 	if p.Deferred != "" {
 		write(out, "    cannot be told yet: %s\n", p.Deferred)
 	}

@@ -76,7 +76,7 @@ func (l *lines) unlooked(t *api.Transaction) bool {
 		return false
 	case l.remark == nil:
 		l.remark = time.AfterFunc(l.patience, func() {
-			write(l.out, "%s; whether one runs tells: kubectl janus check\n", sentence(t))
+			write(l.out, "%s; to see whether one runs: kubectl janus check\n", sentence(t))
 		})
 	}
 	return true
@@ -130,7 +130,7 @@ func (l *live) done() {}
 func (l *live) item(t *api.Transaction, i int) string {
 	item := t.Status.Items[i]
 	sign, colour := signOf(item.State)
-	line := fmt.Sprintf("%s %-12s %s %s %s", sign, item.State, item.Name, typeOf(t, i), targetName(item.Target))
+	line := fmt.Sprintf("%s %-12s %s %s %s", sign, item.State, item.Name, typeOf(t, i), item.Target.String())
 	if item.Reason != "" {
 		line += " (" + item.Reason + ")"
 	}

@@ -75,7 +75,7 @@ func (s *session) tryAgain(cmd *cobra.Command, t *api.Transaction, wait waits) e
 	case t.Spec.Cancel == api.CancelStop:
 		return fmt.Errorf("transaction %s/%s was stopped: kubectl janus cancel %s rolls back what it has left", t.Namespace, t.Name, t.Name)
 	case t.Spec.Suspend:
-		return fmt.Errorf("transaction %s/%s is suspended: kubectl janus resume %s lets it go on", t.Namespace, t.Name, t.Name)
+		return fmt.Errorf("transaction %s/%s is suspended: kubectl janus resume %s resumes it", t.Namespace, t.Name, t.Name)
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": t.UID, "annotations": map[string]string{api.RecoverAnnotation: fmt.Sprintf("after-version-%d", t.Status.Version)},
@@ -170,7 +170,7 @@ func (s *session) beforeImage(ctx context.Context, t *api.Transaction, name stri
 	case t.Status.RollbackRef == nil || item.Before == nil:
 		return fmt.Errorf("transaction %s/%s keeps no before-image of item %s", t.Namespace, t.Name, name)
 	case item.Before.UID == "":
-		return fmt.Errorf("%s did not exist before item %s", targetName(item.Target), name)
+		return fmt.Errorf("%s did not exist before item %s", item.Target.String(), name)
 	}
 	client, err := s.kube()
 	if err != nil {

@@ -38,7 +38,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		&cobra.Group{ID: making, Title: "Make:"},
 		&cobra.Group{ID: looking, Title: "Look:"},
 		&cobra.Group{ID: acting, Title: "Act:"},
-		&cobra.Group{ID: mending, Title: "Set up and mend:"},
+		&cobra.Group{ID: mending, Title: "Set up and repair:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {

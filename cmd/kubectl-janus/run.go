@@ -146,7 +146,7 @@ func (s *session) printWhole(p printers.ResourcePrinter, t *api.Transaction) err
 func list(out io.Writer, changes []api.Change) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, c := range changes {
-		write(w, "  %s\t%s\t%s\n", changeName(i, c), c.Type, targetName(c.Target))
+		write(w, "  %s\t%s\t%s\n", changeName(i, c), c.Type, c.Target.String())
 	}
 	_ = w.Flush()
 }
@@ -156,12 +156,4 @@ func changeName(i int, c api.Change) string {
 		return c.Name
 	}
 	return fmt.Sprint(i)
-}
-
-// targetName names an object as Kind namespace/name.
-func targetName(t api.Target) string {
-	if t.Namespace == "" {
-		return t.Kind + " " + t.Name
-	}
-	return t.Kind + " " + t.Namespace + "/" + t.Name
 }

@@ -33,7 +33,7 @@ func sentence(t *api.Transaction) string {
 // itemSentence says in one line how an item is.
 func itemSentence(t *api.Transaction, i int) string {
 	item := t.Status.Items[i]
-	text := fmt.Sprintf("%s %s %s", item.Name, typeOf(t, i), targetName(item.Target))
+	text := fmt.Sprintf("%s %s %s", item.Name, typeOf(t, i), item.Target.String())
 	text += ": " + string(item.State)
 	if item.Reason != "" {
 		text += " (" + item.Reason + ")"
@@ -77,7 +77,8 @@ func inWords(phase api.Phase) string {
 	return strings.ToLower(string(phase))
 }
 
-// summary prints how a Transaction has ended, and what to look at if that is not well.
+// summary prints how a Transaction has ended, and what to look at if it has failed or is
+// rolled back.
 func (s *session) summary(out io.Writer, t *api.Transaction) {
 	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, inWords(phaseOf(t)))
 	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {

@@ -188,17 +188,17 @@ func (s *session) taken(ctx context.Context, t *api.Transaction) (hidden []int, 
 		if object == nil {
 			object, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(t.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 			if err != nil {
-				return nil, explain("read the content of "+targetName(c.Target), err)
+				return nil, explain("read the content of "+c.Target.String(), err)
 			}
 			kept[resource+ref.Name] = object
 		}
 		data, found := content.Value(object, ref.Key)
 		if !found {
-			return nil, fmt.Errorf("read the content of %s: %s %s/%s has no key %s", targetName(c.Target), object.GetKind(), t.Namespace, ref.Name, ref.Key)
+			return nil, fmt.Errorf("read the content of %s: %s %s/%s has no key %s", c.Target.String(), object.GetKind(), t.Namespace, ref.Name, ref.Key)
 		}
 		plain, err := content.Unpack(data)
 		if err != nil {
-			return nil, fmt.Errorf("read the content of %s: %w", targetName(c.Target), err)
+			return nil, fmt.Errorf("read the content of %s: %w", c.Target.String(), err)
 		}
 		c.Content, c.ContentFrom = &runtime.RawExtension{Raw: bytes.TrimSpace(plain)}, nil
 		if from.Confidential() {

@@ -26,14 +26,8 @@ type surveyor struct {
 	client    dynamic.Interface
 	namespace string
 	planned   map[schema.GroupVersionKind]target.PlannedKind // kinds that an earlier manifest defines
-	made      map[identity]bool                              // objects that an earlier manifest makes
+	made      map[api.Target]bool                            // identities of objects that an earlier manifest makes
 	missing   map[string]bool                                // whether a Namespace is, of those that were looked for
-}
-
-// identity is an object by whatever version it is named.
-type identity struct {
-	kind            schema.GroupKind
-	namespace, name string
 }
 
 func (s *session) surveyor(namespace string) (*surveyor, error) {
@@ -47,7 +41,7 @@ func (s *session) surveyor(namespace string) (*surveyor, error) {
 	}
 	return &surveyor{
 		mapper: mapper, client: client, namespace: namespace,
-		planned: map[schema.GroupVersionKind]target.PlannedKind{}, made: map[identity]bool{}, missing: map[string]bool{},
+		planned: map[schema.GroupVersionKind]target.PlannedKind{}, made: map[api.Target]bool{}, missing: map[string]bool{},
 	}, nil
 }
 
@@ -143,7 +137,7 @@ func (v *surveyor) find(ctx context.Context, gvk schema.GroupVersionKind, t *api
 		// The definition may be there, and get a version: by those that it has, its objects
 		// can be looked for.
 		if mapping, err = v.mapper.RESTMapping(gvk.GroupKind()); meta.IsNoMatchError(err) {
-			return nil, v.made[identity{gvk.GroupKind(), t.Namespace, t.Name}], nil
+			return nil, v.made[t.Identity()], nil
 		}
 	case meta.IsNoMatchError(err):
 		return nil, false, &lackError{fmt.Sprintf("the cluster serves no kind %s in %s, and no CustomResourceDefinition of the manifests defines one", t.Kind, t.APIVersion)}
@@ -153,9 +147,9 @@ func (v *surveyor) find(ctx context.Context, gvk schema.GroupVersionKind, t *api
 	}
 	v.place(t, mapping.Scope.Name() != meta.RESTScopeNameRoot)
 	switch {
-	case v.made[identity{gvk.GroupKind(), t.Namespace, t.Name}]:
+	case v.made[t.Identity()]:
 		return nil, true, nil
-	case v.made[identity{target.NamespaceKind, "", t.Namespace}]:
+	case v.made[namespaceNamed(t.Namespace)]:
 		return nil, false, nil
 	}
 	live, err = v.client.Resource(mapping.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
@@ -168,10 +162,15 @@ func (v *surveyor) find(ctx context.Context, gvk schema.GroupVersionKind, t *api
 	return live, true, nil
 }
 
+// namespaceNamed is the identity of a Namespace.
+func namespaceNamed(name string) api.Target {
+	return api.Target{Kind: target.NamespaceKind.Kind, Name: name}
+}
+
 // hasNamespace says so if the namespace of what is to be created does not exist and is not
 // made before. Who may not see Namespaces leaves that to janusd.
 func (v *surveyor) hasNamespace(ctx context.Context, m manifest, namespace string) error {
-	if namespace == "" || namespace == v.namespace || v.made[identity{target.NamespaceKind, "", namespace}] {
+	if namespace == "" || namespace == v.namespace || v.made[namespaceNamed(namespace)] {
 		return nil
 	}
 	missing, known := v.missing[namespace]
@@ -203,7 +202,7 @@ func (v *surveyor) place(t *api.Target, namespaced bool) {
 func (v *surveyor) remember(u, live *unstructured.Unstructured, namespace string) {
 	kind := u.GroupVersionKind().GroupKind()
 	if live == nil {
-		v.made[identity{kind, namespace, u.GetName()}] = true
+		v.made[api.Target{APIVersion: u.GetAPIVersion(), Kind: kind.Kind, Namespace: namespace, Name: u.GetName()}.Identity()] = true
 	}
 	if kind != target.CRDKind {
 		return

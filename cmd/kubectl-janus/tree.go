@@ -36,7 +36,7 @@ func newTree(s *session) *cobra.Command {
 			}
 			if len(t.Status.Items) == 0 {
 				for i, c := range t.Spec.Changes {
-					top.children = append(top.children, node{text: fmt.Sprintf("%s %s %s", changeName(i, c), c.Type, targetName(c.Target))})
+					top.children = append(top.children, node{text: fmt.Sprintf("%s %s %s", changeName(i, c), c.Type, c.Target.String())})
 				}
 			}
 			s.print("%s", top.text)

@@ -13,7 +13,7 @@ type Postponed map[api.Target]bool
 // Covers reports whether an item is not to be rolled back now: it is set aside, or a later
 // change of the same object is. over says that it is rolled back, and not on record yet.
 func (postponed *Postponed) Covers(item *api.Item, over bool) bool {
-	if len(*postponed) > 0 && (*postponed)[Identity(item.Target)] {
+	if len(*postponed) > 0 && (*postponed)[item.Target.Identity()] {
 		return true
 	}
 	if !IsSetAside(item) || over {
@@ -22,7 +22,7 @@ func (postponed *Postponed) Covers(item *api.Item, over bool) bool {
 	if *postponed == nil {
 		*postponed = Postponed{}
 	}
-	(*postponed)[Identity(item.Target)] = true
+	(*postponed)[item.Target.Identity()] = true
 	return true
 }
 

@@ -43,7 +43,7 @@ func ItemCause(t *api.Transaction, i int, err error) Cause {
 // leave it.
 func Diverged(t *api.Transaction, i int) error {
 	target := t.Status.Items[i].Target
-	return errclass.New(errclass.Conflict, errclass.Drifted, "observe", Describe(target),
+	return errclass.New(errclass.Conflict, errclass.Drifted, "observe", target.String(),
 		"it is neither as it was nor as the change would leave it: another client has written it").
 		WithHint("their version is kept; compare it with the before-image and correct it by hand")
 }

@@ -226,7 +226,7 @@ func DescribeUnresolved(status *api.TransactionStatus) []string {
 	var out []string
 	for i := range status.Items {
 		if item := &status.Items[i]; item.State == api.ItemUnresolved {
-			out = append(out, fmt.Sprintf("item %s (%s): %s", item.Name, Describe(item.Target), item.Message))
+			out = append(out, fmt.Sprintf("item %s (%s): %s", item.Name, item.Target.String(), item.Message))
 		}
 	}
 	return out

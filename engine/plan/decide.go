@@ -198,7 +198,7 @@ func unclear(items []api.Item, order []int) (int, bool) {
 	}
 	covered := map[api.Target]bool{}
 	for _, i := range slices.Backward(order) {
-		switch key := Identity(items[i].Target); items[i].State {
+		switch key := items[i].Target.Identity(); items[i].State {
 		case api.ItemCommitting:
 			if !covered[key] {
 				return i, true

@@ -158,7 +158,7 @@ func TestDecide(t *testing.T) {
 		{"deleted while Preparing, it is let go", deleted(api.DeleteRollback, with(api.PhasePreparing, pending)), none, 0, Abandon, 0, ""},
 		{"deleted while Prepared, it is let go, for nothing was changed", deleted(api.DeleteRollback, with(api.PhasePrepared, prepared)), none, 0, Abandon, 0, ""},
 		{"deleted while Committing, it leaves its changes", deleted(api.DeleteRelease, with(api.PhaseCommitting, committed, committing)), none, 0, Abandon, 0, ""},
-		{"deleted while Committing, it takes them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, errclass.Cancelled},
+		{"deleted while Committing, it rolls them back if asked to", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed, committing)), none, 0, StartRollback, 0, errclass.Cancelled},
 		{"deleted when every change is in effect, it ends as Committed", deleted(api.DeleteRollback, with(api.PhaseCommitting, committed)), none, 0, Finish, 0, ""},
 		{"deleted while RollingBack, it goes on, whatever it was asked", deleted(api.DeleteRelease, with(api.PhaseRollingBack, committed)), none, 0, OpenUndo, 0, ""},
 		{"deleted and RolledBack with its finalizer, it is let go", held(deleted(api.DeleteRelease, with(api.PhaseRolledBack, rolledBack))), none, 0, Abandon, 0, ""},

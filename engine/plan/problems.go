@@ -121,7 +121,7 @@ func Preparable(t *api.Transaction) []int {
 		if item.State == api.ItemSkipped {
 			continue
 		}
-		key := Identity(item.Target)
+		key := item.Target.Identity()
 		if !seen[key] && item.DeferredBy == "" && (i >= len(t.Spec.Changes) || t.Spec.Changes[i].When == "") {
 			out = append(out, i)
 		}

@@ -34,7 +34,7 @@ func hopeful(items []api.Item) []int {
 	var out []int
 	healing := map[api.Target]bool{}
 	for i := len(items) - 1; i >= 0; i-- {
-		key := Identity(items[i].Target)
+		key := items[i].Target.Identity()
 		switch {
 		case mayHeal(&items[i]), left(&items[i]):
 			healing[key] = true

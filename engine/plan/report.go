@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -37,75 +36,10 @@ const planBytes = 400_000
 // FieldsShare is how many bytes of that the plan of one of n items may use.
 func FieldsShare(n int) int { return min(8000, planBytes/max(n, 1)) }
 
-// maxListed is how many fields or managers are listed at one place.
-const maxListed = 16
-
-// ConflictsOf lists fields as an item does, as far as its share goes; one is always
-// listed.
-func ConflictsOf(fields []errclass.Field, share int) []api.FieldConflict {
-	var out []api.FieldConflict
-	for i, f := range fields {
-		c := api.FieldConflict{Field: errclass.Cut(f.Path, 512), Now: f.Now, Before: f.Before}
-		for _, manager := range f.Managers[:min(len(f.Managers), maxListed)] {
-			c.Managers = append(c.Managers, errclass.Cut(manager, 128))
-			share -= len(manager)
-		}
-		share -= len(c.Field) + len(c.Now) + len(c.Before) + 60
-		if i == maxListed || i > 0 && share < 0 {
-			break
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// ownedOf lists fields by who owns them.
-func ownedOf(fields []errclass.Field, share int) []api.OwnedFields {
-	var out []api.OwnedFields
-	for _, f := range fields {
-		for _, manager := range f.Managers {
-			owner := api.OwnedFields{Manager: errclass.Cut(manager, 128), Subresource: f.Subresource}
-			i := slices.IndexFunc(out, func(o api.OwnedFields) bool { return o.Manager == owner.Manager && o.Subresource == owner.Subresource })
-			if i < 0 {
-				if len(out) == maxListed {
-					continue
-				}
-				i = len(out)
-				out = append(out, owner)
-			}
-			path := errclass.Cut(f.Path, 256)
-			if share -= len(path) + 8; share < 0 && len(out[i].Fields) > 0 || len(out[i].Fields) == maxListed {
-				out[i].More++
-				continue
-			}
-			out[i].Fields = append(out[i].Fields, path)
-		}
-	}
-	return out
-}
-
-// maxWarnings is how many warnings an item lists, and maxWarning how long one may be.
-const (
-	maxWarnings = 8
-	maxWarning  = 400
-)
-
-// AddWarnings adds to those that were given before the change was made, as far as there is
-// room. One is always given.
-func AddWarnings(item *api.Item, warnings []string, share int) {
-	for i, text := range warnings {
-		text = errclass.Cut(errclass.Printable(text), maxWarning)
-		if share -= len(text); len(item.Warnings) >= maxWarnings || i > 0 && share < 0 {
-			return
-		}
-		item.Warnings = append(slices.Clone(item.Warnings), text)
-	}
-}
-
 // ReportBeside records what was reported of an item, whether it was rolled back or
 // not.
 func ReportBeside(item *api.Item, undone outcome.Undone, share int) {
-	item.Reclaimed = ownedOf(undone.Reclaimed, share)
+	item.Reclaimed = OwnedBy(byOwner(undone.Reclaimed), maxListed, share)
 	if undone.Recreated != "" {
 		item.RecreatedUID = undone.Recreated
 	}

@@ -53,16 +53,16 @@ func TestWarningsAreAddedAsFarAsThereIsRoom(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	all := []string{"before", "not yet"}
 	item := api.Item{Warnings: all[:1]}
-	AddWarnings(&item, []string{"one", long}, ReportShare(1))
+	item.Warnings = WithWarnings(item.Warnings, []string{"one", long}, ReportShare(1))
 	assert.Equal(t, []string{"before", "one"}, item.Warnings[:2])
 	assert.LessOrEqual(t, len(item.Warnings[2]), maxWarning)
 	assert.Equal(t, "not yet", all[1], "the list was shared")
 
 	item = api.Item{}
-	AddWarnings(&item, []string{long, long}, ReportShare(1000))
+	item.Warnings = WithWarnings(item.Warnings, []string{long, long}, ReportShare(1000))
 	assert.Len(t, item.Warnings, 1, "one is always given")
 
-	AddWarnings(&item, make([]string, 20), ReportShare(1))
+	item.Warnings = WithWarnings(item.Warnings, make([]string, 20), ReportShare(1))
 	assert.Len(t, item.Warnings, maxWarnings)
 }
 
@@ -71,7 +71,7 @@ func TestFieldsThatAreNotListedAreCounted(t *testing.T) {
 	for i := range fields {
 		fields[i] = errclass.Field{Path: ".f" + strconv.Itoa(i), Managers: []string{"hpa"}}
 	}
-	owned := ownedOf(fields, 2000)
+	owned := OwnedBy(byOwner(fields), maxListed, 2000)
 	require.Len(t, owned, 1)
 	assert.Len(t, owned[0].Fields, maxListed)
 	assert.Equal(t, int64(40-maxListed), owned[0].More)

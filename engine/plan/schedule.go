@@ -150,7 +150,7 @@ func inNamespace(t api.Target, namespace string) api.Target {
 	if t.Namespace == "" {
 		t.Namespace = namespace
 	}
-	return Identity(t)
+	return t.Identity()
 }
 
 // homesOf are what must exist before an object can: its namespace, and something that

@@ -36,7 +36,7 @@ func SkipDependents(t *api.Transaction, items []api.Item) error {
 		}
 		item := &items[i]
 		if on != "" && (item.State == api.ItemPending || item.State == api.ItemPrepared) {
-			if err := Skip(item, reasonDependencySkipped, fmt.Sprintf("%s is left as it is: it depends on %s, which is skipped", Describe(item.Target), on)); err != nil {
+			if err := Skip(item, reasonDependencySkipped, fmt.Sprintf("%s is left as it is: it depends on %s, which is skipped", item.Target.String(), on)); err != nil {
 				return err
 			}
 		}

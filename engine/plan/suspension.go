@@ -73,7 +73,7 @@ func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bo
 	var names []string
 	for i := range status.Items {
 		if item := &status.Items[i]; left(item) {
-			names = append(names, fmt.Sprintf("%s (%s)", item.Name, Describe(item.Target)))
+			names = append(names, fmt.Sprintf("%s (%s)", item.Name, item.Target.String()))
 		}
 	}
 	if len(names) < len(unresolved) {

@@ -1,32 +1,9 @@
 package plan
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 )
-
-// SameTarget reports whether two targets are one object, named by whatever versions.
-func SameTarget(a, b api.Target) bool { return Identity(a) == Identity(b) }
-
-// Identity is a target without the version of its kind: every version of a kind
-// shows the same object.
-func Identity(t api.Target) api.Target {
-	gv, err := schema.ParseGroupVersion(t.APIVersion)
-	if err == nil {
-		t.APIVersion = gv.Group
-	}
-	return t
-}
-
-// Describe writes a target as a person would: "Deployment shop/web".
-func Describe(t api.Target) string {
-	if t.Namespace == "" {
-		return t.Kind + " " + t.Name
-	}
-	return t.Kind + " " + t.Namespace + "/" + t.Name
-}
 
 // IndexOf returns the index of the item with a name; -1 if there is none.
 func IndexOf(items []api.Item, name string) int {
@@ -42,7 +19,7 @@ func IndexOf(items []api.Item, name string) int {
 // item i, and could not be yet; -1 if there is none.
 func InTheWay(items []api.Item, i int) int {
 	for j := i + 1; j < len(items); j++ {
-		if (mayHeal(&items[j]) || left(&items[j])) && Identity(items[j].Target) == Identity(items[i].Target) {
+		if (mayHeal(&items[j]) || left(&items[j])) && items[j].Target.Identity() == items[i].Target.Identity() {
 			return j
 		}
 	}
@@ -51,7 +28,7 @@ func InTheWay(items []api.Item, i int) int {
 
 // Blocked is why item i is not rolled back: a later change of its target is not.
 func Blocked(status *api.TransactionStatus, i, later int) error {
-	return errclass.New(errclass.Terminal, errclass.Blocked, "roll back", Describe(status.Items[i].Target),
+	return errclass.New(errclass.Terminal, errclass.Blocked, "roll back", status.Items[i].Target.String(),
 		"item %s, which changed it after this one, is not rolled back", status.Items[later].Name)
 }
 

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func TestABundleIsInstalledUpgradedAndTakenBack(t *testing.T) {
+func TestABundleIsInstalledUpgradedAndRolledBack(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(*dir, "*", "v1.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, found, "no directory below %s has a v1.yaml", *dir)

@@ -8,7 +8,7 @@
 // layout with one index of all of them, as a directory or, if the output ends in
 // .tar, as an archive. The digest of the index is printed on standard output. It
 // depends on the sources, the Go toolchain and the flags, and on nothing else:
-// the same input gives the same digest, on any machine and at any time.
+// the same input has the same digest, on any machine and at any time.
 //
 // The image holds one file, the program, and runs it as user 65532. There is no
 // shell, no package manager and no CA bundle: the CA of the API server is

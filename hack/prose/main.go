@@ -24,7 +24,7 @@ func main() {
 
 var errFound = errors.New("reword the lines above; the rules are in hack/prose/styles")
 
-// lint checks files, and gives errFound if there is anything to mend.
+// lint checks files, and returns errFound if there is anything to mend.
 func lint(to io.Writer, vale, level string, files []string) error {
 	dir, err := os.MkdirTemp("", "prose-")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // Wrap says what was being done to which object when err happened. With
 // sensitive set, the server's answer is reduced to its code, its reason and the
 // names of the fields it complains about: its message may quote the values.
-// Wrapping nil gives nil.
+// Wrapping nil returns nil.
 func Wrap(err error, op, target string, sensitive bool) error {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ const indexLife = 2 * time.Second
 // errNoSchema is in the chain of an error that says why a kind has no schema.
 var errNoSchema = errors.New("no schema")
 
-// Types gives the structured-merge-diff types of the kinds that a cluster serves.
+// Types returns the structured-merge-diff types of the kinds that a cluster serves.
 // Its methods may be called concurrently.
 type Types struct {
 	client openapi.Client

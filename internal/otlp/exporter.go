@@ -65,7 +65,7 @@ func (e *Exporter) Export(spans []Span) {
 	select {
 	case e.queue <- spans:
 	default:
-		e.log.Warn("a trace was given up: too many others wait to be sent", zap.String("endpoint", e.shown))
+		e.log.Warn("a trace was dropped: too many others wait to be sent", zap.String("endpoint", e.shown))
 	}
 }
 
@@ -88,7 +88,7 @@ func (e *Exporter) Run(ctx context.Context, linger time.Duration) {
 		select {
 		case spans := <-e.queue:
 			if _, err := e.post(last, spans); err != nil {
-				e.log.Warn("a trace was given up", zap.Error(err))
+				e.log.Warn("a trace was dropped", zap.Error(err))
 			}
 			continue
 		default:
@@ -109,7 +109,7 @@ func (e *Exporter) send(ctx context.Context, spans []Span) {
 			return
 		}
 		if !again || attempt == attempts {
-			e.log.Warn("a trace was given up", zap.Int("attempts", attempt), zap.Error(err))
+			e.log.Warn("a trace was dropped", zap.Int("attempts", attempt), zap.Error(err))
 			return
 		}
 		select {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Certificates gives the certificate to serve with.
+// Certificates returns the certificate to serve with.
 type Certificates struct {
 	load  func() (tls.Certificate, error)
 	every time.Duration

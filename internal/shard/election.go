@@ -33,7 +33,7 @@ func (c Contest) renewal() time.Duration { return c.Duration * 2 / 3 }
 // retry is how often a holder renews, and how often the others look.
 func (c Contest) retry() time.Duration { return c.Duration / 6 }
 
-// Election holds a Lease by client-go's leader election, and gives it back only when what
+// Election holds a Lease by client-go's leader election, and releases it only when what
 // was done under it has ended.
 type Election struct {
 	Contest
@@ -53,7 +53,7 @@ func NewElection(c Contest) (*Election, error) {
 
 // Hold contends for the Lease until ctx is done, and calls serve when it holds it. The
 // context of serve is done when ctx is, or the Lease is lost. When serve has returned the
-// Lease is given back, and Hold returns. It may be called again after that.
+// Lease is released, and Hold returns. It may be called again after that.
 func (e *Election) Hold(ctx context.Context, serve func(ctx context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -71,7 +71,7 @@ func (e *Election) Hold(ctx context.Context, serve func(ctx context.Context)) er
 }
 
 // prepare makes the elector of a term before that begins: client-go's metric then tells
-// that the Lease is not held here. Of one that is given back in order it would not.
+// that the Lease is not held here. Of one that is released in order it would not.
 func (e *Election) prepare() (err error) {
 	e.term = &term{}
 	e.lock, err = resourcelock.NewWithLabels(resourcelock.LeasesResourceLock, e.Namespace, e.Lease, e.Client.CoreV1(), e.Client.CoordinationV1(),
@@ -79,7 +79,7 @@ func (e *Election) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	// ReleaseOnCancel would give it back as well when it could not be renewed in time: with
+	// ReleaseOnCancel would release it as well when it could not be renewed in time: with
 	// steps still in flight, and without a look whose it is by then.
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: e.Lease, Lock: e.lock,
@@ -89,8 +89,8 @@ func (e *Election) prepare() (err error) {
 	return err
 }
 
-// release gives the Lease back if it is ours. A renewal that was under way when the election
-// ended may land in between, so a conflict is no answer. If giving it back fails it expires.
+// release releases the Lease if it is ours. A renewal that was under way when the election
+// ended may land in between, so a conflict is no answer. If the release fails it expires.
 func (e *Election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, e.renewal())
 	defer cancel()
@@ -103,7 +103,7 @@ func (e *Election) release(ctx context.Context) {
 		return e.lock.Update(ctx, *record)
 	})
 	if err != nil {
-		e.Log.Warn("giving a Lease back failed; if it is held, it expires", zap.String("lease", e.Namespace+"/"+e.Lease), zap.Error(err))
+		e.Log.Warn("releasing a Lease failed; if it is still held, it expires", zap.String("lease", e.Namespace+"/"+e.Lease), zap.Error(err))
 	}
 }
 

@@ -151,6 +151,6 @@ func (r *Replica) leave(ctx context.Context) {
 	defer cancel()
 	err := r.leases().Delete(ctx, r.name(), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		r.Log.Warn("telling the other replicas that this one goes failed; they see it when its Lease expires", zap.Error(err))
+		r.Log.Warn("announcing to the other replicas that this one stops failed; they see it when its Lease expires", zap.Error(err))
 	}
 }

@@ -64,7 +64,7 @@ func New(o Options) (*Replica, error) {
 // leaseOf is the name of the Lease of a shard.
 func leaseOf(number int) string { return "janusd-shard-" + strconv.Itoa(number) }
 
-// Run takes part until ctx is done. It gives back every shard, each when what was in flight
+// Run takes part until ctx is done. It releases every shard, each when what was in flight
 // of it has been finished, and returns.
 func (r *Replica) Run(ctx context.Context) {
 	ticker := r.Clock.NewTicker(r.Duration / 6)
@@ -78,7 +78,7 @@ func (r *Replica) Run(ctx context.Context) {
 			delete(r.terms, number)
 		}
 	}
-	// The others see at once that this one goes, and are there when it gives a shard back.
+	// The others see at once that this one goes, and are there when it releases a shard.
 	r.leave(context.WithoutCancel(ctx))
 	r.all.Wait()
 }
@@ -91,7 +91,7 @@ func (r *Replica) turn(ctx context.Context) {
 	leases, err := r.meet(bounded)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.Log.Warn("meeting the other replicas failed; trying again", zap.Error(err))
+			r.Log.Warn("reading the Leases of the other replicas failed; trying again", zap.Error(err))
 		}
 		return
 	}

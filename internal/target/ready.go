@@ -20,7 +20,7 @@ import (
 // authenticated may ask, before it knows of any role.
 const readyPath = "/readyz"
 
-// onlyReady gives a refusal on only if the API server was ready before it was asked. One
+// onlyReady returns a refusal only if the API server was ready before it was asked. One
 // that has just started refuses everybody everything, until it has read the roles and
 // bindings: what it forbids then it allows a second later, and a Transaction would have
 // been given up for it. Its refusal becomes a 429 here, by which whoever asked tries again:
@@ -124,7 +124,7 @@ func notReady(refusal *http.Response) (*http.Response, error) {
 	return &out, nil
 }
 
-// Ready gives an error if the API server says that it is not ready. It is asked when a
+// Ready returns an error if the API server says that it is not ready. It is asked when a
 // review of rights was answered with no.
 func (i *Identity) Ready(ctx context.Context) error {
 	var code int

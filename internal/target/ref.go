@@ -2,6 +2,9 @@ package target
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/objectid"
 )
 
 // Ref is a target whose kind has been resolved.
@@ -18,25 +21,15 @@ type Ref struct {
 	Deferred bool `json:"deferred,omitempty"`
 }
 
-// Key identifies a target. It leaves out the version: every version of a kind
-// shows the same object, and two Transactions that name it by different versions
-// must still exclude each other. The group stays: kinds of different groups are
-// different objects even when their names agree.
-type Key struct {
-	Group, Resource, Namespace, Name string
-}
-
-// Key returns the identity of the target.
-func (r Ref) Key() Key {
-	return Key{Group: r.GVR.Group, Resource: r.GVR.Resource, Namespace: r.Namespace, Name: r.Name}
+// ID returns the identity of the target. Two Transactions that name it by different
+// versions of its kind exclude each other by that.
+func (r Ref) ID() objectid.ID {
+	return objectid.ID{Group: r.GVR.Group, Resource: r.GVR.Resource, Namespace: r.Namespace, Name: r.Name}
 }
 
 // String is the target as a person would write it: "Deployment shop/web".
 func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.GVK.Kind + " " + r.Name
-	}
-	return r.GVK.Kind + " " + r.Namespace + "/" + r.Name
+	return api.Target{Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}.String()
 }
 
 // Well-known kinds that the engine room treats specially.

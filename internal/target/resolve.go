@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -24,35 +25,23 @@ func NewResolver(mapper meta.ResettableRESTMapper, d discovery.ServerResourcesIn
 	return &Resolver{mapper: mapper, discovery: d}
 }
 
-// Spec is a target as a Transaction names it.
-type Spec struct {
-	APIVersion, Kind, Name, Namespace string
-}
-
-func (s Spec) String() string {
-	if s.Namespace == "" {
-		return s.Kind + " " + s.Name
-	}
-	return s.Kind + " " + s.Namespace + "/" + s.Name
-}
-
 // Resolve finds the resource of a target. A kind that the mapper does not know
 // makes it read discovery once more, so that a CRD installed a moment ago is
 // found; a kind that is still not served may be one that planned defines. The
 // namespace of a namespaced target defaults to defaultNamespace; naming a
 // namespace for a cluster-scoped kind is an error.
-func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKind) (Ref, error) {
-	gv, err := schema.ParseGroupVersion(s.APIVersion)
+func (r *Resolver) Resolve(t api.Target, defaultNamespace string, planned []PlannedKind) (Ref, error) {
+	gv, err := schema.ParseGroupVersion(t.APIVersion)
 	if err != nil {
-		return Ref{}, errclass.New(errclass.Terminal, errclass.Invalid, "resolve", s.String(), "apiVersion %q is malformed", s.APIVersion).
+		return Ref{}, errclass.New(errclass.Terminal, errclass.Invalid, "resolve", t.String(), "apiVersion %q is malformed", t.APIVersion).
 			WithHint("write it as group/version, or version alone for the core group")
 	}
-	ref := Ref{GVK: gv.WithKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
+	ref := Ref{GVK: gv.WithKind(t.Kind), Namespace: t.Namespace, Name: t.Name}
 	gvr, namespaced, err := r.lookup(ref.GVK)
 	if err != nil {
 		p, ok := findPlanned(planned, ref.GVK)
 		if !ok || !meta.IsNoMatchError(err) {
-			return Ref{}, explainNoMatch(err, s)
+			return Ref{}, explainNoMatch(err, t)
 		}
 		gvr, namespaced, ref.Deferred = p.GVR, p.Namespaced, true
 	}
@@ -61,7 +50,7 @@ func (r *Resolver) Resolve(s Spec, defaultNamespace string, planned []PlannedKin
 	case namespaced && ref.Namespace == "":
 		ref.Namespace = defaultNamespace
 	case !namespaced && ref.Namespace != "":
-		return Ref{}, errclass.New(errclass.Terminal, errclass.Invalid, "resolve", s.String(), "%s is cluster-scoped", s.Kind).
+		return Ref{}, errclass.New(errclass.Terminal, errclass.Invalid, "resolve", t.String(), "%s is cluster-scoped", t.Kind).
 			WithHint("leave out target.namespace")
 	}
 	return ref, nil
@@ -73,7 +62,7 @@ func (r *Resolver) Refresh() { r.mapper.Reset() }
 
 // Serves reports whether the cluster serves a kind.
 func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
-	_, err := r.Resolve(Spec{APIVersion: apiVersion, Kind: kind}, "", nil)
+	_, err := r.Resolve(api.Target{APIVersion: apiVersion, Kind: kind}, "", nil)
 	if errclass.Is(err, errclass.KindNotFound) {
 		return false, nil
 	}
@@ -132,7 +121,7 @@ func (r *Resolver) Versions(ref Ref, anew bool) ([]Ref, error) {
 // ResolveOwner finds the resource of an owner of an object in a namespace. An
 // owner is in the same namespace or cluster-scoped.
 func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (Ref, error) {
-	return r.Resolve(Spec{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}, namespace, nil)
+	return r.Resolve(api.Target{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}, namespace, nil)
 }
 
 // Namespaced returns every namespaced resource of which objects can be listed and deleted,
@@ -206,12 +195,12 @@ func (r *Resolver) unavailable(gv schema.GroupVersion) error {
 		WithHint("see `kubectl get apiservice " + gv.Version + "." + gv.Group + "`")
 }
 
-func explainNoMatch(err error, s Spec) error {
+func explainNoMatch(err error, t api.Target) error {
 	if !meta.IsNoMatchError(err) {
-		return errclass.Wrap(err, "resolve", s.String(), false)
+		return errclass.Wrap(err, "resolve", t.String(), false)
 	}
 	return (&errclass.Error{
-		Op: "resolve", Target: s.String(), Class: errclass.Terminal, Reason: errclass.KindNotFound,
-		Err: fmt.Errorf("the cluster serves no kind %s in %s", s.Kind, s.APIVersion),
+		Op: "resolve", Target: t.String(), Class: errclass.Terminal, Reason: errclass.KindNotFound,
+		Err: fmt.Errorf("the cluster serves no kind %s in %s", t.Kind, t.APIVersion),
 	}).WithHint("see `kubectl api-resources`, or make its CRD in an earlier change of the Transaction")
 }

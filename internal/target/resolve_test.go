@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/objectid"
 )
 
 // countingMapper knows some kinds, learns others when it is reset, and counts.
@@ -48,11 +50,15 @@ var widget = PlannedKind{
 	GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Namespaced: true,
 }
 
+func at(apiVersion, kind, namespace string) api.Target {
+	return api.Target{APIVersion: apiVersion, Kind: kind, Name: "a", Namespace: namespace}
+}
+
 func TestResolve(t *testing.T) {
 	away := errors.New("the server is away")
 	tests := []struct {
 		name    string
-		spec    Spec
+		spec    api.Target
 		planned []PlannedKind
 		mapper  func(*countingMapper)
 		want    string // resource, then target
@@ -61,24 +67,24 @@ func TestResolve(t *testing.T) {
 		says    string
 		resets  int
 	}{
-		{name: "a namespaced kind is in the default namespace", spec: Spec{"v1", "ConfigMap", "a", ""}, want: "configmaps ConfigMap shop/a"},
-		{name: "a namespace that is named is kept", spec: Spec{"v1", "ConfigMap", "a", "other"}, want: "configmaps ConfigMap other/a"},
-		{name: "a group has its own kinds", spec: Spec{"apps/v1", "Deployment", "a", ""}, want: "deployments Deployment shop/a"},
-		{name: "a cluster-scoped kind has no namespace", spec: Spec{"v1", "Namespace", "a", ""}, want: "namespaces Namespace a"},
-		{name: "a namespace for a cluster-scoped kind is an error", spec: Spec{"v1", "Namespace", "a", "shop"}, reason: errclass.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace"},
-		{name: "a malformed apiVersion is an error", spec: Spec{"a/b/c", "ConfigMap", "a", ""}, reason: errclass.Invalid, says: `apiVersion "a/b/c" is malformed`},
-		{name: "a kind installed a moment ago is found by reading discovery once more", spec: Spec{"example.com/v1", "Widget", "a", ""},
+		{name: "a namespaced kind is in the default namespace", spec: at("v1", "ConfigMap", ""), want: "configmaps ConfigMap shop/a"},
+		{name: "a namespace that is named is kept", spec: at("v1", "ConfigMap", "other"), want: "configmaps ConfigMap other/a"},
+		{name: "a group has its own kinds", spec: at("apps/v1", "Deployment", ""), want: "deployments Deployment shop/a"},
+		{name: "a cluster-scoped kind has no namespace", spec: at("v1", "Namespace", ""), want: "namespaces Namespace a"},
+		{name: "a namespace for a cluster-scoped kind is an error", spec: at("v1", "Namespace", "shop"), reason: errclass.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace"},
+		{name: "a malformed apiVersion is an error", spec: at("a/b/c", "ConfigMap", ""), reason: errclass.Invalid, says: `apiVersion "a/b/c" is malformed`},
+		{name: "a kind installed a moment ago is found by reading discovery once more", spec: at("example.com/v1", "Widget", ""),
 			mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},
-		{name: "a kind that is not served is an error after one more look", spec: Spec{"example.com/v1", "Widget", "a", ""},
+		{name: "a kind that is not served is an error after one more look", spec: at("example.com/v1", "Widget", ""),
 			reason: errclass.KindNotFound, says: "the cluster serves no kind Widget in example.com/v1; see `kubectl api-resources`", resets: 1},
-		{name: "a version that is not served is an error", spec: Spec{"apps/v9", "Deployment", "a", ""}, reason: errclass.KindNotFound, says: "Deployment in apps/v9", resets: 1},
-		{name: "a kind that an earlier change makes is waited for", spec: Spec{"example.com/v1", "Widget", "a", ""},
+		{name: "a version that is not served is an error", spec: at("apps/v9", "Deployment", ""), reason: errclass.KindNotFound, says: "Deployment in apps/v9", resets: 1},
+		{name: "a kind that an earlier change makes is waited for", spec: at("example.com/v1", "Widget", ""),
 			planned: []PlannedKind{widget}, want: "widgets Widget shop/a", wait: true, resets: 1},
-		{name: "another version of it is not", spec: Spec{"example.com/v2", "Widget", "a", ""},
+		{name: "another version of it is not", spec: at("example.com/v2", "Widget", ""),
 			planned: []PlannedKind{widget}, reason: errclass.KindNotFound, says: "no kind Widget in example.com/v2", resets: 1},
-		{name: "a kind that is served already is not waited for", spec: Spec{"example.com/v1", "Widget", "a", ""},
+		{name: "a kind that is served already is not waited for", spec: at("example.com/v1", "Widget", ""),
 			planned: []PlannedKind{widget}, mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},
-		{name: "a server that is away proves nothing about a kind", spec: Spec{"v1", "ConfigMap", "a", ""},
+		{name: "a server that is away proves nothing about a kind", spec: at("v1", "ConfigMap", ""),
 			mapper: func(m *countingMapper) { m.err = away }, reason: errclass.ServerUnavailable, says: "the server is away"},
 	}
 	for _, tt := range tests {
@@ -105,7 +111,7 @@ func TestResolve(t *testing.T) {
 func TestAPlannedKindDoesNotHideAServerThatIsAway(t *testing.T) {
 	m := newMapper()
 	m.err = errors.New("the server is away")
-	_, err := NewResolver(m, nil).Resolve(Spec{"example.com/v1", "Widget", "a", ""}, "shop", []PlannedKind{widget})
+	_, err := NewResolver(m, nil).Resolve(at("example.com/v1", "Widget", ""), "shop", []PlannedKind{widget})
 	require.Error(t, err)
 	assert.Equal(t, errclass.Unknown, errclass.ClassOf(err))
 }
@@ -162,9 +168,9 @@ func TestAnOwnerIsInTheNamespaceOfWhatItOwnsOrInNone(t *testing.T) {
 }
 
 func TestTheIdentityOfATargetHasNoVersion(t *testing.T) {
-	at := func(group, version string) Key {
+	at := func(group, version string) objectid.ID {
 		gv := schema.GroupVersion{Group: group, Version: version}
-		return Ref{GVK: gv.WithKind("Deployment"), GVR: gv.WithResource("deployments"), Namespace: "shop", Name: "web"}.Key()
+		return Ref{GVK: gv.WithKind("Deployment"), GVR: gv.WithResource("deployments"), Namespace: "shop", Name: "web"}.ID()
 	}
 	assert.Equal(t, at("apps", "v1"), at("apps", "v1beta1"))
 	assert.NotEqual(t, at("apps", "v1"), at("other.example.com", "v1"))

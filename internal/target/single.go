@@ -5,7 +5,7 @@ import "net/http"
 // singleAttempt makes client-go send a write once and no more. client-go repeats any
 // request up to ten times when an answer of 429 or 5xx carries Retry-After; a repeated
 // write whose first attempt took effect looks like another client's. Without the header
-// client-go gives the answer to the caller, who looks at the target before it decides.
+// client-go returns the answer to the caller, who looks at the target before it decides.
 // Reads keep the header.
 type singleAttempt struct{ next http.RoundTripper }
 

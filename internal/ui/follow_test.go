@@ -127,7 +127,7 @@ func TestWhatIsKeptOfATransactionIsEnough(t *testing.T) {
 
 	whole.Status.Items[0].LockLease = ""
 	small = kept(t, whole)
-	of := objectOf(whole.Status.Items[0].Target)
+	of := whole.Status.Items[0].Target.Identity()
 	assert.Equal(t, []string{"shop/full"}, wanting(of, []*api.Transaction{whole}))
 	assert.Equal(t, []string{"shop/full"}, wanting(of, []*api.Transaction{small}))
 

@@ -64,7 +64,7 @@ func ask(item *Item, c api.Change) {
 	if c.Name != "" {
 		item.Name = c.Name
 	}
-	item.Type, item.Target = string(c.Type), targetName(c.Target)
+	item.Type, item.Target = string(c.Type), c.Target.String()
 	item.DependsOn = append(item.DependsOn, c.DependsOn...)
 	if c.Content != nil {
 		item.Fields = fieldNames(c.Content.Raw)
@@ -73,7 +73,7 @@ func ask(item *Item, c api.Change) {
 
 // tell fills in what has become of it.
 func tell(item *Item, i api.Item) {
-	item.Name, item.Target, item.State = i.Name, targetName(i.Target), string(i.State)
+	item.Name, item.Target, item.State = i.Name, i.Target.String(), string(i.State)
 	item.Reason, item.Message = i.Reason, i.Message
 	if i.Type != "" {
 		item.Type = string(i.Type)
@@ -130,13 +130,6 @@ func some(fields []string, more int64) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-func targetName(t api.Target) string {
-	if t.Namespace == "" {
-		return t.Kind + " " + t.Name
-	}
-	return t.Kind + " " + t.Namespace + "/" + t.Name
 }
 
 // manyFields are as many names as a reader takes in.

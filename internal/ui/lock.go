@@ -28,17 +28,6 @@ type Lock struct {
 	Waiting []string `json:"waiting"`
 }
 
-// object is what a lock is of: a target without its version.
-type object struct{ group, kind, namespace, name string }
-
-func objectOf(t api.Target) object {
-	group, _, found := strings.Cut(t.APIVersion, "/")
-	if !found {
-		group = ""
-	}
-	return object{group, t.Kind, t.Namespace, t.Name}
-}
-
 // locks says who holds the locks that a Transaction has or wants, and who else wants them. One
 // that waits for a lock does not name its Lease: the holder does, if it is a Transaction.
 func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, unread []string) {
@@ -54,7 +43,7 @@ func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, 
 	names := leaseNames(append(slices.Clone(others), t))
 	at := map[string]int{}
 	for _, item := range t.Status.Items {
-		of := objectOf(item.Target)
+		of := item.Target.Identity()
 		lease, known := names[of]
 		if !known {
 			continue
@@ -74,12 +63,12 @@ func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, 
 }
 
 // leaseNames returns the Leases that lock objects for Transactions.
-func leaseNames(transactions []*api.Transaction) map[object]string {
-	out := map[object]string{}
+func leaseNames(transactions []*api.Transaction) map[api.Target]string {
+	out := map[api.Target]string{}
 	for _, t := range transactions {
 		for _, item := range t.Status.Items {
 			if item.LockLease != "" {
-				out[objectOf(item.Target)] = item.LockLease
+				out[item.Target.Identity()] = item.LockLease
 			}
 		}
 	}
@@ -119,14 +108,14 @@ func hold(l *Lock, spec coordinationv1.LeaseSpec, t *api.Transaction) {
 }
 
 // wanting lists the Transactions that wait for locks and want that of an object.
-func wanting(of object, others []*api.Transaction) []string {
+func wanting(of api.Target, others []*api.Transaction) []string {
 	out := []string{}
 	for _, o := range others {
 		ready := meta.FindStatusCondition(o.Status.Conditions, api.ConditionReady)
 		if ready == nil || ready.Reason != errclass.LockHeld {
 			continue
 		}
-		if slices.ContainsFunc(o.Status.Items, func(i api.Item) bool { return i.LockLease == "" && objectOf(i.Target) == of }) {
+		if slices.ContainsFunc(o.Status.Items, func(i api.Item) bool { return i.LockLease == "" && i.Target.Identity() == of }) {
 			out = append(out, o.Namespace+"/"+o.Name)
 		}
 	}

@@ -34,7 +34,7 @@ func (f *preflight) advise(ctx context.Context, problems []plan.Problem) error {
 			continue
 		}
 		own := *found
-		own.Hint = fmt.Sprintf("item %s, %s, comes later and may be what it needs: put it first", plan.ChangeName(j, f.txn.Spec.Changes[j]), target.Spec(f.txn.Spec.Changes[j].Target))
+		own.Hint = fmt.Sprintf("item %s, %s, comes later and may be what it needs: put it first", plan.ChangeName(j, f.txn.Spec.Changes[j]), f.txn.Spec.Changes[j].Target)
 		problems[n].Err = &own
 	}
 	return nil

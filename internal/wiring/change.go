@@ -60,7 +60,7 @@ func contentOf(change api.Change) (map[string]any, error) {
 // contradiction says where content names another object than the target.
 func contradiction(content map[string]any, t api.Target) error {
 	refuse := func(format string, args ...any) error {
-		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), format, args...).
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), format, args...).
 			WithHint("make them agree, or leave it out of the content")
 	}
 	if _, ok := content["metadata"].(map[string]any); !ok && content["metadata"] != nil {
@@ -87,7 +87,7 @@ func contradiction(content map[string]any, t api.Target) error {
 	for _, name := range []string{"generateName", "uid", "resourceVersion", "managedFields"} {
 		meta, _ := content["metadata"].(map[string]any)
 		if _, ok := meta[name]; ok {
-			return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(),
+			return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(),
 				"content.metadata.%s cannot be set: Janus and the API server set it", name).WithHint("leave it out of the content")
 		}
 	}

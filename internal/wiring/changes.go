@@ -36,7 +36,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	i := in.Index()
 	content, err := s.content(ctx, i)
 	if errors.Is(err, errNotAnObject) {
-		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", plan.Describe(in.Item().Target), "%w", err)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "decode", in.Item().Target.String(), "%w", err)
 	}
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 		in.Made(done.Created)
 	}
 	if done.Target != nil {
-		s.written.put(s.txn.UID, change.Ref.Key(), done.Target)
+		s.written.put(s.txn.UID, change.Ref.ID(), done.Target)
 	}
 	warn(in, done.Warnings)
 	return nil
@@ -73,7 +73,7 @@ func warn(in engine.Intent, warnings []string) {
 	}
 	before := in.Item().Warnings
 	in.Warn(slices.DeleteFunc(warnings, func(text string) bool {
-		return slices.Contains(before, warningsFor([]string{mutate.Foretold(text)}, 0)[0])
+		return slices.Contains(before, plan.WithWarnings(nil, []string{mutate.Foretold(text)}, 0)[0])
 	}))
 }
 
@@ -106,7 +106,7 @@ func (r recalled) look(ctx context.Context, in engine.Intent) {
 	}
 }
 
-// Undo takes the change of an intent back.
+// Undo compensates the change of an intent.
 func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
 	r, err := c.recall(ctx, in)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	}
 	t := r.txn
 	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
-	r.effect.Seen, r.effect.Settled = r.written.take(t.UID, r.change.Ref.Key()), in.Last()
+	r.effect.Seen, r.effect.Settled = r.written.take(t.UID, r.change.Ref.ID()), in.Last()
 	r.change.Fences = mutate.Fences{
 		Confirm: in.Confirm, MayCreate: in.MayCreate,
 		Fresh: in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "", // An earlier attempt may have re-created it.
@@ -135,7 +135,7 @@ type recalled struct {
 	effect   mutate.Effect
 }
 
-// recall puts together what is needed to take a change back. It all comes from the
+// recall puts together what is needed to undo a change. It all comes from the
 // before-image, which is checked against its digest, and nothing from the spec. A
 // ServiceAccount that was re-created under its name will do: otherwise nobody could
 // finish what was begun.
@@ -167,7 +167,7 @@ func (c *Changes) recall(ctx context.Context, in engine.Intent) (recalled, error
 }
 
 func sameTarget(record snapshot.Record, change mutate.Change) error {
-	if record.Target.Key() == change.Ref.Key() {
+	if record.Target.ID() == change.Ref.ID() {
 		return nil
 	}
 	return errclass.New(errclass.Terminal, errclass.BeforeImageTampered, "restore", change.Ref.String(),
@@ -179,7 +179,7 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {
 		later, err := refOf(t.Status.Items[j])
-		if err == nil && later.Key() == ref.Key() && t.Spec.Changes[j].Type == api.Delete {
+		if err == nil && later.ID() == ref.ID() && t.Spec.Changes[j].Type == api.Delete {
 			return t.Status.Items[j].RecreatedUID
 		}
 	}
@@ -195,7 +195,7 @@ func strategyFor(kind api.ChangeType, c mutate.Change) (mutate.Strategy, error) 
 }
 
 func imageLost(t *api.Transaction, i int) error {
-	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", plan.Describe(t.Status.Items[i].Target), "the status names none")
+	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "read the before-image of", t.Status.Items[i].Target.String(), "the status names none")
 }
 
 // images keeps a reader of before-images for each Transaction that needs them, so

@@ -79,7 +79,7 @@ func (d *deferring) step(ctx context.Context, i int) (step, error) {
 // why says by which earlier item a change is deferred, and what refuses it until then.
 func (d *deferring) why(j int, refusal error) string {
 	return fmt.Sprintf("item %s changes %s first, and may be the reason why it is refused now (%s)",
-		d.txn.Status.Items[j].Name, plan.Describe(d.txn.Status.Items[j].Target), errclass.ReasonOf(refusal))
+		d.txn.Status.Items[j].Name, d.txn.Status.Items[j].Target.String(), errclass.ReasonOf(refusal))
 }
 
 // put defers the items of problems that an earlier change may be the reason of, and returns
@@ -123,7 +123,7 @@ type refusal struct {
 	err error
 }
 
-// later gives the changes that are deferred because they are refused now, as trials.
+// later returns the changes that are deferred because they are refused now, as trials.
 func (f *preflight) later(ctx context.Context, sound []int, trials []trial) error {
 	d, err := f.deferring()
 	if err != nil {

@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// dependantsOf gives, for a kind that may own what was there before, or what cannot be made
+// dependantsOf returns, for a kind that may own what was there before, or what cannot be made
 // again, the function that looks for that, as the ServiceAccount and by metadata alone. It
 // is nil for every other kind, of which nothing is asked.
 func (s session) dependantsOf(ref target.Ref) func(context.Context, *unstructured.Unstructured, mutate.Wanted) (mutate.Dependants, error) {

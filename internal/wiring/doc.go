@@ -1,4 +1,4 @@
-// Package wiring gives the engine's ports their real parts: the journal is the
+// Package wiring implements the engine's ports: the journal is the
 // Transaction object itself, the locks are lockmgr's Leases, the planner reads
 // targets and keeps before-images with snapshot, and the changes are mutate's
 // strategies.

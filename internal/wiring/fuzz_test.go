@@ -12,6 +12,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 )
@@ -176,7 +177,7 @@ func FuzzLockErrors(f *testing.F) {
 	f.Add("", "web", "shop/janus-lock-x")
 	f.Add("\x00\x1b[2J\n", "ä", "")
 	f.Fuzz(func(t *testing.T, holder, name, lease string) {
-		key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: "shop", Name: name}
+		key := lockmgr.Key{ID: objectid.ID{Resource: "configmaps", Namespace: "shop", Name: name}, Kind: "ConfigMap"}
 		for _, err := range []error{
 			&lockmgr.HeldError{Key: key, Lease: lease, Holder: holder},
 			&lockmgr.LostError{Lock: lockmgr.Lock{Key: key, Namespace: "shop", Name: lease}, Holder: holder},

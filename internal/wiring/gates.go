@@ -14,7 +14,6 @@ import (
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/expression"
 	"janus.io/janus/internal/readiness"
-	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
 
@@ -39,7 +38,7 @@ func (g *Gates) Admits(ctx context.Context, t *api.Transaction, i int) (bool, er
 	if err == nil || seen == nil {
 		return wanted, err
 	}
-	return false, errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", plan.Describe(t.Status.Items[i].Target),
+	return false, errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", t.Status.Items[i].Target.String(),
 		"%s: %w", text, seen.without(err)).WithHint("test with has() what may not be there, and with == null who may not")
 }
 
@@ -60,7 +59,7 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 
 // holds evaluates an expression that may ask for what is not there yet.
 func (g *Gates) holds(ctx context.Context, t *api.Transaction, i int, text string) (engine.Readiness, error) {
-	name := plan.Describe(t.Status.Items[i].Target)
+	name := t.Status.Items[i].Target.String()
 	ready, seen, err := g.evaluate(ctx, t, i, text)
 	switch {
 	case err != nil && seen == nil:
@@ -77,7 +76,7 @@ func (g *Gates) holds(ctx context.Context, t *api.Transaction, i int, text strin
 func (g *Gates) evaluate(ctx context.Context, t *api.Transaction, i int, text string) (bool, *sight, error) {
 	e, err := compiled(t, text)
 	if err != nil {
-		return false, nil, errclass.New(errclass.Terminal, errclass.Invalid, "compile", plan.Describe(t.Status.Items[i].Target), "%w", err)
+		return false, nil, errclass.New(errclass.Terminal, errclass.Invalid, "compile", t.Status.Items[i].Target.String(), "%w", err)
 	}
 	s, err := g.session(ctx, t)
 	if err != nil {
@@ -124,7 +123,7 @@ func (g *Gates) byStatus(ctx context.Context, t *api.Transaction, i int) (engine
 	if err != nil {
 		return engine.Readiness{}, err
 	}
-	name := plan.Describe(t.Status.Items[i].Target)
+	name := t.Status.Items[i].Target.String()
 	seen := &sight{session: s}
 	live, err := seen.read(ctx, i)
 	if err != nil {
@@ -159,7 +158,7 @@ func gone(change api.Change) string {
 	return fmt.Sprintf("it is gone, as after its ttlSecondsAfterFinished (%v), and whether it had completed is not known; raise that to a minute or more", ttl)
 }
 
-// without gives an error without content of confidential objects.
+// without returns an error without content of confidential objects.
 func (s *sight) without(err error) error {
 	if s.sensitive {
 		return errCannotTell
@@ -209,7 +208,7 @@ func checkGates(t *api.Transaction, change api.Change) error {
 			continue
 		}
 		if _, err := compiled(t, gates[field]); err != nil {
-			return errclass.New(errclass.Terminal, errclass.Invalid, "compile "+field+" of", target.Spec(change.Target).String(), "%w", err).
+			return errclass.New(errclass.Terminal, errclass.Invalid, "compile "+field+" of", change.Target.String(), "%w", err).
 				WithHint("see the Common Expression Language in the documentation of Kubernetes; object is the target, objects.NAME that of another change")
 		}
 	}

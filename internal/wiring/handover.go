@@ -9,7 +9,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
-	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/mutate"
 )
 
@@ -52,8 +52,8 @@ type chain struct {
 
 // chainsOf returns one chain for each target that exists after the commit.
 func chainsOf(t *api.Transaction) ([]chain, error) {
-	byTarget := map[target.Key]chain{}
-	var order []target.Key
+	byTarget := map[objectid.ID]chain{}
+	var order []objectid.ID
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
 		if t.Status.Items[i].State == api.ItemSkipped {
 			continue
@@ -62,16 +62,16 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 		if err != nil {
 			return nil, err
 		}
-		known, ok := byTarget[ref.Key()]
+		known, ok := byTarget[ref.ID()]
 		switch kind := t.Spec.Changes[i].Type; {
 		case kind == api.Delete:
-			delete(byTarget, ref.Key())
+			delete(byTarget, ref.ID())
 		case !ok || kind == api.Create:
-			byTarget[ref.Key()] = chain{first: i, last: i, made: kind == api.Create}
-			order = append(order, ref.Key())
+			byTarget[ref.ID()] = chain{first: i, last: i, made: kind == api.Create}
+			order = append(order, ref.ID())
 		default:
 			known.last = i
-			byTarget[ref.Key()] = known
+			byTarget[ref.ID()] = known
 		}
 	}
 	var out []chain
@@ -99,7 +99,7 @@ func (s session) handOver(ctx context.Context, of chain) error {
 	}
 	to := mutate.Ownership{
 		FieldManager: t.Spec.FieldManager,
-		Sets:         func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.Key()) },
+		Sets:         func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.ID()) },
 	}
 	if t.Spec.UndoOf != nil {
 		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
@@ -107,7 +107,7 @@ func (s session) handOver(ctx context.Context, of chain) error {
 			return record.Owners, err
 		}
 	}
-	err = mutate.HandOver(ctx, change, to, before, s.written.get(t.UID, change.Ref.Key()))
+	err = mutate.HandOver(ctx, change, to, before, s.written.get(t.UID, change.Ref.ID()))
 	if of.made && errclass.Is(err, errclass.AccessDenied) {
 		// To create an object takes no right to patch it. Nobody owned any of it before,
 		// and it is created once: the manager of its item may stay.
@@ -118,7 +118,7 @@ func (s session) handOver(ctx context.Context, of chain) error {
 
 // setOn returns the content of every change of a target. The changes are in effect by now: a
 // source that is gone is not waited for.
-func (s session) setOn(ctx context.Context, key target.Key) ([]map[string]any, error) {
+func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, error) {
 	t := s.txn
 	var out []map[string]any
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
@@ -126,7 +126,7 @@ func (s session) setOn(ctx context.Context, key target.Key) ([]map[string]any, e
 		if err != nil {
 			return nil, err
 		}
-		if ref.Key() != key {
+		if ref.ID() != key {
 			continue
 		}
 		content, err := s.sources.content(ctx, t, i, s.id)

@@ -49,7 +49,7 @@ type number struct {
 // a number that another process has given is found to be taken.
 const givenLife = time.Minute
 
-// give gives a Transaction a number above those that are in use, and above those that others
+// give assigns a Transaction a number above those that are in use, and above those that others
 // were given and will use soon.
 func (h *History) give(txn types.UID, namespace string, used int64) int64 {
 	h.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 )
@@ -33,7 +32,7 @@ func (f *preflight) explainOrder() {
 			}
 			own := *found
 			own.Hint = fmt.Sprintf("item %s (%s), which is undone after it, may stand in its way: undo that one first, by hand or by a Transaction of its own",
-				items[j].Name, plan.Describe(items[j].Target))
+				items[j].Name, items[j].Target.String())
 			f.problems[n].Err = &own
 			break
 		}

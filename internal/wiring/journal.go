@@ -127,7 +127,7 @@ func (j *Journal) setFinalizers(ctx context.Context, t *api.Transaction, finaliz
 	return FromUnstructured(stored)
 }
 
-// FromUnstructured reads a Transaction out of what the dynamic client gives. One that
+// FromUnstructured reads a Transaction out of what the dynamic client returns. One that
 // undoes another has the changes that follow from that.
 func FromUnstructured(obj *unstructured.Unstructured) (*api.Transaction, error) {
 	t := &api.Transaction{}

@@ -118,7 +118,7 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error
 	return nil
 }
 
-// Release gives back every lock, recorded or not.
+// Release releases every lock, recorded or not.
 func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	keys, _, err := keysOf(t)
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	return nil
 }
 
-// onlyUnseen reports whether all that could not be given back are locks that are not on
+// onlyUnseen reports whether all that could not be released are locks that are not on
 // record, of Leases at which janusd may not look. It may not take them either. One that it
 // took while it still might, and died before that was on record, expires.
 func onlyUnseen(err error, held map[lockmgr.Key]bool) bool {
@@ -186,7 +186,7 @@ func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 }
 
 func keyOf(ref target.Ref) lockmgr.Key {
-	return lockmgr.Key{Group: ref.GVR.Group, Resource: ref.GVR.Resource, Kind: ref.GVK.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	return lockmgr.Key{ID: ref.ID(), Kind: ref.GVK.Kind}
 }
 
 // holderOf identifies a Transaction as a holder. The uid makes a new Transaction

@@ -109,7 +109,7 @@ func (k ownerRefs) dependent(ctx context.Context, j int) (mutate.Dependent, erro
 	return mutate.Dependent{Change: change, Before: record.Before}, nil
 }
 
-// ownedBy reports whether the before-image of an item names an owner. read gives its
+// ownedBy reports whether the before-image of an item names an owner. read returns its
 // owners when they are not known yet; they never change.
 func (m *images) ownedBy(txn types.UID, item int, owner types.UID, read func() ([]metav1.OwnerReference, error)) (bool, error) {
 	m.mu.Lock()

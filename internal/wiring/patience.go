@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -53,7 +52,7 @@ func (p *patience) forget(txn types.UID) {
 	delete(p.since, txn)
 }
 
-// bear gives the refusal of an item whose turn has come: as one that may heal, as long as
+// bear returns the refusal of an item whose turn has come: as one that may heal, as long as
 // what an earlier change has made of the reason may not be in effect yet. One that was not
 // deferred counts too: what it was accepted by may have been on its way out.
 func (s session) bear(ctx context.Context, i int, refusal error) error {
@@ -63,7 +62,7 @@ func (s session) bear(ctx context.Context, i int, refusal error) error {
 		return refusal
 	}
 	if item.Deferred && errclass.Is(refusal, errclass.KindNotFound) {
-		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", plan.Describe(item.Target), "the API server does not serve that version of its kind yet")
+		return errclass.New(errclass.Retryable, errclass.KindNotFound, "wait for", item.Target.String(), "the API server does not serve that version of its kind yet")
 	}
 	d, err := s.deferring()
 	if err != nil {
@@ -73,7 +72,7 @@ func (s session) bear(ctx context.Context, i int, refusal error) error {
 	if err != nil || j < 0 || s.patience.over(t.UID, i) {
 		return refusal
 	}
-	later := errclass.New(errclass.Retryable, errclass.NotInEffect, "wait for", plan.Describe(t.Status.Items[j].Target),
+	later := errclass.New(errclass.Retryable, errclass.NotInEffect, "wait for", t.Status.Items[j].Target.String(),
 		"what item %s has changed may not be in effect everywhere yet; until then item %s is refused: %w", t.Status.Items[j].Name, item.Name, refusal)
 	later.RetryAfter = patiencePause
 	return later

@@ -58,7 +58,7 @@ type preflight struct {
 	refusals map[int]refusal
 }
 
-// A check gives what is wrong with items that nothing was found wrong with before. Its
+// A check returns what is wrong with items that nothing was found wrong with before. Its
 // error is about all of them, or worth another try.
 type check func(ctx context.Context) ([]plan.Problem, error)
 

@@ -11,6 +11,7 @@ import (
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/mutate"
@@ -101,7 +102,7 @@ func (s session) captureItem(ctx context.Context, i int, known *tries) (record s
 		return snapshot.Record{}, engine.PreparedItem{}, false, s.bear(ctx, i, err)
 	}
 	share := plan.ReportShare(len(s.txn.Status.Items))
-	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: warningsFor(seen.forecast.Warnings, share)}
+	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: plan.WithWarnings(nil, seen.forecast.Warnings, share)}
 	return s.recordOf(i, seen), item, seen.forecast.Idle, nil
 }
 
@@ -178,7 +179,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 		if err != nil {
 			return err
 		}
-		if earlier.Key() != ref.Key() || t.Status.Items[j].State == api.ItemSkipped {
+		if earlier.ID() != ref.ID() || t.Status.Items[j].State == api.ItemSkipped {
 			continue
 		}
 		kind, before := t.Spec.Changes[j].Type, t.Status.Items[j].Before
@@ -224,14 +225,14 @@ func (p *Planner) Forget(t *api.Transaction) {
 // items, once more for each whose target an earlier item changes or that has to be
 // wanted first, and once more by a process that was late.
 func saves(t *api.Transaction) int {
-	targets := map[target.Key]bool{}
+	targets := map[objectid.ID]bool{}
 	n := 2
 	for i, item := range t.Status.Items {
 		ref, err := refOf(item)
-		if err != nil || targets[ref.Key()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" || item.DeferredBy != "" {
+		if err != nil || targets[ref.ID()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" || item.DeferredBy != "" {
 			n++
 		}
-		targets[ref.Key()] = true
+		targets[ref.ID()] = true
 	}
 	return n
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/mutate"
 )
@@ -48,8 +49,8 @@ func TestWarningsAreCutAndCounted(t *testing.T) {
 	for i := range many {
 		many[i] = strings.Repeat("w", 1000)
 	}
-	assert.Len(t, warningsFor(many, 200), 1)
-	got := warningsFor(many, 8000)
+	assert.Len(t, plan.WithWarnings(nil, many, 200), 1)
+	got := plan.WithWarnings(nil, many, 8000)
 	assert.Len(t, got, 8)
 	for _, w := range got {
 		assert.LessOrEqual(t, len(w), 400)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/content"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
@@ -260,7 +259,7 @@ func (s *sources) notStored(t *api.Transaction, i int) error {
 const storeTime = 10 * time.Minute
 
 func describeTarget(t *api.Transaction, i int) string {
-	return plan.Describe(t.Spec.Changes[i].Target)
+	return t.Spec.Changes[i].Target.String()
 }
 
 func describeSource(t *api.Transaction, i int) string {

@@ -86,9 +86,9 @@ func (f *preflight) waits() []string {
 		case later && f.before(i) == "":
 			out[i] = "its when is asked when its turn comes"
 		case later:
-			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), plan.Describe(items[i].Target))
+			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), items[i].Target.String())
 		case items[i].Deferred && f.txn.Spec.Changes[i].Type == api.Create:
-			out[i] = "an earlier change makes the kind or the namespace of " + plan.Describe(items[i].Target)
+			out[i] = "an earlier change makes the kind or the namespace of " + items[i].Target.String()
 		}
 	}
 	return out
@@ -100,7 +100,7 @@ func (f *preflight) before(i int) string {
 	own, err := refOf(items[i])
 	for j := i - 1; j >= 0 && err == nil; j-- {
 		var ref target.Ref
-		if ref, err = refOf(items[j]); err == nil && ref.Key() == own.Key() && items[j].State != api.ItemSkipped {
+		if ref, err = refOf(items[j]); err == nil && ref.ID() == own.ID() && items[j].State != api.ItemSkipped {
 			return items[j].Name
 		}
 	}
@@ -122,13 +122,13 @@ func (f *preflight) tryItem(ctx context.Context, i int) trial {
 		case lockErr != nil:
 			return trial{err: lockErr}
 		case holder != "":
-			return trial{later: plan.Describe(f.txn.Status.Items[i].Target) + " is locked by " + holder}
+			return trial{later: f.txn.Status.Items[i].Target.String() + " is locked by " + holder}
 		case free && !errclass.Is(err, errclass.Drifted):
 			return trial{err: err}
 		}
 		free = true
 	}
-	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", plan.Describe(f.txn.Status.Items[i].Target),
+	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", f.txn.Status.Items[i].Target.String(),
 		"it changes faster than it can be looked at")}
 }
 
@@ -159,7 +159,7 @@ func (f *preflight) notePlan(i int, o trial) {
 	item := &f.txn.Status.Items[i]
 	if item.Plan = o.plan; o.later == "" {
 		share := plan.ReportShare(len(f.txn.Status.Items))
-		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), warningsFor(o.seen.forecast.Warnings, share)
+		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), plan.WithWarnings(nil, o.seen.forecast.Warnings, share)
 	}
 }
 

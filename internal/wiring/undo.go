@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 	"janus.io/janus/revision"
@@ -19,7 +18,7 @@ import (
 // in its items from the time when it is validated; with what content, in its before-images
 // from the time when they are prepared. Neither is found out twice.
 
-// inverse returns the changes that take those of a revision back. The Delete of what was not
+// inverse returns the changes that undo those of a revision. The Delete of what was not
 // there has none.
 func inverse(of revision.Revision, acceptLoss bool) []api.Change {
 	var out []api.Change
@@ -77,7 +76,7 @@ func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstr
 	}
 	for j := range s.txn.Status.Items[:i] {
 		earlier, err := refOf(s.txn.Status.Items[j])
-		if err == nil && earlier.Key() == c.Ref.Key() && s.txn.Spec.Changes[j].Type == api.Create {
+		if err == nil && earlier.ID() == c.Ref.ID() && s.txn.Spec.Changes[j].Type == api.Create {
 			original.Recreated = true
 		}
 	}
@@ -123,7 +122,7 @@ func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error)
 func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
 	at := item
 	for j := item - 1; j >= 0 && u.of.Items[at].Type != api.Create; j-- {
-		if !plan.SameTarget(u.of.Items[j].Target, u.of.Items[item].Target) {
+		if u.of.Items[j].Target.Identity() != u.of.Items[item].Target.Identity() {
 			continue
 		}
 		if u.of.Items[j].Type == api.Delete {

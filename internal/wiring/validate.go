@@ -72,7 +72,7 @@ type validation struct {
 	// image gives the target of an item of an undo as it was before the change that is
 	// undone.
 	image func(api.Item) (map[string]any, error)
-	// live gives a CustomResourceDefinition as it is; nil if there is none, or if the
+	// live returns a CustomResourceDefinition as it is; nil if there is none, or if the
 	// ServiceAccount may not read it.
 	live func(target.Ref) (map[string]any, error)
 	// definitions are the contents of those that earlier changes make.
@@ -91,12 +91,12 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		item.Type = change.Type
 	}
 	if v.names[item.Name] {
-		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(change.Target).String(),
+		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
 	}
 	v.names[item.Name] = true
 	if wrong := legal.IsPathSegmentName(change.Target.Name); change.Target.Name == "" || len(wrong) > 0 {
-		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(change.Target).String(),
+		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
 	}
 	if change.Activation != nil || len(v.planned) > 0 {
@@ -109,13 +109,13 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		}
 		if !served {
 			return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
-				plan.Describe(item.Target), change.Activation.Kind, change.Activation.APIVersion))
+				item.Target.String(), change.Activation.Kind, change.Activation.APIVersion))
 		}
 	}
 	if err := checkGates(v.txn, change); err != nil {
 		return item, err
 	}
-	ref, err := v.resolver.Resolve(target.Spec(change.Target), v.txn.Namespace, v.planned)
+	ref, err := v.resolver.Resolve(change.Target, v.txn.Namespace, v.planned)
 	if err != nil {
 		return item, err
 	}
@@ -204,21 +204,21 @@ func (v *validation) definition(change api.ChangeType, ref target.Ref, content m
 // the change.
 func checkContent(change api.Change, t api.Target, content map[string]any, err error) error {
 	if _, ok := mutate.For(change.Type); !ok {
-		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "unknown type of change %q", change.Type).
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "unknown type of change %q", change.Type).
 			WithHint("use Create, Update, Patch or Delete")
 	}
 	switch {
 	case errors.Is(err, errNotAnObject):
-		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "%w", err)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "%w", err)
 	case err != nil:
 		return err
 	case change.Type == api.Delete && content != nil:
-		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a Delete has no content")
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "a Delete has no content")
 	case change.Type != api.Delete && content == nil:
-		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(), "a %s needs content", change.Type)
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "a %s needs content", change.Type)
 	}
 	if _, list := content["items"].([]any); list {
-		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", target.Spec(t).String(),
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(),
 			"content.items is a list: an object with one looks like a list of objects, and the API server cannot show it").
 			WithHint("change it outside of a Transaction")
 	}

@@ -18,7 +18,7 @@ const DefaultImagesLimit = 256 << 20
 func (s session) recordOf(i int, o seen) snapshot.Record {
 	record := snapshot.Record{
 		Item: i, Type: string(s.txn.Spec.Changes[i].Type), Target: o.change.Ref, Before: o.before, After: o.forecast.After,
-		Took: o.forecast.Took, Heir: s.txn.Spec.FieldManager,
+		Took: o.forecast.Took, FieldManager: s.txn.Spec.FieldManager,
 		Confidential: o.change.Sensitive,
 	}
 	if s.undo != nil {
@@ -31,7 +31,7 @@ func (s session) recordOf(i int, o seen) snapshot.Record {
 func (f *preflight) weigh(i int, s seen) (int64, error) {
 	data, err := snapshot.Encode(f.recordOf(i, s))
 	if err != nil {
-		return 0, fmt.Errorf("weigh the before-image of %s: %w", plan.Describe(f.txn.Status.Items[i].Target), err)
+		return 0, fmt.Errorf("weigh the before-image of %s: %w", f.txn.Status.Items[i].Target.String(), err)
 	}
 	return int64(len(data)), nil
 }
@@ -50,7 +50,7 @@ func (f *preflight) overweight(sound []int, trials []trial) (found []plan.Proble
 		return nil
 	}
 	i := sound[most]
-	return []plan.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", plan.Describe(f.txn.Status.Items[i].Target),
+	return []plan.Problem{{Item: i, Err: errclass.New(errclass.Terminal, errclass.TooLarge, "keep the before-image of", f.txn.Status.Items[i].Target.String(),
 		"the before-images of all changes would take %s, this one the most, and %s are kept for one Transaction",
 		quantity(all), quantity(f.planner.imagesLimit)).
 		WithHint("split the Transaction, or raise janusd's --before-images-limit")}}

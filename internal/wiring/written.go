@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/objectid"
 )
 
 // maxWritten is how many bytes of objects written may hold, about. What is beyond that
@@ -19,14 +19,14 @@ const maxWritten = 32 << 20
 type written struct {
 	mu   sync.Mutex
 	size int
-	by   map[types.UID]map[target.Key]*unstructured.Unstructured
+	by   map[types.UID]map[objectid.ID]*unstructured.Unstructured
 }
 
 func newWritten() *written {
-	return &written{by: map[types.UID]map[target.Key]*unstructured.Unstructured{}}
+	return &written{by: map[types.UID]map[objectid.ID]*unstructured.Unstructured{}}
 }
 
-func (w *written) put(txn types.UID, key target.Key, obj *unstructured.Unstructured) {
+func (w *written) put(txn types.UID, key objectid.ID, obj *unstructured.Unstructured) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if old := w.by[txn][key]; old != nil {
@@ -38,21 +38,21 @@ func (w *written) put(txn types.UID, key target.Key, obj *unstructured.Unstructu
 		return
 	}
 	if w.by[txn] == nil {
-		w.by[txn] = map[target.Key]*unstructured.Unstructured{}
+		w.by[txn] = map[objectid.ID]*unstructured.Unstructured{}
 	}
 	w.size += size
 	w.by[txn][key] = obj
 }
 
 // get returns the target as it was last written, nil if that is not known.
-func (w *written) get(txn types.UID, key target.Key) *unstructured.Unstructured {
+func (w *written) get(txn types.UID, key objectid.ID) *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.by[txn][key]
 }
 
 // take returns it, and drops it.
-func (w *written) take(txn types.UID, key target.Key) *unstructured.Unstructured {
+func (w *written) take(txn types.UID, key objectid.ID) *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	obj := w.by[txn][key]

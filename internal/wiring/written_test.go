@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/target"
+	"janus.io/janus/internal/objectid"
 )
 
 func objectOf(bytes int) *unstructured.Unstructured {
@@ -20,7 +20,7 @@ func objectOf(bytes int) *unstructured.Unstructured {
 }
 
 func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
-	a, b := target.Key{Resource: "configmaps", Name: "a"}, target.Key{Resource: "configmaps", Name: "b"}
+	a, b := objectid.ID{Resource: "configmaps", Name: "a"}, objectid.ID{Resource: "configmaps", Name: "b"}
 	w := newWritten()
 	assert.Nil(t, w.get("t", a))
 	w.put("t", a, objectOf(10))
@@ -38,7 +38,7 @@ func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 
 // A Transaction that another process goes on with has no room in what is kept, nor content.
 func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
-	key := target.Key{Resource: "secrets", Name: "a"}
+	key := objectid.ID{Resource: "secrets", Name: "a"}
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
 	p := &Planner{shared: &shared{sources: newSources(nil, clock, 1), images: newImages(), written: newWritten(), patience: newPatience(clock)}, tried: newDryRunCache(clock)}
 	for _, uid := range []types.UID{"t", "u"} {
@@ -61,7 +61,7 @@ func TestWhatIsKnownOfATransactionIsForgotten(t *testing.T) {
 }
 
 func TestNoMoreIsKeptOfWhatWasWrittenThanThereIsRoomFor(t *testing.T) {
-	a, b := target.Key{Name: "a"}, target.Key{Name: "b"}
+	a, b := objectid.ID{Name: "a"}, objectid.ID{Name: "b"}
 	w := newWritten()
 	w.put("t", a, objectOf(maxWritten-1000))
 	w.put("t", b, objectOf(2000))

@@ -53,7 +53,7 @@ var table = map[schema.GroupKind]Kind{
 	{Group: "networking.k8s.io", Kind: "IPAddress"}:       {NamedByContent: true},
 }
 
-// Of gives what is special about a kind; the zero Kind for nothing.
+// Of returns what is special about a kind; the zero Kind for nothing.
 func Of(kind schema.GroupKind) Kind { return table[kind] }
 
 // Adopts returns what the controllers of a kind adopt. What it is for a kind that is not of

@@ -12,7 +12,7 @@ import (
 )
 
 // allowance is a schema compiled to say yes quickly. Where it does not, the library
-// that servers use is asked, which may still say yes, and gives the errors.
+// that servers use is asked, which may still say yes, and returns the errors.
 type allowance struct {
 	kinds      []string
 	nullable   bool

@@ -39,7 +39,7 @@ func (c *checker) check(at *field.Path, x any) field.ErrorList {
 	return fieldErrors(at, c.careful.Validate(x))
 }
 
-// spellOut gives the types of what may be an integer or a string.
+// spellOut returns the types of what may be an integer or a string.
 func spellOut(s *spec.Schema) {
 	if s == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// Around is what a test does just before Janus makes a change, or takes one back.
+// Around is what a test does just before Janus makes a change, or undoes one.
 // Either gets the name of the Transaction and the index of the item; both may be
 // nil.
 type Around struct {

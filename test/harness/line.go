@@ -25,7 +25,7 @@ func Changing(line *faultinject.Line, namespace, resource, name string) []faulti
 	var out []faultinject.Call
 	for _, c := range line.Calls() {
 		here := c.Namespace == namespace && c.Resource == resource && c.Name == name && c.Subresource == ""
-		if here && c.Landed() && c.FieldManager != mutate.Heir {
+		if here && c.Landed() && c.FieldManager != mutate.DefaultManager {
 			out = append(out, c)
 		}
 	}

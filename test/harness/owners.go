@@ -13,7 +13,7 @@ func (e *Env) ItemManagers(ref string) []string {
 	e.t.Helper()
 	var out []string
 	for _, manager := range e.Managers(ref) {
-		if strings.HasPrefix(manager, mutate.Heir+"-") {
+		if strings.HasPrefix(manager, mutate.DefaultManager+"-") {
 			out = append(out, manager)
 		}
 	}

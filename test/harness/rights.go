@@ -127,7 +127,7 @@ func (c *Client) AsJanusd(ctx context.Context) (*rest.Config, error) {
 	return config, nil
 }
 
-// JanusdKubeconfig writes what AsJanusd gives into a kubeconfig.
+// JanusdKubeconfig writes what AsJanusd returns into a kubeconfig.
 func (c *Client) JanusdKubeconfig(ctx context.Context, path string) error {
 	config, err := c.AsJanusd(ctx)
 	if err != nil {

@@ -123,18 +123,18 @@ func TestBrokenCommitsAreFound(t *testing.T) {
 			}})},
 		{"a hand-over that changes a value", Atomicity, "the hand-over PATCH configmaps/a#1 changed .data.color in shop/configmaps/a@",
 			commit(hooks{"handover": func(w *world) {
-				w.send("PATCH", mapA, faultinject.Call{User: account, FieldManager: heir}, "", func(o tree) { o["data"].(tree)["color"] = "green" })
+				w.send("PATCH", mapA, faultinject.Call{User: account, FieldManager: defaultManager}, "", func(o tree) { o["data"].(tree)["color"] = "green" })
 			}})},
 		{"a hand-over that makes Janus an owner", Atomicity, "has made janus the owner of .data in shop/configmaps/a@",
 			commit(hooks{"handover": func(w *world) {
-				w.send("PATCH", mapA, faultinject.Call{User: account, FieldManager: heir}, "", func(o tree) {
+				w.send("PATCH", mapA, faultinject.Call{User: account, FieldManager: defaultManager}, "", func(o tree) {
 					own(o, manager(0), false)
-					own(o, heir, true)
+					own(o, defaultManager, true)
 				})
 			}})},
 		{"a hand-over that leaves a field to nobody", Atomicity, "has left .data.color in shop/configmaps/a@",
 			commit(hooks{"begin": colored, "handover": func(w *world) {
-				w.send("PATCH", mapA, faultinject.Call{User: account, FieldManager: heir}, "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
+				w.send("PATCH", mapA, faultinject.Call{User: account, FieldManager: defaultManager}, "", func(o tree) { o["metadata"].(tree)["managedFields"] = []any{} })
 			}})},
 	} {
 		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })

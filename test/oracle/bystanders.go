@@ -4,7 +4,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// judgeBystanders: taking a creation back deletes nothing that is older than the
+// judgeBystanders: undoing a creation deletes nothing that is older than the
 // Transaction, though the object has come to own it: the garbage collector would. What it
 // came to own after the compensation had begun cannot be known to who looks before.
 func (c *trial) judgeBystanders(r *run) {

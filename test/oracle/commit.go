@@ -175,7 +175,7 @@ func (c *trial) judgeHandOver(r *run) {
 		if found := c.notAdmitted(differences(w.made.before.content(), w.made.content())); len(found) > 0 {
 			c.breach(Atomicity, "%s: the hand-over %s changed %s in %s@%d", r, w.At, found[0], w.ref, w.made.Revision)
 		}
-		c.judgeHeirs(r, w)
+		c.judgeNewOwners(r, w)
 	}
 }
 

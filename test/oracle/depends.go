@@ -31,8 +31,8 @@ func (c *trial) judgeDepends(r *run) {
 		case undo:
 			for k := range on {
 				// What was refused is set aside, and may need what is rolled back now.
-				if slices.Contains(on[k], w.item) && !s.items[k].aside && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.takenBackBefore(s, k, w) {
-					c.breach(Order, "%s: %s took %s@%d back while item %d, which depends on it, was %s (@%d)",
+				if slices.Contains(on[k], w.item) && !s.items[k].aside && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.compensatedBefore(s, k, w) {
+					c.breach(Order, "%s: %s undid %s@%d while item %d, which depends on it, was %s (@%d)",
 						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
 				}
 			}
@@ -52,9 +52,9 @@ func (r *run) madeBefore(s *state, i int, w *write) bool {
 	return before || !after && (next == nil || next.items[i].in(api.ItemCommitted))
 }
 
-// takenBackBefore reports the same of a compensation. One that was seen counts even if it
+// compensatedBefore reports the same of a compensation. One that was seen counts even if it
 // never got on record: its before-image may have been edited before a process went on.
-func (r *run) takenBackBefore(s *state, i int, w *write) bool {
+func (r *run) compensatedBefore(s *state, i int, w *write) bool {
 	before, after := r.around(w, i, undo)
 	next := r.next(s, i)
 	return s.items[i].in(api.ItemRollingBack) && !after && (before || next == nil || next.items[i].in(api.ItemRolledBack))

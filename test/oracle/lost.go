@@ -114,7 +114,7 @@ func (c *trial) judgeUnmade(r *run, w *write, s *state) {
 		if v.of(r) || v.byControlPlane() {
 			continue
 		}
-		restores := v.by != nil && v.by.role == undo // another Transaction takes its change back
+		restores := v.by != nil && v.by.role == undo // another Transaction undoes its change
 		for _, d := range c.notAdmitted(differences(c.merged(v.before), c.merged(v))) {
 			if restores && same(valueIn(c.merged(first), d.path), d.now) {
 				continue
@@ -222,7 +222,7 @@ func (c *trial) lastWriter(r *run, w *write, overwritten change) (*version, any)
 				last, wrote = v, valueIn(c.merged(v), overwritten.path)
 			}
 		}
-		if origin := v.takesBackTo(); last == v && origin != nil && same(valueIn(c.merged(origin), overwritten.path), wrote) {
+		if origin := v.restoresTo(); last == v && origin != nil && same(valueIn(c.merged(origin), overwritten.path), wrote) {
 			last = writers[origin]
 		}
 	}

@@ -26,8 +26,8 @@ func (r role) String() string {
 	return [...]string{"stray write", "do", "undo", "hand-over", "sparing"}[r]
 }
 
-// heir is the field manager of hand-overs.
-const heir = "janus"
+// defaultManager is the field manager of hand-overs.
+const defaultManager = "janus"
 
 // roleIn says what a request of this form is for an item, whatever the item's state:
 // the form alone tells a change from its compensation.
@@ -83,7 +83,7 @@ func (c *trial) assign(w *write) {
 		}
 	}
 	for _, r := range candidates {
-		if w.FieldManager == heir && w.Method == "PATCH" {
+		if w.FieldManager == defaultManager && w.Method == "PATCH" {
 			consider(r, -1, handOver)
 			continue
 		}
@@ -121,7 +121,7 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 	if s := r.before(w.made.Revision); s != nil && allows(s, i, as, r) {
 		fit += 4
 		if w.Method == "DELETE" && c.locked(r, s.items[i].lease, w.made.Revision) {
-			fit++ // One Transaction makes the change, and another waits to take its own back.
+			fit++ // One Transaction makes the change, and another waits to undo its own.
 		}
 	}
 	if as == handOver && hasManager(w.made.before, r.family()) {

@@ -26,7 +26,7 @@ func (c *trial) judgeRollback(r *run) {
 		if target := r.Items[i]; !seen[target] {
 			seen[target] = true
 			if excused, ok := r.excuses(s, target); ok {
-				c.judgeTakenBack(r, target, excused)
+				c.judgeTargetRolledBack(r, target, excused)
 			}
 		}
 	}
@@ -58,9 +58,9 @@ func (r *run) writesFields(i int) bool {
 	return r.Spec.Changes[i].Type == api.Update || r.Spec.Changes[i].Type == api.Patch
 }
 
-// judgeTakenBack holds the end of a target against what it was, with what others
+// judgeTargetRolledBack holds the end of a target against what it was, with what others
 // have written since.
-func (c *trial) judgeTakenBack(r *run, target Ref, excused []string) {
+func (c *trial) judgeTargetRolledBack(r *run, target Ref, excused []string) {
 	o := c.objects[target]
 	want, ok := c.standing(r, o)
 	if !ok {

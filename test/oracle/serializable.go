@@ -35,7 +35,7 @@ func Serializable(e Evidence) []Breach {
 			why, dirty := a.before(b)
 			switch {
 			case dirty && !a.committed:
-				breaches = append(breaches, Breach{Isolation, fmt.Sprintf("%s has read what %s wrote and took back: %s", b.name, a.name, why)})
+				breaches = append(breaches, Breach{Isolation, fmt.Sprintf("%s has read what %s wrote and undid: %s", b.name, a.name, why)})
 			case why != "" && a.committed:
 				if arrows[a.name] == nil {
 					arrows[a.name] = map[string]string{}
@@ -170,9 +170,9 @@ func (f footprint) before(b footprint) (why string, dirty bool) {
 		if !ok {
 			continue
 		}
-		takenBack := !f.committed && mine.last > mine.first
+		undone := !f.committed && mine.last > mine.first
 		switch {
-		case mine.first > 0 && theirs.read >= mine.first && (!takenBack || theirs.read < mine.last):
+		case mine.first > 0 && theirs.read >= mine.first && (!undone || theirs.read < mine.last):
 			return fmt.Sprintf("%s wrote %s at %d, %s read it at %d", f.name, ref, mine.first, b.name, theirs.read), true
 		case mine.first > 0 && theirs.last > mine.first:
 			why = fmt.Sprintf("%s wrote %s at %d, %s at %d", f.name, ref, mine.first, b.name, theirs.last)

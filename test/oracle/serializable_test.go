@@ -65,7 +65,7 @@ func TestTransactionsThatCrossAreNotSerializable(t *testing.T) {
 	assert.Len(t, Serializable(e), 1)
 }
 
-func TestReadingWhatIsTakenBackIsNoIsolation(t *testing.T) {
+func TestReadingWhatIsRolledBackIsNoIsolation(t *testing.T) {
 	var e Evidence
 	transact(&e, "first", api.PhaseRolledBack, []string{"a"}, []int64{1}, []int64{11, 15})
 	transact(&e, "second", api.PhaseCommitted, []string{"a"}, []int64{11}, []int64{16})

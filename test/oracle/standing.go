@@ -107,7 +107,7 @@ func (w *walk) changed(v *version) {
 	}
 	w.written, w.want = true, copied(w.want)
 	unclear := w.unclear(v)
-	origin := v.takesBackTo()
+	origin := v.restoresTo()
 	for _, d := range found {
 		if reachesAny(d.path, unclear) || d.now == nil && w.removedBefore(w.run, v, d.path) {
 			w.either = append(w.either, dotted(d.path))
@@ -121,9 +121,9 @@ func (w *walk) changed(v *version) {
 	}
 }
 
-// takesBackTo returns the version that another Transaction met before its first change of
+// restoresTo returns the version that another Transaction met before its first change of
 // an object, if this one is of its rollback: what that puts back is whose it was then.
-func (v *version) takesBackTo() *version {
+func (v *version) restoresTo() *version {
 	if v.by == nil || v.by.role != undo {
 		return nil
 	}

@@ -86,7 +86,7 @@ func rollBack(hooks map[string]func(*world)) *world {
 			})
 		})
 	}
-	s.takeBack(last, func() {
+	s.compensate(last, func() {
 		s.checkpoint(func(status tree) {
 			move(status, last, api.ItemRejected)
 			status["phase"] = "RollingBack"
@@ -113,12 +113,12 @@ func rollBackAll(hooks map[string]func(*world)) *world {
 			})
 		})
 	}
-	s.takeBack(len(targets), func() {})
+	s.compensate(len(targets), func() {})
 	return s.world
 }
 
-// takeBack tells of the compensation of the first n items.
-func (s *story) takeBack(n int, turn func()) {
+// compensate tells of the compensation of the first n items.
+func (s *story) compensate(n int, turn func()) {
 	s.step("turn", turn)
 	for i := n - 1; i >= 0; i-- {
 		s.step(fmt.Sprint("open", i), func() {
@@ -250,7 +250,7 @@ func (w *world) do(i int) *faultinject.Call {
 	}
 }
 
-// undo takes the values of an item back.
+// undo restores the values of an item.
 func (w *world) undo(i int) {
 	switch i {
 	case 0:
@@ -281,7 +281,7 @@ func (w *world) owners(i int) {
 }
 
 func (w *world) handOver(i int) {
-	w.send("PATCH", targets[i], faultinject.Call{User: account, FieldManager: heir}, "", func(o tree) {
+	w.send("PATCH", targets[i], faultinject.Call{User: account, FieldManager: defaultManager}, "", func(o tree) {
 		own(o, manager(i), false)
 	})
 }

@@ -35,7 +35,7 @@ type Options struct {
 	// Audit records every request, see Cluster.Audit.
 	Audit bool
 	// Judge looks at the whole audit log after the last test, where Main runs the
-	// tests, and has the run fail if it gives an error. It needs Audit.
+	// tests, and has the run fail if it returns an error. It needs Audit.
 	Judge func([]AuditEvent) error
 	// Alone has the package use no cluster that others use too, see OfferVariable: its tests
 	// change what is everybody's, such as the rights of janusd.

@@ -9,7 +9,7 @@
 // archives and from no others: it has their checksums.
 //
 // Files belong to root, have one time and come in the order of their names, so that the
-// same sources give the same archives, on any machine and at any time.
+// same sources make the same archives, on any machine and at any time.
 //
 // With --sbom it also writes a software bill of materials: the modules of the programs.
 //

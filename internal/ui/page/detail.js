@@ -32,7 +32,7 @@ async function drawDetail() {
   drawnOf = text;
 }
 
-// read gives what the server says of a Transaction, and what makes the parts of the page of that.
+// read returns what the server says of a Transaction, and what makes the parts of the page of that.
 async function read(key) {
   const trouble = (text) => [text, () => [make("h2", { id: "title" }, key), make("p", { class: "trouble" }, text)]];
   try {

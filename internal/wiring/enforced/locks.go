@@ -125,7 +125,7 @@ func (l *Locks) enter(ctx context.Context, t *api.Transaction, leases []string, 
 	return nil
 }
 
-// Release takes the entries of t out and then gives back the Leases. The other way round,
+// Release takes the entries of t out and then releases the Leases. The other way round,
 // a Transaction that takes one of them at once would find the entry of this one.
 func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	confirm := func(ctx context.Context) error { return l.transactions.NotOvertaken(ctx, t) }

@@ -36,11 +36,11 @@ var (
 )
 
 func init() {
-	flag.Var(&measured.sizes, "sizes", "of how many changes a Transaction is, comma-separated")
-	flag.Var(&measured.many, "many", "how many Transactions of 5 changes to run at once, comma-separated; empty for none")
-	flag.IntVar(&measured.rounds, "rounds", 5, "how often each is measured")
-	flag.IntVar(&measured.stored, "stored", 10_000, "how many finished Transactions of 5 changes are in the cluster when janusd is started; 0 leaves that out")
-	flag.DurationVar(&measured.idle, "idle", 30*time.Second, "for how long to watch a janusd that has nothing to do")
+	flag.Var(&measured.sizes, "sizes", "numbers of changes in a Transaction, comma-separated")
+	flag.Var(&measured.many, "many", "numbers of concurrent Transactions of 5 changes, comma-separated; empty for none")
+	flag.IntVar(&measured.rounds, "rounds", 5, "number of rounds for each measurement")
+	flag.IntVar(&measured.stored, "stored", 10_000, "number of finished Transactions of 5 changes in the cluster when janusd starts; 0 leaves that out")
+	flag.DurationVar(&measured.idle, "idle", 30*time.Second, "how long to measure an idle janusd")
 }
 
 func TestMain(m *testing.M) {
@@ -84,7 +84,7 @@ func TestWhatATransactionCosts(t *testing.T) {
 		require.NoError(t, os.WriteFile(*results, []byte(out.String()), 0o600))
 		return
 	}
-	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "janusd has made ", "janusd is ready "} {
+	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", " requests, ", "ready after "} {
 		assert.Contains(t, out.String(), text)
 	}
 }

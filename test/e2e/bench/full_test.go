@@ -26,7 +26,7 @@ func (s *stage) fullCluster(ctx context.Context, out io.Writer) error {
 	if s.stored == 0 {
 		return nil
 	}
-	progress("making %d finished Transactions", s.stored)
+	progress("creating %d finished Transactions", s.stored)
 	namespace, err := s.namespace(ctx, each)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *stage) fullCluster(ctx context.Context, out io.Writer) error {
 
 // startAmong starts janusd among Transactions that have ended.
 func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when string) error {
-	progress("starting janusd among Transactions that ended %s", when)
+	progress("starting janusd; the finished Transactions ended %s", when)
 	var err error
 	if s.janusd, err = s.startJanusd(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when s
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "That ended %s: janusd is ready %.1f s after its start, has taken %d MiB of memory at most, and used %.1f s of CPU until it was at rest.\n",
+	_, err = fmt.Fprintf(out, "Ended %s: ready after %.1f s, peak memory %d MiB, CPU until idle %.1f s.\n",
 		when, s.janusd.ready.Seconds(), is.peak>>20, is.cpu.Seconds())
 	return err
 }

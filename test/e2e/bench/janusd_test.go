@@ -97,7 +97,7 @@ func (j *janusd) used() (u usage, err error) {
 	// The name of the program is in parentheses, and may hold anything.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return u, errors.New("what the kernel says of janusd is cut short")
+		return u, errors.New("/proc/PID/stat of janusd is truncated")
 	}
 	for _, field := range fields[11:13] {
 		n, err := strconv.ParseInt(field, 10, 64)
@@ -133,7 +133,7 @@ func (j *janusd) number(file, name string) (int64, error) {
 	_, rest, _ := strings.Cut(content, name)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
-		return 0, fmt.Errorf("the kernel says nothing of %s", name)
+		return 0, fmt.Errorf("/proc/PID/%s of janusd has no %s", file, name)
 	}
 	return strconv.ParseInt(fields[0], 10, 64)
 }

@@ -25,7 +25,7 @@ const (
 // oneByOne lets everybody change the same number of ConfigMaps, in turn.
 func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, floor, commits, graphs, backs}}
-	costs := table{title: "What janusd does for one commit", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
+	costs := table{title: "Cost of one commit for janusd", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
 	var last requests
 	if err := s.warmUp(ctx); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "\nThe requests of the last: %s.\n", last)
+	_, err := fmt.Fprintf(out, "\nRequests of the last commit: %s.\n", last)
 	return err
 }
 
@@ -154,7 +154,7 @@ const each = 5
 // same.
 func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 	const own, same = "commits, own targets", "commits, same targets"
-	t := table{title: fmt.Sprintf("Many Transactions of %d changes at once", each), first: "Transactions", columns: []string{together, own, same}}
+	t := table{title: fmt.Sprintf("Concurrent Transactions of %d changes", each), first: "Transactions", columns: []string{together, own, same}}
 	for _, many := range s.many {
 		namespace, err := s.namespace(ctx, many*each)
 		if err != nil {
@@ -162,7 +162,7 @@ func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 		}
 		r := row{name: fmt.Sprint(many), times: map[string][]time.Duration{}}
 		for round := range s.rounds {
-			progress("%d Transactions at once, round %d of %d", many, round+1, s.rounds)
+			progress("%d concurrent Transactions, round %d of %d", many, round+1, s.rounds)
 			all := func(who string, apart bool) func(context.Context) error {
 				var texts []string
 				for n := range many {
@@ -196,7 +196,7 @@ func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 
 // atRest watches a janusd that has nothing to do.
 func (s *stage) atRest(ctx context.Context, out io.Writer) error {
-	progress("janusd has nothing to do for %s; before that it comes to rest", s.idle)
+	progress("measuring an idle janusd for %s, after as long a pause", s.idle)
 	if err := sleep(ctx, s.idle); err != nil { // It checks whether anything is left.
 		return err
 	}
@@ -225,7 +225,7 @@ func (s *stage) atRest(ctx context.Context, out io.Writer) error {
 			asked++
 		}
 	}
-	_, err = fmt.Fprintf(out, "\n### At rest\n\nIn %s janusd has made %d requests, and used %.2f %% of a core.\n", s.idle, asked,
+	_, err = fmt.Fprintf(out, "\n### Idle\n\nIn %s: %d requests, %.2f %% of a core.\n", s.idle, asked,
 		100*float64(is.cpu-was.cpu)/float64(s.idle))
 	return err
 }

@@ -214,7 +214,7 @@ func effective(e *harness.Env, prefix string) []testcluster.AuditEvent {
 
 // handedOver reports whether a request gave fields to other owners after a commit.
 func handedOver(r testcluster.AuditEvent) bool {
-	return strings.Contains(r.RequestURI, "fieldManager="+mutate.Heir+"&")
+	return strings.Contains(r.RequestURI, "fieldManager="+mutate.DefaultManager+"&")
 }
 
 // assertActedAsTheServiceAccount holds every request to the targets against

@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
@@ -98,7 +99,7 @@ func TestAnExpiredLeaseWithoutLabelsIsTakenOver(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(fixture.AB)
-	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "a"}
+	key := lockmgr.Key{ID: objectid.ID{Resource: "configmaps", Namespace: e.Namespace, Name: "a"}, Kind: "ConfigMap"}
 	e.Apply(`
 apiVersion: coordination.k8s.io/v1
 kind: Lease

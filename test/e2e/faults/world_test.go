@@ -100,7 +100,7 @@ func (w *world) take(rights string) (place, error) {
 	return w.makePlace(rights)
 }
 
-// giveBack takes a place back that is as clean as a new one.
+// giveBack accepts a place that is as clean as a new one.
 func (w *world) giveBack(rights string, at place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

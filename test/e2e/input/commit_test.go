@@ -127,7 +127,7 @@ func TestADeleteThatAFinalizerKeepsFromFinishingFailsInTimeAndSaysWhatItWaitsFor
 	e.NothingLeft("stuck")
 }
 
-func TestADeleteThatAFinalizerKeptTooLongIsTakenBackOnceItIsGone(t *testing.T) {
+func TestADeleteThatAFinalizerKeptTooLongIsRolledBackOnceItIsGone(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(fixture.ConfigMap)

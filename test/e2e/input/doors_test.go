@@ -52,7 +52,7 @@ func asJSON(text string) string {
 	return string(out)
 }
 
-func TestWhatTheAPIServerLetsNobodyTakeBackIsKnownBefore(t *testing.T) {
+func TestWhatTheAPIServerLetsNobodyUndoIsKnownBefore(t *testing.T) {
 	t.Parallel()
 	for _, row := range oneWays {
 		t.Run(row.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ type unusual struct {
 	then func(*testing.T, *harness.Env)
 }
 
-func TestATransactionThatLooksWrongWorksAndCanBeTakenBack(t *testing.T) {
+func TestATransactionThatLooksWrongWorksAndCanBeRolledBack(t *testing.T) {
 	t.Parallel()
 	for _, row := range unusuals {
 		t.Run(row.name, func(t *testing.T) {

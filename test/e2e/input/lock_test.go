@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/test/fixture"
 	"janus.io/janus/test/harness"
@@ -21,7 +22,7 @@ import (
 // leaseOfApp takes the lock of ConfigMap app as another client.
 func leaseOfApp(t *testing.T, e *harness.Env, holder string, seconds int32) string {
 	t.Helper()
-	key := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: e.Namespace, Name: "app"}
+	key := lockmgr.Key{ID: objectid.ID{Resource: "configmaps", Namespace: e.Namespace, Name: "app"}, Kind: "ConfigMap"}
 	now := &metav1.MicroTime{Time: time.Now()}
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: key.LeaseName()},
@@ -80,11 +81,11 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	e.Submit("heir", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 	waitsFor(t, e, "heir", e.Namespace+"/dead/")
 
-	txn := e.Ended("heir")
+	txn := e.Ended("successor")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	_, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "the Lease that was taken over is released: %v", err)
-	e.NothingLeft("heir")
+	e.NothingLeft("successor")
 }
 
 func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T) {

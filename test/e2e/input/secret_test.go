@@ -108,7 +108,7 @@ func TestTheContentOfASecretIsToldToNobodyWhenItsChangeFails(t *testing.T) {
 	}
 }
 
-func TestTheContentOfASecretIsToldToNobodyWhenItIsTakenBack(t *testing.T) {
+func TestTheContentOfASecretIsToldToNobodyWhenItIsRolledBack(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(secretOf + `
@@ -137,7 +137,7 @@ changes:
 }
 
 // stringData is never stored, and yet whoever applied it owns it.
-func TestAPatchOfStringDataIsTakenBackValuesAndOwners(t *testing.T) {
+func TestAPatchOfStringDataIsRolledBackValuesAndOwners(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, was, is string }{
 		{"over stringData", "stringData: {password: old}", "stringData: {password: new}"},

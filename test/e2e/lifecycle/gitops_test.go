@@ -35,7 +35,7 @@ func TestWhatToolsSeeOfATransaction(t *testing.T) {
 	defer watching.Stop()
 	g.Start()
 	require.Equal(t, api.PhaseCommitted, g.Ended("new").Status.Phase)
-	require.Equal(t, api.PhaseRolledBack, g.Run("taken-back", `{changes: [
+	require.Equal(t, api.PhaseRolledBack, g.Run("rolled-back", `{changes: [
 	  {target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, content: {data: {version: "3"}}},
 	  {target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "3"}},
 	   readyWhen: {expression: "has(object.data.never)", timeout: 1s}}]}`).Status.Phase)

@@ -50,7 +50,7 @@ func ownersOf(t *testing.T, e *harness.Env, name string) (managers []string) {
 	return managers
 }
 
-// An undo takes every type of change back, and can be undone itself.
+// An undo reverses every type of change, and can be undone itself.
 func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
@@ -162,7 +162,7 @@ func TestAnUndoOfACreationKeepsWhatOthersHaveMadeOfIt(t *testing.T) {
 }
 
 // An undo that fails half-way is rolled back like any other.
-func TestAnUndoIsTakenBackIfItFails(t *testing.T) {
+func TestAnUndoIsRolledBackIfItFails(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(fixture.AB)

@@ -39,7 +39,7 @@ func TestThePageAboutOrderIsAsItIs(t *testing.T) {
 }
 
 // The same eight changes as on the page: who is made when, and who is rolled back when.
-func TestADiamondIsTakenBackInReverse(t *testing.T) {
+func TestADiamondIsRolledBackInReverse(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Start(harness.Stepwise()) // What is recorded together has no order.
@@ -91,8 +91,8 @@ func example(t *testing.T, name string) string {
 
 // story is what became of the items of a Transaction, from each of its versions.
 type story struct {
-	states          map[string][]string
-	made, takenBack []string
+	states           map[string][]string
+	made, rolledBack []string
 }
 
 // record follows all Transactions of the namespace until it is asked for the story of one
@@ -134,7 +134,7 @@ func (s *story) enter(txn *api.Transaction) {
 		case api.ItemCommitting:
 			s.made = append(s.made, item.Name)
 		case api.ItemRolledBack:
-			s.takenBack = append(s.takenBack, item.Name)
+			s.rolledBack = append(s.rolledBack, item.Name)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (s *story) text(txn *api.Transaction, namespace string) []byte {
 	for _, c := range txn.Spec.Changes {
 		fmt.Fprintf(&out, "%-10s%s\n", c.Name, strings.Join(s.states[c.Name], " > "))
 	}
-	fmt.Fprintf(&out, "\nrolled back: %s\n", strings.Join(s.takenBack, ", "))
+	fmt.Fprintf(&out, "\nrolled back: %s\n", strings.Join(s.rolledBack, ", "))
 	_, reason, message := harness.Condition(txn, api.ConditionSucceeded)
 	fmt.Fprintf(&out, "%s because of %s: %s: %s\n", txn.Status.Phase, txn.Status.FailedItem, reason, strings.ReplaceAll(message, namespace, "shop"))
 	return out.Bytes()

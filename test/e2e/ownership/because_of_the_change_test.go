@@ -23,7 +23,7 @@ func everywhere(t *testing.T, e *harness.Env) {
 
 // The aggregation controller takes the rules of a ClusterRole that became an aggregated
 // one. They are rolled back with it: nobody keeps rights that came with the change.
-func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreTakenBack(t *testing.T) {
+func TestRulesThatTheControllerAggregatedBecauseOfAChangeAreRolledBack(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Refuse()

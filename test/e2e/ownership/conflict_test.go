@@ -135,7 +135,7 @@ changes:
 
 // An object that the rollback has re-created is known by its uid when an earlier
 // change of it is rolled back, whatever another client has written meanwhile.
-func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsTakenBack(t *testing.T) {
+func TestSomebodyWritesARecreatedObjectBeforeAnEarlierChangeIsRolledBack(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Apply(fixture.AB)

@@ -88,7 +88,7 @@ func TestK3OnePutDoesNotRestoreTheOwnersAndASecondDoes(t *testing.T) {
 	}
 }
 
-func TestK5ImmutableCannotBeTakenBack(t *testing.T) {
+func TestK5ImmutableCannotBeRolledBack(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		t.Run(kind, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// The simple ways to take a forced apply back do damage. The scene of these tests:
+// The simple ways to undo a forced apply do damage. The scene of these tests:
 // a Deployment that kubectl, a GitOps applier, an autoscaler and an annotator have
 // written, a forced apply, and then three writes of others to other fields.
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/lockmgr"
 )
 
@@ -142,7 +143,7 @@ func (d *desk) isReclaimed() {
 // waits has a Transaction wait for the lock of a holder that does not renew it.
 func (d *desk) waits() {
 	d.t.Helper()
-	lock := lockmgr.Key{Resource: "configmaps", Kind: "ConfigMap", Namespace: "orders", Name: "settings"}.LeaseName()
+	lock := lockmgr.Key{ID: objectid.ID{Resource: "configmaps", Namespace: "orders", Name: "settings"}, Kind: "ConfigMap"}.LeaseName()
 	d.run("kubectl create -f - <<'END'\n" +
 		"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: " + lock + ", namespace: orders}," +
 		" spec: {holderIdentity: somebody, leaseDurationSeconds: 1, renewTime: '" + time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") + "'}}\nEND")

@@ -190,7 +190,7 @@ func itemManagers(obj *unstructured.Unstructured) []string {
 	var out []string
 	if obj != nil {
 		for _, entry := range obj.GetManagedFields() {
-			if strings.HasPrefix(entry.Manager, mutate.Heir+"-") {
+			if strings.HasPrefix(entry.Manager, mutate.DefaultManager+"-") {
 				out = append(out, entry.Manager)
 			}
 		}

@@ -111,7 +111,7 @@ func TestWhatIsLeftIsTriedAgainWhenSomebodyAsks(t *testing.T) {
 }
 
 // A Namespace that others have filled goes when they have left.
-func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
+func TestANamespaceIsRolledBackOnceOthersHaveLeftIt(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
@@ -136,7 +136,7 @@ func TestANamespaceIsTakenBackOnceOthersHaveLeftIt(t *testing.T) {
 }
 
 // A Namespace with a workload of which the Pods take their time is waited for.
-func TestANamespaceIsTakenBackOnceThePodsInItAreGone(t *testing.T) {
+func TestANamespaceIsRolledBackOnceThePodsInItAreGone(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "Job"} {
 		t.Run(kind, func(t *testing.T) {

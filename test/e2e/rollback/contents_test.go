@@ -52,7 +52,7 @@ func TestANamespaceThatOthersHaveFilledIsKeptInRollback(t *testing.T) {
 	e.NothingLeft("make-namespace")
 }
 
-func TestANamespaceAndItsObjectAreTakenBackTogether(t *testing.T) {
+func TestANamespaceAndItsObjectAreRolledBackTogether(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()

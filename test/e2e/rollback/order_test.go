@@ -72,7 +72,7 @@ func defineLimits(t *testing.T, e *harness.Env, group string) {
 	e.Served(group + "/v1 Limit")
 }
 
-func TestAnObjectIsTakenBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
+func TestAnObjectIsRolledBackAfterTheSchemaThatForbidsItsOldValue(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
@@ -114,7 +114,7 @@ changes:
 
 // What a policy that the Transaction has put into force refuses is rolled back after it,
 // whichever code the refusal has.
-func TestAnObjectIsTakenBackAfterThePolicyThatForbidsItsOldValue(t *testing.T) {
+func TestAnObjectIsRolledBackAfterThePolicyThatForbidsItsOldValue(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"Invalid", "Forbidden", "RequestEntityTooLarge"} {
 		t.Run(reason, func(t *testing.T) {
@@ -151,7 +151,7 @@ changes:
 }
 
 // What is missing when an object is made again is named, and is made first.
-func TestABindingIsTakenBackAfterTheRoleThatItNeeds(t *testing.T) {
+func TestABindingIsRolledBackAfterTheRoleThatItNeeds(t *testing.T) {
 	t.Parallel()
 	for what, order := range map[string][2]string{"the role was deleted first": {"Role", "RoleBinding"}, "the binding was deleted first": {"RoleBinding", "Role"}} {
 		t.Run(what, func(t *testing.T) {

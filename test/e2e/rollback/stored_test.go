@@ -24,9 +24,9 @@ import (
 const gated = `  - {name: gate, target: {apiVersion: v1, kind: ConfigMap, name: gate}, type: Create, content: {data: {a: b}}, readyWhen: {expression: has(object.data.go)}}
 `
 
-// takeBack waits until all changes before the one that is held are in effect, does
+// rollBack waits until all changes before the one that is held are in effect, does
 // something, and has the Transaction rolled back.
-func takeBack(e *harness.Env, meanwhile func()) *api.Transaction {
+func rollBack(e *harness.Env, meanwhile func()) *api.Transaction {
 	e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
 	meanwhile()
 	e.Merge("person", api.GroupVersion.String()+" Transaction/txn", `{"spec":{"cancel":"Rollback"}}`)
@@ -111,7 +111,7 @@ func TestARollbackSaysWhatAdmissionMakesOfIt(t *testing.T) {
 	e.Start()
 	e.Submit("txn", changes+gated)
 
-	txn := takeBack(e, func() { mutating(t, e) })
+	txn := rollBack(e, func() { mutating(t, e) })
 
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	for i, row := range rows {
@@ -250,7 +250,7 @@ func TestARollbackUnderAPolicyThatStampsIsComplete(t *testing.T) {
 			e.Start()
 			e.Submit("txn", changes+gated)
 
-			txn := takeBack(e, func() {
+			txn := rollBack(e, func() {
 				// The policy stamps what another client writes, too.
 				e.Merge("person", "ConfigMap/"+prefix+"patched", `{"metadata":{"labels":{"theirs":"kept"}}}`)
 			})
@@ -338,7 +338,7 @@ func TestACustomResourceIsNotMadeAgainWithoutAFieldThatItsKindHasLost(t *testing
 	e.Start()
 	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: two}, type: Delete}\n"+gated)
 
-	txn := takeBack(e, func() {
+	txn := rollBack(e, func() {
 		redefineCups(t, e, group, fixture.CupVersion("v1", true, "a: {type: string}"), cup, func(_ *unstructured.Unstructured, err error) bool { return err != nil })
 	})
 
@@ -362,7 +362,7 @@ func TestADefaultThatAKindHasComeToHaveIsSaidAndIsNoFailure(t *testing.T) {
 	e.Submit("txn", "changes:\n  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: deleted}, type: Delete}\n"+
 		"  - {target: {apiVersion: "+group+"/v1, kind: Cup, name: patched}, type: Patch, content: {spec: {a: \"2\"}}}\n"+gated)
 
-	txn := takeBack(e, func() {
+	txn := rollBack(e, func() {
 		now := fixture.CupVersion("v1", true, "a: {type: string}, d: {type: string, default: new}, n: {type: object, default: {}, properties: {x: {type: integer, default: 3}}}")
 		redefineCups(t, e, group, now, strings.Replace(cup, "NAME", "probe", 1), func(made *unstructured.Unstructured, err error) bool {
 			d, _, _ := unstructured.NestedString(made.Object, "spec", "d")

@@ -99,7 +99,7 @@ func (d dials) live(version string) *unstructured.Unstructured {
 }
 
 // Whatever a version shows, another shows as well.
-func TestACreationIsTakenBackThoughItsVersionIsServedNoMore(t *testing.T) {
+func TestACreationIsRolledBackThoughItsVersionIsServedNoMore(t *testing.T) {
 	t.Parallel()
 	d := newDials(t, bothV1)
 	d.Start(harness.WithChanges(func(c engine.Changes) engine.Changes {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/test/apisim"
@@ -39,7 +40,7 @@ var schemas = sync.OnceValue(func() known {
 		types:    openapi.New(discovery.OpenAPIV3(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), zap.NewNop()),
 	}
 	for _, t := range pool {
-		ref, err := k.resolver.Resolve(target.Spec{APIVersion: t.target().APIVersion, Kind: t.gvk.Kind, Name: t.name}, namespace, nil)
+		ref, err := k.resolver.Resolve(api.Target{APIVersion: t.target().APIVersion, Kind: t.gvk.Kind, Name: t.name}, namespace, nil)
 		if err != nil {
 			panic(err)
 		}

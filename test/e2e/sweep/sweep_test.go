@@ -25,9 +25,9 @@ import (
 
 const exact = "exact"
 
-// TestEveryKindIsTakenBackAsDocumented makes the changes of every sample, has each rolled back,
+// TestEveryKindIsRolledBackAsDocumented makes the changes of every sample, has each rolled back,
 // makes it again, and undoes it. The table of docs/compensation.md is what comes out.
-func TestEveryKindIsTakenBackAsDocumented(t *testing.T) {
+func TestEveryKindIsRolledBackAsDocumented(t *testing.T) {
 	all := samples(t, strings.NewReplacer())
 	rows := make([]row, len(all))
 	converter := newConverter(t)
@@ -250,6 +250,6 @@ func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
 			_ = unstructured.SetNestedStringMap(out.Object, left, "metadata", name)
 		}
 	}
-	out.SetManagedFields(slices.DeleteFunc(out.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == mutate.Heir }))
+	out.SetManagedFields(slices.DeleteFunc(out.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == mutate.DefaultManager }))
 	return out
 }

@@ -85,7 +85,7 @@ func (a *access) servingFlags(port reservedPort) []string {
 	}
 }
 
-// release gives the ports back.
+// release releases the ports.
 func (a *access) release() error {
 	var errs []error
 	for _, port := range []reservedPort{a.api, a.controllerManager, a.scheduler} {

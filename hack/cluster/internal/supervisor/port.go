@@ -57,5 +57,5 @@ func (p reservedPort) url() string {
 	return "https://" + net.JoinHostPort("127.0.0.1", p.String())
 }
 
-// release gives the port back.
+// release releases the port.
 func (p reservedPort) release() error { return unix.Close(p.fd) }

@@ -10,11 +10,11 @@ import (
 // itemManager is what the field managers of items look like, of whichever Transaction.
 var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)
 
-// judgeHeirs: a hand-over leaves no field without an owner that had one before the
+// judgeNewOwners: a hand-over leaves no field without an owner that had one before the
 // Transaction, and gives to the manager of hand-overs nothing but the marks of Janus. What
 // the item of a Transaction that ended half-way owned may stay there: nobody is to take it
 // for that Transaction's. An undo leaves fields to who owned them before what it undoes.
-func (c *trial) judgeHeirs(r *run, w *write) {
+func (c *trial) judgeNewOwners(r *run, w *write) {
 	var base *version
 	for _, other := range r.writes {
 		if other.ref == w.ref && other.made != nil && other.role == do {
@@ -22,16 +22,16 @@ func (c *trial) judgeHeirs(r *run, w *write) {
 			break
 		}
 	}
-	if base != nil && (base.Deleted || base.uid != w.made.uid) || r.Spec.UndoOf != nil || r.Spec.FieldManager == heir {
+	if base != nil && (base.Deleted || base.uid != w.made.uid) || r.Spec.UndoOf != nil || r.Spec.FieldManager == defaultManager {
 		return
 	}
 	spared := fieldsBy(w.made.before, itemOfAnother(r))
 	if base != nil {
-		spared = spared.Union(fieldsBy(base, func(manager string) bool { return manager == heir || itemManager.MatchString(manager) }))
+		spared = spared.Union(fieldsBy(base, func(manager string) bool { return manager == defaultManager || itemManager.MatchString(manager) }))
 	}
-	fieldsBy(w.made, func(manager string) bool { return manager == heir }).Difference(spared).Iterate(func(p fieldpath.Path) {
+	fieldsBy(w.made, func(manager string) bool { return manager == defaultManager }).Difference(spared).Iterate(func(p fieldpath.Path) {
 		if !isOfJanus(p) {
-			c.breach(Atomicity, "%s: the hand-over %s has made %s the owner of %s in %s@%d, which it was not before", r, w.At, heir, p, w.ref, w.made.Revision)
+			c.breach(Atomicity, "%s: the hand-over %s has made %s the owner of %s in %s@%d, which it was not before", r, w.At, defaultManager, p, w.ref, w.made.Revision)
 		}
 	})
 	if base == nil {

@@ -38,7 +38,7 @@ func (s *saga) takeLocks(ctx context.Context) ([]string, locked, error) {
 }
 
 // keepLocks keeps the locks. What is late is not to take locks again that another process
-// has given back: nobody would give them back once more.
+// has released: nobody would release them once more.
 func (s *saga) keepLocks(ctx context.Context) (locked, error) {
 	if err := s.confirm(ctx, false); err != nil {
 		return locked{}, err
@@ -85,7 +85,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 				return
 			case <-ticker.C():
 				if s.clock.Since(last) > period+s.policy.Lateness {
-					return // It hung: whoever has replaced it may have given them back.
+					return // It hung: whoever has replaced it may have released them.
 				}
 				_ = s.Locks.Keep(ctx, s.txn, s.memory.Doubt)
 				last = s.clock.Now()

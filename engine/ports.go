@@ -19,7 +19,7 @@ type Ports struct {
 	Recorder Recorder
 }
 
-// Journal writes the Transaction itself. Every method gives back the object as
+// Journal writes the Transaction itself. Every method returns the object as
 // the API server stored it; the engine goes on with that and never with a cache.
 // An error of any class means that the write may have happened: the caller lets
 // go of the Transaction and reads it again.

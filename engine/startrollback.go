@@ -10,7 +10,7 @@ import (
 // Every phase that makes changes ends here when one cannot be made.
 
 // startRollbackIf starts rolling back because of item i on an error that will not heal, and
-// gives back any other.
+// returns any other.
 func (s *saga) startRollbackIf(ctx context.Context, i int, err error) error {
 	if plan.Definite(err) && !isJournal(err) {
 		return s.startRollback(ctx, plan.ItemCause(s.txn, i, err))

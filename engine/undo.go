@@ -58,7 +58,7 @@ func (s rollback) undoItem(ctx context.Context, i int) (undone outcome.Undone, r
 }
 
 // afterRefusal records what must be on record before item i is tried again at once, and
-// gives back the refusal if there is nothing of that kind.
+// returns the refusal if there is nothing of that kind.
 func (s rollback) afterRefusal(ctx context.Context, i int, undone outcome.Undone, err error) (refusal, failed error) {
 	switch {
 	case mayOverwrite(s.txn, i, err):

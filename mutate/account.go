@@ -22,7 +22,7 @@ func (c Change) isAccount() bool {
 func (c Change) admitOwnEnd() ([]string, error) {
 	const why = "the Transaction acts as it, and neither this change nor another could be rolled back without it"
 	if c.Options.AcceptLoss || known(c.Options.Last) {
-		return c.warn("a rollback cannot take its deletion back: " + why), nil
+		return c.warn("a rollback cannot undo its deletion: " + why), nil
 	}
 	return nil, c.fail(errclass.Terminal, errclass.Irreversible, "delete", "%s", why).
 		WithHint("make it the last change, delete it outside of the Transaction, or set acceptLoss: true on the change")

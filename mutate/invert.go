@@ -45,7 +45,7 @@ func (of Original) Owners() []metav1.ManagedFieldsEntry {
 	}
 }
 
-// InverseOf is the type of the change that takes another back; empty if its own is none.
+// InverseOf is the type of the change that undoes another; empty if its own is none.
 func InverseOf(t api.ChangeType) api.ChangeType { return strategies[t].inverse }
 
 // Invert returns the content of c, a change that undoes another after that has

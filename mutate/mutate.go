@@ -56,7 +56,7 @@ type Strategy interface {
 	Do(ctx context.Context, c Change, before Baseline) (Done, error)
 	// Observe checks whether the change is in effect.
 	Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error)
-	// Undo takes the change back. When it returns no error nothing is left of it.
+	// Undo compensates the change. When it returns no error nothing is left of it.
 	// There may be something to say beside an error too.
 	Undo(ctx context.Context, c Change, e Effect) (outcome.Undone, error)
 	// Verbs lists what the ServiceAccount must be allowed to do to the target, for

@@ -181,7 +181,7 @@ func (c Change) incomplete(record snapshot.Record) error {
 }
 
 // sameOrRecreated reports whether live is the object that was changed, or the one
-// that this Transaction made in its place when it took a later Delete back.
+// that this Transaction made in its place when it rolled a later Delete back.
 func sameOrRecreated(live *unstructured.Unstructured, e Effect) bool {
 	return sameObject(live, e.Record.Before.GetUID()) || e.Recreated != "" && sameObject(live, e.Recreated)
 }

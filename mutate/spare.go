@@ -137,7 +137,7 @@ func (c Change) goOnSparing(ctx context.Context, live *unstructured.Unstructured
 	for _, d := range t.goes {
 		if held(d) {
 			if _, err := c.setHold(ctx, c.Environment.clientOf(d.GVR, d.Namespace), d, false, false); err != nil && !stale(err) {
-				return c.sparingDenied(errclass.Wrap(err, "let go of", d.String(), false), d)
+				return c.sparingDenied(errclass.Wrap(err, "remove the finalizer of", d.String(), false), d)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ const (
 	StartRollback     Verb = "StartRollback"     // stop committing, start rolling back
 	ObserveUndo       Verb = "ObserveUndo"       // find out about an open intent while rolling back
 	OpenUndo          Verb = "OpenUndo"          // record that items are about to be rolled back
-	Undo              Verb = "Undo"              // take an item back
+	Undo              Verb = "Undo"              // compensate an item
 	RetryUndos        Verb = "RetryUndos"        // roll back what was set aside, now that the others are rolled back
 	SkipUndo          Verb = "SkipUndo"          // leave an item that was about to be rolled back, if that has not begun
 	FinishUndo        Verb = "FinishUndo"        // nothing is left to roll back: end

@@ -9,7 +9,7 @@
 //
 // # What it does not do
 //
-// It asks no API server, and decides about no rights: who reads which object as whom is the
+// It asks no API server, and decides about no rights: which object is read by which user is the
 // business of internal/wiring.
 package content
 

@@ -120,16 +120,9 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		return item, err
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	var content map[string]any
-	if v.txn.Spec.UndoOf == nil { // The content of an undo is found when its change is tried.
-		content, err = v.content(i)
-		if err = checkContent(change, item.Target, content, err); err != nil {
-			return item, err
-		}
-	} else if ref.GVK.GroupKind() == target.CRDKind {
-		if content, err = v.image(item); err != nil {
-			return item, err
-		}
+	content, err := v.contentOf(i, item, ref)
+	if err != nil {
+		return item, err
 	}
 	if change.Type == api.Delete {
 		if err := v.outlived(ref); err != nil {
@@ -144,6 +137,20 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
 	return item, nil
+}
+
+// contentOf is the content of a change as far as it is known: that of an undo is found when its
+// change is tried, but for definitions.
+func (v *validation) contentOf(i int, item api.Item, ref target.Ref) (map[string]any, error) {
+	switch {
+	case v.txn.Spec.UndoOf == nil:
+		content, err := v.content(i)
+		return content, checkContent(v.txn.Spec.Changes[i], item.Target, content, err)
+	case ref.GVK.GroupKind() == target.CRDKind:
+		return v.image(item)
+	default:
+		return nil, nil
+	}
 }
 
 // outlived refuses to delete what the Transaction itself would go with: nothing

@@ -175,9 +175,9 @@ subjects: [{kind: ServiceAccount, name: blind}]
 		"two":     "contentFrom: {configMapKeyRef: {name: a, key: b}, secretKeyRef: {name: a, key: b}}",
 		"hex":     "contentFrom: {configMapKeyRef: {name: a, key: b}, digest: \"sha256:1\"}",
 	} {
-		assert.Error(t, e.TrySubmit("refused", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: target}, type: Create, `+spec+`}]`), name)
+		require.Error(t, e.TrySubmit("refused", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: target}, type: Create, `+spec+`}]`), name)
 	}
-	assert.Error(t, e.TrySubmit("refused", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete, contentFrom: {configMapKeyRef: {name: a, key: b}}}]`))
+	require.Error(t, e.TrySubmit("refused", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Delete, contentFrom: {configMapKeyRef: {name: a, key: b}}}]`))
 }
 
 func TestASourceThatIsMissingIsWaitedFor(t *testing.T) {

@@ -26,7 +26,7 @@ func isSource(name string) bool { return strings.HasSuffix(name, sourceSuffix) }
 // their reads, and before every write that lasts. What is changed before it is read first is
 // accepted, and is no fault.
 func nearSource(a act, call faultinject.Call, of workload) bool {
-	first := call.At.Nth == 0 && (isSource(call.Name) || call.Resource == "transactions" && call.Method == "PATCH")
+	first := call.Nth == 0 && (isSource(call.Name) || call.Resource == "transactions" && call.Method == "PATCH")
 	if a.name == "sources-changed" && first {
 		return false
 	}

@@ -78,8 +78,8 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	name := leaseOfApp(t, e, e.Namespace+"/dead/0b5c9e1e-0000-4000-8000-000000000000", 2)
 	e.Start()
 
-	e.Submit("heir", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
-	waitsFor(t, e, "heir", e.Namespace+"/dead/")
+	e.Submit("successor", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
+	waitsFor(t, e, "successor", e.Namespace+"/dead/")
 
 	txn := e.Ended("successor")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))

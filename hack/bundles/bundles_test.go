@@ -36,15 +36,22 @@ func TestABundleIsInstalledUpgradedAndRolledBack(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(*dir, "*", "v1.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, found, "no directory below %s has a v1.yaml", *dir)
-	plugin := filepath.Join(t.TempDir(), "kubectl-janus")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "../../cmd/kubectl-janus")
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	plugin := built(t)
 	for _, v1 := range found {
 		bundle, err := filepath.Abs(filepath.Dir(v1))
 		require.NoError(t, err)
 		t.Run(filepath.Base(bundle), func(t *testing.T) { tried(t, plugin, bundle) })
 	}
+}
+
+// built is the plugin.
+func built(t *testing.T) string {
+	t.Helper()
+	plugin := filepath.Join(t.TempDir(), "kubectl-janus")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", plugin, "../../cmd/kubectl-janus")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return plugin
 }
 
 // tried takes a bundle through its life.
@@ -132,15 +139,21 @@ func targets(transactions ...*unstructured.Unstructured) []target {
 	return out
 }
 
-// ends creates a Transaction under a name, and asserts how it ends.
+// ends creates a Transaction under a name with the plugin, and asserts how it ends.
 func (b *run) ends(txn *unstructured.Unstructured, name string, phase api.Phase) {
 	b.t.Helper()
 	spec, _, err := unstructured.NestedMap(txn.Object, "spec")
 	require.NoError(b.t, err)
 	spec["revisionHistoryLimit"] = int64(10)
-	text, err := json.Marshal(spec)
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": api.GroupVersion.String(), "kind": api.Kind.Kind, "metadata": map[string]any{"name": name}, "spec": spec,
+	})
 	require.NoError(b.t, err)
-	ended := b.Run(name, string(text))
+	file := filepath.Join(b.t.TempDir(), name+".json")
+	require.NoError(b.t, os.WriteFile(file, text, 0o600))
+	printed, err := b.shell.Run(b.t.Context(), "kubectl janus run -f "+file+" 2>&1")
+	require.NoError(b.t, err, printed)
+	ended := b.Ended(name)
 	require.Equal(b.t, phase, ended.Status.Phase, "%s: %s", name, harness.Describe(ended))
 	b.NothingLeft(name)
 }

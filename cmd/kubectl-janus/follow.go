@@ -30,6 +30,11 @@ type view interface {
 	done()
 }
 
+// opening is a view that shows what is known of a Transaction before its first version is seen.
+type opening interface {
+	open(t *api.Transaction)
+}
+
 // errDeleted says that a Transaction is gone.
 var errDeleted = errors.New("it was deleted")
 
@@ -53,6 +58,9 @@ func (e *unendedError) Error() string {
 // long as it takes. If that is over, or it is interrupted, the error is *unendedError.
 func (s *session) follow(ctx context.Context, t *api.Transaction, limit time.Duration, v view) (*api.Transaction, error) {
 	defer v.done()
+	if first, ok := v.(opening); ok {
+		first.open(t)
+	}
 	client, err := s.transactions(t.Namespace)
 	if err != nil {
 		return nil, err

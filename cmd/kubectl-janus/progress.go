@@ -104,6 +104,9 @@ const shown = 20
 // again, and three lines are for the number of items, the sentence and the cursor.
 func (l *live) room() int { return max(min(shown, l.height-3), 1) }
 
+// open draws the Transaction at once, so that something is seen though nothing happens.
+func (l *live) open(t *api.Transaction) { l.update(t) }
+
 func (l *live) update(t *api.Transaction) {
 	var text []string
 	for i := range t.Status.Items {

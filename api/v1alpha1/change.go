@@ -164,6 +164,18 @@ type ContentKey struct {
 // Confidential reports whether the content is kept in a Secret.
 func (s *ContentSource) Confidential() bool { return s != nil && s.SecretKeyRef != nil }
 
+// String names the key, such as key app.yaml of ConfigMap sources.
+func (s *ContentSource) String() string {
+	kind, ref := "ConfigMap", s.ConfigMapKeyRef
+	if s.Confidential() {
+		kind, ref = "Secret", s.SecretKeyRef
+	}
+	if ref == nil {
+		return "nowhere"
+	}
+	return "key " + ref.Key + " of " + kind + " " + ref.Name
+}
+
 // Propagation says what a Delete does with the objects that its target owns.
 //
 // +kubebuilder:validation:Enum=Background;Foreground;Orphan

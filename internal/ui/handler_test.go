@@ -130,6 +130,25 @@ func full() *api.Transaction {
 	return t
 }
 
+func TestContentFromASecretIsNamedAndNotShown(t *testing.T) {
+	txn := transaction("from", api.PhasePlanned)
+	txn.Spec.Changes = []api.Change{{
+		Type: api.Patch, Target: api.Target{Kind: "ConfigMap", Name: "map"},
+		ContentFrom: &api.ContentSource{SecretKeyRef: &api.ContentKey{Name: "source", Key: "map.yaml"}},
+	}}
+	txn.Status.Items = []api.Item{{
+		Name: "0", Target: txn.Spec.Changes[0].Target, Confidential: true,
+		Plan: &api.Plan{Effect: api.EffectChange, Fields: []api.FieldChange{{Field: ".data.a", Before: "1", After: "hunter2"}}},
+	}}
+	answer := get(serve(t, &given{transactions: []*api.Transaction{txn}}), "GET", "/api/transactions/shop/from")
+	require.Equal(t, http.StatusOK, answer.Code)
+	assert.NotContains(t, answer.Body.String(), "hunter2")
+	var d Detail
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &d))
+	assert.Equal(t, []string{"content from key map.yaml of Secret source"}, d.Items[0].Notes)
+	assert.Equal(t, []Difference{{Field: ".data.a", Before: masked, After: masked}}, d.Items[0].Plan)
+}
+
 func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	waits := transaction("waits", api.PhasePreparing)
 	waits.Status.Items = []api.Item{{Name: "0", Target: full().Spec.Changes[0].Target}}

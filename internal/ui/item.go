@@ -69,6 +69,9 @@ func ask(item *Item, c api.Change) {
 	if c.Content != nil {
 		item.Fields = fieldNames(c.Content.Raw)
 	}
+	if c.ContentFrom != nil {
+		item.Notes = append(item.Notes, "content from "+c.ContentFrom.String())
+	}
 }
 
 // tell fills in what has become of it.
@@ -90,7 +93,7 @@ func tell(item *Item, i api.Item) {
 	for _, warning := range i.Warnings {
 		item.Notes = append(item.Notes, "warning: "+warning)
 	}
-	secret := i.Target.Kind == "Secret"
+	secret := i.Confidential || i.Target.Kind == "Secret"
 	for _, c := range i.Conflicts {
 		item.Conflicts = append(item.Conflicts, difference(secret, c.Field, c.Before, c.Now, strings.Join(c.Managers, ", ")))
 	}

@@ -17,6 +17,7 @@ import (
 type wishes struct {
 	sources
 	name        string
+	set         string
 	account     string
 	timeout     time.Duration
 	lockTimeout time.Duration
@@ -35,6 +36,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringVarP(&w.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
 	f.StringArrayVar(&w.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
 	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
+	f.StringVar(&w.set, "set", "", "the name of a set of manifests: the same manifests give a Transaction of the same name, and are brought into effect once")
 	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
 	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are rolled back")
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
@@ -79,7 +81,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
 	}
-	if w.account != "" || w.name != "" || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
+	if w.account != "" || w.name != "" || w.set != "" || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
 		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
 	}
 	if given := *s.flags.Namespace; given != "" && u.GetNamespace() != "" && u.GetNamespace() != given {
@@ -128,11 +130,30 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	for i := range t.Spec.Changes {
 		t.Spec.Changes[i].AcceptLoss = w.acceptLoss
 	}
+	if w.set != "" {
+		if err := w.nameBySet(t); err != nil {
+			return draft{}, err
+		}
+	}
 	u, err := untyped(t)
 	if err != nil {
 		return draft{}, err
 	}
 	return draft{u, secretsIn(t.Spec.Changes)}, w.durations(u)
+}
+
+// nameBySet names a Transaction after its set and its input.
+func (w *wishes) nameBySet(t *api.Transaction) (err error) {
+	if w.name != "" {
+		return errors.New("--set names the Transaction: leave out --name")
+	}
+	if err := checkSet(w.set); err != nil {
+		return err
+	}
+	t.GenerateName = ""
+	t.Labels = map[string]string{setLabel: w.set}
+	t.Name, err = nameInSet(w.set, &t.Spec)
+	return err
 }
 
 // durations sets those that were given.

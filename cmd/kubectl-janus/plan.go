@@ -95,7 +95,7 @@ func (s *session) tried(ctx context.Context, w *wishes, keep bool, limit time.Du
 	if err := unstructured.SetNestedField(u.Object, true, "spec", "dryRun"); err != nil {
 		return nil, fmt.Errorf("set spec.dryRun: %w", err)
 	}
-	if name := u.GetName(); name != "" && !keep {
+	if name := u.GetName(); name != "" && (!keep || w.set != "") {
 		u.SetName("")
 		u.SetGenerateName(short(name) + "-plan-")
 	}

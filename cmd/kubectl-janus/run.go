@@ -46,7 +46,6 @@ func (w *waits) endPrinted(ctx context.Context, s *session, t *api.Transaction, 
 	if !w.wait {
 		return s.printWhole(p, t)
 	}
-	s.say("transaction.backup.janus.io/%s created", t.Name)
 	ended, err := s.follow(ctx, t, time.Duration(w.limit), s.progress())
 	if err != nil {
 		return errors.Join(err, s.printWhole(p, t))
@@ -75,9 +74,13 @@ turns out otherwise is refused, and everything is rolled back.
 Contents of Secrets, and contents that do not fit into a Transaction, are stored beside it in Secrets and ConfigMaps, which
 it owns and which you must be allowed to create.
 
+With --set, the Transaction is named after the set and a hash of the manifests and flags. If the last Transaction of the
+set has made the same changes, nothing is created, and if it is under way, no second one is.
+
 If the manifest is a Transaction, that one is created.`,
 		Example: `  kubectl janus run -f app.yaml --service-account deployer --wait
   kustomize build . | kubectl janus run -f - --delete configmap/old --service-account deployer
+  kubectl janus run -f app.yaml --set app --service-account deployer --wait
   kubectl janus run -k overlays/production --service-account deployer --dry-run -o yaml > transaction.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,11 +95,22 @@ If the manifest is a Transaction, that one is created.`,
 			if dryRun {
 				return s.show(printer, u.Unstructured)
 			}
+			switch known, err := s.inSet(cmd.Context(), u); {
+			case err != nil:
+				return err
+			case known != nil && flags.OutputFlagSpecified():
+				return wait.endPrinted(cmd.Context(), s, known, printer)
+			case known != nil:
+				return s.settled(cmd.Context(), known, &wait)
+			}
 			t, err := s.create(cmd.Context(), u)
 			if err != nil {
 				return err
 			}
 			if flags.OutputFlagSpecified() {
+				if wait.wait {
+					s.say("transaction.backup.janus.io/%s created", t.Name)
+				}
 				return wait.endPrinted(cmd.Context(), s, t, printer)
 			}
 			s.print("transaction.backup.janus.io/%s created", t.Name)

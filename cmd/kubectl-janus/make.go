@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ type wishes struct {
 	sources
 	name        string
 	set         string
+	prune       bool
 	account     string
 	timeout     time.Duration
 	lockTimeout time.Duration
@@ -37,6 +39,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringArrayVar(&w.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
 	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
 	f.StringVar(&w.set, "set", "", "the name of a set of manifests: the same manifests give a Transaction of the same name, and are brought into effect once")
+	f.BoolVar(&w.prune, "prune", false, "also delete what earlier runs with the same --set have made and the manifests no longer have")
 	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
 	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are rolled back")
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
@@ -81,7 +84,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
 	}
-	if w.account != "" || w.name != "" || w.set != "" || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
+	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
 		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
 	}
 	if given := *s.flags.Namespace; given != "" && u.GetNamespace() != "" && u.GetNamespace() != given {
@@ -96,6 +99,9 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 
 // ours is a Transaction that brings manifests into effect and deletes what is to go.
 func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (draft, error) {
+	if w.prune && w.set == "" {
+		return draft{}, errors.New("--prune deletes what a set no longer has: name the set with --set")
+	}
 	if w.account == "" {
 		return draft{}, errors.New("no ServiceAccount is named: set --service-account to one of the namespace that may make the changes and roll them back")
 	}
@@ -114,32 +120,68 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if !w.keepOrder {
 		manifests = inOrder(manifests)
 	}
-	if t.Spec.Changes, err = v.changes(ctx, manifests); err != nil {
+	if err := w.fill(ctx, s, v, t, manifests); err != nil {
 		return draft{}, err
-	}
-	for _, text := range w.remove {
-		change, exists, err := v.removal(ctx, text)
-		if err != nil {
-			return draft{}, err
-		}
-		if !exists {
-			s.say("there is no %s; nothing will be deleted", change.Target.String())
-		}
-		t.Spec.Changes = append(t.Spec.Changes, change)
-	}
-	for i := range t.Spec.Changes {
-		t.Spec.Changes[i].AcceptLoss = w.acceptLoss
-	}
-	if w.set != "" {
-		if err := w.nameBySet(t); err != nil {
-			return draft{}, err
-		}
 	}
 	u, err := untyped(t)
 	if err != nil {
 		return draft{}, err
 	}
 	return draft{u, secretsIn(t.Spec.Changes)}, w.durations(u)
+}
+
+// fill gives a Transaction its changes.
+func (w *wishes) fill(ctx context.Context, s *session, v *surveyor, t *api.Transaction, manifests []manifest) (err error) {
+	var set *applySet
+	if w.set != "" {
+		if set, err = v.applySet(ctx, w.set); err != nil {
+			return err
+		}
+		if manifests, err = set.mark(manifests); err != nil {
+			return err
+		}
+	}
+	if t.Spec.Changes, err = v.changes(ctx, manifests); err != nil {
+		return err
+	}
+	for _, text := range w.remove {
+		change, exists, err := v.removal(ctx, text)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			s.say("there is no %s; nothing will be deleted", change.Target.String())
+		}
+		t.Spec.Changes = append(t.Spec.Changes, change)
+	}
+	if set != nil {
+		if err := w.inSet(ctx, v, t, set); err != nil {
+			return err
+		}
+	}
+	for i := range t.Spec.Changes {
+		t.Spec.Changes[i].AcceptLoss = w.acceptLoss
+	}
+	return nil
+}
+
+// inSet makes a Transaction one of a set: it is named after that, keeps its parent, and deletes
+// what the set has no more, if that is wanted.
+func (w *wishes) inSet(ctx context.Context, v *surveyor, t *api.Transaction, set *applySet) error {
+	if err := w.nameBySet(t); err != nil {
+		return err
+	}
+	parent, err := v.change(ctx, set.parentFor(t.Namespace, t.Spec.Changes, w.prune))
+	if err != nil {
+		return err
+	}
+	t.Spec.Changes = slices.Insert(t.Spec.Changes, 0, parent)
+	if !w.prune {
+		return nil
+	}
+	gone, err := v.prune(ctx, set, t.Spec.Changes)
+	t.Spec.Changes = append(t.Spec.Changes, gone...)
+	return err
 }
 
 // nameBySet names a Transaction after its set and its input.
@@ -152,7 +194,7 @@ func (w *wishes) nameBySet(t *api.Transaction) (err error) {
 	}
 	t.GenerateName = ""
 	t.Labels = map[string]string{setLabel: w.set}
-	t.Name, err = nameInSet(w.set, &t.Spec)
+	t.Name, err = nameInSet(w.set, w.prune, &t.Spec)
 	return err
 }
 

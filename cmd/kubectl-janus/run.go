@@ -75,7 +75,9 @@ Contents of Secrets, and contents that do not fit into a Transaction, are stored
 it owns and which you must be allowed to create.
 
 With --set, the Transaction is named after the set and a hash of the manifests and flags. If the last Transaction of the
-set has made the same changes, nothing is created, and if it is under way, no second one is.
+set has made the same changes, nothing is created, and if it is under way, no second one is. The objects get the label of
+an ApplySet, and the ConfigMap janus-set-NAME is its parent. With --prune, what earlier runs have made and the manifests
+no longer have is deleted in the same Transaction; plan shows it first.
 
 If the manifest is a Transaction, that one is created.`,
 		Example: `  kubectl janus run -f app.yaml --service-account deployer --wait

@@ -30,7 +30,7 @@ func checkSet(name string) error {
 
 // nameInSet is the name of a Transaction that brings a set into effect: the same for the same
 // input, whether the objects exist or not.
-func nameInSet(set string, spec *api.TransactionSpec) (string, error) {
+func nameInSet(set string, prunes bool, spec *api.TransactionSpec) (string, error) {
 	type change struct {
 		Target  api.Target
 		Deletes bool
@@ -38,9 +38,10 @@ func nameInSet(set string, spec *api.TransactionSpec) (string, error) {
 	}
 	input := struct {
 		Kind, Set string
+		Prunes    bool
 		Spec      api.TransactionSpec
 		Changes   []change
-	}{Kind: api.Kind.Kind, Set: set, Spec: *spec}
+	}{Kind: api.Kind.Kind, Set: set, Prunes: prunes, Spec: *spec}
 	input.Spec.Changes = nil
 	for _, c := range spec.Changes {
 		one := change{Target: c.Target, Deletes: c.Type == api.Delete}

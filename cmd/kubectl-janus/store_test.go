@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -22,7 +23,7 @@ import (
 	"janus.io/janus/test/testcluster"
 )
 
-// runs runs kubectl janus run, and returns what it has printed.
+// runs runs a command, and returns what it has printed.
 func runs(t *testing.T, e *harness.Env, wrap func(http.RoundTripper) http.RoundTripper, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -35,7 +36,15 @@ func runs(t *testing.T, e *harness.Env, wrap func(http.RoundTripper) http.RoundT
 		}
 		return c
 	})
-	cmd := newRun(s)
+	cmd := newRoot(s.IOStreams)
+	for _, own := range []*cobra.Command{newRun(s), newRetry(s)} {
+		for _, other := range cmd.Commands() {
+			if other.Name() == own.Name() {
+				cmd.RemoveCommand(other)
+			}
+		}
+		cmd.AddCommand(own)
+	}
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
@@ -74,7 +83,7 @@ type listing struct{ e *harness.Env }
 func TestContentThatDoesNotFitIsStoredBesideTheTransaction(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
-	out, err := runs(t, e, nil, "-f", bundle(t, 30, 150_000), "--service-account", "deployer", "--name", "large", "--wait", "--timeout", "2m")
+	out, err := runs(t, e, nil, "run", "-f", bundle(t, 30, 150_000), "--service-account", "deployer", "--name", "large", "--wait", "--timeout", "2m")
 	require.NoError(t, err, out)
 	txn := e.Transaction("large")
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
@@ -93,7 +102,7 @@ func TestTheContentOfASecretIsNeverInATransactionThatRunMakes(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
 	file := bundle(t, 1, 100)
-	out, err := runs(t, e, nil, "-f", file, "--service-account", "deployer", "--name", "small", "--wait", "--timeout", "2m")
+	out, err := runs(t, e, nil, "run", "-f", file, "--service-account", "deployer", "--name", "small", "--wait", "--timeout", "2m")
 	require.NoError(t, err, out)
 	txn := e.Transaction("small")
 	assert.NotNil(t, txn.Spec.Changes[0].Content, "it fits, and is no Secret's")
@@ -113,10 +122,34 @@ func TestIfContentCannotBeStoredTheTransactionIsDeleted(t *testing.T) {
 			return real.RoundTrip(r)
 		})
 	}
-	_, err := runs(t, e, refused, "-f", bundle(t, 1, 100), "--service-account", "deployer", "--name", "cut")
+	_, err := runs(t, e, refused, "run", "-f", bundle(t, 1, 100), "--service-account", "deployer", "--name", "cut")
 	require.ErrorContains(t, err, "store the contents of Transaction "+e.Namespace+"/cut: create Secret "+e.Namespace+"/cut-content-0")
 	require.ErrorContains(t, err, "it was deleted, and nothing was changed")
 	e.Gone("cut")
 	assert.Empty(t, listing{e}.names())
 	assert.Nil(t, e.Object("ConfigMap/part-0"))
+}
+
+func TestARetryHasTheContentsOfItsOwn(t *testing.T) {
+	e := harness.New(t)
+	e.Refuse()
+	e.Start()
+	file := bundle(t, 1, 100)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	refused := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: refused-a}\n---\n"
+	require.NoError(t, os.WriteFile(file, append([]byte(refused), text...), 0o600))
+	out, err := runs(t, e, nil, "run", "-f", file, "--service-account", "deployer", "--name", "first", "--wait", "--timeout", "2m")
+	require.Error(t, err, out)
+	out, err = runs(t, e, nil, "retry", "first", "--name", "again", "--wait", "--timeout", "2m")
+	require.Error(t, err, out)
+	txn := e.Transaction("again")
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.ElementsMatch(t, []string{"first-content-0", "again-content-0"}, listing{e}.names())
+	for i, c := range txn.Spec.Changes {
+		if c.Target.Kind == "Secret" {
+			assert.Equal(t, "again-content-0", c.ContentFrom.SecretKeyRef.Name)
+			assert.Equal(t, api.ItemPrepared, txn.Status.Items[i].State, "its content was read: %s", harness.Describe(txn))
+		}
+	}
 }

@@ -26,7 +26,7 @@ plan. Manifests that are no Transactions are left out.`,
 			if !from.given() {
 				return errors.New("what is to be checked? give files with -f, or a directory with -k")
 			}
-			manifests, err := from.read(s, "")
+			manifests, err := from.read(cmd.Context(), s, "")
 			if err != nil {
 				return err
 			}
@@ -34,7 +34,7 @@ plan. Manifests that are no Transactions are left out.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVarP(&from.Filenames, "filename", "f", nil, "files, directories or URLs with manifests; - is stdin")
+	f.StringSliceVarP(&from.Filenames, "filename", "f", nil, "files, directories, URLs or OCI artifacts (oci://HOST/REPOSITORY:TAG) with manifests; - is stdin")
 	f.BoolVarP(&from.Recursive, "recursive", "R", false, "go into the directories of a directory too")
 	f.StringVarP(&from.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
 	return cmd

@@ -33,7 +33,7 @@ type wishes struct {
 
 func (w *wishes) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVarP(&w.Filenames, "filename", "f", nil, "files, directories or URLs with manifests; - is stdin")
+	f.StringSliceVarP(&w.Filenames, "filename", "f", nil, "files, directories, URLs or OCI artifacts (oci://HOST/REPOSITORY:TAG) with manifests; - is stdin")
 	f.BoolVarP(&w.Recursive, "recursive", "R", false, "go into the directories of a directory too")
 	f.StringVarP(&w.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
 	f.StringArrayVar(&w.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
@@ -66,7 +66,7 @@ func (w *wishes) transaction(ctx context.Context, s *session) (draft, error) {
 	if err != nil {
 		return draft{}, err
 	}
-	manifests, err := w.read(s, namespace)
+	manifests, err := w.read(ctx, s, namespace)
 	if err != nil {
 		return draft{}, err
 	}
@@ -109,7 +109,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if err != nil {
 		return draft{}, err
 	}
-	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
+	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name, Annotations: artifactsOf(manifests)}}
 	if w.name == "" {
 		t.GenerateName = "run-"
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/bundle"
 )
 
 // sources say where manifests come from, and what is to be removed besides.
@@ -40,7 +41,7 @@ func (m manifest) describe(namespace string) string {
 
 // read reads the manifests, in the order of the files and of what is in them. Nothing is
 // asked of the cluster.
-func (f sources) read(s *session, namespace string) ([]manifest, error) {
+func (f sources) read(ctx context.Context, s *session, namespace string) ([]manifest, error) {
 	if len(f.Filenames) == 0 && f.Kustomize == "" {
 		return nil, nil
 	}
@@ -55,6 +56,18 @@ func (f sources) read(s *session, namespace string) ([]manifest, error) {
 	}
 	for n, name := range f.Filenames {
 		switch one := (resource.FilenameOptions{Filenames: []string{name}, Recursive: f.Recursive}); {
+		case strings.HasPrefix(name, bundle.Scheme):
+			pulled, err := bundle.Pull(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			for _, file := range pulled.Files {
+				source := pulled.Reference + "/" + file.Path
+				if err := checkText(source, file.Data); err != nil {
+					return nil, err
+				}
+				builder = builder.Stream(bytes.NewReader(file.Data), source)
+			}
 		case name != "-":
 			builder = builder.FilenameParam(false, &one)
 		case slices.Contains(f.Filenames[:n], "-"):
@@ -150,4 +163,27 @@ func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	delete(out.Object, "status")
 	return out
+}
+
+// artifactAnnotation names, by their digests, the OCI artifacts that a Transaction is made of.
+const artifactAnnotation = "janus.io/artifacts"
+
+// artifactsOf is the annotation that names the artifacts that manifests come from; nil if they
+// come from none.
+func artifactsOf(manifests []manifest) map[string]string {
+	var names []string
+	for _, m := range manifests {
+		at := strings.LastIndex(m.source, "@sha256:")
+		if !strings.HasPrefix(m.source, bundle.Scheme) || at < 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(m.source[at:], "/")
+		if name = m.source[:at] + name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return map[string]string{artifactAnnotation: strings.Join(names, ",")}
 }

@@ -52,8 +52,8 @@ func runs(t *testing.T, e *harness.Env, wrap func(http.RoundTripper) http.RoundT
 	return out.String(), err
 }
 
-// bundle is a file with ConfigMaps that cannot be compressed well, and a Secret.
-func bundle(t *testing.T, n, size int) string {
+// writeBundle writes a file with ConfigMaps that cannot be compressed well, and a Secret.
+func writeBundle(t *testing.T, n, size int) string {
 	t.Helper()
 	var b strings.Builder
 	for i := range n {
@@ -83,7 +83,7 @@ type listing struct{ e *harness.Env }
 func TestContentThatDoesNotFitIsStoredBesideTheTransaction(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
-	out, err := runs(t, e, nil, "run", "-f", bundle(t, 30, 150_000), "--service-account", "deployer", "--name", "large", "--wait", "--timeout", "2m")
+	out, err := runs(t, e, nil, "run", "-f", writeBundle(t, 30, 150_000), "--service-account", "deployer", "--name", "large", "--wait", "--timeout", "2m")
 	require.NoError(t, err, out)
 	txn := e.Transaction("large")
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
@@ -101,7 +101,7 @@ func TestContentThatDoesNotFitIsStoredBesideTheTransaction(t *testing.T) {
 func TestTheContentOfASecretIsNeverInATransactionThatRunMakes(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
-	file := bundle(t, 1, 100)
+	file := writeBundle(t, 1, 100)
 	out, err := runs(t, e, nil, "run", "-f", file, "--service-account", "deployer", "--name", "small", "--wait", "--timeout", "2m")
 	require.NoError(t, err, out)
 	txn := e.Transaction("small")
@@ -122,7 +122,7 @@ func TestIfContentCannotBeStoredTheTransactionIsDeleted(t *testing.T) {
 			return real.RoundTrip(r)
 		})
 	}
-	_, err := runs(t, e, refused, "run", "-f", bundle(t, 1, 100), "--service-account", "deployer", "--name", "cut")
+	_, err := runs(t, e, refused, "run", "-f", writeBundle(t, 1, 100), "--service-account", "deployer", "--name", "cut")
 	require.ErrorContains(t, err, "store the contents of Transaction "+e.Namespace+"/cut: create Secret "+e.Namespace+"/cut-content-0")
 	require.ErrorContains(t, err, "it was deleted, and nothing was changed")
 	e.Gone("cut")
@@ -134,7 +134,7 @@ func TestARetryHasTheContentsOfItsOwn(t *testing.T) {
 	e := harness.New(t)
 	e.Refuse()
 	e.Start()
-	file := bundle(t, 1, 100)
+	file := writeBundle(t, 1, 100)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	refused := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: refused-a}\n---\n"

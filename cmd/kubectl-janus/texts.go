@@ -13,6 +13,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/yaml"
+
+	"janus.io/janus/internal/bundle"
 )
 
 // What reads manifests, as kubectl does, drops some of what is in them in silence, or says
@@ -46,7 +48,7 @@ func (f sources) checkedTexts() (stdin []byte, err error) {
 
 // files are the local files that a name stands for.
 func (f sources) files(name string) []string {
-	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || strings.HasPrefix(name, bundle.Scheme) {
 		return nil
 	}
 	matches := []string{name}

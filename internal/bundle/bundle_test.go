@@ -1,0 +1,243 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// served starts a real registry, and returns its address.
+func served(t *testing.T, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+type blob struct {
+	title string
+	data  []byte
+}
+
+// push uploads an artifact of layers, and returns its digest.
+func push(t *testing.T, host, tag string, layers ...blob) string {
+	t.Helper()
+	put := func(url, kind string, data []byte) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, bytes.NewReader(data))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", kind)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Less(t, answer.StatusCode, 300, url)
+	}
+	upload := func(data []byte) ocispec.Descriptor {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+host+"/v2/shop/app/blobs/uploads/", nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		put("http://"+host+answer.Header.Get("Location")+"?digest="+digest(data), "application/octet-stream", data)
+		var d ocispec.Descriptor
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"mediaType": "application/octet-stream", "digest": %q, "size": %d}`, digest(data), len(data)), &d))
+		return d
+	}
+	manifest := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: upload([]byte("{}"))}
+	manifest.SchemaVersion = 2
+	for _, layer := range layers {
+		d := upload(layer.data)
+		if layer.title != "" {
+			d.Annotations = map[string]string{ocispec.AnnotationTitle: layer.title}
+		}
+		manifest.Layers = append(manifest.Layers, d)
+	}
+	text, err := json.Marshal(manifest)
+	require.NoError(t, err)
+	put("http://"+host+"/v2/shop/app/manifests/"+tag, ocispec.MediaTypeImageManifest, text)
+	return digest(text)
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func packed(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+// archive is a tar archive of pairs of a name and a text.
+func archive(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1])), Typeflag: tar.TypeReg}))
+		_, err := w.Write([]byte(files[i+1]))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.WriteHeader(&tar.Header{Name: "link.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}))
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func TestAnArtifactIsReadHoweverItWasMade(t *testing.T) {
+	host := served(t, nil)
+	files := []string{"./b/two.yml", "kind: B\n", "one.yaml", "kind: A\n", "README.md", "none", "._one.yaml", "none"}
+	want := []File{{"b/two.yml", []byte("kind: B\n")}, {"one.yaml", []byte("kind: A\n")}}
+	for name, layers := range map[string][]blob{
+		"flux": {{"", packed(t, archive(t, files...))}},
+		"oras": {{"one.yaml", []byte("kind: A\n")}, {"b/two.yml", []byte("kind: B\n")}, {"README.md", []byte("none")}},
+		"gzip": {{"one.yaml.gz", packed(t, []byte("kind: A\n"))}, {"b/two.yml", []byte("kind: B\n")}},
+		"tar":  {{"", archive(t, files...)}},
+	} {
+		pinned := push(t, host, name, layers...)
+		got, err := Pull(t.Context(), Scheme+host+"/shop/app:"+name)
+		require.NoError(t, err, name)
+		assert.Equal(t, Scheme+host+"/shop/app@"+pinned, got.Reference, name)
+		assert.Equal(t, want, got.Files, name)
+		again, err := Pull(t.Context(), got.Reference)
+		require.NoError(t, err, name)
+		assert.Equal(t, got, again, name)
+	}
+}
+
+func TestWhatNoArtifactShouldHoldIsRefused(t *testing.T) {
+	host := served(t, nil)
+	whole := packed(t, archive(t, "one.yaml", "kind: A\n"))
+	for name, c := range map[string]struct {
+		layers []blob
+		says   string
+	}{
+		"nothing":       {nil, "no file that ends in .yaml"},
+		"pictures":      {[]blob{{"a.png", []byte("PNG")}}, "no file that ends in .yaml"},
+		"kustomization": {[]blob{{"", archive(t, "kustomization.yaml", "resources: []")}}, "use -k"},
+		"cut":           {[]blob{{"", whole[:len(whole)/2]}}, "is truncated or damaged"},
+		"cut-tar":       {[]blob{{"", archive(t, "one.yaml", strings.Repeat("x", 2000))[:1500]}}, "is truncated or damaged"},
+		"bomb":          {[]blob{{"one.yaml.gz", packed(t, make([]byte, maxBytes+1))}}, "it takes more than"},
+	} {
+		push(t, host, name, c.layers...)
+		_, err := Pull(t.Context(), Scheme+host+"/shop/app:"+name)
+		require.ErrorContains(t, err, c.says, name)
+		require.ErrorContains(t, err, "read oci://"+host+"/shop/app:"+name, name)
+	}
+	// A name is never a path of this machine.
+	push(t, host, "dots", blob{"", archive(t, "../../etc/one.yaml", "kind: A\n")})
+	got, err := Pull(t.Context(), Scheme+host+"/shop/app:dots")
+	require.NoError(t, err)
+	assert.Equal(t, []File{{"etc/one.yaml", []byte("kind: A\n")}}, got.Files)
+
+	for _, address := range []string{"oci://", "oci://" + host, "oci://" + host + "/shop/app", "oci://" + host + "/shop/app:none", "oci://127.0.0.1:1/shop/app:v1"} {
+		_, err := Pull(t.Context(), address)
+		require.ErrorContains(t, err, "read "+address, address)
+	}
+}
+
+func TestARegistryThatAnswersOtherwiseIsToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, r *http.Request, real http.Handler)
+		says   string
+	}{
+		"401": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusUnauthorized) }, "401"},
+		"403": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusForbidden) }, "403"},
+		"other blob": {func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+			if strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet {
+				_, _ = w.Write([]byte("kind: B\n"))
+				return
+			}
+			real.ServeHTTP(w, r)
+		}, "read layer sha256:"},
+		"cut blob": {func(w http.ResponseWriter, r *http.Request, real http.Handler) {
+			if strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet {
+				_, _ = w.Write([]byte("kind"))
+				return
+			}
+			real.ServeHTTP(w, r)
+		}, "read layer sha256:"},
+	} {
+		var on atomic.Bool
+		host := served(t, func(real http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if on.Load() {
+					c.answer(w, r, real)
+					return
+				}
+				real.ServeHTTP(w, r)
+			})
+		})
+		push(t, host, "v1", blob{"one.yaml", []byte("kind: A\n")})
+		on.Store(true)
+		_, err := Pull(t.Context(), Scheme+host+"/shop/app:v1")
+		require.ErrorContains(t, err, c.says, name)
+	}
+}
+
+// The credentials are those of the user, for the host that they are for.
+func TestCredentialsGoToTheirHostAlone(t *testing.T) {
+	var sent, leaked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			leaked.Add(1)
+		}
+		_, _ = w.Write([]byte("kind: A\n"))
+	}))
+	t.Cleanup(other.Close)
+	var closed atomic.Bool
+	host := served(t, func(real http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			user, password, ok := r.BasicAuth()
+			switch {
+			case !closed.Load():
+				real.ServeHTTP(w, r)
+			case !ok || user != "me" || password != "hunter2":
+				w.Header().Set("WWW-Authenticate", `Basic realm="shop"`)
+				w.WriteHeader(http.StatusUnauthorized)
+			case strings.Contains(r.URL.Path, "/blobs/"):
+				sent.Add(1)
+				http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1)+"/blob", http.StatusTemporaryRedirect)
+			default:
+				real.ServeHTTP(w, r)
+			}
+		})
+	})
+	push(t, host, "v1", blob{"one.yaml", []byte("kind: A\n")})
+	closed.Store(true)
+	_, err := Pull(t.Context(), Scheme+host+"/shop/app:v1")
+	require.ErrorContains(t, err, "credential not found")
+	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"),
+		[]byte(`{"auths": {"`+host+`": {"auth": "bWU6aHVudGVyMg=="}}}`), 0o600))
+	got, err := Pull(t.Context(), Scheme+host+"/shop/app:v1")
+	require.NoError(t, err)
+	assert.Equal(t, []File{{"one.yaml", []byte("kind: A\n")}}, got.Files)
+	assert.Positive(t, sent.Load())
+	assert.Zero(t, leaked.Load(), "the other host has been sent the credentials")
+}

@@ -68,8 +68,8 @@ func newRun(s *session) *cobra.Command {
 		Long: `Bring manifests into effect by a Transaction: what exists is patched by a server-side apply, what does not exist is
 created, and what --delete names is deleted after that. What others need comes first: Namespaces and
 CustomResourceDefinitions, then roles, settings and storage, then workloads, and webhooks last; objects of one kind stay in
-the order of the manifests. --keep-order leaves all as it is. Whether an object exists is looked up with your own rights, now; a change that
-turns out otherwise is refused, and everything is rolled back.
+the order of the manifests. --keep-order leaves all as it is. Whether an object exists is looked up with your own rights,
+now; a change that turns out otherwise is refused, and everything is rolled back.
 
 Contents of Secrets, and contents that do not fit into a Transaction, are stored beside it in Secrets and ConfigMaps, which
 it owns and which you must be allowed to create.
@@ -97,27 +97,10 @@ If the manifest is a Transaction, that one is created.`,
 			if dryRun {
 				return s.show(printer, u.Unstructured)
 			}
-			switch known, err := s.inSet(cmd.Context(), u); {
-			case err != nil:
-				return err
-			case known != nil && flags.OutputFlagSpecified():
-				return wait.endPrinted(cmd.Context(), s, known, printer)
-			case known != nil:
-				return s.settled(cmd.Context(), known, &wait)
+			if !flags.OutputFlagSpecified() {
+				printer = nil
 			}
-			t, err := s.create(cmd.Context(), u)
-			if err != nil {
-				return err
-			}
-			if flags.OutputFlagSpecified() {
-				if wait.wait {
-					s.say("transaction.backup.janus.io/%s created", t.Name)
-				}
-				return wait.endPrinted(cmd.Context(), s, t, printer)
-			}
-			s.print("transaction.backup.janus.io/%s created", t.Name)
-			list(s.ErrOut, t.Spec.Changes)
-			return wait.end(cmd.Context(), s, t)
+			return s.run(cmd.Context(), u, &wait, printer)
 		},
 	}
 	w.addTo(cmd)
@@ -126,6 +109,32 @@ If the manifest is a Transaction, that one is created.`,
 	flags.AddFlags(cmd)
 	completeOutput(cmd, flags)
 	return cmd
+}
+
+// run creates a Transaction, or finds that of its set which makes the same changes, and waits
+// for it if that is wanted. With a printer nothing else is on standard output.
+func (s *session) run(ctx context.Context, d draft, w *waits, printer printers.ResourcePrinter) error {
+	switch known, err := s.inSet(ctx, d); {
+	case err != nil:
+		return err
+	case known != nil && printer != nil:
+		return w.endPrinted(ctx, s, known, printer)
+	case known != nil:
+		return s.settled(ctx, known, w)
+	}
+	t, err := s.create(ctx, d)
+	switch {
+	case err != nil:
+		return err
+	case printer != nil:
+		if w.wait {
+			s.say("transaction.backup.janus.io/%s created", t.Name)
+		}
+		return w.endPrinted(ctx, s, t, printer)
+	}
+	s.print("transaction.backup.janus.io/%s created", t.Name)
+	list(s.ErrOut, t.Spec.Changes)
+	return w.end(ctx, s, t)
 }
 
 // printerOf prints objects as -o says, and as YAML if it says nothing. It is asked for

@@ -138,6 +138,7 @@ func TestARetryHasTheContentsOfItsOwn(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	refused := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: refused-a}\n---\n"
+	file = filepath.Join(t.TempDir(), "refused.yaml")
 	require.NoError(t, os.WriteFile(file, append([]byte(refused), text...), 0o600))
 	out, err := runs(t, e, nil, "run", "-f", file, "--service-account", "deployer", "--name", "first", "--wait", "--timeout", "2m")
 	require.Error(t, err, out)

@@ -95,14 +95,15 @@ func packed(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-// archive is a tar archive of pairs of a name and a text.
+// archive is a tar archive of files, each given as its name, a colon and its text.
 func archive(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for i := 0; i < len(files); i += 2 {
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1])), Typeflag: tar.TypeReg}))
-		_, err := w.Write([]byte(files[i+1]))
+	for _, file := range files {
+		name, text, _ := strings.Cut(file, ":")
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}))
+		_, err := w.Write([]byte(text))
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.WriteHeader(&tar.Header{Name: "link.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}))
@@ -112,7 +113,7 @@ func archive(t *testing.T, files ...string) []byte {
 
 func TestAnArtifactIsReadHoweverItWasMade(t *testing.T) {
 	host := served(t, nil)
-	files := []string{"./b/two.yml", "kind: B\n", "one.yaml", "kind: A\n", "README.md", "none", "._one.yaml", "none"}
+	files := []string{"./b/two.yml:kind: B\n", "one.yaml:kind: A\n", "README.md:none", "._one.yaml:none"}
 	want := []File{{"b/two.yml", []byte("kind: B\n")}, {"one.yaml", []byte("kind: A\n")}}
 	for name, layers := range map[string][]blob{
 		"flux": {{"", packed(t, archive(t, files...))}},
@@ -133,16 +134,16 @@ func TestAnArtifactIsReadHoweverItWasMade(t *testing.T) {
 
 func TestWhatNoArtifactShouldHoldIsRefused(t *testing.T) {
 	host := served(t, nil)
-	whole := packed(t, archive(t, "one.yaml", "kind: A\n"))
+	whole := packed(t, archive(t, "one.yaml:kind: A\n"))
 	for name, c := range map[string]struct {
 		layers []blob
 		says   string
 	}{
 		"nothing":       {nil, "no file that ends in .yaml"},
 		"pictures":      {[]blob{{"a.png", []byte("PNG")}}, "no file that ends in .yaml"},
-		"kustomization": {[]blob{{"", archive(t, "kustomization.yaml", "resources: []")}}, "use -k"},
+		"kustomization": {[]blob{{"", archive(t, "kustomization.yaml:resources: []")}}, "use -k"},
 		"cut":           {[]blob{{"", whole[:len(whole)/2]}}, "is truncated or damaged"},
-		"cut-tar":       {[]blob{{"", archive(t, "one.yaml", strings.Repeat("x", 2000))[:1500]}}, "is truncated or damaged"},
+		"cut-tar":       {[]blob{{"", archive(t, "one.yaml:"+strings.Repeat("x", 2000))[:1500]}}, "is truncated or damaged"},
 		"bomb":          {[]blob{{"one.yaml.gz", packed(t, make([]byte, maxBytes+1))}}, "it takes more than"},
 	} {
 		push(t, host, name, c.layers...)
@@ -151,7 +152,7 @@ func TestWhatNoArtifactShouldHoldIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "read oci://"+host+"/shop/app:"+name, name)
 	}
 	// A name is never a path of this machine.
-	push(t, host, "dots", blob{"", archive(t, "../../etc/one.yaml", "kind: A\n")})
+	push(t, host, "dots", blob{"", archive(t, "../../etc/one.yaml:kind: A\n")})
 	got, err := Pull(t.Context(), Scheme+host+"/shop/app:dots")
 	require.NoError(t, err)
 	assert.Equal(t, []File{{"etc/one.yaml", []byte("kind: A\n")}}, got.Files)
@@ -203,6 +204,7 @@ func TestARegistryThatAnswersOtherwiseIsToldOf(t *testing.T) {
 
 // The credentials are those of the user, for the host that they are for.
 func TestCredentialsGoToTheirHostAlone(t *testing.T) {
+	config := t.TempDir()
 	var sent, leaked atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -233,7 +235,8 @@ func TestCredentialsGoToTheirHostAlone(t *testing.T) {
 	closed.Store(true)
 	_, err := Pull(t.Context(), Scheme+host+"/shop/app:v1")
 	require.ErrorContains(t, err, "credential not found")
-	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"),
+	t.Setenv("DOCKER_CONFIG", config)
+	require.NoError(t, os.WriteFile(filepath.Join(config, "config.json"),
 		[]byte(`{"auths": {"`+host+`": {"auth": "bWU6aHVudGVyMg=="}}}`), 0o600))
 	got, err := Pull(t.Context(), Scheme+host+"/shop/app:v1")
 	require.NoError(t, err)

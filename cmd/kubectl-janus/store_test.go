@@ -53,9 +53,10 @@ func runs(t *testing.T, e *harness.Env, wrap func(http.RoundTripper) http.RoundT
 }
 
 // writeBundle writes a file with ConfigMaps that cannot be compressed well, and a Secret.
-func writeBundle(t *testing.T, n, size int) string {
+func writeBundle(t *testing.T, n, size int, before ...string) string {
 	t.Helper()
 	var b strings.Builder
+	b.WriteString(strings.Join(before, ""))
 	for i := range n {
 		noise := make([]byte, size/2)
 		for j := range noise {
@@ -134,12 +135,7 @@ func TestARetryHasTheContentsOfItsOwn(t *testing.T) {
 	e := harness.New(t)
 	e.Refuse()
 	e.Start()
-	file := writeBundle(t, 1, 100)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	refused := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: refused-a}\n---\n"
-	file = filepath.Join(t.TempDir(), "refused.yaml")
-	require.NoError(t, os.WriteFile(file, append([]byte(refused), text...), 0o600))
+	file := writeBundle(t, 1, 100, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: refused-a}\n---\n")
 	out, err := runs(t, e, nil, "run", "-f", file, "--service-account", "deployer", "--name", "first", "--wait", "--timeout", "2m")
 	require.Error(t, err, out)
 	out, err = runs(t, e, nil, "retry", "first", "--name", "again", "--wait", "--timeout", "2m")

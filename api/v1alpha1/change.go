@@ -164,16 +164,25 @@ type ContentKey struct {
 // Confidential reports whether the content is kept in a Secret.
 func (s *ContentSource) Confidential() bool { return s != nil && s.SecretKeyRef != nil }
 
+// Ref is the key, whichever kind of object it is of; without one it is empty.
+func (s *ContentSource) Ref() ContentKey {
+	switch {
+	case s.SecretKeyRef != nil:
+		return *s.SecretKeyRef
+	case s.ConfigMapKeyRef != nil:
+		return *s.ConfigMapKeyRef
+	default:
+		return ContentKey{}
+	}
+}
+
 // String names the key, such as key app.yaml of ConfigMap sources.
 func (s *ContentSource) String() string {
-	kind, ref := "ConfigMap", s.ConfigMapKeyRef
+	kind := "ConfigMap"
 	if s.Confidential() {
-		kind, ref = "Secret", s.SecretKeyRef
+		kind = "Secret"
 	}
-	if ref == nil {
-		return "nowhere"
-	}
-	return "key " + ref.Key + " of " + kind + " " + ref.Name
+	return "key " + s.Ref().Key + " of " + kind + " " + s.Ref().Name
 }
 
 // Propagation says what a Delete does with the objects that its target owns.

@@ -19,7 +19,7 @@ import (
 	"janus.io/janus/mutate/kinds"
 )
 
-// Labels and annotations of ApplySets, by which kubectl and others know what belongs together
+// Labels and annotations of an ApplySet, which tell kubectl and other tools what is part of it
 // (KEP-3659).
 const (
 	applySetID         = "applyset.kubernetes.io/id"
@@ -32,7 +32,7 @@ const (
 )
 
 // applySet is a set as an ApplySet: each of its objects has a label, and its parent, a
-// ConfigMap, says of which kinds and in which namespaces they are.
+// ConfigMap, lists their kinds and their namespaces.
 type applySet struct {
 	id, parent string
 	// was is the parent as it is; nil if there is none.

@@ -177,11 +177,11 @@ func (s *session) taken(ctx context.Context, t *api.Transaction) (hidden []int, 
 		if from == nil {
 			continue
 		}
-		resource, ref := "configmaps", from.ConfigMapKeyRef
+		resource, ref := "configmaps", from.Ref()
 		if from.Confidential() {
-			resource, ref = "secrets", from.SecretKeyRef
+			resource = "secrets"
 		}
-		if ref == nil || !api.IsContentObject(ref.Name, t.Name) {
+		if !api.IsContentObject(ref.Name, t.Name) {
 			continue
 		}
 		object := kept[resource+ref.Name]

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -149,4 +150,43 @@ func TestARetryHasTheContentsOfItsOwn(t *testing.T) {
 			assert.Equal(t, api.ItemPrepared, txn.Status.Items[i].State, "its content was read: %s", harness.Describe(txn))
 		}
 	}
+}
+
+// once has the first creation of a Secret reach the API server, and then something else become
+// of the reply.
+func once(become func(*http.Request) (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
+	var done atomic.Bool
+	spoil := afterwards(become)
+	return func(real http.RoundTripper) http.RoundTripper {
+		spoiled := spoil(real)
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets") && done.CompareAndSwap(false, true) {
+				return spoiled.RoundTrip(r)
+			}
+			return real.RoundTrip(r)
+		})
+	}
+}
+
+func TestContentIsStoredOnceThoughItIsSentTwice(t *testing.T) {
+	e := harness.New(t)
+	e.Start()
+	out, err := runs(t, e, once(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{
+			Status: "503 Service Unavailable", StatusCode: http.StatusServiceUnavailable, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{"Retry-After": {"0"}}, Body: http.NoBody, Request: r,
+		}, nil
+	}), "run", "-f", writeBundle(t, 1, 100), "--service-account", "deployer", "--name", "twice", "--wait", "--timeout", "2m")
+	require.NoError(t, err, out)
+	assert.Equal(t, api.PhaseCommitted, e.Transaction("twice").Status.Phase)
+	assert.Equal(t, []string{"twice-content-0"}, listing{e}.names())
+}
+
+func TestAfterALostReplyAboutContentTheTransactionIsDeleted(t *testing.T) {
+	e := harness.New(t)
+	_, err := runs(t, e, once(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") }),
+		"run", "-f", writeBundle(t, 1, 100), "--service-account", "deployer", "--name", "lost")
+	require.ErrorContains(t, err, "create Secret "+e.Namespace+"/lost-content-0: ")
+	require.ErrorContains(t, err, "it was deleted, and nothing was changed")
+	e.Gone("lost")
 }

@@ -68,7 +68,7 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *ta
 			if j == i || other == nil || sourceObjectOf(other) != of {
 				continue
 			}
-			if found, ok := content.Value(object, keyOfSource(other)); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
+			if found, ok := content.Value(object, other.Ref().Key); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
 				s.keep(t.UID, j, pinned{found, t.Status.Items[j].ContentDigest})
 			}
 		}
@@ -132,7 +132,7 @@ func (s *sources) pin(ctx context.Context, t *api.Transaction, id *target.Identi
 // or where nothing is yet, what the spec says.
 func (s *sources) check(t *api.Transaction, i int, object *unstructured.Unstructured, want string) ([]byte, error) {
 	from := t.Spec.Changes[i].ContentFrom
-	data, ok := content.Value(object, keyOfSource(from))
+	data, ok := content.Value(object, from.Ref().Key)
 	if !ok {
 		return nil, missing(t, i, "it has no such key")
 	}
@@ -158,10 +158,7 @@ type sourceObject struct {
 }
 
 func sourceObjectOf(from *api.ContentSource) sourceObject {
-	if from.SecretKeyRef != nil {
-		return sourceObject{true, from.SecretKeyRef.Name}
-	}
-	return sourceObject{false, from.ConfigMapKeyRef.Name}
+	return sourceObject{from.Confidential(), from.Ref().Name}
 }
 
 func (o sourceObject) compare(other sourceObject) int {
@@ -173,13 +170,6 @@ func (o sourceObject) compare(other sourceObject) int {
 	default:
 		return 1
 	}
-}
-
-func keyOfSource(from *api.ContentSource) string {
-	if from.SecretKeyRef != nil {
-		return from.SecretKeyRef.Key
-	}
-	return from.ConfigMapKeyRef.Key
 }
 
 func (o sourceObject) ref(namespace string) target.Ref {
@@ -248,7 +238,9 @@ func missing(t *api.Transaction, i int, why string) error {
 // was killed never does.
 func (s *sources) notStored(t *api.Transaction, i int) error {
 	if t.Status.Phase != "" && t.Status.Phase != api.PhasePending || s.clock.Since(t.CreationTimestamp.Time) < storeTime {
-		return missing(t, i, "it has not been stored yet")
+		return errclass.New(errclass.Retryable, errclass.ContentMissing, "read the content of", describeTarget(t, i),
+			"%s is missing: it has not been stored yet", describeSource(t, i)).
+			WithHint("kubectl janus run stores it; if that has ended, delete the Transaction and run it again")
 	}
 	return errclass.New(errclass.Terminal, errclass.ContentMissing, "read the content of", describeTarget(t, i),
 		"%s is missing: kubectl janus run has not stored it within %s of the creation of the Transaction", describeSource(t, i), storeTime).
@@ -264,7 +256,7 @@ func describeTarget(t *api.Transaction, i int) string {
 
 func describeSource(t *api.Transaction, i int) string {
 	from := t.Spec.Changes[i].ContentFrom
-	return fmt.Sprintf("key %s of %s", keyOfSource(from), sourceObjectOf(from).ref(t.Namespace))
+	return fmt.Sprintf("key %s of %s", from.Ref().Key, sourceObjectOf(from).ref(t.Namespace))
 }
 
 func (s *sources) get(txn types.UID, i int, digest string) ([]byte, bool) {

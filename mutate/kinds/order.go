@@ -1,6 +1,10 @@
 package kinds
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // installOrder lists kinds in the order in which they are made when a bundle is installed:
 // first what others need to be accepted, then what workloads need to start, and last what
@@ -53,14 +57,7 @@ var installRanks = func() map[schema.GroupKind]int {
 	return ranks
 }()
 
-var unlistedRank = func() int {
-	for rank, list := range installOrder {
-		if list == nil {
-			return rank
-		}
-	}
-	panic("kinds: no place for kinds that are not listed")
-}()
+var unlistedRank = slices.IndexFunc(installOrder, func(list []schema.GroupKind) bool { return list == nil })
 
 // InstallRank says where a kind comes when a bundle is installed: what has a lower rank is
 // made before.

@@ -90,11 +90,13 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.content = func(i int) (map[string]any, error) {
+	contents := map[int]map[string]any{}
+	v.content = func(i int) (content map[string]any, err error) {
 		if unread[i] != nil {
 			return nil, unread[i]
 		}
-		return f.sources.content(ctx, f.txn, i, f.id)
+		contents[i], err = f.sources.content(ctx, f.txn, i, f.id)
+		return contents[i], err
 	}
 	var problems []plan.Problem
 	for _, i := range order {
@@ -110,6 +112,11 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		if mayHeal(p.Err) {
 			return nil, p.Err
 		}
+	}
+	if f.undo == nil {
+		relate(f.txn, order, contents)
+	} else {
+		relateUndo(f.txn, f.undo.original)
 	}
 	return problems, plan.SkipDependents(f.txn, items)
 }

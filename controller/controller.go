@@ -162,6 +162,9 @@ func (c *Controller) next(ctx context.Context) bool {
 	case result.Err != nil && (ctx.Err() != nil || term.ended()):
 		c.tidy(context.WithoutCancel(ctx), name)
 	case result.Err != nil:
+		if result.Progressed {
+			c.queue.Forget(name) // What failed before has succeeded since.
+		}
 		c.queue.AddRateLimited(name)
 		if result.Within > 0 {
 			c.queue.AddAfter(name, result.Within) // Whichever is sooner counts.

@@ -44,7 +44,7 @@ func (s *saga) recordEnded(ctx context.Context) error {
 // store writes the status as the next version.
 func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++
-	next.Status.Failures += s.memory.Failures()
+	plan.CountFailures(&s.txn.Status, &next.Status, s.memory.Failures())
 	sent := s.clock.Now()
 	stored, err := s.Journal.Checkpoint(ctx, next)
 	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {

@@ -190,6 +190,11 @@ func TestLogMessagesAreConstantAndFieldsSayTheRest(t *testing.T) {
 		for _, key := range []string{"namespace", "name", "uid", "phase"} {
 			assert.NotEmpty(t, fields[key], "%s of %q", key, entry.Message)
 		}
+		assert.Equal(t, "backup.janus.io/v1alpha1", fields["apiVersion"])
+		assert.Equal(t, "Transaction", fields["kind"])
+		for _, key := range []string{"resourceVersion", "generation"} {
+			assert.Contains(t, fields, key, "of %q", entry.Message)
+		}
 	}
 	assert.Equal(t, []string{"phase changed", "waiting", "abandoned"}, messages)
 }

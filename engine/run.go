@@ -98,6 +98,14 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 	return Result{}
 }
 
+// CleanUp removes what is left of a Transaction that has ended, and does nothing else about it.
+func (e *Engine) CleanUp(ctx context.Context, t *api.Transaction) Result {
+	if !t.Status.Phase.Terminal() {
+		return Result{}
+	}
+	return cleanup{e.saga(t)}.removeLeftovers(context.WithoutCancel(ctx), false)
+}
+
 // Tidy is for a process that is about to end, and whose last run of a Transaction was
 // overtaken by another process. It does what the next run would: it removes what that
 // process may have overlooked, if the Transaction has ended. If not, whoever ends it

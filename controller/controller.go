@@ -122,13 +122,14 @@ func (c *Controller) Work(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer c.queue.ShutDown()
+	if c.options.Shards <= 1 {
+		c.held.begin(0)
+		defer c.held.end(0)
+	}
 	if !cache.WaitForCacheSync(ctx.Done(), c.Synced) {
 		return nil
 	}
-	if c.options.Shards <= 1 {
-		c.begin(0)
-		defer c.held.end(0)
-	}
+	c.enqueueKnown()
 	c.log.Info("watching Transactions", zap.Int("workers", c.options.Workers), zap.Strings("namespaces", c.options.Namespaces))
 	for range c.options.Workers {
 		all.Go(func() {
@@ -147,10 +148,9 @@ func (c *Controller) Work(ctx context.Context) error {
 	return nil
 }
 
-// begin has the Transactions of a shard run, and queues those that were heard of before. Those
-// that are heard of from now on are queued then.
-func (c *Controller) begin(shard int) {
-	c.held.begin(shard)
+// enqueueKnown queues what was heard of before it was to be run here. What is heard from then on is
+// queued at once.
+func (c *Controller) enqueueKnown() {
 	for _, each := range c.watches.all() {
 		c.enqueueAll(each)
 	}

@@ -110,8 +110,9 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 		return
 	}
 	log := c.log.With(zap.Int("shard", number), zap.Int("shards", c.options.Shards))
+	c.held.begin(number)
 	log.Info("running the Transactions of a shard")
-	c.begin(number)
+	c.enqueueKnown()
 	<-ctx.Done()
 	log.Info("releasing a shard: the steps in flight are finished first")
 	c.held.end(number)

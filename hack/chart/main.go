@@ -61,6 +61,13 @@ var templates = []template{
 			"janusd-enforced-locks-janus-system\n", "janusd-enforced-locks-" + namespace + "\n",
 		},
 	},
+	{
+		name: "namespaces.yaml", sources: []string{"namespaces/objects/rbac.yaml"}, guard: "if .Values.janusd.namespaceSelector",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"janusd-namespaces-janus-system\n", "janusd-namespaces-" + namespace + "\n",
+		},
+	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
 		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml"}, guard: "if true",

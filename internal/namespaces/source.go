@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -62,14 +63,20 @@ func (l Labelled) Run(ctx context.Context, tell func([]string)) {
 	if err != nil {
 		return // Only of an informer that has ended.
 	}
-	go informer.RunWithContext(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { informer.RunWithContext(ctx) })
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return
 	}
-	for {
+	var last []string
+	for first := true; ; first = false {
 		names := informer.GetStore().ListKeys()
 		slices.Sort(names)
-		tell(names)
+		if first || !slices.Equal(names, last) {
+			tell(names)
+			last = names
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -60,12 +60,12 @@ type parts struct {
 func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	t.Helper()
 	r := &rig{Env: e, t: t, registry: prometheus.NewRegistry(), reads: map[string]int{}}
-	metrics, err := controller.NewMetrics(r.registry)
+	metrics, err := controller.NewMetrics(r.registry, clock.RealClock{})
 	require.NoError(t, err)
 	journal := wiring.NewJournal(e.Dynamic)
 	log := zaptest.NewLogger(t)
 	ports := engine.Ports{
-		Journal: journal, Locks: stub{}, Planner: stub{}, Changes: metrics.Count(stub{do: p.do}),
+		Journal: metrics.Time(journal), Locks: stub{}, Planner: metrics.CountPrepared(stub{}), Changes: metrics.Count(stub{do: p.do}),
 		Recorder: controller.NewRecorder(silent{}, metrics, log),
 	}
 	reader := readerFunc(func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {

@@ -49,7 +49,7 @@ func run(ctx context.Context, o options) error {
 		zap.String("user", c.user), zap.String("namespace", o.namespace))
 
 	registry := prometheus.NewRegistry()
-	metrics, err := controller.NewMetrics(registry)
+	metrics, err := controller.NewMetrics(registry, clock.RealClock{})
 	if err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
@@ -120,6 +120,8 @@ type observers struct {
 
 // watch has the observers told of what goes through the ports.
 func (o observers) watch(ports engine.Ports) engine.Ports {
+	ports.Journal = o.metrics.Time(ports.Journal)
+	ports.Planner = o.metrics.CountPrepared(ports.Planner)
 	ports.Changes = o.metrics.Count(ports.Changes)
 	ports.Recorder = o.recorder
 	if o.traces != nil {

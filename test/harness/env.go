@@ -183,7 +183,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	metrics, err := controller.NewMetrics(registry)
+	metrics, err := controller.NewMetrics(registry, s.clock)
 	if err != nil {
 		return nil, err
 	}
@@ -254,6 +254,6 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 	if s.changes != nil {
 		ports.Changes = s.changes(ports.Changes)
 	}
-	ports.Changes = metrics.Count(ports.Changes)
+	ports.Journal, ports.Planner, ports.Changes = metrics.Time(ports.Journal), metrics.CountPrepared(ports.Planner), metrics.Count(ports.Changes)
 	return ports
 }

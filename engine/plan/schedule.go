@@ -245,11 +245,11 @@ func (s Schedule) Next(items []api.Item) int {
 
 // done reports whether nothing is left to do or to wait for.
 func done(item *api.Item) bool {
-	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !unready(item)
+	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !Unready(item)
 }
 
-// unready reports whether a change is in effect and waited for.
-func unready(item *api.Item) bool {
+// Unready reports whether a change is in effect and waited for.
+func Unready(item *api.Item) bool {
 	return item.State == api.ItemCommitted && item.WaitStartTime != nil && item.ReadyTime == nil
 }
 
@@ -266,7 +266,7 @@ func allDone(items []api.Item, which []int) bool {
 func Waiting(items []api.Item) []int {
 	var out []int
 	for i := range items {
-		if unready(&items[i]) {
+		if Unready(&items[i]) {
 			out = append(out, i)
 		}
 	}

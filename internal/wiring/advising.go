@@ -56,7 +56,7 @@ func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error
 		return -1, err
 	}
 	for _, j := range after {
-		if d.txn.Status.Items[j].State == api.ItemSkipped || d.txn.Status.Items[j].Resource == "" {
+		if !d.txn.Status.Items[j].Changes() || d.txn.Status.Items[j].Resource == "" {
 			continue
 		}
 		other, err := d.step(ctx, j)

@@ -43,7 +43,7 @@ func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
 	var before []int
 	var steps []step
 	for _, j := range d.order[:max(slices.Index(d.order, i), 0)] {
-		if d.txn.Status.Items[j].State == api.ItemSkipped || d.txn.Status.Items[j].Resource == "" {
+		if !d.txn.Status.Items[j].Changes() || d.txn.Status.Items[j].Resource == "" {
 			continue
 		}
 		earlier, err := d.step(ctx, j)

@@ -55,7 +55,7 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 	byTarget := map[objectid.ID]chain{}
 	var order []objectid.ID
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
-		if t.Status.Items[i].State == api.ItemSkipped {
+		if !t.Status.Items[i].Changes() {
 			continue
 		}
 		ref, err := refOf(t.Status.Items[i])

@@ -170,10 +170,10 @@ func (l *Locks) Forget(t *api.Transaction) {
 }
 
 // keysOf returns the keys of what is to be locked, and which item each is of. A target that
-// was skipped before anything was locked is not.
+// was skipped before anything was locked, or is only waited for, is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
-		if item.State == api.ItemSkipped && item.LockLease == "" {
+		if item.LockLease == "" && !item.Changes() {
 			continue
 		}
 		ref, err := refOf(item)

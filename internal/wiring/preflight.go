@@ -162,18 +162,29 @@ func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
 
 // mayDo asks whether the ServiceAccount may make the changes and roll them back.
 func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
-	denied, err := f.session.mayDo(ctx, f.sound())
+	denied, err := f.session.mayDo(ctx, append(f.sound(), f.awaits()...))
 	if err != nil {
 		return nil, err
 	}
 	return f.put(ctx, denied)
 }
 
+// awaits lists the items that are only waited for, if their kinds are served.
+func (f *preflight) awaits() []int {
+	var out []int
+	for i, item := range f.txn.Status.Items {
+		if item.Type == api.Await && item.State != api.ItemSkipped && item.Resource != "" && !f.wrong[i] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 // sound lists the items that are to be made, and that nothing was found wrong with so far.
 func (f *preflight) sound() []int {
 	var out []int
 	for i, wrong := range f.wrong {
-		if !wrong && f.txn.Status.Items[i].State != api.ItemSkipped {
+		if !wrong && f.txn.Status.Items[i].Changes() {
 			out = append(out, i)
 		}
 	}

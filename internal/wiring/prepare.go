@@ -179,7 +179,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 		if err != nil {
 			return err
 		}
-		if earlier.ID() != ref.ID() || t.Status.Items[j].State == api.ItemSkipped {
+		if earlier.ID() != ref.ID() || !t.Status.Items[j].Changes() {
 			continue
 		}
 		kind, before := t.Spec.Changes[j].Type, t.Status.Items[j].Before

@@ -51,6 +51,11 @@ func (s session) changeOf(i int, content map[string]any) (mutate.Change, error) 
 	if err != nil {
 		return mutate.Change{}, err
 	}
+	return s.changeOn(ref, i, content), nil
+}
+
+// changeOn makes it for a target that is known.
+func (s session) changeOn(ref target.Ref, i int, content map[string]any) mutate.Change {
 	return mutate.Change{
 		Ref: ref, Content: content, Sensitive: s.txn.Status.Items[i].Confidential || s.store.Sensitive(ref.GVK.GroupKind()),
 		Names: mutate.Names{
@@ -58,7 +63,7 @@ func (s session) changeOf(i int, content map[string]any) (mutate.Change, error) 
 			Transaction: apitypes.NamespacedName{Namespace: s.txn.Namespace, Name: s.txn.Name},
 		},
 		Environment: s.environment(ref),
-	}, nil
+	}
 }
 
 // environment is the cluster around a target.

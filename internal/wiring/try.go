@@ -65,6 +65,7 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 			tries.add(i, o.seen)
 		}
 	}
+	f.planAwaits()
 	problems = append(problems, f.overweight(sound, trials)...)
 	// What may heal is waited for, unless something will not.
 	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p plan.Problem) bool { return !mayHeal(p.Err) }) {
@@ -100,7 +101,7 @@ func (f *preflight) before(i int) string {
 	own, err := refOf(items[i])
 	for j := i - 1; j >= 0 && err == nil; j-- {
 		var ref target.Ref
-		if ref, err = refOf(items[j]); err == nil && ref.ID() == own.ID() && items[j].State != api.ItemSkipped {
+		if ref, err = refOf(items[j]); err == nil && ref.ID() == own.ID() && items[j].Changes() {
 			return items[j].Name
 		}
 	}
@@ -149,6 +150,15 @@ func (f *preflight) plan(ctx context.Context, i int, o trial) (*api.Plan, error)
 		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(o.later), 512)}, nil
 	}
 	return planOf(ctx, f.txn, i, o.seen)
+}
+
+// planAwaits tells that Awaits change nothing.
+func (f *preflight) planAwaits() {
+	for i := range f.txn.Status.Items {
+		if item := &f.txn.Status.Items[i]; f.txn.Spec.DryRun && item.Type == api.Await && item.State != api.ItemSkipped && !f.wrong[i] {
+			item.Plan = &api.Plan{Effect: api.EffectNone}
+		}
+	}
 }
 
 // notePlan notes it.

@@ -115,6 +115,9 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	if err := checkGates(v.txn, change); err != nil {
 		return item, err
 	}
+	if change.Type == api.Await {
+		return v.awaited(item)
+	}
 	ref, err := v.resolver.Resolve(change.Target, v.txn.Namespace, v.planned)
 	if err != nil {
 		return item, err
@@ -137,6 +140,18 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
 	return item, nil
+}
+
+// awaited completes an item that is only waited for. Its kind may be served later: what it is
+// then is found out whenever it is looked at.
+func (v *validation) awaited(item api.Item) (api.Item, error) {
+	item.Type = api.Await
+	ref, err := v.resolver.Resolve(item.Target, v.txn.Namespace, nil)
+	if errclass.Is(err, errclass.KindNotFound) {
+		return item, nil
+	}
+	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
+	return item, err
 }
 
 // contentOf is the content of a change as far as it is known: that of an undo is found when its

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -55,6 +56,7 @@ type item struct {
 	prepared, committed, rolledBack, unsettled      bool
 	aside                                           bool
 	ready                                           bool
+	holdTime, readyTime                             time.Time
 	before                                          *image
 	conflicts                                       []conflict
 	warnings                                        []string
@@ -107,7 +109,10 @@ func (c *trial) enterRun(given *Run) {
 	c.runs = append(c.runs, r)
 	c.users[r.user] = true
 	c.own[r.ref] = true
-	for _, target := range of.Items {
+	for i, target := range of.Items {
+		if r.awaits(i) {
+			continue
+		}
 		if list := c.targets[target]; len(list) == 0 || list[len(list)-1] != r {
 			c.targets[target] = append(list, r)
 		}
@@ -146,6 +151,8 @@ func readItem(entry map[string]any) item {
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
 		unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
 	}
+	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
+	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}
 	}
@@ -197,6 +204,9 @@ func (r *run) begun() bool {
 }
 
 func (r *run) String() string { return "Transaction " + r.Namespace + "/" + r.Name }
+
+// awaits reports whether an item only waits for its target.
+func (r *run) awaits(i int) bool { return r.Spec.Changes[i].Type == api.Await }
 
 // named is how messages call an item.
 func (r *run) named(i int) string {

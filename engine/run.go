@@ -98,7 +98,7 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 	return Result{}
 }
 
-// CleanUp removes what is left of a Transaction that has ended, and does nothing else about it.
+// CleanUp removes the leftovers of a Transaction that has ended, and does nothing else about it.
 func (e *Engine) CleanUp(ctx context.Context, t *api.Transaction) Result {
 	if !t.Status.Phase.Terminal() {
 		return Result{}

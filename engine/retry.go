@@ -71,7 +71,7 @@ func (s retry) recordWait(ctx context.Context, err error) error {
 	next.Status.Failures += s.memory.Failures()
 	plan.Summarize(next, now)
 	plan.SetWaiting(&next.Status, next.Generation, now, err)
-	stored, err := s.Journal.Checkpoint(ctx, next)
+	stored, err := s.write(ctx, next)
 	if err != nil {
 		return err
 	}

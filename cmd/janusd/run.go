@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
@@ -17,6 +18,7 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/openapi"
+	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 	"janus.io/janus/internal/wiring"
@@ -71,7 +73,12 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer stop()
-	ctl, err := assemble(c, o, observers{metrics, record, traces}, log)
+	kinds, err := o.sensitiveKinds()
+	if err != nil {
+		return err
+	}
+	go c.tell(ctx, o.namespace, settings.Settings{SensitiveKinds: kinds}, log)
+	ctl, err := assemble(c, o, kinds, observers{metrics, record, traces}, log)
 	if err != nil {
 		return err
 	}
@@ -117,7 +124,7 @@ func (o observers) watch(ports engine.Ports) engine.Ports {
 }
 
 // assemble builds the engine on its real parts and the controller on the engine.
-func assemble(c *clients, o options, observers observers, log *zap.Logger) (*controller.Controller, error) {
+func assemble(c *clients, o options, sensitive []schema.GroupKind, observers observers, log *zap.Logger) (*controller.Controller, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
 	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{})
 	if o.enforce {
@@ -127,7 +134,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 		Own:       c.dynamic,
 		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
 		Clients:   accounts,
-		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
+		Store:     snapshot.NewStore(c.own, sensitive),
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
 			Namespace: o.namespace, Observe: observers.metrics.LockOperation,

@@ -67,6 +67,10 @@ var templates = []template{
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
 	},
 	{
+		name: "settings.yaml", sources: []string{"rbac/base/settings.yaml"}, guard: "if .Values.userRoles.enabled",
+		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
+	},
+	{
 		name: "rbac-cluster.yaml", sources: []string{"rbac/cluster/janusd.yaml"}, guard: "if not .Values.namespaced",
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",

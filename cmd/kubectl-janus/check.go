@@ -142,7 +142,7 @@ func (c *checking) policies(ctx context.Context) {
 	}
 }
 
-// sensitive looks whether janusd says which kinds are.
+// sensitive checks whether janusd says which kinds are.
 func (c *checking) sensitive(ctx context.Context) {
 	told, err := c.settings(ctx, c.system)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *checking) sensitive(ctx context.Context) {
 	c.is(true, "content of these kinds is confidential: %s", strings.Join(kinds, ", "))
 }
 
-// storage looks whether the user may store contents beside a Transaction. Many need none of it.
+// storage checks whether the user may store contents beside a Transaction. Many need none of it.
 func (c *checking) storage(ctx context.Context, namespace string) {
 	for _, kind := range []struct{ name, resource, without string }{
 		{"Secrets", "secrets", "run and plan cannot bring confidential content into effect, such as that of Secrets"},

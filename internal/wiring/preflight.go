@@ -75,7 +75,9 @@ func (f *preflight) note(found []plan.Problem) {
 	slices.SortStableFunc(f.problems, func(a, b plan.Problem) int { return a.Item - b.Item })
 }
 
-// resolve finds the resource of each target, and checks the changes against themselves.
+// resolve finds the resource of each target, and checks the changes against themselves. Of a
+// change that is not activated, and of one that depends on it, nothing more is asked, and no
+// content.
 func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	v := validation{resolver: f.resolver, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
 	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
@@ -84,8 +86,14 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]api.Item, len(f.txn.Spec.Changes))
+	items, wrong := make([]api.Item, len(f.txn.Spec.Changes)), make([]error, len(f.txn.Spec.Changes))
 	f.txn.Status.Items = items
+	for _, i := range order {
+		items[i], wrong[i] = v.begin(i, f.txn.Spec.Changes[i])
+	}
+	if err := plan.SkipDependents(f.txn, items); err != nil {
+		return nil, err
+	}
 	unread, err := f.pin(ctx)
 	if err != nil {
 		return nil, err
@@ -98,11 +106,12 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	}
 	var problems []plan.Problem
 	for _, i := range order {
-		item, err := v.item(i, f.txn.Spec.Changes[i])
-		if err != nil {
-			problems = append(problems, plan.Problem{Item: i, Err: err})
+		if wrong[i] == nil && items[i].State != api.ItemSkipped {
+			wrong[i] = v.item(&items[i], i, f.txn.Spec.Changes[i])
 		}
-		items[i] = item
+		if wrong[i] != nil {
+			problems = append(problems, plan.Problem{Item: i, Err: wrong[i]})
+		}
 	}
 	// What could not be looked up now may be all that is wrong with the others: the kind
 	// of one target may be what another defines.
@@ -111,7 +120,7 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 			return nil, p.Err
 		}
 	}
-	return problems, plan.SkipDependents(f.txn, items)
+	return problems, nil
 }
 
 // pin notes in each item what pins its content, and whether that is confidential. It returns

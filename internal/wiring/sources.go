@@ -83,14 +83,14 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *ta
 	return decoded, nil
 }
 
-// pin reads all sources of a Transaction, and returns what pins the content of each item. What
-// is wrong is said of each item by itself; an error is worth another try.
+// pin reads the sources of all items that are not skipped, and returns what pins the content of
+// each. What is wrong is said of each item by itself; an error is worth another try.
 func (s *sources) pin(ctx context.Context, t *api.Transaction, id *target.Identity) (digests []string, wrong []error, err error) {
 	digests, wrong = make([]string, len(t.Spec.Changes)), make([]error, len(t.Spec.Changes))
 	items := map[sourceObject][]int{}
 	for i, change := range t.Spec.Changes {
 		switch from := change.ContentFrom; {
-		case from == nil:
+		case from == nil, t.Status.Items[i].State == api.ItemSkipped:
 		case (from.SecretKeyRef == nil) == (from.ConfigMapKeyRef == nil), change.Content != nil:
 			wrong[i] = errclass.New(errclass.Terminal, errclass.Invalid, "validate", describeTarget(t, i), "it takes one of content, secretKeyRef and configMapKeyRef")
 		default:

@@ -94,7 +94,17 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if err := plan.SkipDependents(f.txn, items); err != nil {
 		return nil, err
 	}
-	unread, err := f.pin(ctx)
+	var read []int
+	for i, first := range plan.SourcesChanged(f.txn) {
+		switch {
+		case wrong[i] != nil || items[i].State == api.ItemSkipped:
+		case first >= 0:
+			wrong[i] = readTooLate(f.txn, i, first)
+		default:
+			read = append(read, i)
+		}
+	}
+	unread, err := f.pin(ctx, read)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +114,13 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		}
 		return f.sources.content(ctx, f.txn, i, f.id)
 	}
-	var problems []plan.Problem
 	for _, i := range order {
 		if wrong[i] == nil && items[i].State != api.ItemSkipped {
 			wrong[i] = v.item(&items[i], i, f.txn.Spec.Changes[i])
 		}
+	}
+	var problems []plan.Problem
+	for _, i := range order {
 		if wrong[i] != nil {
 			problems = append(problems, plan.Problem{Item: i, Err: wrong[i]})
 		}
@@ -123,10 +135,10 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	return problems, nil
 }
 
-// pin notes in each item what pins its content, and whether that is confidential. It returns
-// why the contents of items cannot be read.
-func (f *preflight) pin(ctx context.Context) ([]error, error) {
-	digests, wrong, err := f.sources.pin(ctx, f.txn, f.id)
+// pin notes in some items what pins their content, and in all whether that is confidential. It
+// returns why the contents of items cannot be read.
+func (f *preflight) pin(ctx context.Context, which []int) ([]error, error) {
+	digests, wrong, err := f.sources.pin(ctx, f.txn, which, f.id)
 	if err != nil {
 		return nil, err
 	}

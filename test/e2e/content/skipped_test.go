@@ -1,6 +1,8 @@
 package content
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 )
 
@@ -80,4 +83,33 @@ changes:
 	assert.Empty(t, txn.Status.Items[1].Message, harness.Describe(txn))
 	assert.Nil(t, e.Object("ConfigMap/source"))
 	e.ClearedUp("release")
+}
+
+// What is pinned is what the source held before the first change: a content that the Transaction
+// itself would change, or make, is never that which is wanted.
+func TestASourceThatIsChangedFirstIsRefused(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: source}\ndata: {key: \"data: {a: b}\"}\n")
+	e.Start()
+	const uses = `
+  - {name: uses, target: {apiVersion: v1, kind: ConfigMap, name: made}, type: Create, contentFrom: {configMapKeyRef: {name: %s, key: key}}}`
+	const changes = `
+  - {name: changes, target: {apiVersion: v1, kind: ConfigMap, name: %s}, type: %s, content: {data: {key: "data: {a: other}"}}}`
+	for name, spec := range map[string]string{
+		"patched": "changes:" + fmt.Sprintf(changes, "source", "Patch") + fmt.Sprintf(uses, "source"),
+		"created": "changes:" + fmt.Sprintf(changes, "none", "Create") + fmt.Sprintf(uses, "none"),
+		"beside":  "order: Graph\nchanges:" + fmt.Sprintf(uses, "source") + fmt.Sprintf(changes, "source", "Patch"),
+	} {
+		txn := e.Run(name, spec)
+		require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+		item := txn.Status.Items[slices.IndexFunc(txn.Status.Items, func(i api.Item) bool { return i.Name == "uses" })]
+		assert.Equal(t, errclass.Invalid, item.Reason, name)
+		assert.Contains(t, item.Message, "is the target of item changes, and contents are read before the first change; change the source in another Transaction", name)
+		e.NothingLeft(name)
+	}
+	assert.Nil(t, e.Object("ConfigMap/none"))
+	txn := e.Run("after", "changes:"+fmt.Sprintf(uses, "source")+fmt.Sprintf(changes, "source", "Patch"))
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, "b", e.Value("ConfigMap/made", "data", "a"))
 }

@@ -50,6 +50,7 @@ func withSources(random *rand.Rand, p *script) {
 	s := &p.scenario
 	stored := random.IntN(4) == 0
 	move := &mover{random: random, scenario: s, stored: stored}
+	move.hide()
 	for n := range s.transactions {
 		if s.transactions[n].UndoOf == nil {
 			move.contents(n)
@@ -74,6 +75,27 @@ type mover struct {
 	random   *rand.Rand
 	scenario *scenario
 	stored   bool
+	// secret is a target of which all contents come from a Secret, though it is none.
+	secret *api.Target
+}
+
+// hidden is a value that only Secrets may hold, and the targets to which it comes from them.
+const hidden = "hidden-9be2c4"
+
+// hide chooses, in some scenarios, a target whose contents are all to come from a Secret.
+func (m *mover) hide() {
+	t := pool[m.random.IntN(3)].target()
+	if m.random.IntN(2) == 0 {
+		return
+	}
+	for _, spec := range m.scenario.transactions {
+		for _, c := range spec.Changes {
+			if c.Target == t && c.Type == api.Delete {
+				return // Its before-image is that of an object as all others are.
+			}
+		}
+	}
+	m.secret = &t
 }
 
 // contents moves those of a Transaction.
@@ -81,6 +103,11 @@ func (m *mover) contents(n int) {
 	changes := m.scenario.transactions[n].Changes
 	var moved []int
 	for i := range changes {
+		if m.secret != nil && changes[i].Target == *m.secret {
+			changes[i].Content.Raw = bytes.ReplaceAll(changes[i].Content.Raw, []byte(`"new-`), []byte(`"`+hidden+`new-`))
+			m.move(n, i, m.source(n, thing{secret, "source-0"}))
+			continue
+		}
 		if changes[i].Content == nil || m.random.IntN(5) == 0 {
 			continue
 		}

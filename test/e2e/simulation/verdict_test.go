@@ -57,7 +57,7 @@ func (w *world) outcome() outcome {
 	}
 	evidence := oracle.Evidence{
 		TrustsAccounts: w.trust() > 0,
-		History:        w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
+		History:        w.history, Calls: o.calls, Canary: canary, Hidden: hidden, Home: systemNamespace,
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
 	}
 	for _, m := range w.machines {

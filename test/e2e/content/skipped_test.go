@@ -86,7 +86,7 @@ changes:
 }
 
 // What is pinned is what the source held before the first change: a content that the Transaction
-// itself would change, or make, is never that which is wanted.
+// itself would change, or make, is never the one that is wanted.
 func TestASourceThatIsChangedFirstIsRefused(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

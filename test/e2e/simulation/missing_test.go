@@ -47,10 +47,10 @@ func fromSources(s scenario) scenario {
 	return s
 }
 
-// TestSmallWorkloadsMeetWhatBecomesOfTheirSources has another client change, delete or make
-// sources anew before any step, with and without a crash of the process, which may have read them.
+// TestSmallWorkloadsMeetActsOnTheirSources has another client change, delete or re-create sources
+// before any step, with and without a crash of the process, which may have read them.
 // What comes back is no reason to end otherwise, but for a Secret, which is another one then.
-func TestSmallWorkloadsMeetWhatBecomesOfTheirSources(t *testing.T) {
+func TestSmallWorkloadsMeetActsOnTheirSources(t *testing.T) {
 	t.Parallel()
 	crash := acts[slices.IndexFunc(acts, func(a act) bool { return a.name == "crash" })]
 	for number, s := range small() {

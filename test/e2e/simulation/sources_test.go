@@ -247,8 +247,8 @@ func (s *sourceObject) object(values map[string][]byte) *unstructured.Unstructur
 	return obj
 }
 
-// sourceActs are what becomes of sources. Each is there several times, to happen about as often
-// as all other acts together.
+// sourceActs are what other clients do to sources. Each is there several times, to happen about as
+// often as all other acts together.
 var sourceActs = slices.Repeat([]act{
 	{"touch source", onSource(func(a *actors, s *sourceObject) error {
 		return a.annotate(s.with(nil), "somebody", a.fresh("note"), "new")

@@ -75,7 +75,7 @@ func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error
 func (d *deferring) makes(ctx context.Context, i, j int, refusal error) bool {
 	own, other := d.txn.Status.Items[i].Target, d.txn.Spec.Changes[j]
 	gv, err := schema.ParseGroupVersion(other.Target.APIVersion)
-	if err != nil {
+	if err != nil || !d.txn.Status.Items[j].Changes() {
 		return false
 	}
 	switch kind := gv.WithKind(other.Target.Kind).GroupKind(); {

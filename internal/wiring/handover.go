@@ -116,8 +116,8 @@ func (s session) handOver(ctx context.Context, of chain) error {
 	return s.explainDenied(ctx, change, []string{"get", "patch"}, err)
 }
 
-// setOn returns the content of every change of a target. The changes are in effect by now: a
-// source that is gone is not waited for.
+// setOn returns the content of every change of a target that was made. The changes are in effect
+// by now: a source that is gone is not waited for.
 func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, error) {
 	t := s.txn
 	var out []map[string]any
@@ -126,7 +126,7 @@ func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, 
 		if err != nil {
 			return nil, err
 		}
-		if ref.ID() != key {
+		if ref.ID() != key || !t.Status.Items[i].Changes() {
 			continue
 		}
 		content, err := s.sources.content(ctx, t, i, s.id)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/content"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
@@ -83,12 +84,13 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *ta
 	return decoded, nil
 }
 
-// pin reads all sources of a Transaction, and returns what pins the content of each item. What
-// is wrong is said of each item by itself; an error is worth another try.
-func (s *sources) pin(ctx context.Context, t *api.Transaction, id *target.Identity) (digests []string, wrong []error, err error) {
+// pin reads the sources of some items, and returns what pins the content of each. What is wrong is
+// said of each item by itself; an error is worth another try.
+func (s *sources) pin(ctx context.Context, t *api.Transaction, which []int, id *target.Identity) (digests []string, wrong []error, err error) {
 	digests, wrong = make([]string, len(t.Spec.Changes)), make([]error, len(t.Spec.Changes))
 	items := map[sourceObject][]int{}
-	for i, change := range t.Spec.Changes {
+	for _, i := range which {
+		change := t.Spec.Changes[i]
 		switch from := change.ContentFrom; {
 		case from == nil:
 		case (from.SecretKeyRef == nil) == (from.ConfigMapKeyRef == nil), change.Content != nil:
@@ -149,6 +151,15 @@ func (s *sources) check(t *api.Transaction, i int, object *unstructured.Unstruct
 	}
 	s.keep(t.UID, i, pinned{data, got})
 	return data, nil
+}
+
+// readTooLate is the error about a change whose source another one may change before it is made:
+// its content would be what the source held when the Transaction was accepted, and after a crash
+// nobody could read that any more.
+func readTooLate(t *api.Transaction, i, first int) error {
+	return errclass.New(errclass.Terminal, errclass.Invalid, "read the content of", describeTarget(t, i),
+		"%s is the target of item %s, and contents are read before the first change", describeSource(t, i), plan.ChangeName(first, t.Spec.Changes[first])).
+		WithHint("change the source in another Transaction, or after the changes that need it")
 }
 
 // sourceObject is a Secret or a ConfigMap in the namespace of a Transaction.

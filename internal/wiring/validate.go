@@ -81,13 +81,11 @@ type validation struct {
 	fresh bool
 }
 
-func (v *validation) item(i int, change api.Change) (api.Item, error) {
-	item := api.Item{
-		Name: plan.ChangeName(i, change), Target: change.Target,
-		Confidential: v.txn.Status.Items[i].Confidential, ContentDigest: v.txn.Status.Items[i].ContentDigest,
-	}
+// begin makes the item of a change, and skips it if it is not activated.
+func (v *validation) begin(i int, change api.Change) (api.Item, error) {
+	item := api.Item{Name: plan.ChangeName(i, change), Target: change.Target}
 	plan.SetItemState(&item, api.ItemPending)
-	if v.txn.Spec.UndoOf != nil {
+	if v.txn.Spec.UndoOf != nil || change.Type == api.Await {
 		item.Type = change.Type
 	}
 	if v.names[item.Name] {
@@ -99,59 +97,63 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
 	}
-	if change.Activation != nil || len(v.planned) > 0 {
+	if change.Activation == nil {
+		return item, nil
+	}
+	v.refresh()
+	served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+	if err != nil || served {
+		return item, err
+	}
+	return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
+		item.Target.String(), change.Activation.Kind, change.Activation.APIVersion))
+}
+
+// item finds the resource of an item, and checks its change against its target and against
+// what earlier changes make.
+func (v *validation) item(item *api.Item, i int, change api.Change) error {
+	if len(v.planned) > 0 {
 		v.refresh()
 	}
-	if change.Activation != nil {
-		served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
-		if err != nil {
-			return item, err
-		}
-		if !served {
-			return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
-				item.Target.String(), change.Activation.Kind, change.Activation.APIVersion))
-		}
-	}
 	if err := checkGates(v.txn, change); err != nil {
-		return item, err
+		return err
 	}
 	if change.Type == api.Await {
 		return v.awaited(item)
 	}
 	ref, err := v.resolver.Resolve(change.Target, v.txn.Namespace, v.planned)
 	if err != nil {
-		return item, err
+		return err
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	content, err := v.contentOf(i, item, ref)
+	content, err := v.contentOf(i, *item, ref)
 	if err != nil {
-		return item, err
+		return err
 	}
 	if change.Type == api.Delete {
 		if err := v.outlived(ref); err != nil {
-			return item, err
+			return err
 		}
 	}
 	if ref.GVK.GroupKind() == target.CRDKind && change.Type != api.Delete {
 		if content, err = v.definition(change.Type, ref, content); err != nil {
-			return item, err
+			return err
 		}
 	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
-	return item, nil
+	return nil
 }
 
 // awaited completes an item that is only waited for. Its kind may be served later: what it is
 // then is found out whenever it is looked at.
-func (v *validation) awaited(item api.Item) (api.Item, error) {
-	item.Type = api.Await
+func (v *validation) awaited(item *api.Item) error {
 	ref, err := v.resolver.Resolve(item.Target, v.txn.Namespace, nil)
 	if errclass.Is(err, errclass.KindNotFound) {
-		return item, nil
+		return nil
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	return item, err
+	return err
 }
 
 // contentOf is the content of a change as far as it is known: that of an undo is found when its

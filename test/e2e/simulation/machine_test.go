@@ -79,7 +79,7 @@ func newMachine(w *world) (*machine, error) {
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
 		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
-		Types:     known.types,
+		Types:     known.types, Clock: m.clock,
 	})
 	ports.Recorder = silent{}
 	policy := plan.DefaultPolicy

@@ -43,7 +43,8 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the content of %s takes %d bytes when it is compressed, and may take %d", e.Key, e.Bytes, e.Most)
+	return fmt.Sprintf("the content of %s takes %d bytes when it is compressed, and may take %d: change that object outside of a Transaction",
+		e.Key, e.Bytes, e.Most)
 }
 
 // Pack lays contents out in as few objects as they fit in, in their order.

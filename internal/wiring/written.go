@@ -11,7 +11,7 @@ import (
 
 // maxWritten is how many bytes of objects written may hold, about. What is beyond that
 // is read again.
-const maxWritten = 32 << 20
+const maxWritten = 8 << 20
 
 // written keeps the targets as the API server answered the writes of changes, so that
 // they need not be read for the hand-over, or to be rolled back. A write that relies on one says which version

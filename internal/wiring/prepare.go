@@ -111,7 +111,11 @@ func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	if found.put, err = s.load.Take(ctx, found.size()); err != nil {
+	size := found.size()
+	if s.undo != nil {
+		size *= 4 // The content follows from a before-image, which has three such objects.
+	}
+	if found.put, err = s.load.Take(ctx, size); err != nil {
 		return seen{}, err
 	}
 	forecast, ok := known.at(i, mutate.VersionOf(found.before))

@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Load bounds how many bytes those who work side by side have in hand together. Whoever takes
-// more waits for the others, and has nothing in hand meanwhile.
+// Load bounds how many bytes those who work side by side hold together. Whoever takes more waits
+// for the others, and should hold nothing meanwhile.
 type Load struct {
 	most  int64
 	bytes *semaphore.Weighted
 }
 
-// NewLoad makes one that lets most bytes be in hand. What is larger by itself is worked on alone.
+// NewLoad makes one that lets most bytes be held. What is larger by itself is worked on alone.
 func NewLoad(most int64) *Load { return &Load{most, semaphore.NewWeighted(most)} }
 
-// Take waits until so many bytes may be taken in hand, and returns what puts them down. A nil
-// Load bounds nothing.
+// Take waits until so many bytes may be held, and returns what gives them back. A nil Load
+// bounds nothing.
 func (l *Load) Take(ctx context.Context, bytes int64) (put func(), err error) {
 	if l == nil {
 		return func() {}, nil

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNoMoreThanTheLoadIsInHand(t *testing.T) {
+func TestNoMoreThanTheLoadIsHeld(t *testing.T) {
 	load := NewLoad(100)
-	var hand, peak atomic.Int64
+	var held, peak atomic.Int64
 	Do(8, 200, func(i int) {
 		bytes := int64(i % 60)
 		put, err := load.Take(t.Context(), bytes)
@@ -19,13 +19,13 @@ func TestNoMoreThanTheLoadIsInHand(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		for now := hand.Add(bytes); ; {
+		for now := held.Add(bytes); ; {
 			most := peak.Load()
 			if now <= most || peak.CompareAndSwap(most, now) {
 				break
 			}
 		}
-		hand.Add(-bytes)
+		held.Add(-bytes)
 		put()
 	})
 	assert.LessOrEqual(t, peak.Load(), int64(100))

@@ -102,12 +102,7 @@ func (s seen) done() {
 // look reads the target of an item, and tries its change, unless that was tried on the
 // target as it is. What it returns is to be done with.
 func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
-	put, err := s.load.Take(ctx, unread)
-	if err != nil {
-		return seen{}, err
-	}
 	found, err := s.readItem(ctx, i)
-	put()
 	if err != nil {
 		return seen{}, err
 	}
@@ -118,15 +113,19 @@ func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
 	if found.put, err = s.load.Take(ctx, size); err != nil {
 		return seen{}, err
 	}
+	done := false
+	defer func() {
+		if !done {
+			found.done()
+		}
+	}()
 	forecast, ok := known.at(i, mutate.VersionOf(found.before))
 	if ok && s.undo == nil {
 		found.forecast = forecast
-		return found, nil
-	}
-	if err := s.foresee(ctx, i, &found); err != nil {
-		found.done()
+	} else if err := s.foresee(ctx, i, &found); err != nil {
 		return seen{}, err
 	}
+	done = true
 	return found, nil
 }
 
@@ -141,6 +140,11 @@ func (s seen) size() int64 {
 
 // readItem reads the content and the target of an item.
 func (s session) readItem(ctx context.Context, i int) (seen, error) {
+	put, err := s.load.Take(ctx, unread)
+	if err != nil {
+		return seen{}, err
+	}
+	defer put()
 	spec := s.txn.Spec.Changes[i]
 	content, err := s.sources.content(ctx, s.txn, i, s.id)
 	if err != nil {

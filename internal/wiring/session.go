@@ -42,8 +42,8 @@ type session struct {
 	load *fanout.Load
 }
 
-// loadBytes is how many bytes of contents and targets a call that works on several items has
-// in hand. To try a change takes several times its size: it is sent, answered, compared and
+// loadBytes is how many bytes of contents and targets a call that works on several items
+// holds. To try a change takes several times its size: it is sent, answered, compared and
 // encoded. It is for each call by itself, so that a Transaction whose requests hang holds up
 // no other.
 const loadBytes = 2 << 20

@@ -20,6 +20,7 @@ func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]str
 	if err != nil {
 		return nil, err
 	}
+	s.load = fanout.NewLoad(loadBytes)
 	chains, err := chainsOf(t)
 	if err != nil {
 		return nil, err
@@ -90,6 +91,12 @@ func (s session) handOver(ctx context.Context, of chain) error {
 	if err != nil {
 		return err
 	}
+	// The target, its before-image and its content are about as large.
+	put, err := s.load.Take(ctx, 3*s.written.bytes(t.UID, change.Ref.ID()))
+	if err != nil {
+		return err
+	}
+	defer put()
 	var before mutate.Baseline
 	if !of.made {
 		if t.Status.Items[of.first].Before == nil {

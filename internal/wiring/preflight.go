@@ -9,6 +9,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/target"
 )
 
@@ -21,6 +22,7 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Prefli
 	if err != nil {
 		return plan.Preflight{}, err
 	}
+	s.load = fanout.NewLoad(loadBytes)
 	f := &preflight{session: s, planner: p, refusals: map[int]refusal{}}
 	if f.undo, err = p.undoOf(ctx, t); err != nil {
 		return plan.Preflight{}, err

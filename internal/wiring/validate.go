@@ -3,6 +3,7 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
@@ -21,9 +22,12 @@ func fits(t *api.Transaction) error {
 	if err != nil || size <= plan.MaxBytes {
 		return err
 	}
+	hint := "split it"
+	if slices.ContainsFunc(t.Spec.Changes, func(c api.Change) bool { return c.Content != nil }) {
+		hint += ", or keep contents outside of it with contentFrom, as kubectl janus run does; the size of the targets does not count"
+	}
 	return errclass.New(errclass.Terminal, errclass.TooLarge, "validate", describe(t),
-		"with its status it would take %d bytes, and %d can be stored", size, plan.MaxBytes).
-		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
+		"with its status it would take %d bytes, and %d can be stored", size, plan.MaxBytes).WithHint(hint)
 }
 
 // first gives all problems the class and reason of the first that will not heal;
@@ -75,7 +79,7 @@ type validation struct {
 	// live returns a CustomResourceDefinition as it is; nil if there is none, or if the
 	// ServiceAccount may not read it.
 	live func(target.Ref) (map[string]any, error)
-	// definitions are the contents of those that earlier changes make.
+	// definitions are the outlines of those that earlier changes make.
 	definitions map[string]map[string]any
 	// fresh is set once the kinds that are served have been looked up again.
 	fresh bool
@@ -208,8 +212,9 @@ func (v *validation) remember(change api.ChangeType, ref target.Ref, content map
 	}
 }
 
-// definition completes the content of a change of a CustomResourceDefinition.
+// definition is the outline of what a change makes of a CustomResourceDefinition.
 func (v *validation) definition(change api.ChangeType, ref target.Ref, content map[string]any) (map[string]any, error) {
+	outline := target.Outline(content)
 	if change != api.Create {
 		before := v.definitions[ref.Name]
 		if before == nil {
@@ -218,10 +223,10 @@ func (v *validation) definition(change api.ChangeType, ref target.Ref, content m
 				return nil, err
 			}
 		}
-		content = target.Completed(content, before)
+		outline = target.Completed(content, before)
 	}
-	v.definitions[ref.Name] = content
-	return content, nil
+	v.definitions[ref.Name] = outline
+	return outline, nil
 }
 
 // checkContent checks the content of a change, and the error with which it was read, against

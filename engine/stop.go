@@ -36,10 +36,11 @@ func (s stop) skipUndo(ctx context.Context, i int) error {
 		finding, err = observe(ctx) // One answer may be of before the compensation.
 	}
 	switch {
-	case err != nil && !plan.Definite(err):
+	case err != nil:
+		// To undo it would meet the same error, or undo it, should it have gone meanwhile.
 		return rollback(s).giveUpIf(ctx, i, err)
-	case err != nil || !plan.InEffect(finding):
-		return rollback(s).undo(ctx, i) // It tells of an error that it meets, too.
+	case !plan.InEffect(finding):
+		return rollback(s).undo(ctx, i)
 	}
 	s.memory.Settled(i)
 	s.park(i)

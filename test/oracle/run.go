@@ -52,6 +52,7 @@ type state struct {
 // item is the record of a change.
 type item struct {
 	name, state, reason, message, lease, targetName string
+	blockedBy                                       string
 	prepared, committed, rolledBack, unsettled      bool
 	aside                                           bool
 	ready                                           bool
@@ -142,7 +143,7 @@ func readState(v *version) *state {
 func readItem(entry map[string]any) item {
 	out := item{
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
-		lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"),
+		blockedBy: str(entry, "blockedBy"), lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
 		unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
 	}
@@ -197,6 +198,14 @@ func (r *run) begun() bool {
 }
 
 func (r *run) String() string { return "Transaction " + r.Namespace + "/" + r.Name }
+
+// change is the name of a change.
+func (r *run) change(i int) string {
+	if name := r.Spec.Changes[i].Name; name != "" {
+		return name
+	}
+	return strconv.Itoa(i)
+}
 
 // named is how messages call an item.
 func (r *run) named(i int) string {

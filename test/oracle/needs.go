@@ -217,7 +217,7 @@ func (r *run) mentions(i, j int) bool {
 		}
 		Template corev1.PodTemplateSpec
 	}
-	// What is malformed is nobody's, and refused.
+	// What is malformed refers to nothing, and is refused.
 	_, _ = json.Unmarshal(encoded, &owned), json.Unmarshal(encoded, &object)
 	group := schema.FromAPIVersionAndKind(other.APIVersion, other.Kind).GroupKind()
 	for _, owner := range owned.Metadata.OwnerReferences {

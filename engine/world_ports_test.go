@@ -331,7 +331,8 @@ func (c changes) mayBeUndone(in Intent) {
 	name := in.Item().Name
 	for _, other := range c.stored.Status.Items {
 		inEffect := c.dos[other.Name] > c.undos[other.Name]
-		if slices.Contains(other.DependsOn, name) && inEffect && !(other.SetAside && slices.Contains(other.SetAsideFor, name)) {
+		waits := other.SetAside && slices.Contains(other.SetAsideFor, name)
+		if slices.Contains(other.DependsOn, name) && inEffect && !waits {
 			c.t.Errorf("%s is rolled back while %s, which depends on it, is in effect and %s:\n%s", name, other.Name, other.State, c.transcript())
 		}
 	}

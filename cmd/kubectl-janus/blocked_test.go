@@ -18,7 +18,9 @@ func TestABlockedItemIsShownWithWhatBlocksIt(t *testing.T) {
 	txn.Namespace, txn.Name = "shop", "release"
 	txn.Status.Phase = api.PhaseFailed
 	txn.Spec.Changes = []api.Change{{Name: "cfg"}, {Name: "db"}, {Name: "web", DependsOn: []string{"db"}}}
-	target := func(kind, name string) api.Target { return api.Target{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name} }
+	target := func(kind, name string) api.Target {
+		return api.Target{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name}
+	}
 	txn.Status.Items = []api.Item{
 		{Name: "cfg", Target: target("ConfigMap", "cfg"), State: api.ItemUnresolved, Reason: errclass.Blocked, BlockedBy: "web", Message: "ConfigMap shop/cfg stays as the change made it"},
 		{Name: "db", Target: target("ConfigMap", "db"), State: api.ItemRolledBack},

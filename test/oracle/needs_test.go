@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -108,7 +109,7 @@ func TestWhatPodsNeed(t *testing.T) {
 				{Target: api.Target{APIVersion: "v1", Kind: kind, Name: "b"}, Type: api.Create},
 				{Target: api.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, Type: api.Create},
 			}
-			assert.NoError(t, json.Unmarshal([]byte(content), &r.contents[1]))
+			require.NoError(t, json.Unmarshal([]byte(content), &r.contents[1]))
 			assert.Equal(t, kind == want, r.refers(1, 0), "%s in %s", kind, content)
 		}
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -8,13 +9,15 @@ import (
 
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 )
 
 // Reader reads a Transaction from the API server, nil if it does not exist.
@@ -26,31 +29,61 @@ type Reader interface {
 type Options struct {
 	// Namespaces to watch, each named once; none means all.
 	Namespaces []string
+	// Changing says that none is watched until SetNamespaces is called.
+	Changing bool
+	// Begun asks the API server whether a Transaction that was begun in a namespace has not
+	// ended, before that is not watched any more; it may be nil. Left is then called.
+	Begun func(ctx context.Context, namespace string) (bool, error)
+	Left  func(namespace string)
+	// Linger is for how long a namespace that is to be left is watched after the last of them
+	// has ended; zero means half a minute.
+	Linger time.Duration
+	// Selector, if there is one, is of the labels of the Transactions to run. Others do not
+	// exist for the Controller.
+	Selector labels.Selector
 	// Workers is how many Transactions are run at once.
 	Workers int
 	// Turn is after how long a Transaction makes room for those of other namespaces that
 	// wait for a worker; zero means DefaultTurn.
 	Turn time.Duration
+	// RetryBase is the wait after a failed attempt, and RetryMax the longest that it grows to;
+	// zero means DefaultRetryBase and DefaultRetryMax.
+	RetryBase, RetryMax time.Duration
 	// Shards is how many shards the Transactions are divided into, each of which is run only
-	// while Serve is. Zero or one means that they are not divided, and Run runs them all.
+	// while Serve is. Zero or one means that they are not divided, and Work runs them all.
 	Shards int
 	// Retention is how many that have ended are kept.
 	Retention Retention
-	// Resync is how often every Transaction is looked at again although nothing
-	// was heard of it.
+	// Resync is after how long a Transaction is looked at again although nothing was heard of
+	// it; zero means never.
 	Resync time.Duration
+	// Clock is nil for the real one.
+	Clock clock.WithTicker
+}
+
+func (o Options) withDefaults() Options {
+	o.Turn = cmp.Or(o.Turn, DefaultTurn)
+	o.RetryBase = cmp.Or(o.RetryBase, DefaultRetryBase)
+	o.RetryMax = cmp.Or(o.RetryMax, DefaultRetryMax)
+	o.Linger = cmp.Or(o.Linger, linger)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
 }
 
 // Controller runs Transactions as they come.
 type Controller struct {
-	engine    *engine.Engine
-	reader    Reader
-	log       *zap.Logger
-	options   Options
-	informers []cache.SharedIndexInformer
-	held      *heldShards
-	line      *line
-	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	engine  *engine.Engine
+	reader  Reader
+	watcher cache.Getter
+	log     *zap.Logger
+	options Options
+	watches *watches
+	held    *heldShards
+	resync  *resync
+	line    *line
+	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
 // DefaultTurn is much longer than a step takes: to take a Transaction up again costs a
@@ -59,45 +92,44 @@ const DefaultTurn = time.Second
 
 // New makes a Controller. watcher is of NewWatcher.
 func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger, o Options) (*Controller, error) {
-	if o.Turn <= 0 {
-		o.Turn = DefaultTurn
+	o = o.withDefaults()
+	c := &Controller{
+		engine: e, reader: reader, watcher: watcher, log: log, options: o,
+		watches: newWatches(), held: newHeldShards(), resync: newResync(o.Resync, o.Clock), line: newLine(),
 	}
-	c := &Controller{engine: e, reader: reader, log: log, options: o, held: newHeldShards(), line: newLine()}
-	c.queue = newQueue(c.line)
+	c.queue = newQueue(c.line, newBackOff(o.RetryBase, o.RetryMax))
+	if o.Changing {
+		return c, nil
+	}
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for _, namespace := range namespaces {
-		from := cache.NewListWatchFromClient(watcher, api.Resource.Resource, namespace, fields.Everything())
-		informer := cache.NewSharedIndexInformer(from, &decoded{}, o.Resync, cache.Indexers{})
-		if err := informer.SetTransform(trim); err != nil {
-			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
-		}
-		if _, err := informer.AddEventHandler(c.handlers()); err != nil {
-			return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
-		}
-		c.informers = append(c.informers, informer)
-	}
-	return c, nil
+	return c, c.SetNamespaces(namespaces, nil)
 }
 
-// Run works until ctx is done, finishes the steps in flight and returns. It returns
-// an error when the Transactions cannot be listed.
+// Run is Watch and Work together.
 func (c *Controller) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { c.Watch(ctx) })
+	return c.Work(ctx)
+}
+
+// Work runs Transactions until ctx is done, finishes the steps in flight and returns. It
+// begins when Watch, which is to be called beside it, has listed them.
+func (c *Controller) Work(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer c.queue.ShutDown()
 	if c.options.Shards <= 1 {
 		c.held.begin(0)
 		defer c.held.end(0)
 	}
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer c.queue.ShutDown()
-	for _, informer := range c.informers {
-		all.Go(func() { informer.RunWithContext(ctx) })
-	}
-	if !cache.WaitForCacheSync(ctx.Done(), c.synced()...) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.Synced) {
 		return nil
 	}
+	c.enqueueKnown()
 	c.log.Info("watching Transactions", zap.Int("workers", c.options.Workers), zap.Strings("namespaces", c.options.Namespaces))
 	for range c.options.Workers {
 		all.Go(func() {
@@ -108,37 +140,34 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !c.options.Retention.isAll() {
 		all.Go(func() { c.retire(ctx) })
 	}
+	if c.options.Resync > 0 {
+		all.Go(func() { c.resyncs(ctx) })
+	}
 	<-ctx.Done()
 	c.log.Info("stopping: the steps in flight are finished first")
 	return nil
 }
 
-// Synced reports whether every Transaction has been listed.
-func (c *Controller) Synced() bool {
-	for _, synced := range c.synced() {
-		if !synced() {
-			return false
-		}
+// enqueueKnown queues what was heard of before it was to be run here. What is heard from then on is
+// queued at once.
+func (c *Controller) enqueueKnown() {
+	for _, each := range c.watches.all() {
+		c.enqueueAll(each)
 	}
-	return true
 }
 
-func (c *Controller) synced() []cache.InformerSynced {
-	var out []cache.InformerSynced
-	for _, informer := range c.informers {
-		out = append(out, informer.HasSynced)
-	}
-	return out
-}
+// Synced reports whether every Transaction has been listed. Then it can be taken over from another
+// process without listing them once more.
+func (c *Controller) Synced() bool { return c.watches.haveSynced() }
 
 // watched reports whether a Transaction exists, as far as the watch has told.
 func (c *Controller) watched(name types.NamespacedName) bool {
-	for _, informer := range c.informers {
-		if _, exists, err := informer.GetStore().GetByKey(name.String()); err == nil && exists {
-			return true
-		}
+	each := c.watches.at(name.Namespace)
+	if each == nil {
+		return false
 	}
-	return false
+	_, exists, err := each.informer.GetStore().GetByKey(name.String())
+	return err == nil && exists
 }
 
 // next runs one Transaction from the queue; false when the queue has shut down.
@@ -154,14 +183,24 @@ func (c *Controller) next(ctx context.Context) bool {
 		return true
 	}
 	defer term.running.Done()
+	from := c.watches.enter(name.Namespace)
+	if from == nil {
+		c.queue.Forget(name) // Its namespace has left since it was queued.
+		return true
+	}
+	defer from.running.Done()
 	if ctx.Err() != nil {
 		return true
 	}
-	result := c.run(ctx, term, name)
+	result := c.run(ctx, term, from, name)
+	c.resync.looked(name)
 	switch {
 	case result.Err != nil && (ctx.Err() != nil || term.ended()):
 		c.tidy(context.WithoutCancel(ctx), name)
 	case result.Err != nil:
+		if result.Progressed {
+			c.queue.Forget(name) // What failed before has succeeded since.
+		}
 		c.queue.AddRateLimited(name)
 		if result.Within > 0 {
 			c.queue.AddAfter(name, result.Within) // Whichever is sooner counts.
@@ -183,12 +222,12 @@ func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
 		err = c.engine.Tidy(ctx, t)
 	}
 	if err != nil {
-		c.log.Warn("releasing what a deleted Transaction held failed", zap.String("namespace", name.Namespace), zap.String("name", name.Name), zap.Error(err))
+		c.log.With(identified(name)...).Warn("releasing what a deleted Transaction held failed", zap.Error(err))
 	}
 }
 
-func (c *Controller) run(ctx context.Context, term *heldShard, name types.NamespacedName) (result engine.Result) {
-	log := c.log.With(zap.String("namespace", name.Namespace), zap.String("name", name.Name))
+func (c *Controller) run(ctx context.Context, term *heldShard, from *watch, name types.NamespacedName) (result engine.Result) {
+	log := c.log.With(identified(name)...)
 	t, err := c.reader.Read(ctx, name)
 	if err != nil {
 		log.Warn("reading the Transaction failed; trying again", zap.Error(err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
@@ -201,7 +240,16 @@ func (c *Controller) run(ctx context.Context, term *heldShard, name types.Namesp
 		}
 		return c.engine.Vanished(ctx, name)
 	}
-	log = log.With(zap.String("uid", string(t.UID)))
+	log = log.With(versioned(t)...)
+	if !c.selects(t) {
+		log.Info("left to another janusd: its labels do not match the selector")
+		c.engine.Forget(func(other types.NamespacedName) bool { return other == name })
+		return engine.Result{}
+	}
+	if from.leaving.Load() && !plan.HasFinalizer(t) {
+		// Nothing new is begun there. What has ended may have something left.
+		return c.engine.CleanUp(ctx, t)
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			// One Transaction must not end what others rely on. spec.timeout ends it, if
@@ -222,4 +270,10 @@ func (c *Controller) run(ctx context.Context, term *heldShard, name types.Namesp
 		c.queue.Add(name) // It has made room for others, or has ended just then.
 	}
 	return result
+}
+
+// selects reports whether a Transaction is to be run here by its labels. The watch knows them, but
+// may be behind.
+func (c *Controller) selects(t *api.Transaction) bool {
+	return c.options.Selector == nil || c.options.Selector.Matches(labels.Set(t.Labels))
 }

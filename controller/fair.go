@@ -14,9 +14,9 @@ import (
 // twice as long as the one before, and up to half as long again, so that many that fail
 // together do not all come back together.
 const (
-	firstRetry  = 100 * time.Millisecond
-	lastRetry   = 30 * time.Second
-	retryJitter = 0.5
+	DefaultRetryBase = 100 * time.Millisecond
+	DefaultRetryMax  = 30 * time.Second
+	retryJitter      = 0.5
 )
 
 // backOff is the wait before the next attempt at each Transaction.
@@ -24,8 +24,8 @@ type backOff struct {
 	workqueue.TypedRateLimiter[types.NamespacedName]
 }
 
-func newBackOff() backOff {
-	return backOff{workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)}
+func newBackOff(base, most time.Duration) backOff {
+	return backOff{workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](base, most)}
 }
 
 // When implements workqueue.TypedRateLimiter.
@@ -34,11 +34,11 @@ func (b backOff) When(name types.NamespacedName) time.Duration {
 }
 
 // newQueue makes the queue of the workers on a line.
-func newQueue(l *line) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
+func newQueue(l *line, again backOff) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	const name = "transactions"
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Queue: l})
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		newBackOff(),
+		again,
 		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{
 			Name: name,
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(

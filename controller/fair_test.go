@@ -111,7 +111,7 @@ func TestNobodyWaitsForMoreThanATurnOfEachNamespace(t *testing.T) {
 func TestTheQueueIsClientGosOnALine(t *testing.T) {
 	t.Parallel()
 	l := newLine()
-	queue := newQueue(l)
+	queue := newQueue(l, newBackOff(DefaultRetryBase, DefaultRetryMax))
 	defer queue.ShutDown()
 	queue.Add(named("a", "1"))
 	queue.Add(named("a", "1"))
@@ -129,22 +129,26 @@ func TestTheQueueIsClientGosOnALine(t *testing.T) {
 
 func TestTheWaitBeforeAnotherAttemptDoublesAndScatters(t *testing.T) {
 	t.Parallel()
-	b := newBackOff()
-	seen := map[time.Duration]bool{}
-	for n := range 200 {
-		name := named("a", fmt.Sprint(n))
-		least := firstRetry
-		for attempt := range 12 {
-			after := b.When(name)
-			assert.GreaterOrEqual(t, after, least, attempt)
-			assert.LessOrEqual(t, after, least+least/2, attempt)
-			if attempt == 0 {
-				seen[after] = true
+	for _, tt := range []struct{ base, most time.Duration }{
+		{DefaultRetryBase, DefaultRetryMax}, {time.Second, 5 * time.Second}, {time.Second, time.Second},
+	} {
+		b := newBackOff(tt.base, tt.most)
+		seen := map[time.Duration]bool{}
+		for n := range 200 {
+			name := named("a", fmt.Sprint(n))
+			least := tt.base
+			for attempt := range 12 {
+				after := b.When(name)
+				assert.GreaterOrEqual(t, after, least, attempt)
+				assert.LessOrEqual(t, after, least+least/2, attempt)
+				if attempt == 0 {
+					seen[after] = true
+				}
+				least = min(2*least, tt.most)
 			}
-			least = min(2*least, lastRetry)
+			b.Forget(name)
+			assert.Less(t, b.When(name), 2*tt.base)
 		}
-		b.Forget(name)
-		assert.Less(t, b.When(name), 2*firstRetry)
+		assert.Greater(t, len(seen), 100, "they do not all come back together")
 	}
-	assert.Greater(t, len(seen), 100, "they do not all come back together")
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -50,17 +52,20 @@ type parts struct {
 	turn    time.Duration
 	shards  int
 	watch   []string // namespaces besides that of the test
+	// options changes those of the Controller.
+	options func(*controller.Options)
+	wrap    transport.WrapperFunc // of what watches
 }
 
 func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	t.Helper()
 	r := &rig{Env: e, t: t, registry: prometheus.NewRegistry(), reads: map[string]int{}}
-	metrics, err := controller.NewMetrics(r.registry)
+	metrics, err := controller.NewMetrics(r.registry, clock.RealClock{})
 	require.NoError(t, err)
 	journal := wiring.NewJournal(e.Dynamic)
 	log := zaptest.NewLogger(t)
 	ports := engine.Ports{
-		Journal: journal, Locks: stub{}, Planner: stub{}, Changes: metrics.Count(stub{do: p.do}),
+		Journal: metrics.Time(journal), Locks: stub{}, Planner: metrics.CountPrepared(stub{}), Changes: metrics.Count(stub{do: p.do}),
 		Recorder: controller.NewRecorder(silent{}, metrics, log),
 	}
 	reader := readerFunc(func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
@@ -77,12 +82,19 @@ func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 		}
 		return journal.Read(ctx, name)
 	})
-	watcher, err := controller.NewWatcher(e.Config)
+	config := rest.CopyConfig(e.Config)
+	if p.wrap != nil {
+		config.Wrap(p.wrap)
+	}
+	watcher, err := controller.NewWatcher(config)
 	require.NoError(t, err)
-	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, harness.FastPolicy), reader, watcher, log,
-		controller.Options{
-			Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Shards: p.shards, Resync: time.Hour,
-		})
+	options := controller.Options{
+		Namespaces: append(p.watch, e.Namespace), Workers: max(p.workers, 1), Turn: p.turn, Shards: p.shards, Resync: time.Hour,
+	}
+	if p.options != nil {
+		p.options(&options)
+	}
+	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, harness.FastPolicy), reader, watcher, log, options)
 	require.NoError(t, err)
 	metrics.CountActive(r.ctl.Active)
 	metrics.CountShards(r.ctl.Shards)

@@ -34,7 +34,7 @@ var (
 		"janus_transaction_phase_transitions_total": {dto.MetricType_COUNTER, map[string][]string{"from_phase": phases, "to_phase": phases}},
 		"janus_transaction_duration_seconds":        {dto.MetricType_HISTOGRAM, map[string][]string{"outcome": {"Committed", "RolledBack", "Failed"}}},
 		"janus_transactions_active":                 {dto.MetricType_GAUGE, map[string][]string{"phase": {"Pending", "Preparing", "Prepared", "Committing", "RollingBack"}}},
-		"janus_item_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"do", "observe", "undo"}, "result": results}},
+		"janus_item_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"prepare", "commit", "observe", "rollback"}, "result": results}},
 		"janus_lock_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"acquire", "renew", "release"}, "result": lockResult}},
 		"janus_shards_held":                         {dto.MetricType_GAUGE, map[string][]string{}},
 		"janus_transaction_item_count":              {dto.MetricType_HISTOGRAM, map[string][]string{}},
@@ -89,7 +89,9 @@ func TestMetricsOfACommitAndARollback(t *testing.T) {
 		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_transaction_phase_transitions_total",
 			map[string]string{"from_phase": transition[0], "to_phase": transition[1]}), 0, "%v", transition)
 	}
-	for operation, want := range map[[2]string]float64{{"do", "ok"}: 3, {"do", "terminal"}: 1, {"undo", "ok"}: 2} {
+	for operation, want := range map[[2]string]float64{
+		{"prepare", "ok"}: 4, {"prepare", "retryable"}: 0, {"commit", "ok"}: 3, {"commit", "terminal"}: 1, {"rollback", "ok"}: 2,
+	} {
 		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_item_operations_total",
 			map[string]string{"operation": operation[0], "result": operation[1]}), 0, "%v", operation)
 	}

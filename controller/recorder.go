@@ -31,8 +31,7 @@ func NewRecorder(recorder events.EventRecorder, metrics *Metrics, log *zap.Logge
 // Checkpointed implements engine.Recorder.
 func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 	w.metrics.checkpointed(before, after)
-	log := w.log.With(zap.String("namespace", after.Namespace), zap.String("name", after.Name),
-		zap.String("uid", string(after.UID)), zap.Int64("version", after.Status.Version))
+	log := w.log.With(about(after)...).With(zap.Int64("version", after.Status.Version))
 	if from, to := before.Status.Phase, after.Status.Phase; from != to {
 		reason, message := readiness(after)
 		log.Info("phase changed", zap.String("from", string(orPending(from))), zap.String("phase", string(to)),
@@ -109,8 +108,7 @@ const reasonWarned = "HardToRollBack"
 func (w *Recorder) Abandoned(t *api.Transaction) {
 	message := fmt.Sprintf("deleted in phase %s: its locks are released, and its changes stay as they are (%s)",
 		orPending(t.Status.Phase), inEffect(t))
-	w.log.Info("abandoned", zap.String("namespace", t.Namespace), zap.String("name", t.Name), zap.String("uid", string(t.UID)),
-		zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
+	w.log.With(about(t)...).Info("abandoned", zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 	if !t.Status.Phase.Terminal() {
 		w.recorder.Eventf(t, nil, corev1.EventTypeWarning, errclass.Cancelled, "Release", "%s", errclass.Printable(message))
 	}
@@ -125,8 +123,7 @@ func (w *Recorder) Expired(t *api.Transaction, retired bool) {
 	case retired:
 		why = "deleted: as many as are kept have ended since"
 	}
-	w.log.Info(why, zap.String("namespace", t.Namespace), zap.String("name", t.Name),
-		zap.String("uid", string(t.UID)), zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
+	w.log.With(about(t)...).Info(why, zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))
 }
 
 // mostNamed is how many items are named of which it is not known whether they are in effect.

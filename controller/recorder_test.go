@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -36,7 +37,7 @@ func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, not
 
 func newRecorder(t *testing.T) (*Recorder, *recorder, *observer.ObservedLogs) {
 	t.Helper()
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	metrics, err := NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
 	require.NoError(t, err)
 	core, logs := observer.New(zapcore.DebugLevel)
 	r := &recorder{}
@@ -189,6 +190,11 @@ func TestLogMessagesAreConstantAndFieldsSayTheRest(t *testing.T) {
 		fields := entry.ContextMap()
 		for _, key := range []string{"namespace", "name", "uid", "phase"} {
 			assert.NotEmpty(t, fields[key], "%s of %q", key, entry.Message)
+		}
+		assert.Equal(t, "backup.janus.io/v1alpha1", fields["apiVersion"])
+		assert.Equal(t, "Transaction", fields["kind"])
+		for _, key := range []string{"resourceVersion", "generation"} {
+			assert.Contains(t, fields, key, "of %q", entry.Message)
 		}
 	}
 	assert.Equal(t, []string{"phase changed", "waiting", "abandoned"}, messages)

@@ -83,7 +83,7 @@ func retired(t *testing.T, o Options, shard int, there []*unstructured.Unstructu
 	for _, u := range there {
 		small, err := trim(decodedOf(t, u))
 		require.NoError(t, err)
-		require.NoError(t, ctl.informers[0].GetStore().Add(small))
+		require.NoError(t, ctl.watches.at("").informer.GetStore().Add(small))
 	}
 	ctl.held.begin(shard)
 	for _, g := range ctl.tooMany() {

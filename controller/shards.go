@@ -106,18 +106,13 @@ func (t *heldShard) ended() bool {
 // and returns: from then on another process may run them. It is for a Controller with
 // Options.Shards, beside Run, and not to be called for a shard that is being served.
 func (c *Controller) Serve(ctx context.Context, number int) {
-	if !cache.WaitForCacheSync(ctx.Done(), c.synced()...) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.Synced) {
 		return
 	}
 	log := c.log.With(zap.Int("shard", number), zap.Int("shards", c.options.Shards))
 	c.held.begin(number)
 	log.Info("running the Transactions of a shard")
-	// What was heard of them before was not queued. What is heard from now on is.
-	for _, informer := range c.informers {
-		for _, obj := range informer.GetStore().List() {
-			c.enqueue(obj)
-		}
-	}
+	c.enqueueKnown()
 	<-ctx.Done()
 	log.Info("releasing a shard: the steps in flight are finished first")
 	c.held.end(number)

@@ -73,6 +73,7 @@ type summary struct {
 	resourceVersion      string
 	generation, observed int64
 	deleted              bool // or to be
+	begun                bool // and not cleared up yet
 	phase                api.Phase
 	// completion is when it ended; zero if it has not.
 	completion metav1.Time
@@ -102,6 +103,7 @@ func trim(obj any) (any, error) {
 		generation:      s.Generation,
 		observed:        s.Status.ObservedGeneration,
 		deleted:         s.DeletionTimestamp != nil,
+		begun:           slices.Contains(s.Finalizers, api.Finalizer),
 		phase:           cmp.Or(s.Status.Phase, api.PhasePending),
 		stays:           mustStay(s),
 		recover:         strings.Clone(s.Annotations[api.RecoverAnnotation]),

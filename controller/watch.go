@@ -10,8 +10,8 @@ import (
 
 // handlers queue what has something to do. A worker follows its own status writes
 // by itself, so an update counts only when another client is behind it: a new
-// spec, a deletion, an annotation that asks for a recovery, or the fail-safe resync, which
-// changes nothing.
+// spec, a deletion, an annotation that asks for a recovery; or when the watch has begun again, and
+// may have missed something, which changes nothing.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.enqueue(obj) },
@@ -34,11 +34,10 @@ func worthALook(before, after any) bool {
 
 func (c *Controller) enqueue(obj any) {
 	g, ok := obj.(*summary)
-	if !ok || !c.ours(g.name) {
+	if !ok || !c.ours(g.name) || !c.mayRun(g) {
 		return
 	}
-	done := g.phase.Terminal() && g.phase != api.PhaseFailed && !g.deleted
-	if done && g.generation == g.observed && !c.engine.EndedLately(&g.completion) {
+	if c.isDone(g) {
 		if !g.completion.IsZero() && g.ttl != nil {
 			c.queue.AddAfter(g.name, c.engine.ExpiresIn(g.completion.Time, *g.ttl))
 		}
@@ -47,11 +46,25 @@ func (c *Controller) enqueue(obj any) {
 	c.queue.Add(g.name)
 }
 
+// isDone reports whether nothing is to be done about a Transaction before its time after its end
+// is over.
+func (c *Controller) isDone(g *summary) bool {
+	done := g.phase.Terminal() && g.phase != api.PhaseFailed && !g.deleted
+	return done && g.generation == g.observed && !c.engine.EndedLately(&g.completion)
+}
+
+// mayRun reports whether a Transaction is to be run as far as its namespace goes: one that is to be left
+// has those finished that were begun.
+func (c *Controller) mayRun(g *summary) bool {
+	from := c.watches.at(g.name.Namespace)
+	return from != nil && (g.begun || !from.leaving.Load())
+}
+
 // summaries returns what the informers know, whichever replica runs it.
 func (c *Controller) summaries() iter.Seq[*summary] {
 	return func(yield func(*summary) bool) {
-		for _, informer := range c.informers {
-			for _, obj := range informer.GetStore().List() {
+		for _, each := range c.watches.all() {
+			for _, obj := range each.informer.GetStore().List() {
 				if g, ok := obj.(*summary); ok && !yield(g) {
 					return
 				}
@@ -65,7 +78,7 @@ func (c *Controller) summaries() iter.Seq[*summary] {
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
 	for g := range c.summaries() {
-		if !g.phase.Terminal() && c.ours(g.name) {
+		if !g.phase.Terminal() && c.ours(g.name) && c.mayRun(g) {
 			counts[g.phase]++
 		}
 	}

@@ -73,7 +73,7 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, &summary{
 		name: types.NamespacedName{Namespace: "shop", Name: "deploy"}, uid: "7f3a", resourceVersion: "8",
-		generation: 2, observed: 1, deleted: true, phase: api.PhaseCommitting,
+		generation: 2, observed: 1, deleted: true, begun: true, phase: api.PhaseCommitting,
 	}, trimmed)
 	key, err := cache.MetaNamespaceKeyFunc(trimmed)
 	require.NoError(t, err)
@@ -161,10 +161,11 @@ func TestWhatIsQueued(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Controller{
-				engine: engine.New(engine.Ports{}, clock.RealClock{}, plan.DefaultPolicy), held: newHeldShards(),
+				engine: engine.New(engine.Ports{}, clock.RealClock{}, plan.DefaultPolicy), held: newHeldShards(), watches: newWatches(),
 				queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 			}
 			c.held.begin(0)
+			c.watches.of[metav1.NamespaceAll] = &watch{}
 			defer c.queue.ShutDown()
 			small, err := trim(decodedWith(t, tt.change))
 			require.NoError(t, err)

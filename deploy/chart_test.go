@@ -83,6 +83,7 @@ func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
 		{"an example", readFile(t, "../examples/namespaced/values.yaml"), build(t, "../examples/namespaced")},
 		{"enforced locks", "enforcedLocks: {enabled: true}", withComponent(t, ".", "enforced")},
 		{"enforced locks for one namespace", one + "enforcedLocks: {enabled: true}", withComponent(t, "overlays/namespaced", "enforced")},
+		{"namespaces by their labels", `janusd: {namespaceSelector: "janus.io/watch=true"}`, withComponent(t, ".", "namespaces")},
 		{"the page, all namespaces", "ui: {enabled: true}", withComponent(t, ".", "ui")},
 		{"the page, one namespace", one + "ui: {enabled: true}", withComponent(t, "overlays/namespaced", "ui")},
 	} {
@@ -140,6 +141,11 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"{ui: {enabled: true}, metrics: {secure: false}}":      "ui.enabled needs metrics.enabled and metrics.secure",
 		"extraLabels: {app.kubernetes.io/name: mine}":          "'not' failed",
 		"{janusd: {watchNamespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":     "both name namespaces",
+		"janusd: {watchNamespaces: [a], namespaceSelector: a=b}":                                   "leave all but one of them empty",
+		"{janusd: {namespacesConfigMap: a}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":   "leave all but one of them empty",
+		"janusd: {namespaceSelector: ''}":                                                          "minLength: got 0, want 1",
+		"janusd: {kubeApiQps: -1}":                                                                 "minimum: got -1, want 0",
+		"janusd: {retryBaseDelay: 1}":                                                              "want null or string",
 		"namespaced: [{namespace: b, serviceAccounts: [c]}, {namespace: b, serviceAccounts: [d]}]": "named twice",
 	} {
 		_, said := template(t, values)

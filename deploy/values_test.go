@@ -76,11 +76,12 @@ func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
 	help, err := exec.CommandContext(t.Context(), janusd, "--help").Output()
 	require.NoError(t, err)
 	var flags []string
-	for _, match := range regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(string(help), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^ {6}--([a-z-]+)`).FindAllStringSubmatch(string(help), -1) {
 		flags = append(flags, match[1])
 	}
 	in := installation{objects: rendered(t, `janusd: {shards: 3, leaderElectLeaseDuration: 20s, watchNamespaces: [a, b], workers: 7, keepCompleted: 0,
-		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: 1h30m, logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com],
+		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: "0", retryBaseDelay: 200ms, retryMaxDelay: 1m,
+		kubeApiQps: 12.5, kubeApiBurst: 50, selector: "team in (shop,orders)", logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com],
 		pprofBindAddress: "localhost:6060", tracingEndpoint: "http://collector:4318"}
 metrics: {certificateSecret: metrics-tls}
 enforcedLocks: {enabled: true}
@@ -100,6 +101,8 @@ ui: {enabled: true}`)}
 	assert.Contains(t, args, "--keep-completed=0")
 	assert.Contains(t, args, "--watch-namespaces=a,b")
 	assert.Contains(t, args, "--revision-history-limit=1000")
+	assert.Contains(t, args, "--kube-api-qps=12.5")
+	assert.Contains(t, args, "--selector=team in (shop,orders)")
 
 	// janusd looks at its flags before it looks for a cluster, and ends with 2 if they are wrong.
 	run := exec.CommandContext(t.Context(), janusd, append(args, "--kubeconfig="+filepath.Join(t.TempDir(), "none"))...)

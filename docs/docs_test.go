@@ -30,7 +30,7 @@ func TestTheReferenceListsTheFlagsOfJanusd(t *testing.T) {
 	help, err := command.Output()
 	require.NoError(t, err)
 
-	flags := submatches(string(help), `(?m)^ +--([a-z-]+)`)
+	flags := submatches(string(help), `(?m)^ {6}--([a-z-]+)`)
 	require.NotEmpty(t, flags)
 	assert.ElementsMatch(t, flags, submatches(read(t, "docs/reference/janusd.md"), "(?m)^\\| `--([a-z-]+)` \\|"))
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -66,47 +69,83 @@ func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
 }
 
 func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
-	var ready []int
-	var missing []string
-	var unclear error
+	var found looks
 	for _, i := range items {
-		found, err := s.Gates.Ready(ctx, s.txn, i)
-		if err == nil && found.Failed {
-			return nil, s.startRollback(ctx, neverReady(&s.txn.Status.Items[i], errclass.ReadyFailed, found.Message))
-		}
-		if err == nil && found.Ready {
-			ready = append(ready, i)
-			continue
-		}
-		if plan.Definite(err) {
-			return nil, s.startRollback(ctx, plan.ItemCause(s.txn, i, err))
-		}
-		message := found.Message
+		cause, err := s.look(ctx, i, &found)
 		if err != nil {
-			unclear, message = err, errclass.Message(err)
+			return nil, err
 		}
-		if left, limited := readyTimeLeft(s.txn, i, s.clock.Now()); limited && left <= 0 {
-			return nil, s.startRollback(ctx, neverReady(&s.txn.Status.Items[i], errclass.ReadyTimeout,
-				fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(s.txn.Spec.Changes[i]), message)))
+		if cause != nil {
+			return nil, s.startRollback(ctx, *cause)
 		}
-		missing = append(missing, message)
 	}
-	if len(ready) > 0 {
+	if len(found.ready)+len(found.holding)+len(found.broken) > 0 {
 		return nil, s.record(ctx, func(status *api.TransactionStatus) error {
-			for _, i := range ready {
-				status.Items[i].ReadyTime = s.now()
-			}
+			found.note(status.Items, s.now())
 			return nil
 		})
 	}
-	if unclear != nil {
-		return unclear, nil
+	if found.unclear != nil {
+		return found.unclear, nil
 	}
-	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(missing, "; "), Class: errclass.Retryable, Reason: plan.NotReady}
+	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(found.missing, "; "), Class: errclass.Retryable, Reason: plan.NotReady}
 	lacks.RetryAfter = s.pollTime(items)
 	return lacks, nil
 }
 
-func neverReady(item *api.Item, reason, message string) plan.Cause {
-	return plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: item.Name}
+// looks are what was found about the items that are waited for.
+type looks struct {
+	ready   []int
+	holding []int // are as they have to be, and have to stay so for a while
+	broken  []int // were holding, and are not any more
+	missing []string
+	unclear error
+}
+
+// note writes into the items what was found.
+func (l looks) note(items []api.Item, now *metav1.Time) {
+	for _, i := range l.ready {
+		items[i].ReadyTime = now
+	}
+	for _, i := range l.holding {
+		items[i].HoldStartTime = now
+	}
+	for _, i := range l.broken {
+		items[i].HoldStartTime = nil
+	}
+}
+
+// look looks at one item, and returns why everything is to be rolled back, if it is.
+func (s *awaiting) look(ctx context.Context, i int, into *looks) (*plan.Cause, error) {
+	item, change := &s.txn.Status.Items[i], s.txn.Spec.Changes[i]
+	found, err := s.Gates.Ready(ctx, s.txn, i)
+	message := found.Message
+	switch {
+	case plan.Definite(err):
+		return new(plan.ItemCause(s.txn, i, err)), nil
+	case err != nil:
+		into.unclear, message = err, errclass.Message(err)
+	case found.Failed:
+		return neverReady(item, errclass.ReadyFailed, message), nil
+	case found.Ready && (!plan.MustHold(change) || item.HoldStartTime != nil && plan.HoldLeft(s.txn, i, s.clock.Now()) <= 0):
+		into.ready = append(into.ready, i)
+		return nil, nil
+	case found.Ready && item.HoldStartTime == nil:
+		into.holding = append(into.holding, i)
+		return nil, nil
+	case found.Ready:
+		message = fmt.Sprintf("%s: it is as it has to be since %s, and has to stay so for %s",
+			item.Target.String(), item.HoldStartTime.UTC().Format(time.TimeOnly+"Z"), plan.HoldFor(change))
+	case item.HoldStartTime != nil:
+		into.broken = append(into.broken, i)
+	}
+	if left, limited := readyTimeLeft(s.txn, i, s.clock.Now()); limited && left <= 0 {
+		return neverReady(item, errclass.ReadyTimeout, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(change), message)), nil
+	}
+	into.missing = append(into.missing, message)
+	return nil, nil
+}
+
+func neverReady(item *api.Item, reason, message string) *plan.Cause {
+	return &plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: item.Name}
 }

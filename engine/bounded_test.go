@@ -68,21 +68,47 @@ var bounded = []scenario{
 	}, api.PhaseCommitted},
 }
 
-func TestFailedAttemptsAreCounted(t *testing.T) {
+// failures are the numbers of failed attempts that get on record, each once.
+func (w *world) failures() []int32 {
+	var out []int32
+	w.nth = func(int, string) reply {
+		if n := w.stored.Status.Failures; len(out) == 0 || out[len(out)-1] != n {
+			out = append(out, n)
+		}
+		return reply{}
+	}
+	w.run()
+	return out
+}
+
+func TestFailedAttemptsAreCountedInARow(t *testing.T) {
 	w := newWorld(t, "a", "b")
-	w.retries(5)
-	w.replies["validate"], w.replies["do b"] = busy(1), busy(2)
+	w.retries(2)
+	w.replies["validate"], w.replies["do a"], w.replies["do b"] = busy(2), busy(1), busy(2)
 	w.locks["b"] = "another Transaction"
 	w.after["-- looks again in 1s"] = func() { delete(w.locks, "b") }
-	w.run()
-	assert.Equal(t, int32(3), w.stored.Status.Failures)
+	assert.Equal(t, []int32{0, 1, 2, 0, 1, 0, 1, 2, 0}, w.failures())
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, "each was given all of the attempts")
+
+	// A compensation that is made is a success, too.
+	w = newWorld(t, "a", "b")
+	w.refuse["do b"] = errRefused
+	w.replies["undo a"] = busy(1)
+	assert.Equal(t, []int32{0, 1, 0}, w.failures())
+
+	// What ended it stays on record.
+	w = newWorld(t, "a")
+	w.retries(1)
+	w.replies["do a"] = busy(2)
+	w.failures()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase)
+	assert.EqualValues(t, 2, w.stored.Status.Failures)
 
 	// Without a limit a failure that repeats is not written, and is counted when
 	// something else is.
 	w = newWorld(t, "a", "b")
 	w.replies["validate"] = busy(9)
 	w.run()
-	assert.Equal(t, int32(9), w.stored.Status.Failures)
 	few := w.stored.Status.Version
 	w = newWorld(t, "a", "b")
 	w.replies["validate"] = busy(1)

@@ -28,7 +28,8 @@ func (s committing) open(ctx context.Context) error {
 }
 
 // capture takes the before-image of an item that could not be prepared before: an
-// earlier item has changed its target by now, or it is only now known to be wanted.
+// earlier item has changed its target by now, or it is only now known to be wanted. An
+// Await, which has none, begins to wait.
 func (s committing) capture(ctx context.Context, i int) error {
 	// Whether it is wanted is asked when its turn comes.
 	if come, err := pace(s).turn(ctx); !come {
@@ -46,6 +47,11 @@ func (s committing) capture(ctx context.Context, i int) error {
 		if !wanted {
 			return s.skip(ctx, i)
 		}
+	}
+	if s.txn.Status.Items[i].Type == api.Await {
+		return s.record(ctx, func(status *api.TransactionStatus) error {
+			return plan.BeginAwait(&status.Items[i], *s.now())
+		})
 	}
 	s.memory.SetUnrecorded(true)
 	saved, err := s.saveImages(ctx, l, []int{i})

@@ -21,11 +21,12 @@ func (s *saga) pollTime(items []int) time.Duration {
 	wait := max(pollInterval, min(s.memory.Waiting()/8, maxPollInterval, plan.LockTimeout(s.txn)/4))
 	for _, i := range items {
 		left, limited := readyTimeLeft(s.txn, i, s.clock.Now())
-		switch {
-		case limited && left > 0:
+		if limited && left > 0 {
 			wait = min(wait, left)
-		case limited:
-			wait = min(wait, pollInterval) // What is done now comes before it.
+		}
+		// What is done now comes before its end; what has to hold is looked at all the time.
+		if limited && left <= 0 || s.txn.Status.Items[i].HoldStartTime != nil {
+			wait = min(wait, pollInterval)
 		}
 	}
 	return wait

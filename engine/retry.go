@@ -68,10 +68,13 @@ func (s retry) recordWait(ctx context.Context, err error) error {
 	}
 	notAhead(&next.Status, now)
 	next.Status.Version++
-	next.Status.Failures += s.memory.Failures()
+	plan.CountFailures(&s.txn.Status, &next.Status, s.memory.Failures())
+	if counts && next.Status.Failures == 0 {
+		next.Status.Failures = 1 // What has progressed was done before this attempt failed.
+	}
 	plan.Summarize(next, now)
 	plan.SetWaiting(&next.Status, next.Generation, now, err)
-	stored, err := s.Journal.Checkpoint(ctx, next)
+	stored, err := s.write(ctx, next)
 	if err != nil {
 		return err
 	}

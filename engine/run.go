@@ -21,6 +21,9 @@ type Result struct {
 	// Within bounds the back-off after Err: when it is over so is the time of the
 	// Transaction, or of something that it waits for. Zero means no bound.
 	Within time.Duration
+	// Progressed says that something has succeeded in this run, before Err: the back-off
+	// begins again.
+	Progressed bool
 }
 
 // Run takes a Transaction, as just read from the API server, as far as it goes:
@@ -29,10 +32,19 @@ type Result struct {
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 	s := e.saga(t)
 	e.recall(s)
+	result := s.run(ctx)
+	if result.Err != nil {
+		result.Progressed = plan.Progressed(&t.Status, &s.txn.Status)
+	}
+	return result
+}
+
+// run carries out what is decided, one step after the other.
+func (s *saga) run(ctx context.Context) Result {
 	steps := &stepper{saga: s, waits: awaiting{saga: s}}
 	whole := context.WithoutCancel(ctx) // of a step
 	for ctx.Err() == nil {
-		action := plan.Decide(s.txn, steps.inFlight(), e.clock.Now(), e.policy)
+		action := plan.Decide(s.txn, steps.inFlight(), s.clock.Now(), s.policy)
 		switch action.Verb {
 		case plan.Nothing:
 			result := cleanup{s}.removeLeftovers(whole, false)
@@ -41,7 +53,7 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 			}
 			return result
 		case plan.Await:
-			return Result{After: action.At.Sub(e.clock.Now())}
+			return Result{After: action.At.Sub(s.clock.Now())}
 		case plan.StaySuspended:
 			after, err := suspension{s}.stay(whole)
 			if err != nil {
@@ -84,6 +96,14 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 		}
 	}
 	return Result{}
+}
+
+// CleanUp removes the leftovers of a Transaction that has ended, and does nothing else about it.
+func (e *Engine) CleanUp(ctx context.Context, t *api.Transaction) Result {
+	if !t.Status.Phase.Terminal() {
+		return Result{}
+	}
+	return cleanup{e.saga(t)}.removeLeftovers(context.WithoutCancel(ctx), false)
 }
 
 // Tidy is for a process that is about to end, and whose last run of a Transaction was

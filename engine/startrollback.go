@@ -34,6 +34,9 @@ func (s *saga) recordRollback(status *api.TransactionStatus, cause plan.Cause) e
 	if err := s.flight.Withdraw(status, api.ItemCommitting, api.ItemPrepared); err != nil {
 		return err
 	}
+	if err := plan.EndAwaits(status.Items); err != nil {
+		return err
+	}
 	plan.SetCause(status, s.txn.Generation, s.clock.Now(), cause)
 	status.RollbackStartTime = s.now()
 	return plan.MovePhase(status, api.PhaseRollingBack)

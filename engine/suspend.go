@@ -54,6 +54,7 @@ func (s suspension) resume(ctx context.Context) error {
 			for _, i := range plan.Waiting(status.Items) {
 				later := metav1.NewTime(status.Items[i].WaitStartTime.Add(rest))
 				status.Items[i].WaitStartTime = &later
+				status.Items[i].HoldStartTime = nil // Nobody has looked meanwhile.
 			}
 		}
 		if status.Phase == api.PhaseRollingBack {

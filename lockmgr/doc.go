@@ -20,6 +20,12 @@
 // read the result, so the holder always stops believing first. The idea is
 // that of k8s.io/client-go/tools/leaderelection.
 //
+// A record need not be waited for whose holder is known to have ended:
+// [Holder.Ended] tells. It is asked after the record was read, and the write
+// that takes the Lease over is conditioned on that record. So a holder that
+// resumes after it was asked about, and renews its Lease, keeps it; one that
+// resumes and does not, finds that it has lost the lock.
+//
 // # Order
 //
 // [Manager.Acquire] takes locks in the order of [Key.Less], side by side, and
@@ -48,7 +54,7 @@
 // list is not needed in the Manager's own namespace. Keeping fresh locks costs
 // nothing and others one update each; a release costs N deletes. Each try
 // for a lock that another client holds costs a create and a get at first and
-// one get from then on.
+// one get from then on, and what [Holder.Ended] asks.
 //
 // # What it does not do
 //

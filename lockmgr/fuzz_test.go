@@ -83,7 +83,7 @@ func FuzzLeasesOfOthers(f *testing.F) {
 		m := New(nil, Options{Namespace: "own", Clock: clock})
 		h := Holder{Identity: identity, TTL: time.Duration(seconds), Labels: map[string]string{"l": "ours"}}
 		key, untouched := deployment(lease.Namespace, "web"), lease.DeepCopy()
-		next, err := m.claim(h, key, lease)
+		next, err := m.claim(t.Context(), h, key, lease)
 		require.Equal(t, untouched, lease, "what was read is changed")
 		if err != nil {
 			waitAndClaim(t, m, clock, h, key, lease, err)
@@ -107,14 +107,14 @@ func waitAndClaim(t *testing.T, m *Manager, clock *clocktesting.FakePassiveClock
 		return
 	}
 	clock.SetTime(clock.Now().Add(held.Until - 1))
-	_, err = m.claim(h, key, lease)
+	_, err = m.claim(t.Context(), h, key, lease)
 	require.ErrorAs(t, err, &held)
 	clock.SetTime(clock.Now().Add(1))
-	next, err := m.claim(h, key, lease)
+	next, err := m.claim(t.Context(), h, key, lease)
 	require.NoError(t, err)
 	checkOurs(t, h, lease, next)
 	lease.ResourceVersion += "2" // Another client has written it: its time begins again.
-	_, err = m.claim(h, key, lease)
+	_, err = m.claim(t.Context(), h, key, lease)
 	require.ErrorAs(t, err, &held)
 }
 

@@ -38,7 +38,7 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 			return err
 		}
 		look, holder = true, holderOf(lease)
-		next, err := m.claim(h, key, lease)
+		next, err := m.claim(ctx, h, key, lease)
 		if err != nil {
 			m.memory.drop(h.Identity, place)
 			return err
@@ -52,7 +52,7 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 
 // claim judges a record that was just read: it returns the Lease to write in
 // order to hold it, or *HeldError.
-func (m *Manager) claim(h Holder, key Key, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	now := m.clock.Now()
 	holder := holderOf(lease)
 	if holder == h.Identity && lease.DeletionTimestamp == nil {
@@ -61,7 +61,7 @@ func (m *Manager) claim(h Holder, key Key, lease *coordinationv1.Lease) (*coordi
 	left := duration(lease, h.seconds()) - m.memory.watch(h.Identity, lease, now)
 	// A Lease that is being deleted can be written but not kept: whoever wrote
 	// it would find it gone.
-	if lease.DeletionTimestamp != nil || (holder != "" && left > 0) {
+	if lease.DeletionTimestamp != nil || (holder != "" && left > 0 && !h.ended(ctx, lease)) {
 		if left <= 0 {
 			left = m.limits.recheck
 		}

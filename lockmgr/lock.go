@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -36,6 +37,11 @@ type Holder struct {
 	// is set, the Lease is the holder's already, and this process has not made it so: then
 	// it is asked before the Lease is released, too.
 	Confirm func(ctx context.Context, found bool) error
+	// Ended tells, if it is not nil, whether the holder that a Lease names has ended and has
+	// released its locks. Then a Lease of its name was left behind, or was made by a request
+	// that landed late, and is taken over before its time is over. It is asked after the Lease
+	// was read: a holder that comes back writes the Lease first, and the take-over is refused.
+	Ended func(ctx context.Context, lease *coordinationv1.Lease) bool
 	// Lost is called, if it is not nil, when what became of the creation of a Lease is not
 	// known: it may land when nobody looks any more.
 	Lost func()
@@ -50,6 +56,10 @@ func (h Holder) confirm(ctx context.Context, found bool) error {
 		return nil
 	}
 	return h.Confirm(ctx, found)
+}
+
+func (h Holder) ended(ctx context.Context, lease *coordinationv1.Lease) bool {
+	return h.Ended != nil && h.Ended(ctx, lease)
 }
 
 func (h Holder) check() error {

@@ -150,10 +150,10 @@ func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordin
 	a.fail(i, err)
 }
 
-// clearStandIn deletes another client's stand-in that is free or has expired,
-// and returns *HeldError if it is neither.
+// clearStandIn deletes another client's stand-in that is free, has expired or is of a holder
+// that has ended, and returns *HeldError if it is neither.
 func (a *acquisition) clearStandIn(ctx context.Context, key Key, standIn *coordinationv1.Lease) error {
-	if _, err := a.claim(a.holder, key, standIn); err != nil {
+	if _, err := a.claim(ctx, a.holder, key, standIn); err != nil {
 		return err
 	}
 	err := a.delete(ctx, standIn)

@@ -5,11 +5,13 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Change is one entry of spec.changes: what to do, to which object, and with
 // what content.
 //
-// +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.content) && !has(self.contentFrom) : has(self.content) != has(self.contentFrom)",message="content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete"
+// +kubebuilder:validation:XValidation:rule="self.type in ['Delete', 'Await'] ? !has(self.content) && !has(self.contentFrom) : has(self.content) != has(self.contentFrom)",message="content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete and Await"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Await' || has(self.readyWhen)",message="an Await needs readyWhen: what to wait for"
+// +kubebuilder:validation:XValidation:rule="!has(self.failWhen) || has(self.readyWhen) || has(self.goneWhen)",message="failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || self.type != 'Create'",message="acceptLoss has no meaning for Create, which can always be rolled back"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || !(self.type in ['Create', 'Await'])",message="acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"
 type Change struct {
 	// name identifies the change in status, events and logs; unique within the
 	// Transaction. The default is its position in the list, counted from 0.
@@ -27,7 +29,8 @@ type Change struct {
 	// gets the label janus.io/transaction, with the name of the Transaction.
 	// Update replaces it by content. Patch sets the fields that content names, by
 	// server-side apply, and takes them from whoever owns them. Delete removes
-	// it, and is done if it does not exist.
+	// it, and is done if it does not exist. Await changes nothing: it waits until readyWhen
+	// holds, for an object that need not exist yet, nor its kind be served.
 	Type ChangeType `json:"type"`
 
 	// content is the object for Create and Update, and the fields to set for
@@ -41,7 +44,8 @@ type Change struct {
 
 	// contentFrom names the key of a Secret or a ConfigMap that holds the content, in
 	// place of content: for content that is too large for the Transaction, or that may not
-	// be read by everybody who may read the Transaction.
+	// be read by everybody who may read the Transaction. It is read before the first change, so
+	// no change that comes before this one may be of that Secret or ConfigMap.
 	//
 	// +optional
 	ContentFrom *ContentSource `json:"contentFrom,omitempty"`
@@ -96,7 +100,7 @@ type Change struct {
 	When string `json:"when,omitempty"`
 
 	// readyWhen says when a Create, Update or Patch is done. Without it that is so once
-	// the API server has accepted it.
+	// the API server has accepted it. For Await it says what to wait for.
 	//
 	// +optional
 	ReadyWhen *ReadyWhen `json:"readyWhen,omitempty"`
@@ -106,6 +110,12 @@ type Change struct {
 	//
 	// +optional
 	GoneWhen *GoneWhen `json:"goneWhen,omitempty"`
+
+	// failWhen ends the wait of readyWhen or goneWhen at once, as failed, and has
+	// everything rolled back.
+	//
+	// +optional
+	FailWhen *FailWhen `json:"failWhen,omitempty"`
 
 	// activation makes the change only if the cluster serves a kind when the
 	// Transaction begins. Otherwise the change is skipped, and its target may be of a
@@ -202,7 +212,7 @@ const (
 
 // ChangeType is what to do with a target.
 //
-// +kubebuilder:validation:Enum=Create;Update;Patch;Delete
+// +kubebuilder:validation:Enum=Create;Update;Patch;Delete;Await
 type ChangeType string
 
 const (
@@ -214,6 +224,8 @@ const (
 	Patch ChangeType = "Patch"
 	// Delete removes the target.
 	Delete ChangeType = "Delete"
+	// Await waits for the target, and changes nothing.
+	Await ChangeType = "Await"
 )
 
 // Target names one object.

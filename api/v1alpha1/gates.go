@@ -4,10 +4,12 @@ package v1alpha1
 // when the Pods of a Deployment are available.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.status) != has(self.expression)",message="needs either status or expression"
+// +kubebuilder:validation:XValidation:rule="!has(self.holdFor) || !has(self.timeout) || duration(self.holdFor) < duration(self.timeout)",message="holdFor must be shorter than timeout"
 type ReadyWhen struct {
 	// status is Ready: the target says by its own status that it is, such as a Job that
 	// has completed, or a Deployment whose Pods are all updated and available. What it
-	// says that it cannot become, such as a Job that has failed, fails at once.
+	// says that it cannot become, such as a Job that has failed, fails at once. An Await
+	// also waits for a target that does not exist.
 	//
 	// +optional
 	Status ReadyStatus `json:"status,omitempty"`
@@ -29,9 +31,19 @@ type ReadyWhen struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
 	Timeout *Duration `json:"timeout,omitempty"`
+
+	// holdFor is how long the wait has to be over without a break before the change is
+	// done, as a duration such as 30s or 5m. Janus looks every second. It must be shorter
+	// than timeout. At least 1s, at most 168h.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	HoldFor *Duration `json:"holdFor,omitempty"`
 }
 
 // GoneWhen says when a Delete has done its work.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.holdFor) || !has(self.timeout) || duration(self.holdFor) < duration(self.timeout)",message="holdFor must be shorter than timeout"
 type GoneWhen struct {
 	// expression is a CEL expression that is true once what was deleted is gone as
 	// far as it needs to be. It is asked from when no object with the uid of the target
@@ -49,6 +61,34 @@ type GoneWhen struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
 	Timeout *Duration `json:"timeout,omitempty"`
+
+	// holdFor is how long the wait has to be over without a break before the change is
+	// done, as a duration such as 30s or 5m. Janus looks every second. It must be shorter
+	// than timeout. At least 1s, at most 168h.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
+	HoldFor *Duration `json:"holdFor,omitempty"`
+}
+
+// FailWhen says when a wait has failed.
+type FailWhen struct {
+	// expression is a CEL expression that is true once what is waited for cannot come. It
+	// sees what readyWhen sees, and is asked first. While a field that it asks for is not
+	// there, the wait goes on.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Expression string `json:"expression"`
+
+	// messageExpression is a CEL expression whose text becomes the message of the item,
+	// such as object.status.message. Without it, or if it cannot be evaluated, the message
+	// quotes the expression. It is left out for objects whose content is confidential.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
 // ReadyStatus is a status to wait for.

@@ -16,7 +16,8 @@ type Item struct {
 	Target Target `json:"target"`
 
 	// type is what is done with the target, if that follows from spec.undoOf. name is
-	// then that of the item which is rolled back.
+	// then that of the item which is rolled back. It is Await for an item that waits and
+	// changes nothing.
 	//
 	// +optional
 	Type ChangeType `json:"type,omitempty"`
@@ -70,10 +71,10 @@ type Item struct {
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
-	// effect. RollingBack:
-	// its compensation may have been sent. RolledBack: its change has been rolled
-	// back. Unresolved: it could not be rolled back; message says why. Skipped: it is
-	// not made; reason and message say why.
+	// effect. RollingBack: its compensation may have been sent. RolledBack: its change
+	// has been rolled back. Unresolved: it could not be rolled back; message says why.
+	// Skipped: it is not made; reason and message say why. An Await is Committed from when
+	// its turn comes, and RolledBack once what it waits for does not matter any more.
 	State ItemState `json:"state"`
 
 	// prepared is true once the before-image is saved.
@@ -86,12 +87,19 @@ type Item struct {
 	RolledBack bool `json:"rolledBack"`
 
 	// waitStartTime is since when the change is in effect, if it has readyWhen or
-	// goneWhen.
+	// goneWhen, or since when an Await waits.
 	//
 	// +optional
 	WaitStartTime *metav1.Time `json:"waitStartTime,omitempty"`
 
-	// readyTime is when readyWhen or goneWhen was found to hold.
+	// holdStartTime is since when readyWhen or goneWhen has been found to hold, if it has
+	// holdFor.
+	//
+	// +optional
+	HoldStartTime *metav1.Time `json:"holdStartTime,omitempty"`
+
+	// readyTime is when readyWhen or goneWhen was found to hold, for as long as holdFor
+	// demands.
 	//
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
@@ -209,6 +217,9 @@ type Item struct {
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
 }
+
+// Changes reports whether the item makes a change: it is not skipped, and no Await.
+func (i *Item) Changes() bool { return i.State != ItemSkipped && i.Type != Await }
 
 // OwnedFields are fields that a field manager owns.
 type OwnedFields struct {

@@ -3,8 +3,8 @@ package v1alpha1
 // Plan is what a change would do to its target, as it was when it was tried.
 type Plan struct {
 	// effect is what would become of the target: Create, Change or Delete; None if
-	// it would stay as it is; Deferred if that can be told only once an earlier change
-	// of the Transaction is in effect.
+	// it would stay as it is, such as by an Await; Deferred if that can be told only once an
+	// earlier change of the Transaction is in effect.
 	Effect PlanEffect `json:"effect"`
 
 	// deferred says which earlier change the item waits for, and why it could not be

@@ -114,8 +114,9 @@ type TransactionStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	RevisionDigest string `json:"revisionDigest,omitempty"`
 
-	// failures counts the attempts that have failed with errors that may heal. One is
-	// counted when the status is next written: at once if spec.retryLimit is set.
+	// failures counts the attempts that have failed in a row with errors that may heal. A
+	// success sets it to 0. One is counted when the status is next written: at once if
+	// spec.retryLimit is set.
 	//
 	// +optional
 	Failures int32 `json:"failures,omitempty"`

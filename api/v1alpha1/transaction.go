@@ -233,12 +233,13 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	Parallelism *int32 `json:"parallelism,omitempty"`
 
-	// retryLimit is how many attempts may fail with errors that may heal, such as a busy
-	// API server, an admission webhook that is down, or another client's write that came
-	// between, before the Transaction stops and rolls back what has landed. The wait
-	// between two attempts grows from a tenth of a second to half a minute, and up to half
-	// as much is added. Without retryLimit timeout alone decides, and it alone bounds a
-	// rollback. What is waited for, such as a lock, is no failed attempt.
+	// retryLimit is how many attempts in a row may fail with errors that may heal, such as a
+	// busy API server, an admission webhook that is down, or another client's write that
+	// came between, before the Transaction stops and rolls back what has landed. The wait
+	// between two attempts grows from a tenth of a second to half a minute, unless janusd is
+	// told otherwise, and up to half as much is added. Without retryLimit timeout alone
+	// decides, and it alone bounds a rollback. What is waited for, such as a lock, is no
+	// failed attempt.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

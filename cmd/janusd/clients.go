@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	authnv1 "k8s.io/api/authentication/v1"
@@ -13,9 +14,11 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
@@ -29,30 +32,44 @@ const requestTimeout = 15 * time.Second
 
 // clients are janusd's own, and the configurations to make others from.
 type clients struct {
-	config  *rest.Config // with the request timeout
-	own     kubernetes.Interface
-	dynamic dynamic.Interface
-	watcher dynamic.Interface // without it
-	watch   cache.Getter      // without it too, of Transactions
-	user    string            // who the API server takes us for
+	config   *rest.Config // with the request timeout
+	own      kubernetes.Interface
+	election kubernetes.Interface // with a pace of its own
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+	watcher  dynamic.Interface  // without the timeout
+	watch    cache.Getter       // without it too, of Transactions
+	listener metadata.Interface // without it too
+	user     string             // who the API server takes us for
 }
 
 // connect makes the clients and finds out who we are.
-func connect(ctx context.Context, kubeconfig string) (*clients, error) {
-	config, err := load(kubeconfig)
+func connect(ctx context.Context, o options) (*clients, error) {
+	config, err := load(o.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// The API server's priority and fairness decide how fast we may go; a limit of
-	// our own would only add to it.
+	// Without --kube-api-qps the API server's priority and fairness decide how fast we may go.
 	config.QPS, config.Burst = -1, 0
 	config.UserAgent = "janusd/" + version.Version
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(target.Transport)
+	unpaced := rest.CopyConfig(config)
+	unpaced.Timeout = requestTimeout
+	config.RateLimiter = o.pace() // It is the same for all clients that are made of it.
 	watchConfig := rest.CopyConfig(config)
 	config.Timeout = requestTimeout
 
 	c := &clients{config: config}
+	if c.election, err = kubernetes.NewForConfig(unpaced); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if c.metadata, err = metadata.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if c.listener, err = metadata.NewForConfig(watchConfig); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
 	if c.watcher, err = dynamic.NewForConfig(watchConfig); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
@@ -66,6 +83,19 @@ func connect(ctx context.Context, kubeconfig string) (*clients, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	return c, c.identify(ctx)
+}
+
+// pace is what all requests of this janusd together are held to, nil for none. A janusd that waited for
+// its turn to renew the Lease by which it leads would lose it, so that is not counted.
+func (o options) pace() flowcontrol.RateLimiter {
+	if o.qps == 0 {
+		return nil
+	}
+	burst := o.burst
+	if burst == 0 {
+		burst = int(math.Ceil(2 * float64(o.qps)))
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(o.qps, burst)
 }
 
 func load(kubeconfig string) (*rest.Config, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"janus.io/janus/controller"
 	"janus.io/janus/internal/otlp"
 	"janus.io/janus/internal/wiring"
 )
@@ -21,7 +24,8 @@ import (
 type options struct {
 	kubeconfig  string
 	namespace   string
-	watch       []string
+	watch       scope
+	selector    labels.Selector // nil for all Transactions
 	workers     int
 	resync      time.Duration
 	leaderElect bool
@@ -41,6 +45,10 @@ type options struct {
 	version     bool
 
 	keepCompleted, keepFailed, historyLimit int
+
+	retryBase, retryMax time.Duration
+	qps                 float32
+	burst               int
 
 	imagesLimit quantity
 }
@@ -66,13 +74,18 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`; without it, the ServiceAccount of the Pod, else $KUBECONFIG or ~/.kube/config")
 	f.StringVar(&o.namespace, "namespace", "", "janusd's own `namespace`, which holds the locks of cluster-scoped targets and the Lease of leader election; it is created where it is missing and janusd may, and must be the same for all replicas of one installation (default $POD_NAMESPACE, else janus-system)")
-	f.StringSliceVar(&o.watch, "watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run (default all)")
+	watch := f.StringSlice("watch-namespaces", nil, "comma-separated `namespaces` whose Transactions to run; or label:SELECTOR for those with such labels, or file:PATH for those that a file names, one in a line, which may both change while janusd runs: what was begun in a namespace that leaves is finished (default all)")
+	selector := f.String("selector", "", "label `selector` of the Transactions to run, such as team=shop; others are left to another janusd, with another selector and the same --namespace (default all)")
 	f.IntVar(&o.workers, "workers", 4, "how many Transactions to run at once; namespaces that have some waiting take turns")
 	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
 	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not rolled back stays")
 	f.IntVar(&o.historyLimit, "revision-history-limit", 10, "how many committed Transactions of a namespace are remembered with their before-images, so that they can be undone, where spec.revisionHistoryLimit does not say; 0 for none")
 	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take together, as a `quantity` of bytes; what would take more is refused before anything is changed")
-	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how often to look at every Transaction although nothing was heard of it, as a fail-safe")
+	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how long after it was last looked at to look at a Transaction although nothing was heard of it, as a fail-safe; 0 turns it off")
+	f.DurationVar(&o.retryBase, "retry-base-delay", controller.DefaultRetryBase, "how long to wait after a failed attempt, doubled with each further one in a row; up to half as much is added")
+	f.DurationVar(&o.retryMax, "retry-max-delay", controller.DefaultRetryMax, "the longest wait that it is doubled to")
+	f.Float32Var(&o.qps, "kube-api-qps", 0, "how many `requests` a second janusd makes of the API server, its own and those as ServiceAccounts together, leader election aside; 0 for no limit but what the API server's priority and fairness sets")
+	f.IntVar(&o.burst, "kube-api-burst", 0, "how many `requests` it may make at once after it has made fewer, with --kube-api-qps; 0 for twice that")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run Transactions only while holding the leader Lease, or those of shards; for more than one replica")
 	f.IntVar(&o.shards, "shards", 1, "into how many shards to divide the Transactions, at most 256: with --leader-elect, replicas then share the work, each with the shards whose Leases it holds; must be the same for all replicas of one installation")
 	f.DurationVar(&o.leaseTime, "leader-elect-lease-duration", 15*time.Second, "how long a leader, or a holder of shards, that has stopped renewing keeps the others waiting; at least 3s")
@@ -95,13 +108,15 @@ func parse(args []string, help io.Writer) (options, error) {
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: janusd takes flags only", f.Arg(0))
 	}
+	var err error
 	if f.Changed("watch-namespaces") {
-		var err error
-		if o.watch, err = namespaces(o.watch); err != nil {
+		if o.watch, err = watchedBy(*watch); err != nil {
 			return o, err
 		}
 	}
-	o.sensitive = trimmed(o.sensitive)
+	if o.selector, err = labelled(*selector); err != nil {
+		return o, err
+	}
 	o.namespace = cmp.Or(o.namespace, os.Getenv("POD_NAMESPACE"), "janus-system")
 	return o, o.check()
 }
@@ -118,8 +133,11 @@ func (o options) check() error {
 	if o.historyLimit < 0 || o.historyLimit > maxHistory {
 		return fmt.Errorf("--revision-history-limit=%d: from 0 to %d", o.historyLimit, maxHistory)
 	}
-	if o.resync <= 0 {
-		return fmt.Errorf("--resync=%s: must be positive", o.resync)
+	if o.resync < 0 {
+		return fmt.Errorf("--resync=%s: must not be negative; 0 turns it off", o.resync)
+	}
+	if err := o.checkPace(); err != nil {
+		return err
 	}
 	if o.shards < 1 || o.shards > maxShards {
 		return fmt.Errorf("--shards=%d: from 1 to %d", o.shards, maxShards)
@@ -130,7 +148,7 @@ func (o options) check() error {
 	if o.leaseTime < 3*time.Second {
 		return fmt.Errorf("--leader-elect-lease-duration=%s: at least 3s", o.leaseTime)
 	}
-	if err := o.checkSensitive(); err != nil {
+	if _, err := o.sensitiveKinds(); err != nil {
 		return err
 	}
 	if err := o.checkAddresses(); err != nil {
@@ -138,6 +156,23 @@ func (o options) check() error {
 	}
 	_, err := newLogger(o)
 	return err
+}
+
+// checkPace checks how fast janusd may go.
+func (o options) checkPace() error {
+	switch {
+	case o.retryBase <= 0:
+		return fmt.Errorf("--retry-base-delay=%s: must be positive", o.retryBase)
+	case o.retryMax < o.retryBase:
+		return fmt.Errorf("--retry-max-delay=%s: at least --retry-base-delay, which is %s", o.retryMax, o.retryBase)
+	case o.qps < 0 || math.IsNaN(float64(o.qps)) || math.IsInf(float64(o.qps), 0):
+		return fmt.Errorf("--kube-api-qps=%g: at least 0, which is no limit", o.qps)
+	case o.burst < 0:
+		return fmt.Errorf("--kube-api-burst=%d: at least 0, which is twice --kube-api-qps", o.burst)
+	case o.burst > 0 && o.qps == 0:
+		return fmt.Errorf("--kube-api-burst=%d: needs --kube-api-qps", o.burst)
+	}
+	return nil
 }
 
 func (o options) checkAddresses() error {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +20,24 @@ import (
 // leaderLease is the name of the Lease that the replicas contend for when the
 // Transactions are not divided.
 const leaderLease = "janusd-leader"
+
+// group tells the replicas that run the Transactions of one selector from those of another, which
+// may be in the same namespace. It is empty without a selector.
+func (o options) group() string {
+	if o.selector == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(o.selector.String()))
+	return hex.EncodeToString(sum[:4])
+}
+
+// inGroup is the name of an object that the replicas of a group share.
+func (o options) inGroup(name string) string {
+	if group := o.group(); group != "" {
+		return name + "-" + group
+	}
+	return name
+}
 
 // identify makes up a name for this replica.
 func identify() (string, error) {
@@ -39,9 +59,10 @@ func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller
 	if err != nil {
 		return err
 	}
-	log = log.With(zap.String("identity", identity), zap.String("lease", o.namespace+"/"+leaderLease))
+	lease := o.inGroup(leaderLease)
+	log = log.With(zap.String("identity", identity), zap.String("lease", o.namespace+"/"+lease))
 	election, err := shard.NewElection(shard.Contest{
-		Client: c.own, Namespace: o.namespace, Lease: leaderLease, Identity: identity, Duration: o.leaseTime, Log: log,
+		Client: c.election, Namespace: o.namespace, Lease: lease, Identity: identity, Duration: o.leaseTime, Log: log,
 	})
 	if err != nil {
 		return err
@@ -50,14 +71,14 @@ func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller
 	var failure error
 	err = election.Hold(ctx, func(leading context.Context) {
 		log.Info("leading")
-		failure = ctl.Run(leading)
+		failure = ctl.Work(leading)
 		log.Info("not leading any more")
 	})
 	switch {
 	case err != nil || failure != nil:
 		return errors.Join(err, failure)
 	case ctx.Err() == nil:
-		return fmt.Errorf("the leader Lease %s/%s was lost", o.namespace, leaderLease)
+		return fmt.Errorf("the leader Lease %s/%s was lost", o.namespace, lease)
 	}
 	return nil
 }
@@ -70,7 +91,7 @@ func share(ctx context.Context, c *clients, o options, ctl *controller.Controlle
 		return err
 	}
 	replica, err := shard.New(shard.Options{
-		Client: c.own, Namespace: o.namespace, Identity: identity, Shards: o.shards, Duration: o.leaseTime,
+		Client: c.election, Namespace: o.namespace, Group: o.group(), Identity: identity, Shards: o.shards, Duration: o.leaseTime,
 		Serve: ctl.Serve, Clock: clock.RealClock{}, Log: log.Named("shards").With(zap.String("identity", identity)),
 	})
 	if err != nil {
@@ -80,5 +101,5 @@ func share(ctx context.Context, c *clients, o options, ctl *controller.Controlle
 	var sharing sync.WaitGroup
 	sharing.Go(func() { replica.Run(ctx) })
 	defer sharing.Wait()
-	return ctl.Run(ctx)
+	return ctl.Work(ctx)
 }

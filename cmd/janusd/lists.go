@@ -1,31 +1,62 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"janus.io/janus/internal/namespaces"
+	"janus.io/janus/internal/settings"
 )
 
-// namespaces returns what --watch-namespaces names, each once: whoever watches a namespace
-// twice counts its Transactions twice. An empty name is refused, above all: to a client it
-// means all namespaces.
-func namespaces(listed []string) ([]string, error) {
-	given := strings.Join(listed, ",")
+// scope is what --watch-namespaces says: names, or a selector of labels or a file by which they
+// change.
+type scope struct {
+	names    []string // none with the others empty means all
+	selector labels.Selector
+	file     string
+}
+
+func (w scope) changes() bool { return w.selector != nil || w.file != "" }
+
+// What the value of --watch-namespaces begins with if it is no list of names.
+const (
+	byLabel = "label:"
+	byFile  = "file:"
+)
+
+// watchedBy reads the value of --watch-namespaces. Whoever watches a namespace twice counts its
+// Transactions twice, so each is named once.
+func watchedBy(listed []string) (scope, error) {
+	given := strings.TrimSpace(strings.Join(listed, ","))
+	fail := func(err error) (scope, error) { return scope{}, fmt.Errorf("--watch-namespaces=%s: %w", given, err) }
+	if text, ok := strings.CutPrefix(given, byLabel); ok {
+		selector, err := labels.Parse(text)
+		switch {
+		case err != nil:
+			return fail(err)
+		case selector.Empty():
+			return fail(errors.New("the selector is empty; leave the flag out to run the Transactions of all namespaces"))
+		}
+		return scope{selector: selector}, nil
+	}
+	if path, ok := strings.CutPrefix(given, byFile); ok {
+		if _, err := (namespaces.File{Path: path}).Read(); err != nil {
+			return fail(err)
+		}
+		return scope{file: path}, nil
+	}
 	if len(listed) == 0 {
 		listed = []string{""}
 	}
-	names := trimmed(listed)
-	for _, name := range names {
-		if len(validation.IsDNS1123Label(name)) > 0 {
-			return nil, fmt.Errorf("--watch-namespaces=%s: %q is no name of a namespace", given, name)
-		}
+	names, err := namespaces.Names(listed)
+	if err != nil {
+		return fail(err)
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return scope{names: names}, nil
 }
 
 // trimmed returns the items of a list without spaces around them.
@@ -37,23 +68,23 @@ func trimmed(list []string) []string {
 	return out
 }
 
-// kindAndGroup is what the schema of the chart's values demands, too. A resource, or a kind
-// with its version, would name no kind, and so keep nothing secret.
-var kindAndGroup = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9.-]+)?$`)
-
-func (o options) checkSensitive() error {
-	for _, kind := range o.sensitive {
-		if !kindAndGroup.MatchString(kind) {
-			return fmt.Errorf("--sensitive-kinds=%s: want Kind or Kind.group", kind)
-		}
+// sensitiveKinds are the kinds that --sensitive-kinds names.
+func (o options) sensitiveKinds() ([]schema.GroupKind, error) {
+	kinds, err := settings.ParseKinds(o.sensitive)
+	if err != nil {
+		return nil, fmt.Errorf("--sensitive-kinds=%s: %w", strings.Join(o.sensitive, ","), err)
 	}
-	return nil
+	return kinds, nil
 }
 
-func (o options) sensitiveKinds() []schema.GroupKind {
-	var kinds []schema.GroupKind
-	for _, kind := range o.sensitive {
-		kinds = append(kinds, schema.ParseGroupKind(kind))
+// labelled reads the value of --selector; nil for none.
+func labelled(text string) (labels.Selector, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
 	}
-	return kinds
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("--selector=%s: %w", text, err)
+	}
+	return selector, nil
 }

@@ -17,7 +17,7 @@ func page(ctx context.Context, o options, c *clients) (http.Handler, error) {
 	if !o.ui {
 		return nil, nil
 	}
-	reader, err := ui.NewShared(c.watcher, c.dynamic, c.own, o.watch)
+	reader, err := ui.NewShared(c.watcher, c.dynamic, c.own, o.watch.names)
 	if err != nil {
 		return nil, fmt.Errorf("make the page: %w", err)
 	}

@@ -44,8 +44,14 @@ func startJanusd(t *testing.T, e *harness.Env, args ...string) *process {
 
 func startWith(t *testing.T, kubeconfig, namespace string, args ...string) *process {
 	t.Helper()
+	return startChanging(t, kubeconfig, namespace, append([]string{"--watch-namespaces=" + namespace}, args...)...)
+}
+
+// startChanging is startWith for a janusd that is told in args what to watch.
+func startChanging(t *testing.T, kubeconfig, namespace string, args ...string) *process {
+	t.Helper()
 	args = append([]string{
-		"--kubeconfig=" + kubeconfig, "--namespace=" + namespace, "--watch-namespaces=" + namespace,
+		"--kubeconfig=" + kubeconfig, "--namespace=" + namespace,
 		"--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=0",
 	}, args...)
 	p := &process{t: t, cmd: exec.Command("janusd", args...), ended: make(chan struct{}), news: make(chan struct{})}

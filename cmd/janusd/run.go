@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
@@ -17,6 +20,7 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/openapi"
+	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 	"janus.io/janus/internal/wiring"
@@ -32,7 +36,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer func() { _ = log.Sync() }()
 	bridge(log)
-	c, err := connect(ctx, o.kubeconfig)
+	c, err := connect(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func run(ctx context.Context, o options) error {
 		zap.String("user", c.user), zap.String("namespace", o.namespace))
 
 	registry := prometheus.NewRegistry()
-	metrics, err := controller.NewMetrics(registry)
+	metrics, err := controller.NewMetrics(registry, clock.RealClock{})
 	if err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
@@ -71,26 +75,42 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer stop()
-	ctl, err := assemble(c, o, observers{metrics, record, traces}, log)
+	kinds, err := o.sensitiveKinds()
 	if err != nil {
 		return err
 	}
-	metrics.CountActive(ctl.Active)
-	metrics.CountShards(ctl.Shards)
+	go c.tell(ctx, o.namespace, settings.Settings{SensitiveKinds: kinds}, log)
+	f, err := assemble(c, o, kinds, observers{metrics, record, traces}, log)
+	if err != nil {
+		return err
+	}
+	metrics.CountActive(f.ctl.Active)
+	metrics.CountShards(f.ctl.Shards)
 
-	servers, err := serve(ctx, o, c, registry, ready(o, ctl), log)
+	servers, err := serve(ctx, o, c, registry, f.ctl.Synced, log)
 	if err != nil {
 		return err
 	}
 	defer servers.stop(ctx)
-	return work(ctx, c, o, ctl, log)
+	stopFollowing := f.follow(ctx)
+	defer stopFollowing()
+	return work(ctx, c, o, f.ctl, log)
 }
 
-// work runs the Transactions that are this replica's.
+// work runs the Transactions that are this replica's. It watches them before it contends for a
+// Lease, and until what was in flight has been finished: whoever takes over knows them all.
 func work(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watched sync.WaitGroup
+	defer watched.Wait()
+	defer stop()
+	watched.Go(func() { ctl.Watch(watching) })
+	if o.leaderElect && !cache.WaitForCacheSync(ctx.Done(), ctl.Synced) {
+		return nil
+	}
 	switch {
 	case !o.leaderElect:
-		return ctl.Run(ctx)
+		return ctl.Work(ctx)
 	case o.shards == 1:
 		return lead(ctx, c, o, ctl, log)
 	default:
@@ -107,6 +127,8 @@ type observers struct {
 
 // watch has the observers told of what goes through the ports.
 func (o observers) watch(ports engine.Ports) engine.Ports {
+	ports.Journal = o.metrics.Time(ports.Journal)
+	ports.Planner = o.metrics.CountPrepared(ports.Planner)
 	ports.Changes = o.metrics.Count(ports.Changes)
 	ports.Recorder = o.recorder
 	if o.traces != nil {
@@ -117,7 +139,7 @@ func (o observers) watch(ports engine.Ports) engine.Ports {
 }
 
 // assemble builds the engine on its real parts and the controller on the engine.
-func assemble(c *clients, o options, observers observers, log *zap.Logger) (*controller.Controller, error) {
+func assemble(c *clients, o options, sensitive []schema.GroupKind, observers observers, log *zap.Logger) (f *runner, err error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
 	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{})
 	if o.enforce {
@@ -127,7 +149,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 		Own:       c.dynamic,
 		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
 		Clients:   accounts,
-		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
+		Store:     snapshot.NewStore(c.own, sensitive),
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
 			Namespace: o.namespace, Observe: observers.metrics.LockOperation,
@@ -141,10 +163,20 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (*con
 	policy := plan.DefaultPolicy
 	policy.RevisionHistoryLimit = int32(o.historyLimit) //nolint:gosec // at most maxHistory
 	e := engine.New(observers.watch(ports), clock.RealClock{}, policy)
-	return controller.New(e, wiring.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
-		Namespaces: o.watch, Workers: o.workers, Shards: o.shards, Resync: o.resync,
+	f = &runner{}
+	f.ctl, err = controller.New(e, wiring.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
+		Namespaces: o.watch.names, Changing: o.watch.changes(), Begun: c.begun, Left: f.left,
+		Selector: o.selector, Workers: o.workers, Shards: o.shards, Resync: o.resync,
+		RetryBase: o.retryBase, RetryMax: o.retryMax,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},
 	})
+	if err != nil {
+		return nil, err
+	}
+	if o.watch.changes() {
+		f.begin(c, o, log.Named("namespaces"))
+	}
+	return f, nil
 }
 
 // limit is how many are kept; nil for all.
@@ -153,13 +185,4 @@ func limit(n int) *int {
 		return nil
 	}
 	return &n
-}
-
-// ready tells whether this replica can do its part: one that waits to become the
-// leader can, and one that has no shard if it knows the Transactions.
-func ready(o options, ctl *controller.Controller) func() bool {
-	if o.leaderElect && o.shards == 1 {
-		return func() bool { return true }
-	}
-	return ctl.Synced
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 func newDescribe(s *session) *cobra.Command {
@@ -94,7 +95,7 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	if item.LockLease != "" && !ended(t) {
 		detail("locked by Lease %s", item.LockLease)
 	}
-	if item.WaitStartTime != nil && item.ReadyTime == nil && item.State == api.ItemCommitting {
+	if plan.Unready(&item) {
 		detail("waiting since %s", stamp(item.WaitStartTime))
 	}
 	for _, taken := range item.Taken {

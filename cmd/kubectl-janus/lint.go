@@ -106,11 +106,11 @@ func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string 
 // expressions returns what is wrong with those of a change.
 func expressions(c api.Change, names map[string]bool) []string {
 	var out []string
-	check := func(field, text string) {
+	check := func(field, text string, compile func(string) (*expression.Expression, error)) {
 		if text == "" {
 			return
 		}
-		e, err := expression.Compile(text)
+		e, err := compile(text)
 		if err != nil {
 			out = append(out, field+": "+err.Error())
 			return
@@ -121,12 +121,16 @@ func expressions(c api.Change, names map[string]bool) []string {
 			}
 		}
 	}
-	check("when", c.When)
+	check("when", c.When, expression.Compile)
 	if c.ReadyWhen != nil {
-		check("readyWhen.expression", c.ReadyWhen.Expression)
+		check("readyWhen.expression", c.ReadyWhen.Expression, expression.Compile)
 	}
 	if c.GoneWhen != nil {
-		check("goneWhen.expression", c.GoneWhen.Expression)
+		check("goneWhen.expression", c.GoneWhen.Expression, expression.Compile)
+	}
+	if c.FailWhen != nil {
+		check("failWhen.expression", c.FailWhen.Expression, expression.Compile)
+		check("failWhen.messageExpression", c.FailWhen.MessageExpression, expression.CompileText)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -137,7 +138,7 @@ func (l *live) item(t *api.Transaction, i int) string {
 	if item.Reason != "" {
 		line += " (" + item.Reason + ")"
 	}
-	if item.WaitStartTime != nil && item.State == api.ItemCommitting {
+	if plan.Unready(&item) {
 		line += ", waiting since " + item.WaitStartTime.Format(time.TimeOnly)
 	}
 	line = errclass.OneLine(line)

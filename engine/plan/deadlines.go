@@ -60,7 +60,7 @@ func endedLater(t *api.Transaction, now time.Time, policy Policy) bool {
 func BegunAhead(status *api.TransactionStatus, now time.Time) []**metav1.Time {
 	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime, &status.CompletionTime}
 	for i := range status.Items {
-		begun = append(begun, &status.Items[i].WaitStartTime)
+		begun = append(begun, &status.Items[i].WaitStartTime, &status.Items[i].HoldStartTime)
 	}
 	return slices.DeleteFunc(begun, func(t **metav1.Time) bool { return *t == nil || !(*t).After(now) })
 }

@@ -123,8 +123,8 @@ func (w *unwinding) postpone(i int, over bool) {
 			w.waiting[j] = true
 		}
 	}
-	if !inEffect(item) && !w.freed[i] {
-		return
+	if !inEffect(item) && !w.freed[i] && !w.needed[i] {
+		return // Through what only waits, or is over, what is needed is needed all the same.
 	}
 	for _, j := range w.below(i) {
 		w.needed[j] = w.needed[j] || !slices.Contains(but, w.items[j].Name)

@@ -148,3 +148,16 @@ func TestABlockedItemOfAnOlderStatusIsTakenUpByARecovery(t *testing.T) {
 	txn.Status.Items[0].BlockedBy = "b"
 	assert.Empty(t, hopeful(txn.Status.Items))
 }
+
+// An Await is over when a rollback begins. What it waited for is needed all the same by what waited
+// for it.
+func TestWhatIsNeededThroughAnAwaitStays(t *testing.T) {
+	on := map[string][]string{"b": {"a"}, "c": {"b"}}
+	never := func(int) bool { return false }
+	await := api.Item{Name: "b", Type: api.Await, State: api.ItemRolledBack}
+	txn := rollingBack(t, on, item("a", api.ItemCommitted), await, item("c", api.ItemRollingBack))
+	assert.True(t, HeldOf(txn, txn.Status.Items, never).Needed(0))
+
+	txn = rollingBack(t, on, item("a", api.ItemCommitted), await, unresolvedItem("c", errclass.Drifted))
+	assert.Equal(t, Action{Verb: LeaveUndo, Item: 0, Items: []int{0}}, Decide(txn, InFlight{}, fixture.Start, limits))
+}

@@ -24,7 +24,7 @@ func Spacing(t *api.Transaction) time.Duration {
 func InTime(t *api.Transaction) error {
 	n := 0
 	for i, change := range t.Spec.Changes {
-		if change.When == "" && t.Status.Items[i].State != api.ItemSkipped {
+		if change.When == "" && t.Status.Items[i].Changes() {
 			n++
 		}
 	}

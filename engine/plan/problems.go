@@ -112,13 +112,13 @@ func Later(t *api.Transaction) []bool {
 // changed: all but those whose target an earlier item changes too, those that are refused
 // as long as an earlier item is not in effect, and those of which it is not known yet
 // whether they are wanted. The before-image of the first is what the earlier item leaves,
-// and is taken then.
+// and is taken then. An Await has none.
 func Preparable(t *api.Transaction) []int {
 	seen := map[api.Target]bool{}
 	var out []int
 	for i := range t.Status.Items {
 		item := &t.Status.Items[i]
-		if item.State == api.ItemSkipped {
+		if !item.Changes() {
 			continue
 		}
 		key := item.Target.Identity()

@@ -40,3 +40,40 @@ func WaitingFor(t *api.Transaction) string {
 	}
 	return c.Message
 }
+
+// CountFailures adds the attempts that have failed to those on record, before the status is
+// written. They count in a row: once what was tried has succeeded, the next wait has all of its
+// attempts again.
+func CountFailures(before, after *api.TransactionStatus, failed int32) {
+	if !Progressed(before, after) {
+		after.Failures += failed
+		return
+	}
+	after.Failures = 0
+}
+
+// Progressed reports whether one status is further than another: a phase was passed on the way to
+// the commit, or a change was prepared, made, found ready or rolled back. An intent alone is no
+// progress, and neither is to turn back.
+func Progressed(before, after *api.TransactionStatus) bool {
+	switch after.Phase {
+	case api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting, api.PhaseCommitted, api.PhasePlanned:
+		if before.Phase != after.Phase {
+			return true
+		}
+	}
+	for i := range min(len(before.Items), len(after.Items)) {
+		was, is := &before.Items[i], &after.Items[i]
+		if was.ReadyTime == nil && is.ReadyTime != nil {
+			return true
+		}
+		switch {
+		case was.State == is.State:
+		case was.State == api.ItemPending, is.State == api.ItemSkipped, is.State == api.ItemRolledBack:
+			return true
+		case was.State == api.ItemCommitting && is.State == api.ItemCommitted:
+			return true
+		}
+	}
+	return false
+}

@@ -243,13 +243,22 @@ func (s Schedule) Next(items []api.Item) int {
 	return -1
 }
 
-// done reports whether nothing is left to do or to wait for.
-func done(item *api.Item) bool {
-	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !unready(item)
+// after reports whether a change is begun only when another is done.
+func (s Schedule) after(i, other int) bool {
+	if s.needs == nil {
+		return slices.Index(s.Order, other) < slices.Index(s.Order, i)
+	}
+	before := walk{needs: s.needs, seen: make([]int, len(s.Order))}
+	return before.visit(i) == nil && i != other && slices.Contains(before.order, other)
 }
 
-// unready reports whether a change is in effect and waited for.
-func unready(item *api.Item) bool {
+// done reports whether nothing is left to do or to wait for.
+func done(item *api.Item) bool {
+	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !Unready(item)
+}
+
+// Unready reports whether a change is in effect and waited for.
+func Unready(item *api.Item) bool {
 	return item.State == api.ItemCommitted && item.WaitStartTime != nil && item.ReadyTime == nil
 }
 
@@ -266,7 +275,7 @@ func allDone(items []api.Item, which []int) bool {
 func Waiting(items []api.Item) []int {
 	var out []int
 	for i := range items {
-		if unready(&items[i]) {
+		if Unready(&items[i]) {
 			out = append(out, i)
 		}
 	}

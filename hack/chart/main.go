@@ -61,9 +61,16 @@ var templates = []template{
 			"janusd-enforced-locks-janus-system\n", "janusd-enforced-locks-" + namespace + "\n",
 		},
 	},
+	{
+		name: "namespaces.yaml", sources: []string{"namespaces/objects/rbac.yaml"}, guard: "if .Values.janusd.namespaceSelector",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"janusd-namespaces-janus-system\n", "janusd-namespaces-" + namespace + "\n",
+		},
+	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
-		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml"}, guard: "if true",
+		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml", "rbac/base/settings.yaml"}, guard: "if true",
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
 	},
 	{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
 
 	"janus.io/janus/controller"
 )
@@ -26,7 +27,7 @@ const metricsRest = `
 ` + "`workqueue_*`, `rest_client_*` and, with leader election, `leader_election_master_status`" + ` are client-go's own. The
 metrics of the Go runtime and of the process come from the Prometheus client.
 
-` + "`operation`" + ` of items is ` + "`do`, `observe` or `undo`; `result` is `ok`, `terminal`, `conflict`, `retryable` or `unknown`" + `.
+` + "`operation`" + ` of items is ` + "`prepare`, `commit`, `observe` or `rollback`; `result` is `ok`, `terminal`, `conflict`, `retryable` or `unknown`" + `.
 ` + "`operation`" + ` of locks is ` + "`acquire`, `renew` or `release`; `result` is `ok`, `held`, `lost` or `error`" + `.
 ` + "`outcome`" + ` is the final phase.
 `
@@ -52,7 +53,7 @@ func (r *registered) Register(c prometheus.Collector) error {
 // metricsPage lists the metrics that are Janus' own.
 func metricsPage() (string, error) {
 	r := &registered{}
-	if _, err := controller.NewMetrics(r); err != nil {
+	if _, err := controller.NewMetrics(r, clock.RealClock{}); err != nil {
 		return "", fmt.Errorf("register the metrics: %w", err)
 	}
 	rows := []string{ // What the command registers itself; a test compares with its source.

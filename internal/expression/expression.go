@@ -22,7 +22,7 @@ const (
 	objects = "objects"
 )
 
-// Expression is a CEL expression that is true or false.
+// Expression is a CEL expression that is true or false, or text.
 type Expression struct {
 	program cel.Program
 	names   []string
@@ -45,9 +45,20 @@ var environ = sync.OnceValues(func() (*cel.Env, error) {
 	return set.Env(environment.NewExpressions)
 })
 
-// Compile checks an expression. Its errors say where it is wrong, and have nothing else
-// in them than the expression.
-func Compile(text string) (*Expression, error) {
+// Compile checks an expression that is true or false. Its errors say where it is wrong, and
+// have nothing else in them than the expression.
+func Compile(text string) (*Expression, error) { return compile(text, cel.BoolType, truth) }
+
+// CompileText checks an expression that is text, as Compile does.
+func CompileText(text string) (*Expression, error) { return compile(text, cel.StringType, prose) }
+
+// What an expression has to be.
+const (
+	truth = "true or false"
+	prose = "text"
+)
+
+func compile(text string, want *cel.Type, called string) (*Expression, error) {
 	env, err := environ()
 	if err != nil {
 		return nil, fmt.Errorf("set up CEL: %w", err)
@@ -56,8 +67,8 @@ func Compile(text string) (*Expression, error) {
 	if issues.Err() != nil {
 		return nil, issues.Err()
 	}
-	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("it is of type %s, and must be true or false", kind)
+	if kind := checked.OutputType(); !kind.IsExactType(want) && !kind.IsExactType(cel.DynType) {
+		return nil, wrongType(kind.String(), called)
 	}
 	e := &Expression{}
 	if err := e.inspect(checked.NativeRep()); err != nil {
@@ -114,19 +125,32 @@ func isIdent(x ast.Expr, name string) bool { return x.Kind() == ast.IdentKind &&
 // Evaluate returns the value of the expression for the object itself, nil if there is
 // none, and those that it asks for by name. Its errors may have content of them.
 func (e *Expression) Evaluate(ctx context.Context, own map[string]any, named map[string]map[string]any) (bool, error) {
+	return valueOf[bool](ctx, e, truth, own, named)
+}
+
+// Text returns what an expression that is text says, as Evaluate does.
+func (e *Expression) Text(ctx context.Context, own map[string]any, named map[string]map[string]any) (string, error) {
+	return valueOf[string](ctx, e, prose, own, named)
+}
+
+func valueOf[T any](ctx context.Context, e *Expression, called string, own map[string]any, named map[string]map[string]any) (T, error) {
+	var none T
 	others := make(map[string]any, len(named))
 	for name, content := range named {
 		others[name] = orNull(content)
 	}
 	value, _, err := e.program.ContextEval(ctx, map[string]any{object: orNull(own), objects: others})
 	if err != nil {
-		return false, err
+		return none, err
 	}
-	truth, ok := value.Value().(bool)
-	if !ok {
-		return false, fmt.Errorf("it is of type %s, and must be true or false", value.Type().TypeName())
+	if got, ok := value.Value().(T); ok {
+		return got, nil
 	}
-	return truth, nil
+	return none, wrongType(value.Type().TypeName(), called)
+}
+
+func wrongType(is, must string) error {
+	return fmt.Errorf("it is of type %s, and must be %s", is, must)
 }
 
 // orNull makes null of no object.

@@ -112,7 +112,10 @@ func TestALeaseHasExpiredWhenThisProcessHasSeenItUnchangedForItsTime(t *testing.
 }
 
 func TestWhatTheLeasesAreCalled(t *testing.T) {
-	assert.Equal(t, "janusd-shard-7", leaseOf(7))
+	assert.Equal(t, "janusd-shard-7", (&Replica{}).leaseOf(7))
+	group := &Replica{Options: Options{Group: "0a1b2c3d"}}
+	assert.Equal(t, "janusd-0a1b2c3d-shard-7", group.leaseOf(7))
+	assert.Equal(t, "replica-0a1b2c3d", group.labelsOf(componentReplica)[labelComponent])
 	r := &Replica{Options: Options{Identity: "Some Host_1b4e28ba-2fa1-11d2-883f-0016d3cca427"}}
 	assert.Regexp(t, `^janusd-replica-[0-9a-f]{16}$`, r.name())
 }

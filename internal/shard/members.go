@@ -26,7 +26,11 @@ const (
 	componentShard   = "shard"
 )
 
-func labelsOf(component string) map[string]string {
+// labelsOf are the labels of the Leases of a component, which are those of a group.
+func (r *Replica) labelsOf(component string) map[string]string {
+	if r.Group != "" {
+		component += "-" + r.Group
+	}
 	return map[string]string{labelName: "janusd", labelComponent: component}
 }
 
@@ -81,7 +85,7 @@ func (r *Replica) seconds() *int32 {
 
 func (r *Replica) newLease(now metav1.MicroTime) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{}
-	lease.Name, lease.Labels = r.name(), labelsOf(componentReplica)
+	lease.Name, lease.Labels = r.name(), r.labelsOf(componentReplica)
 	lease.Labels[labelShards] = strconv.Itoa(r.Shards)
 	lease.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: &r.Identity, LeaseDurationSeconds: r.seconds(),
@@ -93,12 +97,12 @@ func (r *Replica) newLease(now metav1.MicroTime) *coordinationv1.Lease {
 // alive returns the replicas that renew their Leases, and deletes those of the others.
 func (r *Replica) alive(ctx context.Context, leases []coordinationv1.Lease) []member {
 	var out []member
-	now := r.Clock.Now()
+	now, component := r.Clock.Now(), r.labelsOf(componentReplica)[labelComponent]
 	for i := range leases {
 		lease := &leases[i]
 		shards, err := strconv.Atoi(lease.Labels[labelShards])
 		switch {
-		case lease.Labels[labelComponent] != componentReplica || err != nil || shards < 1:
+		case lease.Labels[labelComponent] != component || err != nil || shards < 1:
 		case lease.Name != r.name() && r.seen.expired(lease, now):
 			r.bury(ctx, lease)
 		default:
@@ -129,7 +133,7 @@ func (r *Replica) succeed(ctx context.Context, leases []coordinationv1.Lease, nu
 	for i := range leases {
 		lease := &leases[i]
 		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-		if lease.Name != leaseOf(number) || holder == "" || holder == r.Identity || !r.seen.expired(lease, now) {
+		if lease.Name != r.leaseOf(number) || holder == "" || holder == r.Identity || !r.seen.expired(lease, now) {
 			continue
 		}
 		r.Log.Info("taking a shard from a replica that has not renewed its Lease in time", zap.Int("shard", number), zap.String("replica", holder))

@@ -19,6 +19,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Namespace is where the Leases are.
 	Namespace string
+	// Group, if it is not empty, tells these replicas from others whose Leases are there too.
+	Group string
 	// Identity is who the replica is. No two processes may have the same.
 	Identity string
 	// Shards is into how many the Transactions are divided.
@@ -50,7 +52,7 @@ func New(o Options) (*Replica, error) {
 	r := &Replica{Options: o, seen: observedRecords{}, terms: map[int]context.CancelFunc{}, ended: make(chan int, o.Shards)}
 	for number := range o.Shards {
 		election, err := NewElection(Contest{
-			Client: o.Client, Namespace: o.Namespace, Lease: leaseOf(number), Labels: labelsOf(componentShard),
+			Client: o.Client, Namespace: o.Namespace, Lease: r.leaseOf(number), Labels: r.labelsOf(componentShard),
 			Identity: o.Identity, Duration: o.Duration, Log: o.Log,
 		})
 		if err != nil {
@@ -62,7 +64,12 @@ func New(o Options) (*Replica, error) {
 }
 
 // leaseOf is the name of the Lease of a shard.
-func leaseOf(number int) string { return "janusd-shard-" + strconv.Itoa(number) }
+func (r *Replica) leaseOf(number int) string {
+	if r.Group != "" {
+		return "janusd-" + r.Group + "-shard-" + strconv.Itoa(number)
+	}
+	return "janusd-shard-" + strconv.Itoa(number)
+}
 
 // Run takes part until ctx is done. It releases every shard, each when what was in flight
 // of it has been finished, and returns.

@@ -10,6 +10,7 @@ import (
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
@@ -47,11 +48,10 @@ func (s session) askAll(ctx context.Context, items []int) (map[question]bool, er
 	var questions []question
 	for _, i := range items {
 		ref, err := refOf(s.txn.Status.Items[i])
-		strategy, ok := mutate.For(s.txn.Spec.Changes[i].Type)
-		if err != nil || !ok {
+		change, compensation := verbsOf(s.txn.Spec.Changes[i].Type)
+		if err != nil {
 			continue // That is found out by who goes through them.
 		}
-		change, compensation := strategy.Verbs()
 		for _, verb := range append(change, compensation...) {
 			if q := questionAbout(ref, verb); !slices.Contains(questions, q) {
 				questions = append(questions, q)
@@ -67,6 +67,17 @@ func (s session) askAll(ctx context.Context, items []int) (map[question]bool, er
 		return nil, found[0]
 	}
 	return answers, nil
+}
+
+// verbsOf are those that a change needs, and those that rolling it back needs.
+func verbsOf(kind api.ChangeType) (making, rollingBack []string) {
+	if kind == api.Await {
+		return []string{"get"}, nil
+	}
+	if strategy, ok := mutate.For(kind); ok {
+		return strategy.Verbs()
+	}
+	return nil, nil
 }
 
 // askers is how many questions are asked at once.
@@ -90,11 +101,7 @@ func (s session) denials(ctx context.Context, items []int, answers map[question]
 		if err != nil {
 			return nil, err
 		}
-		strategy, ok := mutate.For(s.txn.Spec.Changes[i].Type)
-		if !ok {
-			continue
-		}
-		change, compensation := strategy.Verbs()
+		change, compensation := verbsOf(s.txn.Spec.Changes[i].Type)
 		for _, need := range []struct {
 			verbs []string
 			what  string

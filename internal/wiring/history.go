@@ -125,7 +125,7 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 		return out, err
 	}
 	for _, i := range order {
-		if i >= len(t.Status.Items) || t.Status.Items[i].State == api.ItemSkipped {
+		if i >= len(t.Status.Items) || !t.Status.Items[i].Changes() {
 			continue
 		}
 		item := t.Status.Items[i]

@@ -30,7 +30,7 @@ func NewJournal(client dynamic.Interface) *Journal {
 
 // Read gets a Transaction from the API server, nil if it does not exist.
 func (j *Journal) Read(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
-	obj, err := j.client.Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	obj, err := j.find(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -38,6 +38,11 @@ func (j *Journal) Read(ctx context.Context, name types.NamespacedName) (*api.Tra
 		return nil, errclass.Wrap(err, "read", "Transaction "+name.String(), false)
 	}
 	return FromUnstructured(obj)
+}
+
+// find gets a Transaction, or the API server's own error.
+func (j *Journal) find(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	return j.client.Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 }
 
 // Checkpoint writes the status. The resourceVersion of t makes the write fail if

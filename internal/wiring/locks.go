@@ -21,13 +21,14 @@ import (
 type Locks struct {
 	manager *lockmgr.Manager
 	late    staleness
+	others  *endings
 
 	mu   sync.Mutex
 	kept map[string]time.Time // when the locks of a holder were last kept
 }
 
 func newLocks(manager *lockmgr.Manager, late staleness) *Locks {
-	return &Locks{manager: manager, late: late, kept: map[string]time.Time{}}
+	return &Locks{manager: manager, late: late, others: newEndings(late.journal, late.clock), kept: map[string]time.Time{}}
 }
 
 // justKept reports whether the locks of a holder were kept a moment ago: none of them has
@@ -56,7 +57,7 @@ func (l *Locks) unkept(h lockmgr.Holder) {
 // taker is the holder as which locks are taken.
 func (l *Locks) taker(t *api.Transaction, lost func()) lockmgr.Holder {
 	h := holderOf(t)
-	h.Confirm, h.Lost = l.late.begin(t), lost
+	h.Confirm, h.Lost, h.Ended = l.late.begin(t), lost, l.others.hasEnded
 	return h
 }
 
@@ -169,10 +170,10 @@ func (l *Locks) Forget(t *api.Transaction) {
 }
 
 // keysOf returns the keys of what is to be locked, and which item each is of. A target that
-// was skipped before anything was locked is not.
+// was skipped before anything was locked, or is only waited for, is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
-		if item.State == api.ItemSkipped && item.LockLease == "" {
+		if item.LockLease == "" && !item.Changes() {
 			continue
 		}
 		ref, err := refOf(item)

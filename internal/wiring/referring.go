@@ -55,7 +55,7 @@ func relate(t *api.Transaction, order []int, contents map[int]map[string]any) {
 			}
 		}
 		byName[item.Name] = i
-		if change.Type != api.Delete && item.State != api.ItemSkipped {
+		if change.Type != api.Delete && change.Type != api.Await && item.State != api.ItemSkipped {
 			key := targetName(item.Target)
 			made[key] = append(made[key], i)
 		}

@@ -104,7 +104,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	require.NoError(t, err)
 	config.Timeout = 15 * time.Second
 	p, own, kube := ports(t, config)
-	metrics, err := controller.NewMetrics(prometheus.NewRegistry())
+	metrics, err := controller.NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
 	require.NoError(t, err)
 	scheme := apiruntime.NewScheme()
 	require.NoError(t, api.AddToScheme(scheme))

@@ -68,6 +68,16 @@ func (e *Env) OwnRights() {
 	}))
 }
 
+// NamespaceRights lets janusd list and watch namespaces, as deploy/namespaces does for those who
+// select them by their labels.
+func (e *Env) NamespaceRights() {
+	e.t.Helper()
+	stream, err := manifests(filepath.Join(Root(), "deploy", "namespaces", "objects"))
+	require.NoError(e.t, err)
+	require.NoError(e.t, e.ApplyYAML(e.t.Context(), "", stream))
+	require.NoError(e.t, e.AwaitRight(e.t.Context(), Identity, authzv1.ResourceAttributes{Verb: "watch", Resource: "namespaces"}))
+}
+
 // AwaitRight waits until the API server knows of a right.
 func (c *Client) AwaitRight(ctx context.Context, user string, right authzv1.ResourceAttributes) error {
 	review := &authzv1.SubjectAccessReview{Spec: authzv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &right}}

@@ -256,6 +256,10 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	for _, c := range []wrong{
 		{"a lock taken before its time", LockExclusion, "was held until 2026-01-01T00:05:00Z",
 			commit(hooks{"handover": func(w *world) { w.lock(mapA, other, time.Minute) }})},
+		{"a lock taken before its holder has let go of the finalizer", LockExclusion, "was held until 2026-01-01T00:05:00Z",
+			commit(hooks{"-release": nothing, "-finalizer": nothing, "after": func(w *world) { w.lock(mapA, other, time.Minute) }})},
+		{"a lock taken before its holder has ended", LockExclusion, "was held until 2026-01-01T00:05:00Z",
+			commit(hooks{"-release": nothing, "finalizer": func(w *world) { w.lock(mapA, other, time.Minute) }})},
 		{"a lock taken without being counted", LockExclusion, "and leaseTransitions from 0 to 0",
 			commit(hooks{"handover": func(w *world) {
 				w.send("PUT", lockOf(mapA), faultinject.Call{}, "Lease", func(o tree) {

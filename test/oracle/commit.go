@@ -14,7 +14,7 @@ func (c *trial) judgeCommit(r *run) {
 		return
 	}
 	for i := range min(len(s.items), len(r.Items)) {
-		if !s.items[i].in(api.ItemCommitted) {
+		if !s.items[i].in(api.ItemCommitted) || r.awaits(i) {
 			continue // that is for judgePhases
 		}
 		c.judgeHandedOver(r, i, s)

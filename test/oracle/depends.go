@@ -12,6 +12,7 @@ import (
 func (c *trial) judgeDepends(r *run) {
 	on := r.dependencies()
 	needs, _ := c.needs(r)
+	c.judgeAwaits(r, on)
 	for _, w := range r.writes {
 		if w.made == nil || w.item < 0 {
 			continue
@@ -50,6 +51,25 @@ func (r *run) waits(s *state, needs [][]int, k int) bool {
 		}
 	}
 	return false
+}
+
+// judgeAwaits: an Await begins to wait once all that it depends on is done, and it takes no
+// lock and saves nothing.
+func (c *trial) judgeAwaits(r *run, on [][]int) {
+	for i := range r.Spec.Changes {
+		s := r.reached(i, api.ItemCommitted)
+		if !r.awaits(i) || s == nil || len(s.items) != len(on) {
+			continue
+		}
+		for _, j := range on[i] {
+			if !r.doneAt(s, j) {
+				c.breach(Order, "%s: it waits (@%d) while item %d, which it depends on, is %s, ready: %t", r.named(i), s.Revision, j, s.items[j].state, s.items[j].ready)
+			}
+		}
+		if s.items[i].lease != "" || s.items[i].before != nil {
+			c.breach(Order, "%s: it only waits, and has the lock %q or a before-image (@%d)", r.named(i), s.items[i].lease, s.Revision)
+		}
+	}
 }
 
 // madeBefore reports whether a change was in effect before a write, although that was not

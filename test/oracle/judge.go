@@ -40,6 +40,7 @@ func Judge(e Evidence) []Breach {
 			c.judgePhases(r)
 			c.judgeDepends(r)
 			c.judgeNeeds(r)
+			c.judgeConditions(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
 			c.judgeRollback(r)
@@ -53,6 +54,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeAccount(r)
 			c.judgeRefused(r)
 			c.judgeRemembered(r)
+			c.judgeSources(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

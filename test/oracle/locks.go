@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 // slack is what times may differ by that are written down by the microsecond.
 const slack = time.Millisecond
 
-// judgeLocks: a lock goes from one holder to another when it is free, or when its
-// time is over; then the Lease counts it.
+// judgeLocks: a lock goes from one holder to another when it is free, when its time is over,
+// or when the Transaction that holds it is; then the Lease counts it.
 func (c *trial) judgeLocks() {
 	for ref, o := range c.objects {
 		if !isLock(ref) {
@@ -35,7 +36,7 @@ func (c *trial) judgeTakeover(v *version) {
 	if is.transitions != was.transitions+1 {
 		c.breach(LockExclusion, "%s@%d went from %s to %s, and leaseTransitions from %d to %d", v.Ref, v.Revision, was.holder, is.holder, was.transitions, is.transitions)
 	}
-	if c.ClocksTurned || was.renewed.IsZero() || is.renewed.IsZero() {
+	if c.ClocksTurned || was.renewed.IsZero() || is.renewed.IsZero() || c.seenOver(was, v) {
 		return
 	}
 	if over := was.renewed.Add(was.duration); is.renewed.Add(slack).Before(over) {
@@ -43,6 +44,33 @@ func (c *trial) judgeTakeover(v *version) {
 			is.renewed.Format(time.RFC3339Nano), over.Format(time.RFC3339Nano))
 	}
 }
+
+// seenOver reports whether the Transaction that held a lock had ended, or was gone, at some time
+// between the version of the Lease that says so and the one by which another took it over. It may
+// have been taken up again just then: whoever takes the lock over has looked before.
+func (c *trial) seenOver(was held, v *version) bool {
+	for _, r := range c.runs {
+		if !was.heldBy(r) {
+			continue
+		}
+		if r.gone != nil && r.gone.Revision < v.Revision {
+			return true
+		}
+		for i, s := range r.states {
+			until := int64(math.MaxInt64)
+			if i+1 < len(r.states) {
+				until = r.states[i+1].Revision
+			}
+			if s.isOver() && s.Revision < v.Revision && until > v.before.Revision {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isOver reports whether a Transaction has ended and has nothing left to release.
+func (s *state) isOver() bool { return api.Phase(s.phase).Terminal() && !s.finalizer }
 
 // held is what a Lease says.
 type held struct {

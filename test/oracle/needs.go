@@ -41,7 +41,7 @@ func (c *trial) judgeBlocked(r *run, s *state, needs [][]int, whole bool) {
 			continue
 		}
 		for _, j := range needs[k] {
-			if s.items[j].in(api.ItemRolledBack) && !r.refusedBy(s, k, j) && !r.undoneBefore(k, j) {
+			if s.items[j].in(api.ItemRolledBack) && !r.awaits(j) && !r.refusedBy(s, k, j) && !r.undoneBefore(k, j) {
 				c.breach(Order, "%s is rolled back (@%d), and item %d, which depends on it, is in effect (%s)", r.named(j), s.Revision, k, s.items[k].reason)
 			}
 		}
@@ -190,7 +190,7 @@ func (r *run) refers(i, j int) bool {
 			return true
 		}
 	}
-	return r.Spec.Changes[j].Type != api.Delete && r.contents[i] != nil && r.mentions(i, j)
+	return r.Spec.Changes[j].Type != api.Delete && !r.awaits(j) && r.contents[i] != nil && r.mentions(i, j)
 }
 
 // deep are all that an item depends on, in the end.

@@ -90,7 +90,10 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		withdrawn := from == api.ItemCommitting && to == api.ItemPrepared && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseRollingBack)
 		// The same of what was about to be rolled back, when the rollback is suspended.
 		spared := from == api.ItemRollingBack && to == api.ItemCommitted && !was.suspended && is.suspended
-		if from != to && !settling && !withdrawn && !spared && !slices.Contains(itemMoves[from], to) {
+		// Nothing is sent for an Await.
+		waits := i < len(r.Spec.Changes) && r.awaits(i) &&
+			(from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack && is.phase == string(api.PhaseRollingBack))
+		if from != to && !waits && !settling && !withdrawn && !spared && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
 		}
 	}

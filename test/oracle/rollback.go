@@ -23,7 +23,7 @@ func (c *trial) judgeRollback(r *run) {
 	}
 	seen := map[Ref]bool{}
 	for i := range min(len(s.items), len(r.Items)) {
-		if target := r.Items[i]; !seen[target] {
+		if target := r.Items[i]; !seen[target] && !r.awaits(i) {
 			seen[target] = true
 			if excused, ok := r.excuses(s, target); ok {
 				c.judgeTargetRolledBack(r, target, excused)

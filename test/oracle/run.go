@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -53,12 +54,15 @@ type state struct {
 type item struct {
 	name, state, reason, message, lease, targetName string
 	blockedBy                                       string
-	prepared, committed, rolledBack, unsettled      bool
-	aside                                           bool
-	ready                                           bool
-	before                                          *image
-	conflicts                                       []conflict
-	warnings                                        []string
+	// content is the digest of the content, if that is in a source.
+	content                                    string
+	prepared, committed, rolledBack, unsettled bool
+	aside                                      bool
+	ready                                      bool
+	holdTime, readyTime                        time.Time
+	before                                     *image
+	conflicts                                  []conflict
+	warnings                                   []string
 }
 
 type image struct{ key, digest, uid, version string }
@@ -105,10 +109,14 @@ func (c *trial) enterRun(given *Run) {
 	if of.Spec.UndoOf != nil {
 		c.enterDerived(r)
 	}
+	c.enterSources(r)
 	c.runs = append(c.runs, r)
 	c.users[r.user] = true
 	c.own[r.ref] = true
-	for _, target := range of.Items {
+	for i, target := range of.Items {
+		if r.awaits(i) {
+			continue
+		}
 		if list := c.targets[target]; len(list) == 0 || list[len(list)-1] != r {
 			c.targets[target] = append(list, r)
 		}
@@ -143,10 +151,12 @@ func readState(v *version) *state {
 func readItem(entry map[string]any) item {
 	out := item{
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
-		blockedBy: str(entry, "blockedBy"), lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"),
+		blockedBy: str(entry, "blockedBy"), lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"), content: str(entry, "contentDigest"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
 		unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
 	}
+	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
+	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}
 	}
@@ -206,6 +216,9 @@ func (r *run) change(i int) string {
 	}
 	return strconv.Itoa(i)
 }
+
+// awaits reports whether an item only waits for its target.
+func (r *run) awaits(i int) bool { return r.Spec.Changes[i].Type == api.Await }
 
 // named is how messages call an item.
 func (r *run) named(i int) string {

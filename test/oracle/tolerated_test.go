@@ -205,6 +205,17 @@ func TestWhatJanusMayDoIsNoBreach(t *testing.T) {
 			w.remove(lockOf(mapA), "")
 		}}),
 		"a lock that another client has deleted": commit(hooks{"do0": func(w *world) { w.foreignDelete(lockOf(mapA)) }}),
+		"a lock that landed late, taken before its time": commit(hooks{"after": func(w *world) {
+			w.lock(mapA, txnUID, 0)
+			w.lock(mapA, other, time.Minute)
+			w.remove(lockOf(mapA), "")
+		}}),
+		"a lock of a Transaction that is gone, taken before its time": commit(hooks{"after": func(w *world) {
+			w.end(txn)
+			w.lock(mapA, txnUID, 0)
+			w.lock(mapA, other, time.Minute)
+			w.remove(lockOf(mapA), "")
+		}}),
 		"clocks that were turned": func() *world {
 			w := commit(hooks{"handover": func(w *world) { w.lock(mapA, other, time.Minute); w.remove(lockOf(mapA), "") }})
 			w.evidence.ClocksTurned = true

@@ -69,6 +69,8 @@ func gate(random *rand.Rand, c *api.Change, other int) {
 		c.When = fmt.Sprintf("objects.c%d != null && has(objects.c%d.data)", other, other)
 	case 3:
 		c.Activation = &api.Activation{APIVersion: "example.com/v1", Kind: []string{"Widget", "Gadget"}[random.IntN(2)]}
+	case 4:
+		await(random, c, other)
 	default:
 		ready := []string{
 			"object != null", "object.status.seen.startsWith('seen')", "false", fmt.Sprintf("object != null || objects.c%d != null", other),
@@ -78,6 +80,21 @@ func gate(random *rand.Rand, c *api.Change, other int) {
 		} else {
 			c.ReadyWhen = &api.ReadyWhen{Expression: ready, Timeout: &short}
 		}
+	}
+}
+
+// await makes of a change a wait, for its target or for that of another.
+func await(random *rand.Rand, c *api.Change, other int) {
+	short, hold := api.Duration("20s"), api.Duration("3s")
+	*c = api.Change{Name: c.Name, Target: c.Target, DependsOn: c.DependsOn, Type: api.Await, ReadyWhen: &api.ReadyWhen{Timeout: &short}}
+	c.ReadyWhen.Expression = []string{
+		"object != null", "object == null", fmt.Sprintf("objects.c%d != null", other), "object.data.a == 'new'", "false",
+	}[random.IntN(5)]
+	if random.IntN(3) == 0 {
+		c.ReadyWhen.HoldFor = &hold
+	}
+	if random.IntN(3) == 0 {
+		c.FailWhen = &api.FailWhen{Expression: "object.data.a == 'new'", MessageExpression: "'a is ' + object.data.a"}
 	}
 }
 
@@ -115,6 +132,19 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
 				timeout := api.Duration("2s")
 				c.ReadyWhen = &api.ReadyWhen{Expression: "object.data.a == 'never'", Timeout: &timeout}
+			})),
+		one("await", []thing{alpha, beta}, beta.change(api.Patch, news),
+			with(alpha.change(api.Patch, nil), "alpha", func(c *api.Change) {
+				hold := api.Duration("2s")
+				*c = api.Change{Name: "alpha", Target: c.Target, Type: api.Await, ReadyWhen: &api.ReadyWhen{Expression: "object != null", Timeout: &minute, HoldFor: &hold}}
+			}),
+			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.When = "objects.alpha != null" })),
+		one("await-failed-back", []thing{alpha, beta}, beta.change(api.Patch, news),
+			with(alpha.change(api.Patch, nil), "alpha", func(c *api.Change) {
+				*c = api.Change{
+					Name: "alpha", Target: c.Target, Type: api.Await, ReadyWhen: &api.ReadyWhen{Expression: "object == null", Timeout: &minute},
+					FailWhen: &api.FailWhen{Expression: "object != null", MessageExpression: "object.metadata.name"},
+				}
 			})),
 		one("gone", []thing{alpha}, with(alpha.change(api.Delete, nil), "alpha", func(c *api.Change) {
 			c.GoneWhen = &api.GoneWhen{Expression: "object == null", Timeout: &minute}

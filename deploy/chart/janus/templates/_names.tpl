@@ -47,6 +47,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and $names .Values.janusd.watchNamespaces -}}
 {{- fail "janusd.watchNamespaces and namespaced both name namespaces: leave one of them empty" -}}
 {{- end -}}
+{{- $ways := compact (list (join "," $names) (join "," .Values.janusd.watchNamespaces) (.Values.janusd.namespaceSelector | default "") .Values.janusd.namespacesConfigMap) -}}
+{{- if gt (len $ways) 1 -}}
+{{- fail "namespaced, janusd.watchNamespaces, janusd.namespaceSelector and janusd.namespacesConfigMap all say which namespaces: leave all but one of them empty" -}}
+{{- end -}}
 {{- if and .Values.policies.otherNamespaces (not .Values.policies.enabled) -}}
 {{- fail "policies.otherNamespaces is for the release that has the policies, and policies.enabled is false" -}}
 {{- end -}}
@@ -75,14 +79,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --watch-namespaces={{ . }}
 {{- end }}
 {{- with .Values.janusd }}
-{{- range $flag := list "leaderElectLeaseDuration" "workers" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "logLevel" "logFormat" "pprofBindAddress" "tracingEndpoint" }}
+{{- range $flag := list "leaderElectLeaseDuration" "workers" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "retryBaseDelay" "retryMaxDelay" "kubeApiQps" "kubeApiBurst" "selector" "logLevel" "logFormat" "pprofBindAddress" "tracingEndpoint" }}
 {{- $value := index $.Values.janusd $flag }}
 {{- if not (kindIs "invalid" $value) }}
-- --{{ kebabcase $flag }}={{ $value }}
+- {{ printf "--%s=%v" (kebabcase $flag) $value | quote }}
 {{- end }}
 {{- end }}
 {{- with .watchNamespaces }}
 - --watch-namespaces={{ join "," . }}
+{{- end }}
+{{- with .namespaceSelector }}
+- {{ printf "--watch-namespaces=label:%s" . | quote }}
+{{- end }}
+{{- if .namespacesConfigMap }}
+- --watch-namespaces=file:/etc/janusd/namespaces/namespaces
 {{- end }}
 {{- with .sensitiveKinds }}
 - --sensitive-kinds={{ join "," . }}

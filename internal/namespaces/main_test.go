@@ -1,0 +1,10 @@
+package namespaces
+
+import (
+	"os"
+	"testing"
+
+	"janus.io/janus/test/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{})) }

@@ -63,10 +63,10 @@ func TestAFileNamesNamespaces(t *testing.T) {
 	for _, content := range []string{"Shop", "shop orders", "*", "label:a=b"} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err := File{Path: path}.Read()
-		assert.ErrorContains(t, err, "is no name of a namespace", content)
+		require.ErrorContains(t, err, "is no name of a namespace", content)
 	}
 	_, err := File{Path: path + "-none"}.Read()
-	assert.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 // A file is replaced, and may be half-written or away for a moment. That changes nothing.

@@ -33,6 +33,8 @@ func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
 		"RoleBinding janusd-leader-election",
 		"Role janusd-own-namespace",
 		"RoleBinding janusd-own-namespace",
+		"Role janus-settings-reader",
+		"RoleBinding janus-settings-reader",
 		"ClusterRole janus-editor",
 		"ClusterRole janus-viewer",
 		"ClusterRole janus-metrics-reader",

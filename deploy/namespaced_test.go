@@ -74,6 +74,7 @@ func TestRightsInNamespacedMode(t *testing.T) {
 			"create leases.coordination.k8s.io", "delete leases.coordination.k8s.io", "get leases.coordination.k8s.io",
 			"list leases.coordination.k8s.io", "update leases.coordination.k8s.io",
 		},
-		"Role janus-system/janusd-own-namespace": {"get namespaces."},
+		"Role janus-system/janusd-own-namespace":  {"create configmaps.", "get namespaces.", "patch configmaps. janus-settings"},
+		"Role janus-system/janus-settings-reader": {"get configmaps. janus-settings"},
 	}, rights)
 }

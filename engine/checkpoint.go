@@ -46,10 +46,7 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++
 	plan.CountFailures(&s.txn.Status, &next.Status, s.memory.Failures())
 	sent := s.clock.Now()
-	stored, err := s.Journal.Checkpoint(ctx, next)
-	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {
-		stored, err = s.Journal.Checkpoint(ctx, next)
-	}
+	stored, err := s.write(ctx, next)
 	if err != nil {
 		return &journalError{err}
 	}
@@ -57,6 +54,15 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	s.took = s.wrote.Sub(sent)
 	s.acknowledged(stored)
 	return nil
+}
+
+// write writes the status. If it is too large, it is written without what is there for readers alone.
+func (s *saga) write(ctx context.Context, next *api.Transaction) (*api.Transaction, error) {
+	stored, err := s.Journal.Checkpoint(ctx, next)
+	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {
+		return s.Journal.Checkpoint(ctx, next)
+	}
+	return stored, err
 }
 
 // acknowledged goes on with what the API server stored.

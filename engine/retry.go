@@ -74,7 +74,7 @@ func (s retry) recordWait(ctx context.Context, err error) error {
 	}
 	plan.Summarize(next, now)
 	plan.SetWaiting(&next.Status, next.Generation, now, err)
-	stored, err := s.Journal.Checkpoint(ctx, next)
+	stored, err := s.write(ctx, next)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ func (j journal) Checkpoint(_ context.Context, t *api.Transaction) (out *api.Tra
 		if err := j.current(t); err != nil {
 			return "", err
 		}
+		if size := len(jsonOf(t.Status)); j.room > 0 && size > j.room {
+			return "", errclass.New(errclass.Terminal, errclass.TooLarge, "write", "Transaction", "its status takes %d bytes", size)
+		}
 		if err := legalStatus(j.stored, t); err != nil {
 			j.t.Errorf("%v; the transcript:\n%s", err, j.transcript())
 		}
@@ -31,6 +35,15 @@ func (j journal) Checkpoint(_ context.Context, t *api.Transaction) (out *api.Tra
 		j.reached = append(j.reached, out)
 		return describe(out), nil
 	})
+}
+
+// jsonOf is how a status is stored.
+func jsonOf(status api.TransactionStatus) string {
+	text, err := json.Marshal(status)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 func (j journal) current(t *api.Transaction) error {

@@ -8,7 +8,9 @@
 // these goes into the status of the Transaction, so that a Record is believed
 // only when it is, to the bit, what Janus saved:
 //
-//	saved, err := store.Save(ctx, owner, nil, records) // then the checkpoint
+//	encoded, err := store.Encode(record)
+//	…
+//	saved, err := store.Save(ctx, owner, nil, []Encoded{encoded, …}) // then the checkpoint
 //	…
 //	reader := store.Open(owner, ref)
 //	record, err := reader.Load(ctx, item.Before)
@@ -16,7 +18,8 @@
 // Records go into a ConfigMap "{transaction}-rollback", those of sensitive kinds
 // into a Secret of that name, and what does not fit goes on into "…-rollback-2"
 // and so forth, where a record larger than an object is continued: the size of a
-// target limits nothing.
+// target limits nothing. Those of a large Transaction are saved by several calls, each
+// with what the ones before it have returned.
 //
 // # Invariants
 //

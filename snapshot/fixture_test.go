@@ -271,7 +271,7 @@ func (f *fixture) wantRequests(want ...string) {
 
 func (f *fixture) save(existing *v1alpha1.RollbackRef, records ...Record) Saved {
 	f.t.Helper()
-	saved, err := f.store.Save(f.t.Context(), f.owner, existing, records)
+	saved, err := f.store.Save(f.t.Context(), f.owner, existing, f.encoded(records...))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -279,6 +279,18 @@ func (f *fixture) save(existing *v1alpha1.RollbackRef, records ...Record) Saved 
 		f.t.Fatalf("%d images of %d records", len(saved.Images), len(records))
 	}
 	return saved
+}
+
+func (f *fixture) encoded(records ...Record) []Encoded {
+	f.t.Helper()
+	out := make([]Encoded, len(records))
+	for i, r := range records {
+		var err error
+		if out[i], err = f.store.Encode(r); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return out
 }
 
 // wantLoad loads every record through one Reader, last first as a rollback does.

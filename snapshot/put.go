@@ -23,6 +23,7 @@ const maxPuts = 3
 // put says up to which number that one reaches, and has changed nothing.
 func (s *Store) put(ctx context.Context, o Owner, b batch, c *chunk) (occupied int, err error) {
 	name := objectName(o.Name, c.place.number)
+	s.reach.note(o, c.place)
 	for range maxPuts {
 		err = s.objects.create(ctx, o.Namespace, c.place.kind, newObject(o, name, b, c))
 		if err == nil {

@@ -47,7 +47,7 @@ func TestForeignObjectIsNotTouched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 1)})
+			_, err = f.store.Save(t.Context(), f.owner, nil, f.encoded(record(0, 1)))
 			wantFault(t, err, errclass.Terminal, errclass.AlreadyExists, "ConfigMap "+f.owner.Namespace+"/release-rollback", "delete or rename it")
 			ref := refWith("ConfigMap/release-rollback")
 			for name, end := range map[string]func() error{
@@ -129,11 +129,11 @@ func TestPredecessorsLeftoversAreReplaced(t *testing.T) {
 	// Whether or not the garbage collector has come by, the finalizer holds them.
 	predecessor := f.owner
 	predecessor.UID = "11111111-2222-4333-8444-555555555555"
-	first, err := f.store.Save(t.Context(), predecessor, nil, []Record{record(0, 10), record(1, 2_500_000), secretRecord(2, 10)})
+	first, err := f.store.Save(t.Context(), predecessor, nil, f.encoded(record(0, 10), record(1, 2_500_000), secretRecord(2, 10)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Save(t.Context(), predecessor, &first.Ref, []Record{record(3, 10)}); err != nil {
+	if _, err := f.store.Save(t.Context(), predecessor, &first.Ref, f.encoded(record(3, 10))); err != nil {
 		t.Fatal(err)
 	}
 	records := []Record{record(0, 20), secretRecord(1, 20)}
@@ -149,7 +149,7 @@ func TestControllerOfAReplacedTransactionTouchesNothing(t *testing.T) {
 	f.endTransaction(metav1.DeletePropagationBackground)
 	f.owner.UID = f.createTransaction()
 	saved := f.save(nil, record(0, 10))
-	_, err := f.store.Save(t.Context(), asleep, nil, []Record{record(0, 20)})
+	_, err := f.store.Save(t.Context(), asleep, nil, f.encoded(record(0, 20)))
 	wantFault(t, err, errclass.Retryable, errclass.StaleVersion, "deleted and created again")
 	if err := f.store.Drop(t.Context(), asleep, saved.Ref); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestCreateThatDidNotArriveIsOfUnknownOutcome(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 10)})
+	_, err := f.store.Save(t.Context(), f.owner, nil, f.encoded(record(0, 10)))
 	wantFault(t, err, errclass.Unknown, errclass.ServerUnavailable, "ConfigMap "+f.owner.Namespace+"/release-rollback")
 	f.wire.set(nil, nil)
 	f.save(nil, record(0, 10))
@@ -193,7 +193,7 @@ func TestCreateWithoutAnyAnswerIsOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	f.wire.set(nil, func(*http.Request) bool { return true })
-	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 10)})
+	_, err := f.store.Save(t.Context(), f.owner, nil, f.encoded(record(0, 10)))
 	wantFault(t, err, errclass.Unknown, errclass.ServerUnavailable)
 	f.wire.set(nil, nil)
 	f.save(nil, record(0, 10))
@@ -212,7 +212,7 @@ func TestServerThatQuotesTheRecordIsNotQuoted(t *testing.T) {
 				"reason":"Whatever","details":{"causes":[{"field":"data[a=`+canary+`]","message":"`+canary+`","reason":"FieldValueInvalid"}]}}`)
 		}, nil)
 		for _, r := range []Record{record(0, 1), secretRecord(0, 1)} {
-			_, err := f.store.Save(t.Context(), f.owner, nil, []Record{r})
+			_, err := f.store.Save(t.Context(), f.owner, nil, f.encoded(r))
 			want, reason := errclass.Classify(err)
 			wantFault(t, err, want, reason, "release-rollback")
 		}
@@ -244,7 +244,7 @@ func TestCrashAtAnyRequestLeavesNothingThatASweepMisses(t *testing.T) {
 					return nil
 				}, nil)
 			}
-			_, err := f.store.Save(t.Context(), f.owner, nil, records)
+			_, err := f.store.Save(t.Context(), f.owner, nil, f.encoded(records...))
 			f.wire.set(nil, nil)
 			if err == nil {
 				break

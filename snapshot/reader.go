@@ -6,28 +6,38 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 )
 
 // Reader loads records of one Transaction. It reads an object only when a record
-// needs it, and at most once; what it keeps is no larger than what it has read.
+// needs it, and once for all records that are loaded one after the other: the objects that it
+// has used last it keeps, up to keptBytes of them, and that one does not exist.
 // It may be used concurrently, and it lives no longer than one run of a
-// Transaction: what it has read it never looks at again.
+// Transaction.
 type Reader struct {
 	store  *Store
 	owner  Owner
 	places []place
-	cache  map[place]*cached
+
+	mu    sync.Mutex
+	cache map[place]*cached
+	used  []place // those of which data is kept, the one used last at the end
+	size  int     // of that
 }
 
-// cached is an object with before-images.
+// cached is an object with before-images. All but turn is under the mutex of the Reader.
 type cached struct {
-	turn chan struct{} // has room for one: whoever reads the object, or looks at it
+	turn chan struct{} // has room for one: whoever reads the object
 	read bool
 	data map[string]string // nil: the object does not exist
 }
+
+// keptBytes is how much a Reader keeps. Records are loaded in the order of their items, or
+// the other way round, several at once: that takes two objects, of 1 MiB each.
+const keptBytes = 4 << 20
 
 // Open returns a Reader for the before-images that ref names.
 func (s *Store) Open(o Owner, ref v1alpha1.RollbackRef) *Reader {
@@ -140,26 +150,64 @@ func (r *Reader) assemble(ctx context.Context, p place, image v1alpha1.BeforeIma
 	}
 }
 
-// object reads an object, the first time.
+// object reads an object, unless it is kept.
 func (r *Reader) object(ctx context.Context, p place) (map[string]string, error) {
-	c := r.cache[p]
+	turn := r.cache[p].turn
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for another to read before-images: %w", ctx.Err())
 	}
-	if c.read {
-		return c.data, nil
+	if data, kept := r.kept(p); kept {
+		return data, nil
 	}
 	there, found, err := r.store.read(ctx, r.owner, p)
 	if err != nil {
 		return nil, err
 	}
-	if c.read, c.data = true, there.data; found && c.data == nil {
-		c.data = map[string]string{}
+	data := there.data
+	if found && data == nil {
+		data = map[string]string{}
 	}
-	return c.data, nil
+	r.keep(p, data)
+	return data, nil
+}
+
+// kept returns an object that is kept.
+func (r *Reader) kept(p place) (data map[string]string, kept bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.cache[p]
+	if i := slices.Index(r.used, p); i >= 0 {
+		r.used = append(slices.Delete(r.used, i, i+1), p)
+	}
+	return c.data, c.read
+}
+
+// keep keeps an object that was read, in place of those that were not used for longest.
+func (r *Reader) keep(p place, data map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.cache[p]
+	c.read, c.data = true, data
+	if data == nil {
+		return
+	}
+	r.used, r.size = append(r.used, p), r.size+sizeOf(data)
+	for r.size > keptBytes && len(r.used) > 1 {
+		old := r.cache[r.used[0]]
+		r.used, r.size = r.used[1:], r.size-sizeOf(old.data)
+		old.read, old.data = false, nil
+	}
+}
+
+func sizeOf(data map[string]string) int {
+	n := 0
+	for key, value := range data {
+		n += len(key) + len(value)
+	}
+	return n
 }
 
 // decode reads a record whose digest is right. That it cannot be read all the

@@ -18,6 +18,7 @@ import (
 type Store struct {
 	objects   objects
 	sensitive []schema.GroupKind
+	reach     reach
 }
 
 // NewStore stores through client, which acts as Janus itself: a ServiceAccount
@@ -28,6 +29,7 @@ func NewStore(client kubernetes.Interface, sensitive []schema.GroupKind) *Store 
 	return &Store{
 		objects:   objects{client.CoreV1().RESTClient()},
 		sensitive: append([]schema.GroupKind{target.SecretKind}, sensitive...),
+		reach:     newReach(),
 	}
 }
 
@@ -49,14 +51,16 @@ type Saved struct {
 // against one API server.
 const parallel = 4
 
-// maxBatches bounds how many leftovers of earlier attempts are stepped over.
-const maxBatches = 100
+// maxBatches bounds how many leftovers of earlier attempts are stepped over. An attempt at a
+// large Transaction leaves many.
+const maxBatches = 1000
 
 // Save stores the records of a Transaction, and returns when that is durable. It
 // counts once a status with what it returns has been written. Existing is what
-// that status names already: it stays as it is, and what is added goes into
-// further objects. Small Transactions take one request, and two if some of the
-// kinds are sensitive.
+// that status names already, and what earlier calls have returned that save the others
+// of a Transaction whose records are saved in several calls: it stays as it is, and what is
+// added goes into further objects. Small Transactions take one request, and two if some of
+// the kinds are sensitive.
 //
 // A call may be repeated after any error. What an earlier attempt left is taken
 // over where it is equal; otherwise it is left alone and stepped over, because it
@@ -66,25 +70,20 @@ const maxBatches = 100
 //
 // An error is terminal with reason AlreadyExists where another client's object
 // has the name, TooLarge where status.rollbackRef could not list the objects,
-// and Invalid for records that cannot be encoded or repeat an item.
-func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRef, records []Record) (Saved, error) {
+// and Invalid for records that repeat an item.
+func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRef, records []Encoded) (Saved, error) {
 	images := make([]v1alpha1.BeforeImage, len(records))
 	positions := map[kind][]int{}
 	encoded := map[kind][]stored{}
 	items := map[int]bool{}
 	for i, r := range records {
-		if items[r.Item] {
-			return Saved{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.Target.String(), "two before-images of item %d", r.Item)
+		if items[r.item] {
+			return Saved{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.target, "two before-images of item %d", r.item)
 		}
-		items[r.Item] = true
-		data, err := Encode(r)
-		if err != nil {
-			return Saved{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.Target.String(), "the before-image cannot be encoded: %w", err)
-		}
-		k := s.kindFor(r)
-		encoded[k] = append(encoded[k], stored{Key(r.Item, r.Target), string(data)})
-		positions[k] = append(positions[k], i)
-		images[i] = imageOf(r, data)
+		items[r.item] = true
+		encoded[r.kind] = append(encoded[r.kind], r.stored)
+		positions[r.kind] = append(positions[r.kind], i)
+		images[i] = r.image
 	}
 
 	known := listed(o.Name, existing)
@@ -109,6 +108,30 @@ func (s *Store) Save(ctx context.Context, o Owner, existing *v1alpha1.RollbackRe
 		}
 	}
 	return Saved{Ref: ref, Images: images, Lost: lost.Load()}, err
+}
+
+// Encoded is a record as it is going to be stored. It takes much less memory than the objects
+// that the record was made of.
+type Encoded struct {
+	stored
+	item   int
+	target string
+	kind   kind
+	image  v1alpha1.BeforeImage // without its key, which is known once the record has been laid out
+}
+
+// Bytes is how many bytes it takes in the store.
+func (e Encoded) Bytes() int { return len(e.key) + len(e.data) }
+
+// Encode encodes a record. An error is terminal with reason Invalid.
+func (s *Store) Encode(r Record) (Encoded, error) {
+	data, err := Encode(r)
+	if err != nil {
+		return Encoded{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.Target.String(), "the before-image cannot be encoded: %w", err)
+	}
+	return Encoded{
+		stored: stored{Key(r.Item, r.Target), string(data)}, item: r.Item, target: r.Target.String(), kind: s.kindFor(r), image: imageOf(r, data),
+	}, nil
 }
 
 func (s *Store) kindFor(r Record) kind {
@@ -171,7 +194,7 @@ func (s *Store) saveKind(ctx context.Context, o Owner, k kind, first int, record
 		first = occupied + 1
 	}
 	return batch{}, errclass.New(errclass.Terminal, errclass.AlreadyExists, "create", describe(o.Namespace, k, objectName(o.Name, first)),
-		"%d earlier attempts have left before-images", maxBatches).
+		"earlier attempts have left %d batches of before-images", maxBatches).
 		WithHint("delete the Transaction and create it again")
 }
 

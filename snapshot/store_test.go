@@ -228,7 +228,7 @@ func TestNothingToSaveIsNoRequest(t *testing.T) {
 func TestOneItemTwiceIsRefused(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
-	_, err := f.store.Save(t.Context(), f.owner, nil, []Record{record(0, 1), record(0, 2)})
+	_, err := f.store.Save(t.Context(), f.owner, nil, f.encoded(record(0, 1), record(0, 2)))
 	wantFault(t, err, errclass.Terminal, errclass.Invalid, "ConfigMap shop/target-0")
 	f.wantRequests()
 }

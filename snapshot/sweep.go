@@ -18,7 +18,8 @@ import (
 //
 // A request that was given up on may have left an object although those before it
 // are gone. So numbers up to saves, which is how often before-images may have been
-// saved, are looked at in any case.
+// saved, are looked at in any case, and so are those that this process has sent
+// requests for, or found.
 func (s *Store) Sweep(ctx context.Context, o Owner, saves int) error {
 	return s.sweep(ctx, o, nil, search{saves: saves})
 }
@@ -30,7 +31,8 @@ func (s *Store) Sweep(ctx context.Context, o Owner, saves int) error {
 // Objects are found by their names, which are numbered without a gap, so that it
 // takes no right to list Secrets. Where there is nothing to do, it costs one
 // request for ConfigMaps and one for Secrets, and twice that for a Transaction that
-// goes for good. It may be called before or after Drop or Keep.
+// goes for good. It may be called before or after Drop or Keep. As Sweep, it looks at all
+// numbers that this process has sent requests for.
 func (s *Store) SweepUnlisted(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, goes bool) error {
 	return s.sweep(ctx, o, ref, search{saves: 1, last: goes})
 }
@@ -49,6 +51,8 @@ func (s *Store) sweep(ctx context.Context, o Owner, ref *v1alpha1.RollbackRef, a
 	var group errgroup.Group
 	for _, k := range kinds {
 		group.Go(func() error {
+			as := as
+			as.saves = max(as.saves, s.reach.last(o, k)+1)
 			found, err := s.unlisted(ctx, o, k, known, as)
 			if err != nil {
 				return err
@@ -97,6 +101,7 @@ func (s *Store) unlisted(ctx context.Context, o Owner, k kind, known []place, as
 			for ; n <= end; n++ {
 				if p := (place{k, n}); !slices.Contains(known, p) {
 					found = append(found, p)
+					s.reach.note(o, p)
 				}
 			}
 		}

@@ -44,7 +44,8 @@ type Change struct {
 
 	// contentFrom names the key of a Secret or a ConfigMap that holds the content, in
 	// place of content: for content that is too large for the Transaction, or that may not
-	// be read by everybody who may read the Transaction.
+	// be read by everybody who may read the Transaction. It is read before the first change, so
+	// no change that comes before this one may be of that Secret or ConfigMap.
 	//
 	// +optional
 	ContentFrom *ContentSource `json:"contentFrom,omitempty"`

@@ -117,7 +117,6 @@ func parse(args []string, help io.Writer) (options, error) {
 	if o.selector, err = labelled(*selector); err != nil {
 		return o, err
 	}
-	o.sensitive = trimmed(o.sensitive)
 	o.namespace = cmp.Or(o.namespace, os.Getenv("POD_NAMESPACE"), "janus-system")
 	return o, o.check()
 }
@@ -149,7 +148,7 @@ func (o options) check() error {
 	if o.leaseTime < 3*time.Second {
 		return fmt.Errorf("--leader-elect-lease-duration=%s: at least 3s", o.leaseTime)
 	}
-	if err := o.checkSensitive(); err != nil {
+	if _, err := o.sensitiveKinds(); err != nil {
 		return err
 	}
 	if err := o.checkAddresses(); err != nil {

@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/internal/namespaces"
+	"janus.io/janus/internal/settings"
 )
 
 // scope is what --watch-namespaces says: names, or a selector of labels or a file by which they
@@ -68,25 +68,13 @@ func trimmed(list []string) []string {
 	return out
 }
 
-// kindAndGroup is what the schema of the chart's values demands, too. A resource, or a kind
-// with its version, would name no kind, and so keep nothing secret.
-var kindAndGroup = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9.-]+)?$`)
-
-func (o options) checkSensitive() error {
-	for _, kind := range o.sensitive {
-		if !kindAndGroup.MatchString(kind) {
-			return fmt.Errorf("--sensitive-kinds=%s: want Kind or Kind.group", kind)
-		}
+// sensitiveKinds are the kinds that --sensitive-kinds names.
+func (o options) sensitiveKinds() ([]schema.GroupKind, error) {
+	kinds, err := settings.ParseKinds(o.sensitive)
+	if err != nil {
+		return nil, fmt.Errorf("--sensitive-kinds=%s: %w", strings.Join(o.sensitive, ","), err)
 	}
-	return nil
-}
-
-func (o options) sensitiveKinds() []schema.GroupKind {
-	var kinds []schema.GroupKind
-	for _, kind := range o.sensitive {
-		kinds = append(kinds, schema.ParseGroupKind(kind))
-	}
-	return kinds
+	return kinds, nil
 }
 
 // labelled reads the value of --selector; nil for none.

@@ -86,7 +86,9 @@ func TestThePaceIsOfAllRequestsTogether(t *testing.T) {
 func TestSensitiveKindsAreKindsWithTheirGroups(t *testing.T) {
 	o, err := parse([]string{"--sensitive-kinds=Key.example.com, Token,Api2Key.a-b.example.com"}, io.Discard)
 	require.NoError(t, err)
+	kinds, err := o.sensitiveKinds()
+	require.NoError(t, err)
 	assert.Equal(t, []schema.GroupKind{
 		{Group: "example.com", Kind: "Key"}, {Kind: "Token"}, {Group: "a-b.example.com", Kind: "Api2Key"},
-	}, o.sensitiveKinds())
+	}, kinds)
 }

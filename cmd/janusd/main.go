@@ -17,6 +17,7 @@ import (
 )
 
 func main() {
+	saveMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
@@ -19,6 +20,7 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/openapi"
+	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 	"janus.io/janus/internal/wiring"
@@ -73,7 +75,12 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer stop()
-	f, err := assemble(c, o, observers{metrics, record, traces}, log)
+	kinds, err := o.sensitiveKinds()
+	if err != nil {
+		return err
+	}
+	go c.tell(ctx, o.namespace, settings.Settings{SensitiveKinds: kinds}, log)
+	f, err := assemble(c, o, kinds, observers{metrics, record, traces}, log)
 	if err != nil {
 		return err
 	}
@@ -132,7 +139,7 @@ func (o observers) watch(ports engine.Ports) engine.Ports {
 }
 
 // assemble builds the engine on its real parts and the controller on the engine.
-func assemble(c *clients, o options, observers observers, log *zap.Logger) (f *runner, err error) {
+func assemble(c *clients, o options, sensitive []schema.GroupKind, observers observers, log *zap.Logger) (f *runner, err error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
 	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{})
 	if o.enforce {
@@ -142,7 +149,7 @@ func assemble(c *clients, o options, observers observers, log *zap.Logger) (f *r
 		Own:       c.dynamic,
 		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
 		Clients:   accounts,
-		Store:     snapshot.NewStore(c.own, o.sensitiveKinds()),
+		Store:     snapshot.NewStore(c.own, sensitive),
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
 			Namespace: o.namespace, Observe: observers.metrics.LockOperation,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,6 +13,7 @@ import (
 
 func newRetry(s *session) *cobra.Command {
 	var name string
+	var y sensitivity
 	var wait waits
 	cmd := &cobra.Command{
 		Use: "retry NAME", Short: "Run the changes of a Transaction that did not commit once more", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
@@ -29,7 +31,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 			case unresolved(t):
 				return fmt.Errorf("transaction %s/%s has left changes that could not be rolled back: see kubectl janus recover %s", t.Namespace, t.Name, t.Name)
 			}
-			u, err := s.copyOf(cmd.Context(), t, name, short(t.Name)+"-retry-")
+			u, err := s.copyOf(cmd.Context(), &y, t, name, short(t.Name)+"-retry-")
 			if err != nil {
 				return err
 			}
@@ -45,6 +47,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up from the old one")
+	y.addTo(cmd)
 	wait.addTo(cmd)
 	return cmd
 }
@@ -114,3 +117,21 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 
 // short is a name of which another is made up.
 func short(name string) string { return name[:min(len(name), 200)] }
+
+// copyOf is a Transaction with the same spec, that is to run on its own.
+func (s *session) copyOf(ctx context.Context, y *sensitivity, t *api.Transaction, name, generate string) (draft, error) {
+	hidden, err := s.taken(ctx, t)
+	if err != nil {
+		return draft{}, err
+	}
+	secret, err := y.hider(ctx, s, t.Spec.Changes)
+	if err != nil {
+		return draft{}, err
+	}
+	hidden = append(hidden, secret.in(t.Spec.Changes)...)
+	again := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: name, GenerateName: generate}}
+	t.Spec.DeepCopyInto(&again.Spec)
+	again.Spec.Suspend, again.Spec.Cancel = false, ""
+	u, err := untyped(again)
+	return draft{u, hidden, secret}, err
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate/kinds"
 )
 
@@ -44,14 +46,17 @@ func (v *surveyor) applySet(ctx context.Context, set string) (*applySet, error) 
 	a := &applySet{parent: "janus-set-" + set}
 	sum := sha256.Sum256([]byte(a.parent + "." + v.namespace + ".ConfigMap."))
 	a.id = "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
-	was, err := v.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(v.namespace).Get(ctx, a.parent, metav1.GetOptions{})
+	was, err := v.client.Resource(configMaps).Namespace(v.namespace).Get(ctx, a.parent, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return a, nil
 	case err != nil:
 		return nil, explain("read the set "+set, err)
-	case was.GetLabels()[applySetID] != a.id || was.GetAnnotations()[applySetTooling] != tooling:
-		return nil, fmt.Errorf("ConfigMap %s/%s is no set of kubectl janus: give --set another name", v.namespace, a.parent)
+	case was.GetAnnotations()[applySetTooling] != tooling:
+		by := cmp.Or(was.GetAnnotations()[applySetTooling], "another client")
+		return nil, fmt.Errorf("ConfigMap %s/%s is managed by %s, and not by kubectl janus: give --set another name", v.namespace, a.parent, errclass.Printable(by))
+	case was.GetLabels()[applySetID] != a.id:
+		return nil, fmt.Errorf("ConfigMap %s/%s has another label %s than the set would have: give --set another name", v.namespace, a.parent, applySetID)
 	}
 	a.was = was
 	return a, nil
@@ -73,6 +78,22 @@ func (a *applySet) mark(manifests []manifest) ([]manifest, error) {
 		out[i].SetLabels(labels)
 	}
 	return out, nil
+}
+
+// refuse refuses a change that would take an object out of another set, as kubectl does too.
+func (a *applySet) refuse(live *unstructured.Unstructured) error {
+	if a == nil || live == nil {
+		return nil
+	}
+	if other := live.GetLabels()[applySetPartOf]; other == "" || other == a.id {
+		return nil
+	}
+	name, in := live.GetKind()+" "+live.GetName(), ""
+	if namespace := live.GetNamespace(); namespace != "" {
+		name, in = live.GetKind()+" "+namespace+"/"+live.GetName(), " --namespace="+namespace
+	}
+	return fmt.Errorf("%s is part of another set, as its label %s says: to move it, run kubectl label %s %s%s %s- first",
+		name, applySetPartOf, strings.ToLower(live.GetKind()), live.GetName(), in, applySetPartOf)
 }
 
 // parentFor is the parent of the set when the changes are made. Unless what the set has no more

@@ -50,6 +50,7 @@ func newCheck(s *session) *cobra.Command {
 			c.served()
 			c.running(cmd.Context())
 			c.policies(cmd.Context())
+			c.sensitive(cmd.Context())
 			c.rights(cmd.Context(), namespace, account)
 			if c.wrong > 0 {
 				return fmt.Errorf("%d of the checks above failed", c.wrong)
@@ -141,6 +142,38 @@ func (c *checking) policies(ctx context.Context) {
 	}
 }
 
+// sensitive checks whether janusd says which kinds are.
+func (c *checking) sensitive(ctx context.Context) {
+	told, err := c.settings(ctx, c.system)
+	if err != nil {
+		c.cannot("which kinds are sensitive: %v. run and plan take all content for confidential", err)
+		return
+	}
+	kinds := []string{"Secret"}
+	for _, kind := range told.SensitiveKinds {
+		kinds = append(kinds, kind.String())
+	}
+	c.is(true, "content of these kinds is confidential: %s", strings.Join(kinds, ", "))
+}
+
+// storage checks whether the user may store contents beside a Transaction. Many need none of it.
+func (c *checking) storage(ctx context.Context, namespace string) {
+	for _, kind := range []struct{ name, resource, without string }{
+		{"Secrets", "secrets", "run and plan cannot bring confidential content into effect, such as that of Secrets"},
+		{"ConfigMaps", "configmaps", "run and plan cannot bring more into effect than one Transaction holds"},
+	} {
+		allowed, err := c.may(ctx, authzv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: kind.resource})
+		switch {
+		case err != nil:
+			c.cannot("whether you may create %s in namespace %s: %v", kind.name, namespace, err)
+		case allowed:
+			c.is(true, "you may create %s in namespace %s", kind.name, namespace)
+		default:
+			c.print("no    you may not create %s in namespace %s: %s", kind.name, namespace, kind.without)
+		}
+	}
+}
+
 // rights looks what the user may do in the namespace.
 func (c *checking) rights(ctx context.Context, namespace, account string) {
 	for _, verb := range []string{"get", "list", "watch", "create", "patch"} {
@@ -151,6 +184,7 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 		}
 		c.is(allowed, "you may %s Transactions in namespace %s", verb, namespace)
 	}
+	c.storage(ctx, namespace)
 	if account == "" {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/content"
 )
 
 // externalDiff is the variable by which people choose the program that kubectl diff runs.
@@ -25,7 +26,7 @@ var plainOption = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 
 // compare has a program show a plan. It goes by the rules of kubectl diff, so that a program
 // that was chosen for that does for this too.
-func (s *session) compare(ctx context.Context, command string, t *api.Transaction) error {
+func (s *session) compare(ctx context.Context, command string, d draft, t *api.Transaction) error {
 	live, err := os.MkdirTemp("", "LIVE-")
 	if err != nil {
 		return fmt.Errorf("make a directory for %s: %w", externalDiff, err)
@@ -47,8 +48,11 @@ func (s *session) compare(ctx context.Context, command string, t *api.Transactio
 		case item.Plan.Effect == api.EffectNone:
 			s.remark(item, nil)
 		default:
-			sides := sidesOf(item, s.liveOf(ctx, item), contentOf(t, i))
+			sides := sidesOf(item, s.liveOf(ctx, item), s.contentOf(ctx, d, t, i))
 			s.remark(item, sides.vague)
+			if sides.whole {
+				s.say("    fields that the plan does not list are as in the content, without what the API server adds")
+			}
 			if err := sides.write(live, merged); err != nil {
 				return fmt.Errorf("write what %s is to compare: %w", externalDiff, err)
 			}
@@ -132,16 +136,47 @@ func (s *session) liveOf(ctx context.Context, item *api.Item) any {
 	return u.Object
 }
 
-// contentOf is the content of a change, or nothing.
-func contentOf(t *api.Transaction, i int) any {
-	if i >= len(t.Spec.Changes) || t.Spec.Changes[i].Content == nil {
+// contentOf is the content of a change, or nothing: that of the Transaction, or of the draft of
+// it whose contents were stored beside it, or else what its source holds, if that is not
+// confidential and still is what the plan was made of. It is read with the rights of whoever asks.
+func (s *session) contentOf(ctx context.Context, d draft, t *api.Transaction, i int) any {
+	if i >= len(t.Spec.Changes) {
 		return nil
 	}
-	content, err := decode(t.Spec.Changes[i].Content.Raw)
+	change, from := t.Spec.Changes[i], t.Spec.Changes[i].ContentFrom
+	if from != nil && from.Confidential() {
+		return nil
+	}
+	if drafted, err := typed(d.DeepCopy()); err == nil && i < len(drafted.Spec.Changes) && drafted.Spec.Changes[i].Content != nil {
+		change = drafted.Spec.Changes[i]
+	}
+	if change.Content != nil {
+		object, err := decode(change.Content.Raw)
+		if err != nil {
+			return nil
+		}
+		return object
+	}
+	if from == nil {
+		return nil
+	}
+	client, err := s.dynamic()
 	if err != nil {
 		return nil
 	}
-	return content
+	source, err := client.Resource(configMaps).Namespace(t.Namespace).Get(ctx, from.Ref().Name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	data, found := content.Value(source, from.Ref().Key)
+	if !found || content.Digest(data) != t.Status.Items[i].ContentDigest {
+		return nil
+	}
+	object, err := content.Decode(data)
+	if err != nil {
+		return nil
+	}
+	return object
 }
 
 // write writes both sides into their directories.

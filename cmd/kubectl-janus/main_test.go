@@ -19,7 +19,9 @@ var update = flag.Bool("update", false, "write the golden output into the script
 // withCluster runs the tests with a cluster.
 type withCluster struct{ *testing.M }
 
-func (m withCluster) Run() int { return testcluster.Main(m.M, testcluster.Options{}) }
+func (m withCluster) Run() int {
+	return testcluster.Main(m.M, testcluster.Options{ControllerManager: true, CRDs: filepath.Join(harness.Root(), "deploy", "crd")})
+}
 
 // The test binary is the plugin when it is started under one of these names.
 func TestMain(m *testing.M) {

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // wishes are what run and plan know of the Transaction that they make.
 type wishes struct {
 	sources
+	sensitivity
 	name        string
 	set         string
 	prune       bool
@@ -49,6 +51,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback rolls them back")
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
 	f.BoolVar(&w.acceptLoss, "accept-loss", false, "also make changes that cannot be rolled back completely")
+	w.sensitivity.addTo(cmd)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("kustomize")
 	completeOf(cmd, "order", api.OrderList, api.OrderGraph)
@@ -73,7 +76,10 @@ func (w *wishes) transaction(ctx context.Context, s *session) (draft, error) {
 	for _, m := range manifests {
 		if m.GroupVersionKind().GroupKind() == api.Kind.GroupKind() {
 			u, err := w.theirs(s, m.Unstructured, len(manifests), namespace)
-			return draft{Unstructured: u}, err
+			if err != nil {
+				return draft{}, err
+			}
+			return w.asItStands(ctx, s, u)
 		}
 	}
 	return w.ours(ctx, s, manifests, namespace)
@@ -97,10 +103,34 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 	return u, nil
 }
 
+// asItStands is the draft of a Transaction that another client has written. Only if it is too
+// large its contents are stored beside it.
+func (w *wishes) asItStands(ctx context.Context, s *session, u *unstructured.Unstructured) (draft, error) {
+	d := draft{Unstructured: u}
+	t, err := typed(u.DeepCopy())
+	if err != nil {
+		return d, nil //nolint:nilerr // the API server says what is wrong with it
+	}
+	size, err := expectedBytes(t)
+	if err != nil || size <= plan.MaxBytes {
+		return d, err
+	}
+	d.secret, err = w.hider(ctx, s, t.Spec.Changes)
+	return d, err
+}
+
 // ours is a Transaction that brings manifests into effect and deletes what is to go.
 func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (draft, error) {
 	if w.prune && w.set == "" {
 		return draft{}, errors.New("--prune deletes what a set no longer has: name the set with --set")
+	}
+	if w.set != "" {
+		if w.name != "" {
+			return draft{}, errors.New("--set names the Transaction: leave out --name")
+		}
+		if err := checkSet(w.set); err != nil {
+			return draft{}, err
+		}
 	}
 	if w.account == "" {
 		return draft{}, errors.New("no ServiceAccount is named: set --service-account to one of the namespace that may make the changes and roll them back")
@@ -127,7 +157,11 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if err != nil {
 		return draft{}, err
 	}
-	return draft{u, secretsIn(t.Spec.Changes)}, w.durations(u)
+	secret, err := w.hider(ctx, s, t.Spec.Changes)
+	if err != nil {
+		return draft{}, err
+	}
+	return draft{u, secret.in(t.Spec.Changes), secret}, w.durations(u)
 }
 
 // fill gives a Transaction its changes.
@@ -137,6 +171,7 @@ func (w *wishes) fill(ctx context.Context, s *session, v *surveyor, t *api.Trans
 		if set, err = v.applySet(ctx, w.set); err != nil {
 			return err
 		}
+		v.set = set
 		if manifests, err = set.mark(manifests); err != nil {
 			return err
 		}
@@ -186,12 +221,6 @@ func (w *wishes) inSet(ctx context.Context, v *surveyor, t *api.Transaction, set
 
 // nameBySet names a Transaction after its set and its input.
 func (w *wishes) nameBySet(t *api.Transaction) (err error) {
-	if w.name != "" {
-		return errors.New("--set names the Transaction: leave out --name")
-	}
-	if err := checkSet(w.set); err != nil {
-		return err
-	}
 	t.GenerateName = ""
 	t.Labels = map[string]string{setLabel: w.set}
 	t.Name, err = nameInSet(w.set, w.prune, &t.Spec)
@@ -215,17 +244,4 @@ func (w *wishes) durations(u *unstructured.Unstructured) error {
 		return fmt.Errorf("set spec.ttlSecondsAfterFinished: %w", err)
 	}
 	return nil
-}
-
-// copyOf is a Transaction with the same spec, that is to run on its own.
-func (s *session) copyOf(ctx context.Context, t *api.Transaction, name, generate string) (draft, error) {
-	hidden, err := s.taken(ctx, t)
-	if err != nil {
-		return draft{}, err
-	}
-	again := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: name, GenerateName: generate}}
-	t.Spec.DeepCopyInto(&again.Spec)
-	again.Spec.Suspend, again.Spec.Cancel = false, ""
-	u, err := untyped(again)
-	return draft{u, hidden}, err
 }

@@ -173,7 +173,8 @@ const artifactAnnotation = "janus.io/artifacts"
 func artifactsOf(manifests []manifest) map[string]string {
 	var names []string
 	for _, m := range manifests {
-		at := strings.LastIndex(m.source, "@sha256:")
+		// The first of them: files may have names that look like a digest.
+		at := strings.Index(m.source, "@sha256:")
 		if !strings.HasPrefix(m.source, bundle.Scheme) || at < 0 {
 			continue
 		}

@@ -25,12 +25,13 @@ func newPlan(s *session) *cobra.Command {
 		Use:   "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
 		Short: "Show what run would change, and what is wrong with it",
 		Long: `Show what run would change, and what is wrong with it. janusd tries every change without effect, as the ServiceAccount
-that would make it, in a Transaction with dryRun that is deleted afterwards. Values of Secrets are not shown.
+that would make it, in a Transaction with dryRun that is deleted afterwards. Values of Secrets and of other confidential
+content are not shown. Contents are stored as run does it, and deleted with the Transaction.
 
 The environment variable KUBECTL_EXTERNAL_DIFF names a program that is to show it, as for kubectl diff: it is started
 with two directories, of what is there and what would be, and then its options, which may have letters, digits, dashes
-and equals signs. They have a file for each object that would change, with those fields that would. The exit code is
-that of the program, if it is 0 or 1, and 1 in place of 0 where something cannot be told yet.
+and equals signs. They have a file for each object that would change, with those fields that would, confidential values
+masked. The exit code is that of the program, if it is 0 or 1, and 1 in place of 0 where something cannot be told yet.
 
 Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or not be told, or not in time.`,
 		Example: `  kubectl janus plan -f app.yaml --service-account deployer
@@ -75,27 +76,27 @@ func unplanned(e *unendedError, keep bool) error {
 }
 
 func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Duration) error {
-	t, err := s.tried(ctx, w, keep, limit)
+	d, err := w.transaction(ctx, s)
+	if err != nil {
+		return err
+	}
+	t, err := s.tried(ctx, d, keep, limit)
 	if err != nil {
 		return err
 	}
 	if program := os.Getenv(externalDiff); program != "" && t.Status.Phase == api.PhasePlanned {
-		return s.compare(ctx, program, t)
+		return s.compare(ctx, program, d, t)
 	}
 	printPlan(s.Out, t)
 	return verdict(s, t)
 }
 
 // tried is a Transaction that has ended with a plan, or with what is wrong.
-func (s *session) tried(ctx context.Context, w *wishes, keep bool, limit time.Duration) (*api.Transaction, error) {
-	u, err := w.transaction(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+func (s *session) tried(ctx context.Context, u draft, keep bool, limit time.Duration) (*api.Transaction, error) {
 	if err := unstructured.SetNestedField(u.Object, true, "spec", "dryRun"); err != nil {
 		return nil, fmt.Errorf("set spec.dryRun: %w", err)
 	}
-	if name := u.GetName(); name != "" && (!keep || w.set != "") {
+	if name := u.GetName(); name != "" && (!keep || u.GetLabels()[setLabel] != "") {
 		u.SetName("")
 		u.SetGenerateName(short(name) + "-plan-")
 	}

@@ -71,18 +71,23 @@ CustomResourceDefinitions, then roles, settings and storage, then workloads, and
 the order of the manifests. --keep-order leaves all as it is. Whether an object exists is looked up with your own rights,
 now; a change that turns out otherwise is refused, and everything is rolled back.
 
-Contents of Secrets, and contents that do not fit into a Transaction, are stored beside it in Secrets and ConfigMaps, which
-it owns and which you must be allowed to create.
+Contents of Secrets and of other sensitive kinds, and contents that do not fit into a Transaction, are stored beside it in
+Secrets and ConfigMaps, which it owns and which you must be allowed to create. janusd says which kinds are sensitive; if
+that cannot be read, all are taken for it.
 
 With --set, the Transaction is named after the set and a hash of the manifests and flags. If the last Transaction of the
 set has made the same changes, nothing is created, and if it is under way, no second one is. The objects get the label of
-an ApplySet, and the ConfigMap janus-set-NAME is its parent. With --prune, what earlier runs have made and the manifests
-no longer have is deleted in the same Transaction; plan shows it first.
+an ApplySet, and the ConfigMap janus-set-NAME is its parent; what is part of another set is refused. With --prune, what
+earlier runs have made and the manifests no longer have is deleted in the same Transaction; plan shows it first.
 
-If the manifest is a Transaction, that one is created.`,
+OCI artifacts are read by the plugin, with the credentials that docker, oras or flux have stored. The Transaction has
+their digests in the annotation janus.io/artifacts.
+
+If the manifest is a Transaction, that one is created. If it is too large, its contents are stored beside it.`,
 		Example: `  kubectl janus run -f app.yaml --service-account deployer --wait
   kustomize build . | kubectl janus run -f - --delete configmap/old --service-account deployer
-  kubectl janus run -f app.yaml --set app --service-account deployer --wait
+  kubectl janus run -f app.yaml --set app --prune --service-account deployer --wait
+  kubectl janus run -f oci://ghcr.io/example/app:v2 --service-account deployer --wait
   kubectl janus run -k overlays/production --service-account deployer --dry-run -o yaml > transaction.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -21,6 +24,9 @@ type sides struct {
 	merged tree
 	// vague are fields whose values are too long for a plan, and cannot be found otherwise.
 	vague []string
+	// whole is set if there are fields that the plan does not list, and which are as in the
+	// content: nothing else is known of what is created.
+	whole bool
 }
 
 // sidesOf makes the sides of an item. Values that are too long for a plan are looked up in
@@ -32,6 +38,9 @@ func sidesOf(item *api.Item, live, content any) sides {
 	}
 	if item.Plan.Effect != api.EffectDelete {
 		s.merged = named(item.Target)
+	}
+	if object, ok := content.(map[string]any); ok && item.Plan.Effect == api.EffectCreate && item.Plan.More > 0 && !masked(item.Plan) {
+		s.merged, s.whole = wholeOf(item.Target, object), true
 	}
 	for _, f := range item.Plan.Fields {
 		path := elementsOf(f.Field, live, content)
@@ -52,6 +61,28 @@ func sidesOf(item *api.Item, live, content any) sides {
 		}
 	}
 	return s
+}
+
+// wholeOf is what is created, as far as its content says.
+func wholeOf(t api.Target, content map[string]any) tree {
+	out, name := runtime.DeepCopyJSON(content), named(t)
+	metadata, _ := out["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	identity, _ := name["metadata"].(map[string]any)
+	maps.Copy(metadata, identity)
+	maps.Copy(out, name)
+	out["metadata"] = metadata
+	return out
+}
+
+// masked reports whether a plan hides values: one that it shows is JSON, whole or cut.
+func masked(p *api.Plan) bool {
+	return slices.ContainsFunc(p.Fields, func(f api.FieldChange) bool {
+		_, err := decode([]byte(f.After))
+		return f.After != "" && err != nil && !strings.HasSuffix(f.After, "…")
+	})
 }
 
 // file is the name of an object as kubectl diff calls its file.

@@ -53,9 +53,11 @@ func TestTheSidesOfAnItem(t *testing.T) {
 	for name, c := range map[string]struct {
 		effect        api.PlanEffect
 		fields        []api.FieldChange
+		more          int64
 		live, content string
 		before, after string
 		vague         []string
+		whole         bool
 	}{
 		"a value": {
 			effect: api.EffectChange, fields: []api.FieldChange{{Field: ".data.a.b", Before: `"1"`, After: `"2"`}},
@@ -94,12 +96,27 @@ func TestTheSidesOfAnItem(t *testing.T) {
 		"a creation": {
 			effect: api.EffectCreate, fields: []api.FieldChange{{Field: ".data.a", After: `"1"`}}, after: "data: {a: \"1\"}",
 		},
+		"a creation of more than a plan lists": {
+			effect: api.EffectCreate, more: 7, fields: []api.FieldChange{{Field: ".data.a", After: `"1"`}, {Field: ".metadata.labels.by", After: `"the server"`}},
+			content: "{metadata: {name: y, labels: {x: z}}, data: {a: \"1\", b: \"2\"}}",
+			after:   "{metadata: {labels: {x: z, by: the server}}, data: {a: \"1\", b: \"2\"}}",
+			whole:   true,
+		},
+		"a creation of more, all of it masked": {
+			effect: api.EffectCreate, more: 7, fields: []api.FieldChange{{Field: ".data.a", After: "*** (after)"}},
+			content: "data: {a: aGlkZGVu, b: aGlkZGVu}", after: "data: {a: \"*** (after)\"}",
+		},
+		"a change of more than a plan lists": {
+			effect: api.EffectChange, more: 7, fields: []api.FieldChange{{Field: ".data.a", Before: `"0"`, After: `"1"`}},
+			content: "data: {a: \"1\", b: \"2\"}", before: "data: {a: \"0\"}", after: "data: {a: \"1\"}",
+		},
 		"a deletion": {effect: api.EffectDelete, before: "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			item := &api.Item{Target: api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "x"}, Plan: &api.Plan{Effect: c.effect, Fields: c.fields}}
+			item := &api.Item{Target: api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "x"}, Plan: &api.Plan{Effect: c.effect, Fields: c.fields, More: c.more}}
 			s := sidesOf(item, object(t, c.live), object(t, c.content))
 			assert.Equal(t, c.vague, s.vague)
+			assert.Equal(t, c.whole, s.whole)
 			for _, side := range []struct {
 				got  tree
 				want string

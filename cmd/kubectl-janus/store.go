@@ -19,7 +19,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/content"
-	"janus.io/janus/internal/target"
 )
 
 // draft is a Transaction that is to be created.
@@ -28,7 +27,15 @@ type draft struct {
 	// hidden are the changes whose content is not to be in the Transaction, which more people
 	// may read than the Secrets of the namespace.
 	hidden []int
+	// secret tells which contents are stored in a Secret, if they are stored beside it.
+	secret hider
 }
+
+// What holds contents.
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+)
 
 // inlined is how large a content may be that stays in a Transaction which is too large.
 const inlined = 512
@@ -48,7 +55,7 @@ func (d draft) contents(t *api.Transaction) ([]content.Object, error) {
 			continue
 		}
 		moved = append(moved, i)
-		list = append(list, content.Content{Key: plan.ChangeName(i, c), Data: c.Content.Raw, Confidential: confidential || isSecret(c.Target)})
+		list = append(list, content.Content{Key: plan.ChangeName(i, c), Data: c.Content.Raw, Confidential: confidential || d.secret.hides(c.Target)})
 	}
 	if len(moved) == 0 {
 		return nil, nil
@@ -81,21 +88,6 @@ func (d draft) contents(t *api.Transaction) ([]content.Object, error) {
 	return objects, nil
 }
 
-func isSecret(t api.Target) bool {
-	return schema.FromAPIVersionAndKind(t.APIVersion, t.Kind).GroupKind() == target.SecretKind
-}
-
-// secretsIn are the changes of Secrets.
-func secretsIn(changes []api.Change) []int {
-	var out []int
-	for i, c := range changes {
-		if c.Content != nil && isSecret(c.Target) {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // store creates the objects that hold contents of a Transaction, which owns them. janusd waits
 // for all of them. If one cannot be created the Transaction is deleted, and they go with it.
 func (s *session) store(ctx context.Context, t *api.Transaction, objects []content.Object) error {
@@ -118,9 +110,9 @@ func (s *session) store(ctx context.Context, t *api.Transaction, objects []conte
 // storeOne creates one object. One of its name may be there: it was created by a request whose
 // reply was lost, or belonged to a Transaction of this name that was deleted a moment ago.
 func storeOne(ctx context.Context, client dynamic.Interface, u *unstructured.Unstructured, t *api.Transaction) error {
-	resources := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(t.Namespace)
+	resources := client.Resource(configMaps).Namespace(t.Namespace)
 	if u.GetKind() == "Secret" {
-		resources = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(t.Namespace)
+		resources = client.Resource(secrets).Namespace(t.Namespace)
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -177,20 +169,20 @@ func (s *session) taken(ctx context.Context, t *api.Transaction) (hidden []int, 
 		if from == nil {
 			continue
 		}
-		resource, ref := "configmaps", from.Ref()
+		resource, ref := configMaps, from.Ref()
 		if from.Confidential() {
-			resource = "secrets"
+			resource = secrets
 		}
 		if !api.IsContentObject(ref.Name, t.Name) {
 			continue
 		}
-		object := kept[resource+ref.Name]
+		object := kept[resource.Resource+"/"+ref.Name]
 		if object == nil {
-			object, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(t.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+			object, err = client.Resource(resource).Namespace(t.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, explain("read the content of "+c.Target.String(), err)
 			}
-			kept[resource+ref.Name] = object
+			kept[resource.Resource+"/"+ref.Name] = object
 		}
 		data, found := content.Value(object, ref.Key)
 		if !found {

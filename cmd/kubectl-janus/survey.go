@@ -28,6 +28,7 @@ type surveyor struct {
 	planned   map[schema.GroupVersionKind]target.PlannedKind // kinds that an earlier manifest defines
 	made      map[api.Target]bool                            // identities of objects that an earlier manifest makes
 	missing   map[string]bool                                // whether a Namespace is, of those that were looked for
+	set       *applySet                                      // the one that the manifests are; nil for none
 }
 
 func (s *session) surveyor(namespace string) (*surveyor, error) {
@@ -107,6 +108,9 @@ func (v *surveyor) change(ctx context.Context, m manifest) (api.Change, error) {
 		if err := v.hasNamespace(ctx, m, t.Namespace); err != nil {
 			return api.Change{}, err
 		}
+	}
+	if err := v.set.refuse(live); err != nil {
+		return api.Change{}, err
 	}
 	v.remember(m.Unstructured, live, t.Namespace)
 	content, err := contentFor(m.Unstructured, t.Namespace)

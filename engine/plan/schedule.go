@@ -243,6 +243,15 @@ func (s Schedule) Next(items []api.Item) int {
 	return -1
 }
 
+// after reports whether a change is begun only when another is done.
+func (s Schedule) after(i, other int) bool {
+	if s.needs == nil {
+		return slices.Index(s.Order, other) < slices.Index(s.Order, i)
+	}
+	before := walk{needs: s.needs, seen: make([]int, len(s.Order))}
+	return before.visit(i) == nil && i != other && slices.Contains(before.order, other)
+}
+
 // done reports whether nothing is left to do or to wait for.
 func done(item *api.Item) bool {
 	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !Unready(item)

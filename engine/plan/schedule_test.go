@@ -109,3 +109,30 @@ func TestWhichChangeIsTheLastWhateverHappens(t *testing.T) {
 	change(&txn.Spec, "d").ReadyWhen = nil
 	assert.False(t, IsLast(txn, 0), "c may come after it")
 }
+
+func TestASourceMayBeChangedOnlyAfterItsContentIsUsed(t *testing.T) {
+	source := api.Target{APIVersion: "v1", Kind: "ConfigMap", Name: "source"}
+	txn := withItems(fixture.Transaction("first", "uses", "last", "own"))
+	for i := range txn.Spec.Changes {
+		txn.Spec.Changes[i].Target.Name = txn.Spec.Changes[i].Name
+	}
+	txn.Spec.Changes[0].Target, txn.Spec.Changes[2].Target = source, source
+	txn.Spec.Changes[2].Target.Namespace = txn.Namespace
+	from := &api.ContentSource{ConfigMapKeyRef: &api.ContentKey{Name: "source", Key: "key"}}
+	txn.Spec.Changes[1].ContentFrom = from
+	assert.Equal(t, []int{-1, 0, -1, -1}, SourcesChanged(txn))
+	txn.Spec.Changes[0].Type = api.Await
+	assert.Equal(t, []int{-1, -1, -1, -1}, SourcesChanged(txn), "it may be waited for")
+	txn.Spec.Changes[0].Type = api.Patch
+	txn.Status.Items[0].State = api.ItemSkipped
+	assert.Equal(t, []int{-1, -1, -1, -1}, SourcesChanged(txn), "what is skipped changes nothing")
+	txn.Spec.Order = api.OrderGraph
+	assert.Equal(t, []int{-1, 2, -1, -1}, SourcesChanged(txn), "nothing says which comes first")
+	txn.Spec.Changes[2].DependsOn = []string{"uses"}
+	assert.Equal(t, []int{-1, -1, -1, -1}, SourcesChanged(txn))
+	txn.Spec.Changes[1].ContentFrom = &api.ContentSource{SecretKeyRef: &api.ContentKey{Name: "source", Key: "key"}}
+	txn.Spec.Changes[2].DependsOn = nil
+	assert.Equal(t, []int{-1, -1, -1, -1}, SourcesChanged(txn), "a Secret of that name is another object")
+	txn.Spec.Changes[1].ContentFrom, txn.Spec.Changes[2].ContentFrom = nil, from
+	assert.Equal(t, []int{-1, -1, -1, -1}, SourcesChanged(txn), "its own target is changed once its content was used")
+}

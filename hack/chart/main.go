@@ -70,7 +70,7 @@ var templates = []template{
 	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
-		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml"}, guard: "if true",
+		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml", "rbac/base/settings.yaml"}, guard: "if true",
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n"},
 	},
 	{

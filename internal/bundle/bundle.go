@@ -4,26 +4,18 @@
 // # Invariants
 //
 // A tag is resolved once, and all that is read after that is checked against its digest. Whatever
-// a registry answers, no more than a bounded number of bytes is read and unpacked, and nothing
-// is written to a file. The credentials of a registry are sent to no other host, but for the
+// a registry answers, no more than a bounded number of bytes is read and unpacked, no more than a
+// bounded time is waited, and nothing is written to a file. The credentials of a registry are sent to no other host, but for the
 // authorization server that it names itself, and over HTTPS alone, but for a loopback address.
 package bundle
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"path"
 	"slices"
 	"strings"
-	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
@@ -31,19 +23,13 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
-	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
 // Scheme begins the address of an artifact.
 const Scheme = "oci://"
 
-// Limits of an artifact.
-const (
-	maxManifest = 4 << 20
-	maxBytes    = 256 << 20 // compressed, and unpacked
-	maxFiles    = 10_000
-	pullTime    = 2 * time.Minute
-)
+// maxManifest is how large the manifest of an artifact may be, in bytes.
+const maxManifest = 4 << 20
 
 // Bundle is what an artifact holds.
 type Bundle struct {
@@ -60,27 +46,29 @@ type File struct {
 }
 
 var (
-	errTooLarge = fmt.Errorf("it takes more than %d bytes", maxBytes)
-	errTooMany  = fmt.Errorf("it has more than %d files", maxFiles)
 	errIndex    = errors.New("it is an index of several artifacts: name one of them by its digest")
 	errEmpty    = errors.New("it has no file that ends in .yaml, .yml or .json")
-	errGzip     = errors.New("a layer is compressed by gzip, and is truncated or damaged")
-	errTar      = errors.New("a layer is a tar archive, and is truncated or damaged")
+	errManifest = fmt.Errorf("its manifest takes more than %d bytes", maxManifest)
 )
 
 // Pull reads an artifact with the credentials of the user, as docker, oras or flux have stored
 // them.
 func Pull(ctx context.Context, address string) (Bundle, error) {
-	ctx, cancel := context.WithTimeout(ctx, pullTime)
+	return pullWith(ctx, address, defaultPatience)
+}
+
+// pullWith is Pull with a patience of its own.
+func pullWith(ctx context.Context, address string, p patience) (Bundle, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.pull, &slowError{p.pull})
 	defer cancel()
-	found, err := pull(ctx, strings.TrimPrefix(address, Scheme))
+	found, err := pull(ctx, strings.TrimPrefix(address, Scheme), p)
 	if err != nil {
 		return Bundle{}, fmt.Errorf("read %s: %w", address, err)
 	}
 	return found, nil
 }
 
-func pull(ctx context.Context, name string) (Bundle, error) {
+func pull(ctx context.Context, name string, p patience) (Bundle, error) {
 	ref, err := registry.ParseReference(name)
 	if err != nil {
 		return Bundle{}, fmt.Errorf("want %sHOST/REPOSITORY:TAG or @sha256:DIGEST: %w", Scheme, err)
@@ -97,15 +85,20 @@ func pull(ctx context.Context, name string) (Bundle, error) {
 		return Bundle{}, fmt.Errorf("read the credentials for registries: %w", err)
 	}
 	repo.PlainHTTP = loopback(ref.Registry)
-	repo.Client = &auth.Client{Client: client(), Credential: credentials.Credential(store), Cache: auth.NewCache()}
-	described, manifest, err := manifestOf(ctx, repo, ref.Reference)
+	repo.Client = &auth.Client{Client: client(p), Credential: credentials.Credential(store), Cache: auth.NewCache()}
+	described, manifest, err := manifestOf(ctx, repo, ref)
 	if err != nil {
 		return Bundle{}, err
 	}
 	out := Bundle{Reference: Scheme + ref.Registry + "/" + ref.Repository + "@" + described.Digest.String()}
-	u := &unpacking{}
+	u := &unpacking{limit: maxBytes}
 	for _, layer := range manifest.Layers {
-		if err := u.layer(ctx, repo, layer); err != nil {
+		data, err := layerOf(ctx, repo, layer, maxBytes-u.read)
+		if err != nil {
+			return Bundle{}, err
+		}
+		u.read += layer.Size
+		if err := u.add(layer.Annotations[ocispec.AnnotationTitle], data); err != nil {
 			return Bundle{}, err
 		}
 	}
@@ -117,145 +110,47 @@ func pull(ctx context.Context, name string) (Bundle, error) {
 	return out, nil
 }
 
-// client gives up on a registry that does not answer, and repeats what is worth it.
-func client() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = 30 * time.Second
-	return &http.Client{Transport: retry.NewTransport(transport)}
-}
-
-func loopback(host string) bool {
-	name, _, err := net.SplitHostPort(host)
+func manifestOf(ctx context.Context, repo *remote.Repository, ref registry.Reference) (ocispec.Descriptor, ocispec.Manifest, error) {
+	var none ocispec.Manifest
+	described, body, err := repo.Manifests().FetchReference(ctx, ref.Reference)
 	if err != nil {
-		name = host
-	}
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return name == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func manifestOf(ctx context.Context, repo *remote.Repository, reference string) (ocispec.Descriptor, ocispec.Manifest, error) {
-	described, body, err := repo.Manifests().FetchReference(ctx, reference)
-	if err != nil {
-		return described, ocispec.Manifest{}, fmt.Errorf("find it: %w", err)
+		return described, none, explain(ctx, ref.Registry, "artifact "+ref.Repository+" "+ref.Reference, err)
 	}
 	defer func() { _ = body.Close() }()
 	if described.Size > maxManifest {
-		return described, ocispec.Manifest{}, errTooLarge
+		return described, none, errManifest
 	}
 	data, err := content.ReadAll(body, described)
 	if err != nil {
-		return described, ocispec.Manifest{}, fmt.Errorf("read its manifest: %w", err)
+		return described, none, explain(ctx, ref.Registry, "the manifest", err)
 	}
 	var manifest struct {
 		ocispec.Manifest
 		Manifests []json.RawMessage `json:"manifests"`
 	}
 	if err := json.Unmarshal(data, &manifest); err != nil {
-		return described, ocispec.Manifest{}, fmt.Errorf("read its manifest: %w", err)
+		return described, none, fmt.Errorf("read its manifest: %w", err)
 	}
 	if len(manifest.Manifests) > 0 {
-		return described, ocispec.Manifest{}, errIndex
+		return described, none, errIndex
 	}
 	return described, manifest.Manifest, nil
 }
 
-// unpacking collects the manifests of layers.
-type unpacking struct {
-	read, unpacked int64
-	files          []File
-}
-
-func (u *unpacking) layer(ctx context.Context, repo *remote.Repository, layer ocispec.Descriptor) error {
-	if u.read += layer.Size; layer.Size < 0 || u.read > maxBytes {
-		return errTooLarge
+// layerOf reads a layer of at most so many bytes.
+func layerOf(ctx context.Context, repo *remote.Repository, layer ocispec.Descriptor, most int64) ([]byte, error) {
+	if layer.Size < 0 || layer.Size > most {
+		return nil, errTooLarge
 	}
+	what := "layer " + layer.Digest.String()
 	body, err := repo.Blobs().Fetch(ctx, layer)
 	if err != nil {
-		return fmt.Errorf("read layer %s: %w", layer.Digest, err)
+		return nil, explain(ctx, repo.Reference.Registry, what, err)
 	}
 	defer func() { _ = body.Close() }()
 	data, err := content.ReadAll(body, layer)
 	if err != nil {
-		return fmt.Errorf("read layer %s: %w", layer.Digest, err)
-	}
-	return u.add(layer.Annotations[ocispec.AnnotationTitle], data)
-}
-
-// add unpacks a layer: a tar archive or one file, plain or compressed.
-func (u *unpacking) add(title string, data []byte) error {
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		r, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return errGzip
-		}
-		if data, err = u.limited(r, errGzip); err != nil {
-			return err
-		}
-		title = strings.TrimSuffix(title, ".gz")
-	}
-	if len(data) > 262 && string(data[257:262]) == "ustar" {
-		return u.archive(data)
-	}
-	return u.file(title, data)
-}
-
-func (u *unpacking) archive(data []byte) error {
-	r := tar.NewReader(bytes.NewReader(data))
-	for {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return errTar
-		}
-		if header.Typeflag != tar.TypeReg || !isManifest(header.Name) {
-			continue
-		}
-		text, err := u.limited(r, errTar)
-		if err != nil {
-			return err
-		}
-		if err := u.file(header.Name, text); err != nil {
-			return err
-		}
-	}
-}
-
-// limited reads no more than an artifact may still take.
-func (u *unpacking) limited(r io.Reader, broken error) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxBytes-u.unpacked+1))
-	if u.unpacked += int64(len(data)); u.unpacked > maxBytes {
-		return nil, errTooLarge
-	}
-	if err != nil {
-		return nil, broken
+		return nil, explain(ctx, repo.Reference.Registry, what, err)
 	}
 	return data, nil
-}
-
-func (u *unpacking) file(name string, data []byte) error {
-	// The name is shown, and opened nowhere.
-	name = strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(name, "")), "/")
-	switch {
-	case !isManifest(name):
-		return nil
-	case strings.TrimSuffix(path.Base(name), path.Ext(name)) == "kustomization":
-		return fmt.Errorf("it has a %s: pull it into a directory, and use -k", path.Base(name))
-	case len(u.files) == maxFiles:
-		return errTooMany
-	}
-	u.files = append(u.files, File{Path: name, Data: data})
-	return nil
-}
-
-// isManifest reports whether a file has manifests, by its name. What macOS and tar put beside
-// files has not.
-func isManifest(name string) bool {
-	base := path.Base(name)
-	switch path.Ext(base) {
-	case ".yaml", ".yml", ".json":
-		return !strings.HasPrefix(base, ".")
-	}
-	return false
 }

@@ -36,14 +36,20 @@ type Object struct {
 	size   int
 }
 
-// TooLargeError is the error about a content that no object can hold.
+// TooLargeError is the error about a content that no object can hold, or no request.
 type TooLargeError struct {
 	Key         string
 	Bytes, Most int
+	// Compressed says that it is too large even so.
+	Compressed bool
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the content of %s takes %d bytes when it is compressed, and may take %d", e.Key, e.Bytes, e.Most)
+	how := ""
+	if e.Compressed {
+		how = " when it is compressed"
+	}
+	return fmt.Sprintf("the content of %s takes %d bytes%s, and may take %d: change that object outside of a Transaction", e.Key, e.Bytes, how, e.Most)
 }
 
 // Pack lays contents out in as few objects as they fit in, in their order.
@@ -52,12 +58,15 @@ func Pack(contents []Content) ([]Stored, []Object, error) {
 	var objects []Object
 	open := map[bool]int{} // by whether it is a Secret: the object that is filled, and one
 	for i, c := range contents {
+		if len(c.Data) > MaxBytes {
+			return nil, nil, &TooLargeError{c.Key, len(c.Data), MaxBytes, false}
+		}
 		data, err := compress(c)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(data) > maxObject {
-			return nil, nil, &TooLargeError{c.Key, len(data), maxObject}
+			return nil, nil, &TooLargeError{c.Key, len(data), maxObject, true}
 		}
 		n := open[c.Confidential] - 1
 		if n < 0 || objects[n].size+len(data) > maxObject {

@@ -56,8 +56,14 @@ func TestTheDigestOfAStoredSecretTellsNothing(t *testing.T) {
 }
 
 func TestAContentThatNoObjectHoldsIsRefused(t *testing.T) {
-	_, _, err := Pack([]Content{{Key: "crd", Data: noise(1_100_000)}})
-	var large *TooLargeError
-	require.ErrorAs(t, err, &large)
-	assert.Equal(t, "crd", large.Key)
+	for says, data := range map[string][]byte{
+		"bytes when it is compressed, and may take 1000000: change that object outside of a Transaction": noise(1_100_000),
+		"the content of crd takes 3145729 bytes, and may take 3145728: change that object":               make([]byte, MaxBytes+1),
+	} {
+		_, _, err := Pack([]Content{{Key: "crd", Data: data}})
+		var large *TooLargeError
+		require.ErrorAs(t, err, &large)
+		assert.Equal(t, "crd", large.Key)
+		assert.ErrorContains(t, err, says)
+	}
 }

@@ -21,7 +21,7 @@ func PlannedKinds(content map[string]any) []PlannedKind {
 	kind, _, _ := unstructured.NestedString(content, "spec", "names", "kind")
 	plural, _, _ := unstructured.NestedString(content, "spec", "names", "plural")
 	scope, _, _ := unstructured.NestedString(content, "spec", "scope")
-	versions, _, _ := unstructured.NestedSlice(content, "spec", "versions")
+	versions := versionsOf(content)
 	if group == "" || kind == "" || plural == "" {
 		return nil
 	}
@@ -39,16 +39,49 @@ func PlannedKinds(content map[string]any) []PlannedKind {
 	return out
 }
 
-// Completed returns the content of a change of a CustomResourceDefinition that is there with
+// versionsOf are the versions of a CustomResourceDefinition; not to be changed.
+func versionsOf(content map[string]any) []any {
+	found, _, _ := unstructured.NestedFieldNoCopy(content, "spec", "versions")
+	versions, _ := found.([]any)
+	return versions
+}
+
+// Outline is what tells the kinds of a CustomResourceDefinition. The schemas, which are most of
+// it, are left out.
+func Outline(content map[string]any) map[string]any {
+	found, _ := content["spec"].(map[string]any)
+	if found == nil {
+		return nil
+	}
+	spec := map[string]any{}
+	for _, field := range []string{"group", "names", "scope"} {
+		if value, there := found[field]; there {
+			spec[field] = value
+		}
+	}
+	if _, there := found["versions"]; there {
+		versions := []any{}
+		for _, v := range versionsOf(content) {
+			entry, _ := v.(map[string]any)
+			versions = append(versions, map[string]any{"name": entry["name"], "served": entry["served"]})
+		}
+		spec["versions"] = versions
+	}
+	return map[string]any{"spec": spec}
+}
+
+// Completed returns the outline of a change of a CustomResourceDefinition that is there with
 // what it leaves out and cannot change of it: a Patch may name versions alone.
 func Completed(content, live map[string]any) map[string]any {
-	versions, found, _ := unstructured.NestedSlice(content, "spec", "versions")
-	spec, _, _ := unstructured.NestedMap(live, "spec")
-	if !found || spec == nil {
+	content, live = Outline(content), Outline(live)
+	found, _ := content["spec"].(map[string]any)
+	spec, _ := live["spec"].(map[string]any)
+	versions, there := found["versions"]
+	if !there || spec == nil {
 		return content
 	}
 	spec["versions"] = versions
-	return map[string]any{"spec": spec}
+	return live
 }
 
 func findPlanned(planned []PlannedKind, gvk schema.GroupVersionKind) (PlannedKind, bool) {

@@ -51,7 +51,7 @@ func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error
 	if d.txn.Status.Items[i].Resource == "" || hurdleOf(refusal) == "" || hurdleOf(refusal) == absent {
 		return -1, nil
 	}
-	own, err := d.step(ctx, i)
+	own, err := d.step(ctx, i, true)
 	if err != nil {
 		return -1, err
 	}
@@ -59,11 +59,11 @@ func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error
 		if !d.txn.Status.Items[j].Changes() || d.txn.Status.Items[j].Resource == "" {
 			continue
 		}
-		other, err := d.step(ctx, j)
+		other, err := d.step(ctx, j, false)
 		if err != nil {
 			return -1, err
 		}
-		if explain([]step{other}, own, refusal) == 0 {
+		if explains(other, own, refusal) {
 			return j, nil
 		}
 	}
@@ -75,7 +75,7 @@ func (d *deferring) later(ctx context.Context, i int, refusal error) (int, error
 func (d *deferring) makes(ctx context.Context, i, j int, refusal error) bool {
 	own, other := d.txn.Status.Items[i].Target, d.txn.Spec.Changes[j]
 	gv, err := schema.ParseGroupVersion(other.Target.APIVersion)
-	if err != nil {
+	if err != nil || !d.txn.Status.Items[j].Changes() {
 		return false
 	}
 	switch kind := gv.WithKind(other.Target.Kind).GroupKind(); {

@@ -9,7 +9,6 @@ import (
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/snapshot"
 )
 
 // deferring finds, of changes that are refused as the cluster is, the earlier change that
@@ -36,35 +35,37 @@ func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
 	if hurdleOf(refusal) == "" {
 		return -1, nil
 	}
-	later, err := d.step(ctx, i)
+	later, err := d.step(ctx, i, true)
 	if err != nil {
 		return -1, err
 	}
-	var before []int
-	var steps []step
-	for _, j := range d.order[:max(slices.Index(d.order, i), 0)] {
+	// One after the other: the contents of all may take much memory.
+	for _, j := range slices.Backward(d.order[:max(slices.Index(d.order, i), 0)]) {
 		if !d.txn.Status.Items[j].Changes() || d.txn.Status.Items[j].Resource == "" {
 			continue
 		}
-		earlier, err := d.step(ctx, j)
+		earlier, err := d.step(ctx, j, false)
 		if err != nil {
 			return -1, err
 		}
-		before, steps = append(before, j), append(steps, earlier)
-	}
-	if n := explain(steps, later, refusal); n >= 0 {
-		return before[n], nil
+		if explains(earlier, later, refusal) {
+			return j, nil
+		}
 	}
 	return -1, nil
 }
 
 // step is a change as explanations look at it. Of an undo, the content is that of the
-// object which it restores.
-func (d *deferring) step(ctx context.Context, i int) (step, error) {
+// object which it restores. Content that no explanation looks at is left out, unless all is
+// wanted: to read those of all changes for each that is refused would take long.
+func (d *deferring) step(ctx context.Context, i int, all bool) (step, error) {
 	item := d.txn.Status.Items[i]
 	ref, err := refOf(item)
 	if err != nil {
 		return step{}, err
+	}
+	if !all && ref.GVK.Group != rolesGroup {
+		return step{d.txn.Spec.Changes[i].Type, ref, nil, accountOf(d.txn)}, nil
 	}
 	content, err := d.sources.content(ctx, d.txn, i, d.id)
 	if err == nil && d.image != nil {
@@ -180,15 +181,4 @@ func (s session) deferAgain(ctx context.Context, items []int, prepared []engine.
 		}
 	}
 	return nil
-}
-
-// toSave leaves out what is deferred.
-func toSave(records []snapshot.Record, prepared []engine.PreparedItem) []snapshot.Record {
-	var out []snapshot.Record
-	for n := range records {
-		if prepared[n].DeferredBy == "" {
-			out = append(out, records[n])
-		}
-	}
-	return out
 }

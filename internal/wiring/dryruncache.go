@@ -17,7 +17,7 @@ const dryRunLife = time.Minute
 
 // maxDryRunBytes is how many bytes of targets all of them may hold, about. What is beyond
 // that is tried again.
-const maxDryRunBytes = 32 << 20
+const maxDryRunBytes = 8 << 20
 
 // dryRunCache keeps what pre-flights of this process have found out.
 type dryRunCache struct {
@@ -40,6 +40,8 @@ type tries struct {
 	mu    sync.Mutex
 	size  int
 	items map[int]tried
+	// weighed are how many before-images were weighed, and bytes what they take together.
+	weighed, bytes int64
 }
 
 // tried is what was found out on a target of a certain version; none if it did not exist.
@@ -52,14 +54,26 @@ func newTries(txn, account types.UID) *tries {
 	return &tries{txn: txn, account: account, items: map[int]tried{}}
 }
 
-// add may be called for several items at once.
-func (t *tries) add(i int, s seen) {
+// add notes what was found out about an item, as long as there is room for it, and how many
+// bytes its before-image takes. It may be called for several items at once.
+func (t *tries) add(i int, s seen, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.forecast.After != nil {
-		t.size += sizeOf(s.forecast.After.Object)
+	t.weighed, t.bytes = t.weighed+1, t.bytes+bytes
+	size := forecastSize(s.forecast)
+	if t.size+size > maxDryRunBytes {
+		return
 	}
+	t.size += size
 	t.items[i] = tried{meets: mutate.VersionOf(s.before), forecast: s.forecast}
+}
+
+// average is how many bytes a before-image takes on average; zero if that is not known.
+func (t *tries) average() int {
+	if t == nil || t.weighed == 0 {
+		return 0
+	}
+	return int(t.bytes / t.weighed)
 }
 
 // at returns what was found out about an item, if its target has that version still.
@@ -113,6 +127,25 @@ func (f *dryRunCache) drop(txn types.UID) {
 		f.size -= t.size
 		delete(f.kept, txn)
 	}
+}
+
+// forecastSize is about how many bytes a forecast takes.
+func forecastSize(f mutate.Forecast) int {
+	n := 0
+	if f.After != nil {
+		n += sizeOf(f.After.Object)
+	}
+	for _, entry := range f.Took {
+		if entry.FieldsV1 != nil {
+			n += len(entry.FieldsV1.GetRawString())
+		}
+	}
+	for _, owned := range f.Taken {
+		for _, path := range owned.Paths {
+			n += len(path)
+		}
+	}
+	return n
 }
 
 // sizeOf is about how many bytes a decoded value takes.

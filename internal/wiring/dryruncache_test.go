@@ -21,7 +21,7 @@ func triedOn(txn types.UID, version string, bytes int) *tries {
 	before.SetResourceVersion(version)
 	after := &unstructured.Unstructured{Object: map[string]any{"data": strings.Repeat("x", bytes)}}
 	t := newTries(txn, "account")
-	t.add(0, seen{before: before, forecast: mutate.Forecast{After: after}})
+	t.add(0, seen{before: before, forecast: mutate.Forecast{After: after}}, int64(bytes))
 	return t
 }
 
@@ -44,7 +44,7 @@ func TestAForecastHoldsForTheTargetAsItWas(t *testing.T) {
 		assert.Equal(t, c.holds, holds, "%+v", c)
 	}
 	absent := newTries("b", "account")
-	absent.add(0, seen{})
+	absent.add(0, seen{}, 10)
 	f.keep(absent)
 	_, holds := f.of("b", "account").at(0, mutate.Version{})
 	assert.True(t, holds, "of a target that did not exist, and does not")
@@ -81,4 +81,22 @@ func TestForecastsTakeNoMoreThanTheirRoom(t *testing.T) {
 	f.keep(triedOn("c", "7", 10))
 	assert.NotNil(t, f.of("c", "account"))
 	assert.LessOrEqual(t, f.size, maxDryRunBytes)
+}
+
+func TestForecastsOfALargeTransactionAreKeptAsFarAsTheyFit(t *testing.T) {
+	f := newDryRunCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	large := newTries("a", "account")
+	for i := range 10 {
+		large.add(i, seen{forecast: mutate.Forecast{After: objectOf(maxDryRunBytes / 4)}}, int64(100*i))
+	}
+	f.keep(large)
+	known := f.of("a", "account")
+	assert.NotNil(t, known)
+	_, first := known.at(0, mutate.Version{})
+	_, last := known.at(9, mutate.Version{})
+	assert.True(t, first)
+	assert.False(t, last, "it is tried again")
+	assert.LessOrEqual(t, f.size, maxDryRunBytes)
+	assert.Equal(t, 450, known.average(), "of all")
+	assert.Zero(t, (*tries)(nil).average())
 }

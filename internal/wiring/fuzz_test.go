@@ -92,13 +92,16 @@ func validateAlone(t *testing.T, txn *api.Transaction) {
 	txn.Status.Items = make([]api.Item, len(txn.Spec.Changes))
 	var problems []error
 	for i, change := range txn.Spec.Changes {
-		item, err := v.item(i, change)
+		item, err := v.begin(i, change)
+		if err == nil && item.State != api.ItemSkipped {
+			err = v.item(&item, i, change)
+		}
+		txn.Status.Items[i] = item
 		if err != nil {
 			checkProblem(t, err, change.Target)
 			problems = append(problems, err)
 			continue
 		}
-		txn.Status.Items = append(txn.Status.Items, item)
 		checkItem(t, txn, item, change)
 	}
 	if len(problems) > 0 {

@@ -20,6 +20,7 @@ func (c *Changes) HandOver(ctx context.Context, t *api.Transaction) (map[int]str
 	if err != nil {
 		return nil, err
 	}
+	s.load = fanout.NewLoad(loadBytes)
 	chains, err := chainsOf(t)
 	if err != nil {
 		return nil, err
@@ -90,6 +91,12 @@ func (s session) handOver(ctx context.Context, of chain) error {
 	if err != nil {
 		return err
 	}
+	// The target, its before-image and its content are about as large.
+	put, err := s.load.Take(ctx, 3*s.written.bytes(t.UID, change.Ref.ID()))
+	if err != nil {
+		return err
+	}
+	defer put()
 	var before mutate.Baseline
 	if !of.made {
 		if t.Status.Items[of.first].Before == nil {
@@ -116,8 +123,8 @@ func (s session) handOver(ctx context.Context, of chain) error {
 	return s.explainDenied(ctx, change, []string{"get", "patch"}, err)
 }
 
-// setOn returns the content of every change of a target. The changes are in effect by now: a
-// source that is gone is not waited for.
+// setOn returns the content of every change of a target that was made. The changes are in effect
+// by now: a source that is gone is not waited for.
 func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, error) {
 	t := s.txn
 	var out []map[string]any
@@ -126,7 +133,7 @@ func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, 
 		if err != nil {
 			return nil, err
 		}
-		if ref.ID() != key {
+		if ref.ID() != key || !t.Status.Items[i].Changes() {
 			continue
 		}
 		content, err := s.sources.content(ctx, t, i, s.id)

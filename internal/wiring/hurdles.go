@@ -65,8 +65,10 @@ func hurdleOf(err error) hurdle {
 
 // step is a change as the table of explanations looks at it.
 type step struct {
-	kind    api.ChangeType
-	ref     target.Ref
+	kind api.ChangeType
+	ref  target.Ref
+	// content of an earlier change is that of a role or of a binding; of others it may be left
+	// out.
 	content map[string]any
 	// account is whom the change is made as.
 	account types.NamespacedName
@@ -102,19 +104,10 @@ var explanations = []explanation{
 	{"what has the address or the port", allocates, []hurdle{allocation}},
 }
 
-// explain returns the last of some earlier changes that can be the reason why a later one
-// was refused; -1 for none.
-func explain(before []step, later step, err error) int {
+// explains reports whether an earlier change can be the reason why a later one was refused.
+func explains(earlier, later step, err error) bool {
 	h := hurdleOf(err)
-	if h == "" {
-		return -1
-	}
-	for n, e := range slices.Backward(before) {
-		for _, x := range explanations {
-			if slices.Contains(x.hurdles, h) && x.earlier(e, later, err) {
-				return n
-			}
-		}
-	}
-	return -1
+	return slices.ContainsFunc(explanations, func(x explanation) bool {
+		return slices.Contains(x.hurdles, h) && x.earlier(earlier, later, err)
+	})
 }

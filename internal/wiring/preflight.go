@@ -9,6 +9,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/target"
 )
 
@@ -21,6 +22,7 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Prefli
 	if err != nil {
 		return plan.Preflight{}, err
 	}
+	s.load = fanout.NewLoad(loadBytes)
 	f := &preflight{session: s, planner: p, refusals: map[int]refusal{}}
 	if f.undo, err = p.undoOf(ctx, t); err != nil {
 		return plan.Preflight{}, err
@@ -75,7 +77,9 @@ func (f *preflight) note(found []plan.Problem) {
 	slices.SortStableFunc(f.problems, func(a, b plan.Problem) int { return a.Item - b.Item })
 }
 
-// resolve finds the resource of each target, and checks the changes against themselves.
+// resolve finds the resource of each target, and checks the changes against themselves. Of a
+// change that is not activated, and of one that depends on it, nothing more is asked, and no
+// content.
 func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	v := validation{resolver: f.resolver, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
 	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
@@ -84,9 +88,25 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]api.Item, len(f.txn.Spec.Changes))
+	items, wrong := make([]api.Item, len(f.txn.Spec.Changes)), make([]error, len(f.txn.Spec.Changes))
 	f.txn.Status.Items = items
-	unread, err := f.pin(ctx)
+	for _, i := range order {
+		items[i], wrong[i] = v.begin(i, f.txn.Spec.Changes[i])
+	}
+	if err := plan.SkipDependents(f.txn, items); err != nil {
+		return nil, err
+	}
+	var read []int
+	for i, first := range plan.SourcesChanged(f.txn) {
+		switch {
+		case wrong[i] != nil || items[i].State == api.ItemSkipped:
+		case first >= 0:
+			wrong[i] = readTooLate(f.txn, i, first)
+		default:
+			read = append(read, i)
+		}
+	}
+	unread, err := f.pin(ctx, read)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +116,16 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		}
 		return f.sources.content(ctx, f.txn, i, f.id)
 	}
+	for _, i := range order {
+		if wrong[i] == nil && items[i].State != api.ItemSkipped {
+			wrong[i] = v.item(&items[i], i, f.txn.Spec.Changes[i])
+		}
+	}
 	var problems []plan.Problem
 	for _, i := range order {
-		item, err := v.item(i, f.txn.Spec.Changes[i])
-		if err != nil {
-			problems = append(problems, plan.Problem{Item: i, Err: err})
+		if wrong[i] != nil {
+			problems = append(problems, plan.Problem{Item: i, Err: wrong[i]})
 		}
-		items[i] = item
 	}
 	// What could not be looked up now may be all that is wrong with the others: the kind
 	// of one target may be what another defines.
@@ -111,13 +134,13 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 			return nil, p.Err
 		}
 	}
-	return problems, plan.SkipDependents(f.txn, items)
+	return problems, nil
 }
 
-// pin notes in each item what pins its content, and whether that is confidential. It returns
-// why the contents of items cannot be read.
-func (f *preflight) pin(ctx context.Context) ([]error, error) {
-	digests, wrong, err := f.sources.pin(ctx, f.txn, f.id)
+// pin notes in some items what pins their content, and in all whether that is confidential. It
+// returns why the contents of items cannot be read.
+func (f *preflight) pin(ctx context.Context, which []int) ([]error, error) {
+	digests, wrong, err := f.sources.pin(ctx, f.txn, which, f.id)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -27,6 +26,8 @@ type Planner struct {
 	history *History
 	// imagesLimit is how many bytes the before-images of a Transaction may take.
 	imagesLimit int64
+	// waveBytes is how many of them are in memory until they are saved.
+	waveBytes int
 }
 
 // Prepare reads the targets, tries those of their changes that the pre-flight has not
@@ -45,37 +46,25 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	if s.undo, err = p.undoOf(ctx, t); err != nil {
 		return engine.Prepared{}, err
 	}
-	records := make([]snapshot.Record, len(items))
-	prepared := make([]engine.PreparedItem, len(items))
-	problems := make([]error, len(items))
-	idle := make([]bool, len(items))
-	fanout.Do(p.parallel, len(items), func(n int) {
-		records[n], prepared[n], idle[n], problems[n] = s.captureItem(ctx, items[n], known)
-	})
-	if err := s.deferAgain(ctx, items, prepared, problems); err != nil {
-		return engine.Prepared{}, err
+	s.load = fanout.NewLoad(loadBytes)
+	c := &capture{
+		session: s, items: items, known: known, most: p.waveBytes, prepared: make([]engine.PreparedItem, len(items)),
+		save: func(ctx context.Context, ref *api.RollbackRef, records []snapshot.Encoded) (snapshot.Saved, error) {
+			if err := confirm(ctx, false); err != nil {
+				return snapshot.Saved{}, err
+			}
+			saved, err := p.store.Save(ctx, ownerOf(t), ref, records)
+			if saved.Lost {
+				lost()
+			}
+			return saved, err
+		},
 	}
-	if found := notNil(problems); len(found) > 0 {
-		return engine.Prepared{}, first(found)
-	}
-	if err := confirm(ctx, false); err != nil {
-		return engine.Prepared{}, err
-	}
-	saved, err := p.store.Save(ctx, ownerOf(t), t.Status.RollbackRef, toSave(records, prepared))
-	if saved.Lost {
-		lost()
-	}
+	ref, err := c.run(ctx)
 	if err != nil {
 		return engine.Prepared{}, err
 	}
-	images := saved.Images
-	for n := range prepared {
-		if prepared[n].DeferredBy == "" {
-			prepared[n].Image, images = images[0], images[1:]
-			prepared[n].Image.Unchanged = idle[n]
-		}
-	}
-	return engine.Prepared{Account: string(s.id.UID), Ref: &saved.Ref, Items: prepared}, nil
+	return engine.Prepared{Account: string(s.id.UID), Ref: ref, Items: c.prepared}, nil
 }
 
 // samePerson refuses to go forward as a ServiceAccount that was re-created.
@@ -92,20 +81,6 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 	return snapshot.Owner{Namespace: t.Namespace, Name: t.Name, UID: t.UID}
 }
 
-// captureItem reads the target of an item and finds out what its change would do.
-func (s session) captureItem(ctx context.Context, i int, known *tries) (record snapshot.Record, item engine.PreparedItem, idle bool, err error) {
-	if err := s.mayStill(ctx, i); err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, false, s.bear(ctx, i, err)
-	}
-	seen, err := s.look(ctx, i, known)
-	if err != nil {
-		return snapshot.Record{}, engine.PreparedItem{}, false, s.bear(ctx, i, err)
-	}
-	share := plan.ReportShare(len(s.txn.Status.Items))
-	item = engine.PreparedItem{Taken: takenBy(seen.change, seen.forecast.Taken, share), Warnings: plan.WithWarnings(nil, seen.forecast.Warnings, share)}
-	return s.recordOf(i, seen), item, seen.forecast.Idle, nil
-}
-
 // seen is a target as it was read, and what a change would make of it.
 type seen struct {
 	change   mutate.Change
@@ -113,11 +88,63 @@ type seen struct {
 	forecast mutate.Forecast
 	// owners are those of the fields before the change that an undo rolls back.
 	owners []metav1.ManagedFieldsEntry
+	// put is to be called when the objects are not needed any more; nil for nothing.
+	put func()
+}
+
+// done ends the work on the objects.
+func (s seen) done() {
+	if s.put != nil {
+		s.put()
+	}
 }
 
 // look reads the target of an item, and tries its change, unless that was tried on the
-// target as it is.
+// target as it is. What it returns is to be done with.
 func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
+	found, err := s.readItem(ctx, i)
+	if err != nil {
+		return seen{}, err
+	}
+	size := found.size()
+	if s.undo != nil {
+		size *= 4 // The content follows from a before-image, which has three such objects.
+	}
+	if found.put, err = s.load.Take(ctx, size); err != nil {
+		return seen{}, err
+	}
+	done := false
+	defer func() {
+		if !done {
+			found.done()
+		}
+	}()
+	forecast, ok := known.at(i, mutate.VersionOf(found.before))
+	if ok && s.undo == nil {
+		found.forecast = forecast
+	} else if err := s.foresee(ctx, i, &found); err != nil {
+		return seen{}, err
+	}
+	done = true
+	return found, nil
+}
+
+// size is about how many bytes the objects take.
+func (s seen) size() int64 {
+	n := sizeOf(s.change.Content)
+	if s.before != nil {
+		n += sizeOf(s.before.Object)
+	}
+	return int64(n)
+}
+
+// readItem reads the content and the target of an item.
+func (s session) readItem(ctx context.Context, i int) (seen, error) {
+	put, err := s.load.Take(ctx, unread)
+	if err != nil {
+		return seen{}, err
+	}
+	defer put()
 	spec := s.txn.Spec.Changes[i]
 	content, err := s.sources.content(ctx, s.txn, i, s.id)
 	if err != nil {
@@ -128,10 +155,6 @@ func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
 		return seen{}, err
 	}
 	change.Options = s.options(i)
-	strategy, err := strategyFor(spec.Type, change)
-	if err != nil {
-		return seen{}, err
-	}
 	before, err := mutate.Read(ctx, change)
 	if spec.Type == api.Create && change.Ref.Deferred && errclass.Is(err, errclass.KindNotFound) {
 		return seen{}, errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
@@ -140,35 +163,38 @@ func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
 	if err != nil {
 		return seen{}, s.explainDenied(ctx, change, []string{"get"}, err)
 	}
-	if err := stillThere(s.txn, i, change.Ref, before); err != nil {
-		return seen{}, err
-	}
-	if forecast, ok := known.at(i, mutate.VersionOf(before)); ok && s.undo == nil {
-		return seen{change: change, before: before, forecast: forecast}, nil
+	return seen{change: change, before: before}, stillThere(s.txn, i, change.Ref, before)
+}
+
+// foresee tries the change of an item.
+func (s session) foresee(ctx context.Context, i int, found *seen) error {
+	kind := s.txn.Spec.Changes[i].Type
+	strategy, err := strategyFor(kind, found.change)
+	if err != nil {
+		return err
 	}
 	var notes []string
-	var owners []metav1.ManagedFieldsEntry
 	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager}
 	if s.undo != nil {
-		if change.Content, owners, notes, err = s.invert(ctx, i, change, before); err != nil {
-			return seen{}, s.explainDenied(ctx, change, []string{"get"}, err)
+		if found.change.Content, found.owners, notes, err = s.invert(ctx, i, found.change, found.before); err != nil {
+			return s.explainDenied(ctx, found.change, []string{"get"}, err)
 		}
-		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return owners, nil }
+		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return found.owners, nil }
 	}
-	forecast, err := mutate.Foresee(ctx, strategy, change, to, before)
+	found.forecast, err = mutate.Foresee(ctx, strategy, found.change, to, found.before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
-		return seen{}, s.explainDenied(ctx, change, verbs, err)
+		return s.explainDenied(ctx, found.change, verbs, err)
 	}
-	if spec.Type == api.Create {
-		missing, err := s.unlistable(ctx, change.Ref)
+	if kind == api.Create {
+		missing, err := s.unlistable(ctx, found.change.Ref)
 		if err != nil {
-			return seen{}, err
+			return err
 		}
 		notes = append(notes, missing...)
 	}
-	forecast.Warnings = append(notes, forecast.Warnings...)
-	return seen{change, before, forecast, owners}, nil
+	found.forecast.Warnings = append(notes, found.forecast.Warnings...)
+	return nil
 }
 
 // stillThere makes sure that a target which an earlier item has changed is still that

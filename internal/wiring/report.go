@@ -27,3 +27,14 @@ func takenBy(c mutate.Change, fields []fieldmerge.OwnedFields, share int) []api.
 	}
 	return plan.OwnedBy(owners, maxTaken, share)
 }
+
+// report is what an item reports of its change before that is made.
+type report struct {
+	taken    []api.OwnedFields
+	warnings []string
+}
+
+func (s session) report(o seen) report {
+	share := plan.ReportShare(len(s.txn.Status.Items))
+	return report{takenBy(o.change, o.forecast.Taken, share), plan.WithWarnings(nil, o.forecast.Warnings, share)}
+}

@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -37,7 +38,18 @@ type session struct {
 	// undo is what the Transaction undoes, while its changes are found out from that; nil
 	// otherwise.
 	undo *undo
+	// load bounds what is worked on side by side; nil where one item is worked on at a time.
+	load *fanout.Load
 }
+
+// loadBytes is how many bytes of contents and targets a call that works on several items
+// holds. To try a change takes several times its size: it is sent, answered, compared and
+// encoded. It is for each call by itself, so that a Transaction whose requests hang holds up
+// no other.
+const loadBytes = 2 << 20
+
+// unread is what counts for a content or a target that has not been read.
+const unread = 256 << 10
 
 // session begins one for a Transaction.
 func (s *shared) session(ctx context.Context, t *api.Transaction) (session, error) {

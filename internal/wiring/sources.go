@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/content"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
@@ -30,9 +31,10 @@ type sources struct {
 	clock    clock.PassiveClock
 	parallel int
 
-	mu   sync.Mutex
-	kept map[types.UID]map[int]pinned
-	size int // of what is kept
+	mu    sync.Mutex
+	kept  map[types.UID]map[int]pinned
+	size  int // of what is kept
+	turns map[types.UID]chan struct{}
 }
 
 // pinned are the bytes of one content, and what they are pinned by.
@@ -43,10 +45,10 @@ type pinned struct {
 
 // keptBytes is how much of what was read is kept, of all Transactions together: an object holds
 // the contents of many items, and each of them is asked for several times.
-const keptBytes = 16 << 20
+const keptBytes = 8 << 20
 
 func newSources(own dynamic.Interface, now clock.PassiveClock, parallel int) *sources {
-	return &sources{own: own, clock: now, parallel: parallel, kept: map[types.UID]map[int]pinned{}}
+	return &sources{own: own, clock: now, parallel: parallel, kept: map[types.UID]map[int]pinned{}, turns: map[types.UID]chan struct{}{}}
 }
 
 // content is the content of the change of an item, from wherever it is.
@@ -58,21 +60,8 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *ta
 	want := t.Status.Items[i].ContentDigest
 	data, known := s.get(t.UID, i, want)
 	if !known {
-		of := sourceObjectOf(change.ContentFrom)
-		object, err := s.read(ctx, t, i, id)
-		if err != nil {
-			return nil, err
-		}
-		for j := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
-			other := t.Spec.Changes[j].ContentFrom
-			if j == i || other == nil || sourceObjectOf(other) != of {
-				continue
-			}
-			if found, ok := content.Value(object, other.Ref().Key); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
-				s.keep(t.UID, j, pinned{found, t.Status.Items[j].ContentDigest})
-			}
-		}
-		if data, err = s.check(t, i, object, want); err != nil {
+		var err error
+		if data, err = s.fetch(ctx, t, i, id); err != nil {
 			return nil, err
 		}
 	}
@@ -83,12 +72,49 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *ta
 	return decoded, nil
 }
 
-// pin reads all sources of a Transaction, and returns what pins the content of each item. What
-// is wrong is said of each item by itself; an error is worth another try.
-func (s *sources) pin(ctx context.Context, t *api.Transaction, id *target.Identity) (digests []string, wrong []error, err error) {
+// fetch reads the content of an item, and keeps what else the same object holds. Several items
+// are worked on at once, and most of the contents of one object are asked for together: so one
+// reads it, and the others wait for that.
+func (s *sources) fetch(ctx context.Context, t *api.Transaction, i int, id *target.Identity) ([]byte, error) {
+	turn := s.turn(t.UID)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for another to read contents: %w", ctx.Err())
+	}
+	want := t.Status.Items[i].ContentDigest
+	if data, known := s.get(t.UID, i, want); known {
+		return data, nil
+	}
+	of := sourceObjectOf(t.Spec.Changes[i].ContentFrom)
+	object, err := s.read(ctx, t, i, id)
+	if err != nil {
+		return nil, err
+	}
+	for j := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
+		other := t.Spec.Changes[j].ContentFrom
+		if j == i || other == nil || sourceObjectOf(other) != of {
+			continue
+		}
+		if found, ok := content.Value(object, other.Ref().Key); ok && digestOf(other, object, found) == t.Status.Items[j].ContentDigest {
+			s.keep(t.UID, j, pinned{found, t.Status.Items[j].ContentDigest})
+		}
+	}
+	return s.check(t, i, object, want)
+}
+
+// pinnedAtOnce is how many sources are read at once when all are read. Each takes several times
+// its size while its contents are taken out of it.
+const pinnedAtOnce = 4
+
+// pin reads the sources of some items, and returns what pins the content of each. What is wrong is
+// said of each item by itself; an error is worth another try.
+func (s *sources) pin(ctx context.Context, t *api.Transaction, which []int, id *target.Identity) (digests []string, wrong []error, err error) {
 	digests, wrong = make([]string, len(t.Spec.Changes)), make([]error, len(t.Spec.Changes))
 	items := map[sourceObject][]int{}
-	for i, change := range t.Spec.Changes {
+	for _, i := range which {
+		change := t.Spec.Changes[i]
 		switch from := change.ContentFrom; {
 		case from == nil:
 		case (from.SecretKeyRef == nil) == (from.ConfigMapKeyRef == nil), change.Content != nil:
@@ -100,7 +126,7 @@ func (s *sources) pin(ctx context.Context, t *api.Transaction, id *target.Identi
 	}
 	objects := slices.SortedFunc(maps.Keys(items), sourceObject.compare)
 	failed := make([]error, len(objects))
-	fanout.Do(s.parallel, len(objects), func(n int) {
+	fanout.Do(min(s.parallel, pinnedAtOnce), len(objects), func(n int) {
 		of := items[objects[n]]
 		object, err := s.read(ctx, t, of[0], id)
 		if err != nil {
@@ -149,6 +175,15 @@ func (s *sources) check(t *api.Transaction, i int, object *unstructured.Unstruct
 	}
 	s.keep(t.UID, i, pinned{data, got})
 	return data, nil
+}
+
+// readTooLate is the error about a change whose source another one may change before it is made:
+// its content would be what the source held when the Transaction was accepted, and after a crash
+// nobody could read that any more.
+func readTooLate(t *api.Transaction, i, first int) error {
+	return errclass.New(errclass.Terminal, errclass.Invalid, "read the content of", describeTarget(t, i),
+		"%s is the target of item %s, and contents are read before the first change", describeSource(t, i), plan.ChangeName(first, t.Spec.Changes[first])).
+		WithHint("change the source in another Transaction, or after the changes that need it")
 }
 
 // sourceObject is a Secret or a ConfigMap in the namespace of a Transaction.
@@ -257,35 +292,4 @@ func describeTarget(t *api.Transaction, i int) string {
 func describeSource(t *api.Transaction, i int) string {
 	from := t.Spec.Changes[i].ContentFrom
 	return fmt.Sprintf("key %s of %s", from.Ref().Key, sourceObjectOf(from).ref(t.Namespace))
-}
-
-func (s *sources) get(txn types.UID, i int, digest string) ([]byte, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, ok := s.kept[txn][i]
-	return found.data, ok && found.digest == digest && digest != ""
-}
-
-// keep keeps a content. When there is no room left, it begins afresh: the contents are used
-// one after the other, and what was kept first is needed last.
-func (s *sources) keep(txn types.UID, i int, p pinned) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.size+len(p.data) > keptBytes {
-		s.kept, s.size = map[types.UID]map[int]pinned{}, 0
-	}
-	if s.kept[txn] == nil {
-		s.kept[txn] = map[int]pinned{}
-	}
-	s.size += len(p.data) - len(s.kept[txn][i].data)
-	s.kept[txn][i] = p
-}
-
-func (s *sources) forget(txn types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.kept[txn] {
-		s.size -= len(p.data)
-	}
-	delete(s.kept, txn)
 }

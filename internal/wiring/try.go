@@ -15,14 +15,15 @@ import (
 // maxLooks is how often a target is looked at that another client writes at the same time.
 const maxLooks = 5
 
-// trial is what came of trying the change of an item: what was seen, why it could not
-// be tried, or an error.
+// trial is what came of trying the change of an item: why it could not be tried, or an error.
+// It has nothing of the objects themselves: those of all items may take much memory.
 type trial struct {
-	seen  seen
 	later string
 	err   error
-	// plan is what the change would do, if that is asked for.
-	plan *api.Plan
+	// plan is what the change would do, if that is asked for, and report what it would take
+	// and warn of.
+	plan   *api.Plan
+	report report
 	// bytes is what its before-image takes; zero if it could not be tried.
 	bytes int64
 }
@@ -33,27 +34,19 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	sound, waits := f.sound(), f.waits()
 	mine := f.refusals
 	trials := make([]trial, len(sound))
+	tries := newTries(f.txn.UID, f.id.UID)
 	fanout.Do(f.parallel, len(sound), func(n int) {
 		i := sound[n]
 		if _, refused := mine[i]; refused {
 			trials[n] = f.trialOf(i)
 			return
 		}
-		if trials[n].later = waits[i]; waits[i] == "" {
-			trials[n] = f.tryItem(ctx, i)
-		}
-		if o := &trials[n]; o.err == nil && o.later == "" {
-			o.bytes, o.err = f.weigh(i, o.seen)
-		}
-		if trials[n].err == nil && f.txn.Spec.DryRun {
-			trials[n].plan, trials[n].err = f.plan(ctx, i, trials[n])
-		}
+		trials[n] = f.tryItem(ctx, i, waits[i], tries)
 	})
 	if err := f.later(ctx, sound, trials); err != nil {
 		return nil, err
 	}
 	var problems []plan.Problem
-	tries := newTries(f.txn.UID, f.id.UID)
 	for n, o := range trials {
 		f.notePlan(sound[n], o)
 		switch i := sound[n]; {
@@ -61,8 +54,6 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 			problems = append(problems, plan.Problem{Item: i, Err: o.err})
 		case o.later != "":
 			f.deferred = append(f.deferred, plan.Deferral{Item: i, Why: o.later})
-		default:
-			tries.add(i, o.seen)
 		}
 	}
 	f.planAwaits()
@@ -75,6 +66,27 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 		f.planner.tried.keep(tries)
 	}
 	return problems, nil
+}
+
+// tryItem tries the change of one item, unless it has to wait for an earlier one, and notes
+// what holds as long as the target is what it is.
+func (f *preflight) tryItem(ctx context.Context, i int, wait string, tries *tries) (o trial) {
+	var s seen
+	if o.later = wait; wait == "" {
+		s, o.later, o.err = f.attempt(ctx, i)
+		defer s.done()
+	}
+	if o.err == nil && o.later == "" {
+		if o.bytes, o.err = f.weigh(i, s); o.err == nil {
+			tries.add(i, s, o.bytes)
+		}
+	}
+	if o.err == nil && f.txn.Spec.DryRun {
+		if o.plan, o.err = f.plan(ctx, i, o.later, s); o.later == "" {
+			o.report = f.report(s)
+		}
+	}
+	return o
 }
 
 // waits says of each item why its change cannot be tried before an earlier one is in
@@ -108,29 +120,29 @@ func (f *preflight) before(i int) string {
 	return ""
 }
 
-// tryItem tries the change of one item. What it meets may be the doing of another
+// attempt tries the change of an item. What it meets may be the doing of another
 // Transaction, which may be rolled back: that counts only of a target that nobody has
 // locked, before and after. A change of one that is locked is tried under its own lock.
-func (f *preflight) tryItem(ctx context.Context, i int) trial {
+func (f *preflight) attempt(ctx context.Context, i int) (s seen, later string, err error) {
 	free := false
 	for range maxLooks {
-		seen, err := f.look(ctx, i, nil)
+		s, err := f.look(ctx, i, nil)
 		if err == nil || mayHeal(err) {
-			return trial{seen: seen, err: err}
+			return s, "", err
 		}
 		holder, lockErr := f.holder(ctx, i)
 		switch {
 		case lockErr != nil:
-			return trial{err: lockErr}
+			return seen{}, "", lockErr
 		case holder != "":
-			return trial{later: f.txn.Status.Items[i].Target.String() + " is locked by " + holder}
+			return seen{}, f.txn.Status.Items[i].Target.String() + " is locked by " + holder, nil
 		case free && !errclass.Is(err, errclass.Drifted):
-			return trial{err: err}
+			return seen{}, "", err
 		}
 		free = true
 	}
-	return trial{err: errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", f.txn.Status.Items[i].Target.String(),
-		"it changes faster than it can be looked at")}
+	return seen{}, "", errclass.New(errclass.Retryable, errclass.StaleVersion, "try the change of", f.txn.Status.Items[i].Target.String(),
+		"it changes faster than it can be looked at")
 }
 
 // holder is who has the lock of an item's target.
@@ -145,11 +157,11 @@ func (f *preflight) holder(ctx context.Context, i int) (string, error) {
 
 // plan tells what the change of an item would do. Several are made at once: it changes
 // nothing that another looks at.
-func (f *preflight) plan(ctx context.Context, i int, o trial) (*api.Plan, error) {
-	if o.later != "" {
-		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(o.later), 512)}, nil
+func (f *preflight) plan(ctx context.Context, i int, later string, s seen) (*api.Plan, error) {
+	if later != "" {
+		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(later), 512)}, nil
 	}
-	return planOf(ctx, f.txn, i, o.seen)
+	return planOf(ctx, f.txn, i, s)
 }
 
 // planAwaits tells that Awaits change nothing.
@@ -168,8 +180,7 @@ func (f *preflight) notePlan(i int, o trial) {
 	}
 	item := &f.txn.Status.Items[i]
 	if item.Plan = o.plan; o.later == "" {
-		share := plan.ReportShare(len(f.txn.Status.Items))
-		item.Taken, item.Warnings = takenBy(o.seen.change, o.seen.forecast.Taken, share), plan.WithWarnings(nil, o.seen.forecast.Warnings, share)
+		item.Taken, item.Warnings = o.report.taken, o.report.warnings
 	}
 }
 

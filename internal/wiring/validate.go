@@ -3,6 +3,7 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
@@ -21,9 +22,12 @@ func fits(t *api.Transaction) error {
 	if err != nil || size <= plan.MaxBytes {
 		return err
 	}
+	hint := "split it"
+	if slices.ContainsFunc(t.Spec.Changes, func(c api.Change) bool { return c.Content != nil }) {
+		hint += ", or keep contents outside of it with contentFrom, as kubectl janus run does; the size of the targets does not count"
+	}
 	return errclass.New(errclass.Terminal, errclass.TooLarge, "validate", describe(t),
-		"with its status it would take %d bytes, and %d can be stored", size, plan.MaxBytes).
-		WithHint("split it: the content of all changes together is what counts, not the size of the targets")
+		"with its status it would take %d bytes, and %d can be stored", size, plan.MaxBytes).WithHint(hint)
 }
 
 // first gives all problems the class and reason of the first that will not heal;
@@ -75,19 +79,17 @@ type validation struct {
 	// live returns a CustomResourceDefinition as it is; nil if there is none, or if the
 	// ServiceAccount may not read it.
 	live func(target.Ref) (map[string]any, error)
-	// definitions are the contents of those that earlier changes make.
+	// definitions are the outlines of those that earlier changes make.
 	definitions map[string]map[string]any
 	// fresh is set once the kinds that are served have been looked up again.
 	fresh bool
 }
 
-func (v *validation) item(i int, change api.Change) (api.Item, error) {
-	item := api.Item{
-		Name: plan.ChangeName(i, change), Target: change.Target,
-		Confidential: v.txn.Status.Items[i].Confidential, ContentDigest: v.txn.Status.Items[i].ContentDigest,
-	}
+// begin makes the item of a change, and skips it if it is not activated.
+func (v *validation) begin(i int, change api.Change) (api.Item, error) {
+	item := api.Item{Name: plan.ChangeName(i, change), Target: change.Target}
 	plan.SetItemState(&item, api.ItemPending)
-	if v.txn.Spec.UndoOf != nil {
+	if v.txn.Spec.UndoOf != nil || change.Type == api.Await {
 		item.Type = change.Type
 	}
 	if v.names[item.Name] {
@@ -99,59 +101,63 @@ func (v *validation) item(i int, change api.Change) (api.Item, error) {
 		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
 	}
-	if change.Activation != nil || len(v.planned) > 0 {
+	if change.Activation == nil {
+		return item, nil
+	}
+	v.refresh()
+	served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+	if err != nil || served {
+		return item, err
+	}
+	return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
+		item.Target.String(), change.Activation.Kind, change.Activation.APIVersion))
+}
+
+// item finds the resource of an item, and checks its change against its target and against
+// what earlier changes make.
+func (v *validation) item(item *api.Item, i int, change api.Change) error {
+	if len(v.planned) > 0 {
 		v.refresh()
 	}
-	if change.Activation != nil {
-		served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
-		if err != nil {
-			return item, err
-		}
-		if !served {
-			return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
-				item.Target.String(), change.Activation.Kind, change.Activation.APIVersion))
-		}
-	}
 	if err := checkGates(v.txn, change); err != nil {
-		return item, err
+		return err
 	}
 	if change.Type == api.Await {
 		return v.awaited(item)
 	}
 	ref, err := v.resolver.Resolve(change.Target, v.txn.Namespace, v.planned)
 	if err != nil {
-		return item, err
+		return err
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	content, err := v.contentOf(i, item, ref)
+	content, err := v.contentOf(i, *item, ref)
 	if err != nil {
-		return item, err
+		return err
 	}
 	if change.Type == api.Delete {
 		if err := v.outlived(ref); err != nil {
-			return item, err
+			return err
 		}
 	}
 	if ref.GVK.GroupKind() == target.CRDKind && change.Type != api.Delete {
 		if content, err = v.definition(change.Type, ref, content); err != nil {
-			return item, err
+			return err
 		}
 	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
-	return item, nil
+	return nil
 }
 
 // awaited completes an item that is only waited for. Its kind may be served later: what it is
 // then is found out whenever it is looked at.
-func (v *validation) awaited(item api.Item) (api.Item, error) {
-	item.Type = api.Await
+func (v *validation) awaited(item *api.Item) error {
 	ref, err := v.resolver.Resolve(item.Target, v.txn.Namespace, nil)
 	if errclass.Is(err, errclass.KindNotFound) {
-		return item, nil
+		return nil
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	return item, err
+	return err
 }
 
 // contentOf is the content of a change as far as it is known: that of an undo is found when its
@@ -206,8 +212,9 @@ func (v *validation) remember(change api.ChangeType, ref target.Ref, content map
 	}
 }
 
-// definition completes the content of a change of a CustomResourceDefinition.
+// definition is the outline of what a change makes of a CustomResourceDefinition.
 func (v *validation) definition(change api.ChangeType, ref target.Ref, content map[string]any) (map[string]any, error) {
+	outline := target.Outline(content)
 	if change != api.Create {
 		before := v.definitions[ref.Name]
 		if before == nil {
@@ -216,10 +223,10 @@ func (v *validation) definition(change api.ChangeType, ref target.Ref, content m
 				return nil, err
 			}
 		}
-		content = target.Completed(content, before)
+		outline = target.Completed(content, before)
 	}
-	v.definitions[ref.Name] = content
-	return content, nil
+	v.definitions[ref.Name] = outline
+	return outline, nil
 }
 
 // checkContent checks the content of a change, and the error with which it was read, against

@@ -1,8 +1,6 @@
 package wiring
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"janus.io/janus/engine/plan"
@@ -12,7 +10,7 @@ import (
 
 // DefaultImagesLimit is how many bytes the before-images of one Transaction may take. They
 // are in etcd, which keeps 2 GiB if it is not told otherwise, for the whole cluster.
-const DefaultImagesLimit = 256 << 20
+const DefaultImagesLimit = 384 << 20
 
 // recordOf is what is kept of an item, so that it can be rolled back.
 func (s session) recordOf(i int, o seen) snapshot.Record {
@@ -29,11 +27,8 @@ func (s session) recordOf(i int, o seen) snapshot.Record {
 
 // weigh tells how many bytes the before-image of an item takes.
 func (f *preflight) weigh(i int, s seen) (int64, error) {
-	data, err := snapshot.Encode(f.recordOf(i, s))
-	if err != nil {
-		return 0, fmt.Errorf("weigh the before-image of %s: %w", f.txn.Status.Items[i].Target.String(), err)
-	}
-	return int64(len(data)), nil
+	encoded, err := f.store.Encode(f.recordOf(i, s))
+	return int64(encoded.Bytes()), err
 }
 
 // overweight reports that the before-images take too much together. It is said of the item

@@ -33,6 +33,9 @@ type Parts struct {
 	// ImagesLimit is how many bytes the before-images of one Transaction may take; zero
 	// means DefaultImagesLimit.
 	ImagesLimit int64
+	// WaveBytes is how many bytes of before-images are in memory until they are saved; zero
+	// means DefaultWaveBytes.
+	WaveBytes int
 	// Clock tells how long a call takes; nil means the real one.
 	Clock clock.PassiveClock
 	// Lateness is as in engine.Policy.
@@ -46,6 +49,9 @@ func Ports(p Parts) engine.Ports {
 	}
 	if p.ImagesLimit <= 0 {
 		p.ImagesLimit = DefaultImagesLimit
+	}
+	if p.WaveBytes <= 0 {
+		p.WaveBytes = DefaultWaveBytes
 	}
 	if p.Clock == nil {
 		p.Clock = clock.RealClock{}
@@ -64,6 +70,7 @@ func Ports(p Parts) engine.Ports {
 		Locks:   newLocks(p.Locks, late),
 		Planner: &Planner{
 			shared: both, late: late, tried: newDryRunCache(p.Clock), locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
+			waveBytes: p.WaveBytes,
 		},
 		History: history,
 		Changes: &Changes{both},

@@ -11,7 +11,7 @@ import (
 
 // maxWritten is how many bytes of objects written may hold, about. What is beyond that
 // is read again.
-const maxWritten = 32 << 20
+const maxWritten = 8 << 20
 
 // written keeps the targets as the API server answered the writes of changes, so that
 // they need not be read for the hand-over, or to be rolled back. A write that relies on one says which version
@@ -20,10 +20,12 @@ type written struct {
 	mu   sync.Mutex
 	size int
 	by   map[types.UID]map[objectid.ID]*unstructured.Unstructured
+	// sizes are those of all of them, of those that are not kept too.
+	sizes map[types.UID]map[objectid.ID]int
 }
 
 func newWritten() *written {
-	return &written{by: map[types.UID]map[objectid.ID]*unstructured.Unstructured{}}
+	return &written{by: map[types.UID]map[objectid.ID]*unstructured.Unstructured{}, sizes: map[types.UID]map[objectid.ID]int{}}
 }
 
 func (w *written) put(txn types.UID, key objectid.ID, obj *unstructured.Unstructured) {
@@ -34,6 +36,10 @@ func (w *written) put(txn types.UID, key objectid.ID, obj *unstructured.Unstruct
 		delete(w.by[txn], key)
 	}
 	size := sizeOf(obj.Object)
+	if w.sizes[txn] == nil {
+		w.sizes[txn] = map[objectid.ID]int{}
+	}
+	w.sizes[txn][key] = size
 	if w.size+size > maxWritten {
 		return
 	}
@@ -49,6 +55,17 @@ func (w *written) get(txn types.UID, key objectid.ID) *unstructured.Unstructured
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.by[txn][key]
+}
+
+// bytes is about how many bytes the target had when it was last written, unread if that is not
+// known.
+func (w *written) bytes(txn types.UID, key objectid.ID) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if size, known := w.sizes[txn][key]; known {
+		return int64(size)
+	}
+	return unread
 }
 
 // take returns it, and drops it.
@@ -71,4 +88,5 @@ func (w *written) forget(txn types.UID) {
 		w.size -= sizeOf(obj.Object)
 	}
 	delete(w.by, txn)
+	delete(w.sizes, txn)
 }

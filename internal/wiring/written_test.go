@@ -34,6 +34,7 @@ func TestWhatWasWrittenIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 	w.forget("t")
 	assert.Nil(t, w.get("t", b))
 	assert.Zero(t, w.size)
+	assert.Empty(t, w.sizes)
 }
 
 // A Transaction that another process goes on with has no room in what is kept, nor content.
@@ -69,6 +70,8 @@ func TestNoMoreIsKeptOfWhatWasWrittenThanThereIsRoomFor(t *testing.T) {
 	assert.Nil(t, w.get("t", b), "it is read when it is needed")
 	w.put("t", a, objectOf(2*maxWritten))
 	assert.Nil(t, w.get("t", a), "that it was is not what it is now")
+	assert.Greater(t, w.bytes("t", a), int64(2*maxWritten), "how large it is stays known")
+	assert.Equal(t, int64(unread), w.bytes("u", a))
 	w.put("t", b, objectOf(2000))
 	assert.NotNil(t, w.get("t", b))
 }

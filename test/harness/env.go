@@ -103,6 +103,7 @@ type settings struct {
 	schemas *Schemas
 	keep    controller.Retention
 	images  int64
+	wave    int
 	trust   time.Duration
 	// stepwise has one intent open at a time.
 	stepwise bool
@@ -116,6 +117,9 @@ func EnforcingLocks() Option { return func(s *settings) { s.enforced = true } }
 
 // WithImagesLimit sets how many bytes the before-images of a Transaction may take.
 func WithImagesLimit(bytes int64) Option { return func(s *settings) { s.images = bytes } }
+
+// WithWaveBytes sets how many bytes of before-images are in memory until they are saved.
+func WithWaveBytes(bytes int) Option { return func(s *settings) { s.wave = bytes } }
 
 // WithRetention sets how many Transactions that have ended are kept.
 func WithRetention(r controller.Retention) Option { return func(s *settings) { s.keep = r } }
@@ -243,7 +247,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
 			Namespace: SystemNamespace, Observe: metrics.LockOperation, Clock: s.clock,
 		}),
-		Types: s.schemas.types, Clock: s.clock, Lateness: s.policy.Lateness, ImagesLimit: s.images,
+		Types: s.schemas.types, Clock: s.clock, Lateness: s.policy.Lateness, ImagesLimit: s.images, WaveBytes: s.wave,
 	})
 	if s.enforced {
 		ports.Locks = enforced.Around(ports.Locks, enforced.NewTables(own), wiring.NewJournal(own), s.clock, s.policy.Lateness)

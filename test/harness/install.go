@@ -2,6 +2,8 @@ package harness
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	told "janus.io/janus/internal/settings"
 )
 
 var installOnce sync.Map // *testcluster.Cluster by kubeconfig → *sync.Once
@@ -37,5 +40,17 @@ func (c *Client) Install(ctx context.Context) error {
 	if err := c.installRights(ctx); err != nil {
 		return err
 	}
+	if err := c.tellSettings(ctx); err != nil {
+		return err
+	}
 	return c.awaitServed(ctx, api.Kind)
+}
+
+// tellSettings tells what janusd tells when it starts: no kind is sensitive but Secret.
+func (c *Client) tellSettings(ctx context.Context) error {
+	data, err := json.Marshal(told.Settings{}.Data())
+	if err != nil {
+		return err
+	}
+	return c.ApplyYAML(ctx, "", fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: %s}", told.Name, SystemNamespace, data))
 }

@@ -49,6 +49,9 @@ type Evidence struct {
 	Texts map[string]string
 	// Canary is a value that only Secrets may hold; empty means none.
 	Canary string
+	// Hidden is a value of contents that come from Secrets to targets of any kind: it may be in
+	// Secrets and in these targets; empty means none.
+	Hidden string
 	// Home is the namespace of Janus itself; empty if it is not known.
 	Home string
 	// CallsSinceFault is how many calls Janus has made after the last fault until the

@@ -53,6 +53,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeAccount(r)
 			c.judgeRefused(r)
 			c.judgeRemembered(r)
+			c.judgeSources(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

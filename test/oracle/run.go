@@ -53,13 +53,15 @@ type state struct {
 // item is the record of a change.
 type item struct {
 	name, state, reason, message, lease, targetName string
-	prepared, committed, rolledBack, unsettled      bool
-	aside                                           bool
-	ready                                           bool
-	holdTime, readyTime                             time.Time
-	before                                          *image
-	conflicts                                       []conflict
-	warnings                                        []string
+	// content is the digest of the content, if that is in a source.
+	content                                    string
+	prepared, committed, rolledBack, unsettled bool
+	aside                                      bool
+	ready                                      bool
+	holdTime, readyTime                        time.Time
+	before                                     *image
+	conflicts                                  []conflict
+	warnings                                   []string
 }
 
 type image struct{ key, digest, uid, version string }
@@ -106,6 +108,7 @@ func (c *trial) enterRun(given *Run) {
 	if of.Spec.UndoOf != nil {
 		c.enterDerived(r)
 	}
+	c.enterSources(r)
 	c.runs = append(c.runs, r)
 	c.users[r.user] = true
 	c.own[r.ref] = true
@@ -147,7 +150,7 @@ func readState(v *version) *state {
 func readItem(entry map[string]any) item {
 	out := item{
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
-		lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"),
+		lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"), content: str(entry, "contentDigest"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
 		unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
 	}

@@ -15,10 +15,17 @@ import (
 // Janus has stored it has sent: its requests are looked at, with the answers to writes,
 // and of the history what it keeps for itself.
 func (c *trial) judgeSecrecy() {
-	if c.Canary == "" {
-		return
+	if c.Canary != "" {
+		c.judgeValue(disguises(c.Canary), func(Ref) bool { return false })
 	}
-	forms := disguises(c.Canary)
+	if c.Hidden != "" {
+		c.judgeValue(disguises(c.Hidden), func(ref Ref) bool { return len(c.targets[ref]) > 0 && !c.own[ref] })
+	}
+}
+
+// judgeValue looks for a value, in some forms, everywhere but in Secrets and in objects that may
+// have it.
+func (c *trial) judgeValue(forms []string, mayHave func(Ref) bool) {
 	for i := range c.History {
 		v := &c.History[i]
 		if v.Object == nil || v.Ref.Resource == "secrets" || !c.says(v.Ref) {
@@ -36,7 +43,7 @@ func (c *trial) judgeSecrecy() {
 	}
 	for i := range c.Calls {
 		call := &c.Calls[i]
-		if call.Resource == "secrets" && !strings.HasPrefix(call.Path, "/apis/") {
+		if call.Resource == "secrets" && !strings.HasPrefix(call.Path, "/apis/") || mayHave(refOf(call)) {
 			continue
 		}
 		of := strings.HasPrefix(call.Path, "/apis/"+api.GroupVersion.Group+"/")

@@ -150,7 +150,7 @@ func (r *run) start() {
 	if r.Slow {
 		policy.SettleTime = 3 * time.Second
 	}
-	options := []harness.Option{harness.WithTransport(p.Wrap), harness.WithClock(r.clock), harness.WithWorkers(len(r.txns)), harness.WithPolicy(policy)}
+	options := []harness.Option{harness.WithTransport(p.Wrap), harness.WithClock(r.clock), harness.WithWorkers(len(r.txns)), harness.WithPolicy(policy), harness.WithWaveBytes(r.WaveBytes)}
 	if !r.Discovery {
 		options = append(options, harness.WithSchemas(r.schemas))
 	}

@@ -49,6 +49,9 @@ type workload struct {
 	// CustomResourceDefinition that it has just been given. Janus waits that long for
 	// requests that may be under way.
 	Slow bool `json:"slow"`
+	// WaveBytes is how many bytes of before-images are in memory until they are saved; zero
+	// is what janusd has, and 1 saves each by itself.
+	WaveBytes int `json:"waveBytes"`
 	// Faults is few, or rare, for a workload that costs much: every request meets some
 	// faults, or some requests do.
 	Faults string `json:"faults"`

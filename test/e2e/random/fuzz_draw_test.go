@@ -18,6 +18,8 @@ type fuzzedSpec struct {
 	wild bool
 	// named are the targets, as "apiVersion Kind/name", with their namespaces.
 	named map[string]bool
+	// sources are the objects that hold contents.
+	sources []string
 }
 
 // fuzzedKind is a kind that a random change may name.
@@ -58,7 +60,7 @@ func (s *fuzzedSpec) existing() string {
 		object["metadata"] = map[string]any{"name": fmt.Sprint("there-", s.n), "labels": map[string]any{"x": "y"}}
 		out = append(out, encoded(object))
 	}
-	return strings.Join(out, "\n---\n")
+	return strings.Join(append(out, s.sources...), "\n---\n")
 }
 
 func decoded(text string) any {
@@ -100,6 +102,7 @@ func drawSpec(t *rapid.T, n int, namespace, other string) *fuzzedSpec {
 		field := rapid.SampledFrom(fields).Draw(t, "option")
 		s.spec[field] = s.drawOption(t, field)
 	}
+	s.drawSources(t, true)
 	return s
 }
 

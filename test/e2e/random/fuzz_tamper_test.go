@@ -200,6 +200,7 @@ func drawPlain(t *rapid.T, n int, namespace, other string) *fuzzedSpec {
 	if rapid.Bool().Draw(t, "force") {
 		s.spec["conflictPolicy"] = "Force"
 	}
+	s.drawSources(t, false)
 	return s
 }
 

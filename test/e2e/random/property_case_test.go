@@ -21,6 +21,10 @@ type randomCase struct {
 	during, after map[int][]foreignWrite
 	// refused is set where the last change is refused, but not in a dry run.
 	refused bool
+	// source is the name of the objects that hold contents. They are late where they are made
+	// after the Transaction.
+	source string
+	late   bool
 }
 
 type randomObject struct {
@@ -36,6 +40,8 @@ type randomItem struct {
 	kind   api.ChangeType
 	object int
 	values values
+	// from is where its content is; nil for in the Transaction.
+	from *randomSource
 }
 
 // foreignWrite is a write of another client, which sets fields.
@@ -49,7 +55,7 @@ type foreignWrite struct {
 
 // drawCase draws a case. All names in it are new; n counts cases.
 func drawCase(t *rapid.T, n int) *randomCase {
-	c := &randomCase{during: map[int][]foreignWrite{}, after: map[int][]foreignWrite{}}
+	c := &randomCase{source: fmt.Sprint("source-", n), during: map[int][]foreignWrite{}, after: map[int][]foreignWrite{}}
 	for i := range rapid.IntRange(1, 3).Draw(t, "objects") {
 		k := rapid.SampledFrom(kinds).Draw(t, "kind")
 		made := i > 0 && rapid.IntRange(0, 4).Draw(t, "made") == 0
@@ -72,6 +78,7 @@ func drawCase(t *rapid.T, n int) *randomCase {
 			c.after[i] = c.drawForeign(t, &fresh)
 		}
 	}
+	c.drawSources(t)
 	return c
 }
 
@@ -221,10 +228,13 @@ func (o randomObject) object(content map[string]any) *unstructured.Unstructured 
 // is refused.
 func (c *randomCase) spec(last string) string {
 	var changes []any
-	for _, item := range c.items {
+	for i, item := range c.items {
 		o := c.objects[item.object]
 		change := map[string]any{"type": item.kind, "target": map[string]any{"apiVersion": o.apiVersion, "kind": o.kind.name, "name": o.name}}
-		if item.kind != api.Delete {
+		switch {
+		case item.from != nil:
+			change["contentFrom"] = c.contentFrom(i)
+		case item.kind != api.Delete:
 			change["content"] = o.content(item.values, item.kind != api.Patch)
 		}
 		changes = append(changes, change)
@@ -253,6 +263,12 @@ func (c *randomCase) describe() string {
 		fmt.Fprintln(&out, "before:", w.describe(c))
 	}
 	fmt.Fprintln(&out, "spec:", c.spec("refused"))
+	for i, item := range c.items {
+		if item.from != nil {
+			fmt.Fprintf(&out, "content of item %d, %s in a %s, late %t, then %q: %s\n", i, item.from.form, item.from.kind, c.late, item.from.lost,
+				encoded(c.objects[item.object].content(item.values, item.kind != api.Patch)))
+		}
+	}
 	for i := range c.items {
 		for _, w := range c.during[i] {
 			fmt.Fprintf(&out, "before item %d is done: %s\n", i, w.describe(c))

@@ -25,6 +25,7 @@ type run struct {
 	// pre and post are the target of an item just before its change and after it.
 	pre, post map[int]*unstructured.Unstructured
 	ended     map[int]bool
+	lost      map[int]bool // of the contents
 }
 
 // event is the change of an item, its compensation, or a write of another client.
@@ -35,7 +36,7 @@ type event struct {
 
 func newRun(c *randomCase, e *harness.Env) *run {
 	images := func() map[int]*unstructured.Unstructured { return map[int]*unstructured.Unstructured{} }
-	return &run{randomCase: c, Env: e, start: images(), pre: images(), post: images(), begun: map[int]bool{}, ended: map[int]bool{}}
+	return &run{randomCase: c, Env: e, start: images(), pre: images(), post: images(), begun: map[int]bool{}, ended: map[int]bool{}, lost: map[int]bool{}}
 }
 
 func (r *run) target(item int) *unstructured.Unstructured {
@@ -49,6 +50,7 @@ func (r *run) beforeDo(item int) {
 		return
 	}
 	r.begun[item] = true
+	r.lose(item)
 	if item > 0 {
 		r.post[item-1] = r.target(item - 1)
 	}
@@ -67,6 +69,7 @@ func (r *run) beforeUndo(item int) {
 		return
 	}
 	r.ended[item] = true
+	r.lose(item + 1)
 	if r.post[item] == nil {
 		r.post[item] = r.target(item)
 	}

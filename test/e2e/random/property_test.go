@@ -105,7 +105,7 @@ func (w *world) carryOut(c *randomCase) {
 	for i := range c.objects {
 		w.now.start[i] = w.Object(c.objects[i].ref())
 	}
-	w.now.txn = w.Run(name, c.spec("refused-"+name))
+	w.now.txn = w.carry(name, c)
 	w.now.mu.Lock()
 	defer w.now.mu.Unlock()
 	if w.now.failed != nil {

@@ -222,6 +222,7 @@ func (a *actors) restore() {
 		a.world.problem = fmt.Sprintf("let the Transaction go on: %v", err)
 	}
 	clear(a.world.frozen)
+	a.bringBack()
 	for _, t := range pool {
 		obj := t.with(nil)
 		delete(obj.Object, "data")

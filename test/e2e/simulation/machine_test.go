@@ -79,7 +79,8 @@ func newMachine(w *world) (*machine, error) {
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
 		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
-		Types:     known.types,
+		Types:     known.types, Clock: m.clock,
+		WaveBytes: w.waveBytes(),
 	})
 	ports.Recorder = silent{}
 	policy := plan.DefaultPolicy
@@ -94,6 +95,15 @@ func newMachine(w *world) (*machine, error) {
 func (w *world) trust() time.Duration {
 	if w.plan.seed%3 == 0 {
 		return target.Trust
+	}
+	return 0
+}
+
+// waveBytes is how many bytes of before-images are in memory until they are saved: in some
+// worlds those of one item, so that each is saved by itself.
+func (w *world) waveBytes() int {
+	if w.plan.seed%5 == 4 {
+		return 1
 	}
 	return 0
 }

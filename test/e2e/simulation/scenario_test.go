@@ -27,6 +27,8 @@ type scenario struct {
 	name         string
 	objects      []*unstructured.Unstructured
 	transactions []api.TransactionSpec
+	// sources hold the contents of changes that are not in the Transactions.
+	sources []*sourceObject
 }
 
 func (s scenario) targets() []api.Target {
@@ -230,7 +232,7 @@ func small() []scenario {
 		}
 		return s
 	}
-	return append(branched(one), []scenario{
+	return append(append(branched(one), taken(one)...), []scenario{
 		one("patch", []thing{alpha}, alpha.change(api.Patch, news)),
 		one("update", []thing{alpha}, alpha.change(api.Update, news)),
 		one("create", nil, alpha.change(api.Create, news)),

@@ -57,7 +57,7 @@ func (w *world) outcome() outcome {
 	}
 	evidence := oracle.Evidence{
 		TrustsAccounts: w.trust() > 0,
-		History:        w.history, Calls: o.calls, Canary: canary, Home: systemNamespace,
+		History:        w.history, Calls: o.calls, Canary: canary, Hidden: hidden, Home: systemNamespace,
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
 	}
 	for _, m := range w.machines {
@@ -105,8 +105,17 @@ func source(seed, number uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, number)) //nolint:gosec // the same choices for the same seed are the point
 }
 
-// seeded is the plan of a seed. One of three has two machines.
+// seeded is the plan of a seed. One of eight has contents in Secrets and ConfigMaps.
 func seeded(seed uint64) script {
+	p := drawn(seed)
+	if random := source(seed, 6); random.IntN(8) == 0 {
+		withSources(random, &p)
+	}
+	return p
+}
+
+// drawn is the plan of a seed with all contents in the Transactions. One of three has two machines.
+func drawn(seed uint64) script {
 	random := source(seed, 2)
 	rates := []float64{0, 0.01, 0.03, 0.1}
 	p := script{

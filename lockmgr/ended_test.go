@@ -9,9 +9,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// endedHolders is a holder who knows which others have ended.
-func endedHolders(identity string, ended ...string) Holder {
-	h := holder(identity)
+// knowing is the holder a, who knows which others have ended.
+func knowing(ended ...string) Holder {
+	h := holder("a")
 	h.Ended = func(_ context.Context, lease *coordinationv1.Lease) bool {
 		for _, other := range ended {
 			if holderOf(lease) == other {
@@ -32,8 +32,8 @@ func TestALockWhoseHolderHasEndedIsTakenOverAtOnce(t *testing.T) {
 	uid := w.lease(w.home(key)).UID
 	m, _ := w.process()
 
-	require.Equal(t, ttl, w.refused(m, endedHolders("a", "another"), key).Until)
-	w.acquire(m, endedHolders("a", "old"), key, away)
+	require.Equal(t, ttl, w.refused(m, knowing("another"), key).Until)
+	w.acquire(m, knowing("old"), key, away)
 
 	lease := w.lease(w.home(key))
 	require.Equal(t, uid, lease.UID, "it is taken over in place")
@@ -52,7 +52,7 @@ func TestAStandInWhoseHolderHasEndedIsDeletedAtOnce(t *testing.T) {
 	w.createNamespace(w.later())
 	m, _ := w.process()
 
-	require.Equal(t, w.home(key), w.acquire(m, endedHolders("a", "old"), key)[0].place())
+	require.Equal(t, w.home(key), w.acquire(m, knowing("old"), key)[0].place())
 
 	w.noLease(w.away(key))
 }
@@ -100,7 +100,7 @@ func TestAHolderThatComesBackAfterItsLockWasTakenHasLostIt(t *testing.T) {
 	first, _ := w.process()
 	locks := w.acquire(first, holder("old"), key)
 	m, _ := w.process()
-	w.acquire(m, endedHolders("a", "old"), key)
+	w.acquire(m, knowing("old"), key)
 
 	first.Distrust("old")
 	require.Equal(t, "a", w.lost(first.Keep(t.Context(), holder("old"), locks)).Holder)

@@ -98,9 +98,9 @@ func (f *follower) told(names ...string) {
 	require.NoError(f.world.t, f.follow(f.world.t.Context(), names))
 }
 
-// leaves lets a namespace be left, and an hour pass.
-func (f *follower) leaves(namespace string) {
-	f.Left(namespace)
+// leavesShop lets the namespace shop be left, and an hour pass.
+func (f *follower) leavesShop() {
+	f.Left("shop")
 	f.world.clock.Step(time.Hour)
 	f.forget(f.world.t.Context())
 }
@@ -132,9 +132,9 @@ func TestWhatIsRunIsOnRecordUntilNothingIsLeftOfIt(t *testing.T) {
 	f.told("orders")
 	assert.Equal(t, []string{"shop"}, f.leaving, "that is finished, too")
 	f.begun["shop"] = false
-	f.leaves("shop")
+	f.leavesShop()
 	assert.Equal(t, []string{"orders"}, w.recorded())
-	f.leaves("shop")
+	f.leavesShop()
 	assert.Equal(t, []string{"orders"}, w.recorded(), "once more does no harm")
 }
 
@@ -145,14 +145,14 @@ func TestAReplicaRemovesNothingThatAnotherHasEntered(t *testing.T) {
 	f, other := w.replica(), w.replica()
 	f.told("shop")
 	f.told()
-	f.Follower.Begun = func(context.Context, string) (bool, error) {
-		other.told("shop") // Between the look and the removal.
+	f.Begun = func(ctx context.Context, _ string) (bool, error) {
+		require.NoError(t, other.follow(ctx, []string{"shop"})) // Between the look and the removal.
 		return false, nil
 	}
-	f.leaves("shop")
+	f.leavesShop()
 	assert.Equal(t, []string{"shop"}, w.recorded())
-	f.Follower.Begun = func(context.Context, string) (bool, error) { return false, nil }
-	f.leaves("shop")
+	f.Begun = func(context.Context, string) (bool, error) { return false, nil }
+	f.leavesShop()
 	assert.Empty(t, w.recorded())
 	other.told("shop")
 	assert.Equal(t, []string{"shop"}, w.recorded(), "one that still runs it puts it on record again")
@@ -188,7 +188,7 @@ func TestTheLatestSetCountsOnceItCanBePutOnRecord(t *testing.T) {
 	f := w.replica()
 	var mu sync.Mutex
 	away, refused := true, 0
-	f.refuse = func(r *http.Request) bool {
+	f.refuse = func(*http.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		if away {

@@ -122,20 +122,18 @@ func (f File) Read() ([]string, error) {
 func (f File) Run(ctx context.Context, tell func([]string)) {
 	ticker := f.Clock.NewTicker(reread)
 	defer ticker.Stop()
-	var last []string
-	told, said := false, ""
+	var read readings
+	said := ""
 	for {
 		names, err := f.Read()
-		switch {
-		case err != nil && err.Error() != said:
-			said = err.Error()
+		if err != nil && err.Error() != said {
 			f.Log.Warn("reading the namespaces failed; they stay as they are until it can be read", zap.Error(err))
-		case err == nil:
-			said = ""
-			if !told || !slices.Equal(names, last) {
-				tell(names)
-				told, last = true, names
-			}
+		}
+		if said = ""; err != nil {
+			said = err.Error()
+		}
+		if read.isChange(names, err == nil) {
+			tell(names)
 		}
 		select {
 		case <-ctx.Done():
@@ -143,4 +141,28 @@ func (f File) Run(ctx context.Context, tell func([]string)) {
 		case <-ticker.C():
 		}
 	}
+}
+
+// readings are what was read of a file. A change counts when it was read twice in a row: a file
+// that is being written may be empty, or half of it there.
+type readings struct {
+	any       bool
+	last      []string // that counted
+	changed   []string // what was read since, once
+	isChanged bool
+}
+
+// isChange reports whether the names that were just read count, and are others than before.
+func (r *readings) isChange(names []string, ok bool) bool {
+	again := r.isChanged && slices.Equal(names, r.changed)
+	r.isChanged = false
+	switch {
+	case !ok, r.any && slices.Equal(names, r.last):
+		return false
+	case r.any && !again:
+		r.changed, r.isChanged = names, true
+		return false
+	}
+	r.any, r.last = true, names
+	return true
 }

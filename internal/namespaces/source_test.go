@@ -63,10 +63,37 @@ func TestAFileNamesNamespaces(t *testing.T) {
 	for _, content := range []string{"Shop", "shop orders", "*", "label:a=b"} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err := File{Path: path}.Read()
-		assert.ErrorContains(t, err, "is no name of a namespace", content)
+		require.ErrorContains(t, err, "is no name of a namespace", content)
 	}
 	_, err := File{Path: path + "-none"}.Read()
-	assert.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// What is read while the file is written does not count.
+func TestAChangeOfAFileCountsWhenItWasReadTwice(t *testing.T) {
+	t.Parallel()
+	var r readings
+	for i, step := range []struct {
+		names []string
+		ok    bool
+		want  bool
+	}{
+		{nil, false, false},
+		{[]string{"shop"}, true, true}, // There is nothing else to go by.
+		{[]string{"shop"}, true, false},
+		{[]string{}, true, false},
+		{[]string{"shop"}, true, false},
+		{[]string{}, true, false},
+		{nil, false, false},
+		{[]string{}, true, false},
+		{[]string{"orders"}, true, false},
+		{[]string{"orders"}, true, true},
+		{[]string{"orders"}, true, false},
+		{[]string{}, true, false},
+		{[]string{}, true, true},
+	} {
+		assert.Equal(t, step.want, r.isChange(step.names, step.ok), i)
+	}
 }
 
 // A file is replaced, and may be half-written or away for a moment. That changes nothing.

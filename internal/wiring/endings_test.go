@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +43,7 @@ func asked(t *testing.T, clock *clocktesting.FakePassiveClock, stored ...*api.Tr
 	var objects []runtime.Object
 	for _, txn := range stored {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(txn)
-		assert.NoError(t, err)
+		require.NoError(t, err)
 		obj := &unstructured.Unstructured{Object: content}
 		obj.SetGroupVersionKind(api.Kind)
 		objects = append(objects, obj)

@@ -110,13 +110,14 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents := map[int]map[string]any{}
-	v.content = func(i int) (content map[string]any, err error) {
+	references := map[int][]objectName{}
+	v.content = func(i int) (map[string]any, error) {
 		if unread[i] != nil {
 			return nil, unread[i]
 		}
-		contents[i], err = f.sources.content(ctx, f.txn, i, f.id)
-		return contents[i], err
+		content, err := f.sources.content(ctx, f.txn, i, f.id)
+		references[i] = referencesOf(items[i].Target, content)
+		return content, err
 	}
 	for _, i := range order {
 		if wrong[i] == nil && items[i].State != api.ItemSkipped {
@@ -137,7 +138,7 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		}
 	}
 	if f.undo == nil {
-		relate(f.txn, order, contents)
+		relate(f.txn, order, references)
 	} else {
 		relateUndo(f.txn, f.undo.original)
 	}

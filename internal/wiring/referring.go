@@ -25,8 +25,9 @@ func targetName(t api.Target) objectName {
 	return objectName{schema.FromAPIVersionAndKind(t.APIVersion, t.Kind).GroupKind(), t.Namespace, t.Name}
 }
 
-// relate records what each item depends on. Its content is given, as far as it is known.
-func relate(t *api.Transaction, order []int, contents map[int]map[string]any) {
+// relate records what each item depends on. The objects that its content refers to are given, as
+// far as they are known.
+func relate(t *api.Transaction, order []int, references map[int][]objectName) {
 	made, byName := map[objectName][]int{}, map[string]int{}
 	for n, i := range order {
 		item, change := &t.Status.Items[i], &t.Spec.Changes[i]
@@ -43,7 +44,7 @@ func relate(t *api.Transaction, order []int, contents map[int]map[string]any) {
 				refers(j)
 			}
 		}
-		for _, object := range referencesOf(item.Target, contents[i]) {
+		for _, object := range references[i] {
 			for _, j := range made[object] {
 				refers(j)
 			}
@@ -70,6 +71,9 @@ func namesIn(c *api.Change) []string {
 	}
 	if c.GoneWhen != nil {
 		texts = append(texts, c.GoneWhen.Expression)
+	}
+	if c.FailWhen != nil {
+		texts = append(texts, c.FailWhen.Expression)
 	}
 	var out []string
 	for _, text := range texts {

@@ -37,17 +37,17 @@ func changeOf(kind api.ChangeType, apiVersion, what, name, content string) api.C
 // dependenciesOf relates the changes and tells what each depends on.
 func dependenciesOf(t *testing.T, txn *api.Transaction) map[string][]string {
 	t.Helper()
-	contents := map[int]map[string]any{}
+	references := map[int][]objectName{}
 	for i, change := range txn.Spec.Changes {
 		if change.Content != nil {
 			var content map[string]any
 			require.NoError(t, json.Unmarshal(change.Content.Raw, &content))
-			contents[i] = content
+			references[i] = referencesOf(change.Target, content)
 		}
 	}
 	order, err := plan.Order(txn)
 	require.NoError(t, err)
-	relate(txn, order, contents)
+	relate(txn, order, references)
 	out := map[string][]string{}
 	for _, item := range txn.Status.Items {
 		if len(item.DependsOn) > 0 {

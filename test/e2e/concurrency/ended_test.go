@@ -55,9 +55,8 @@ func (d *delayed) wrap(next http.RoundTripper) http.RoundTripper {
 		if !kept {
 			return next.RoundTrip(r)
 		}
-		later := r.Clone(r.Context())
+		later := r.Clone(context.WithoutCancel(r.Context()))
 		d.send = func() (*http.Response, error) {
-			later = later.WithContext(context.WithoutCancel(later.Context()))
 			later.Body = io.NopCloser(bytes.NewReader(body))
 			return next.RoundTrip(later)
 		}
@@ -136,7 +135,9 @@ func TestALockIsWaitedForUnlessItsHolderIsKnownToHaveEnded(t *testing.T) {
 		"running": func(e *harness.Env, running *api.Transaction) string {
 			return leaseFor(e, api.HolderOf(running), marks(e, running.Name), 4)
 		},
-		"another-tool": func(e *harness.Env, _ *api.Transaction) string { return leaseFor(e, "ci/deploy/1234", "  labels: {}", 4) },
+		"another-tool": func(e *harness.Env, _ *api.Transaction) string {
+			return leaseFor(e, "ci/deploy/1234", "  labels: {}", 4)
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

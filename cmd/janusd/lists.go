@@ -59,15 +59,6 @@ func watchedBy(listed []string) (scope, error) {
 	return scope{names: names}, nil
 }
 
-// trimmed returns the items of a list without spaces around them.
-func trimmed(list []string) []string {
-	out := make([]string, 0, len(list))
-	for _, item := range list {
-		out = append(out, strings.TrimSpace(item))
-	}
-	return out
-}
-
 // sensitiveKinds are the kinds that --sensitive-kinds names.
 func (o options) sensitiveKinds() ([]schema.GroupKind, error) {
 	kinds, err := settings.ParseKinds(o.sensitive)

@@ -30,9 +30,21 @@ func (s rollback) setAside(ctx context.Context, i int, refusal error, undone out
 		plan.ReportBeside(item, undone, s.share())
 		s.recordReason(item, i, refusal)
 		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
-		item.SetAside = true
+		plan.SetAside(s.txn, item, i, refusal)
 		return nil
 	})
+}
+
+// held are the items that are not rolled back for the sake of others.
+func (s rollback) held(items []api.Item) plan.Held {
+	return plan.HeldOf(s.txn, items, func(i int) bool { return s.flight.Known[i] == plan.Over })
+}
+
+// leave records that items stay in effect because others do that depend on them, and goes on
+// with the rest.
+func (s rollback) leave(ctx context.Context, items []int) error {
+	held := s.held(s.txn.Status.Items)
+	return s.record(ctx, func(status *api.TransactionStatus) error { return held.Leave(status.Items, items) })
 }
 
 // refused is an item that was refused again.
@@ -48,10 +60,9 @@ type refused struct {
 func (s rollback) retrySetAside(ctx context.Context) error {
 	var all []refused
 	var wait error
-	var postponed plan.Postponed
+	held := s.held(s.txn.Status.Items)
 	for _, i := range slices.Backward(plan.ScheduleOf(s.txn).Order) {
-		item := &s.txn.Status.Items[i]
-		if known := len(postponed); !postponed.Covers(item, s.flight.Known[i] == plan.Over) || len(postponed) == known {
+		if !held.Retried(i) {
 			continue
 		}
 		undone, why, err := s.undoItem(ctx, i)

@@ -64,6 +64,7 @@ func (s ending) handOver(ctx context.Context) (map[int]string, error) {
 // that it can.
 func (s ending) finishUndo(ctx context.Context) error {
 	return s.end(ctx, true, func(status *api.TransactionStatus) error {
+		rollback(s).held(status.Items).Restate(status.Items)
 		if len(plan.DescribeUnresolved(status)) > 0 {
 			return plan.MovePhase(status, api.PhaseFailed)
 		}

@@ -59,29 +59,29 @@ func openChanges(t *api.Transaction, status *api.TransactionStatus, most int) er
 	return nil
 }
 
-// openUndos records the intents of the next compensations: of an object one.
+// openUndos records the intents of the next compensations: of an object one, and none of what is
+// depended on by what is not on record as rolled back.
 func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) error {
 	if t.Spec.Cancel == api.CancelStop {
 		return nil
 	}
 	open := map[api.Target]bool{}
-	var postponed plan.Postponed
+	held := plan.HeldOf(t, status.Items, func(int) bool { return false })
 	for _, i := range slices.Backward(plan.ScheduleOf(t).Order) {
 		item := &status.Items[i]
-		if postponed.Covers(item, false) {
+		switch {
+		case held.Skips(i):
 			continue
-		}
-		switch item.State {
-		case api.ItemCommitting:
+		case item.State == api.ItemCommitting:
 			return nil
-		case api.ItemRollingBack:
+		case item.State == api.ItemRollingBack:
 			open[item.Target.Identity()] = true
-		case api.ItemCommitted:
-			if open[item.Target.Identity()] || len(open) >= most {
+		case item.State == api.ItemCommitted, held.Freed(i):
+			if open[item.Target.Identity()] || len(open) >= most || held.Needed(i) {
 				return nil
 			}
 			open[item.Target.Identity()] = true
-			if err := plan.MoveItem(item, api.ItemRollingBack); err != nil {
+			if err := plan.BeginUndo(item); err != nil {
 				return err
 			}
 		}

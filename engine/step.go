@@ -65,6 +65,8 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return rollback{s.saga}.undo(ctx, a.Item)
 	case plan.RetryUndos:
 		return rollback{s.saga}.retrySetAside(ctx)
+	case plan.LeaveUndo:
+		return rollback{s.saga}.leave(ctx, a.Items)
 	case plan.SkipUndo:
 		return stop{s.saga}.skipUndo(ctx, a.Item)
 	case plan.FinishUndo:

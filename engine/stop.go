@@ -10,7 +10,7 @@ import (
 )
 
 // stop leaves a rollback where it is, because the Transaction is suspended, or because
-// spec.cancel is Stop.
+// spec.cancel is Stop; or a single item, because what depends on it stays in effect.
 type stop struct{ *saga }
 
 // skipUndo parks item i, whose compensation this process or another may have begun, if none of
@@ -36,10 +36,11 @@ func (s stop) skipUndo(ctx context.Context, i int) error {
 		finding, err = observe(ctx) // One answer may be of before the compensation.
 	}
 	switch {
-	case err != nil && !plan.Definite(err):
+	case err != nil:
+		// To undo it would meet the same error, or undo it, should it have gone meanwhile.
 		return rollback(s).giveUpIf(ctx, i, err)
-	case err != nil || !plan.InEffect(finding):
-		return rollback(s).undo(ctx, i) // It tells of an error that it meets, too.
+	case !plan.InEffect(finding):
+		return rollback(s).undo(ctx, i)
 	}
 	s.memory.Settled(i)
 	s.park(i)
@@ -77,14 +78,18 @@ func (s stop) waitForOthers(ctx context.Context) error {
 // acceptPartial records that the changes which are in effect are left so.
 func (s stop) acceptPartial(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		held := rollback(s).held(status.Items)
 		for i := range status.Items {
 			item := &status.Items[i]
 			unmade := item.State == api.ItemRollingBack && (s.flight.Known[i] == plan.Unsent || s.flight.Known[i].IsParked())
-			if item.State != api.ItemCommitted && !unmade {
+			if item.State != api.ItemCommitted && !unmade && !held.Freed(i) {
 				continue
 			}
-			item.Reason, item.SetAside = errclass.Cancelled, false
+			item.Reason, item.SetAside, item.SetAsideFor, item.BlockedBy = errclass.Cancelled, false, nil, ""
 			item.Message = fmt.Sprintf("%s is left as the change made it, because spec.cancel is Stop; set it to Rollback to roll this back", item.Target.String())
+			if item.State == api.ItemUnresolved {
+				continue
+			}
 			if err := plan.MoveItem(item, api.ItemUnresolved); err != nil {
 				return err
 			}

@@ -32,6 +32,11 @@ func TestOnceFaultsStopEveryTransactionEnds(t *testing.T) {
 		if refused := rapid.IntRange(-1, n-1).Draw(t, "refused"); refused >= 0 {
 			w.refuse["do "+names[refused]] = errRefused
 		}
+		for i, name := range names {
+			if i > 0 && rapid.Bool().Draw(t, name+" depends on another") {
+				w.refers[name] = []string{names[rapid.IntRange(0, i-1).Draw(t, "which")]}
+			}
+		}
 		faults := rapid.IntRange(0, 40).Draw(t, "calls with faults")
 		w.nth = func(call int, _ string) reply {
 			if call > faults {

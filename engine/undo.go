@@ -12,9 +12,6 @@ import (
 
 // undoItem rolls item i back, or returns the refusal that it met.
 func (s rollback) undoItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
-	if later := plan.InTheWay(s.txn.Status.Items, i); later >= 0 {
-		return outcome.Undone{}, nil, s.giveUp(ctx, i, plan.Blocked(&s.txn.Status, i, later))
-	}
 	if _, ok := s.memory.Undone(i); ok {
 		s.flight.Happened(i, plan.Ended)
 		return outcome.Undone{}, nil, nil

@@ -202,6 +202,7 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Pre
 		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
+			item.DependsOn = slices.Concat(c.DependsOn, p.refers[c.Name])
 			plan.SetItemState(&item, api.ItemPending)
 			items = append(items, item)
 		}
@@ -337,11 +338,15 @@ func (c changes) mayBeMade(in Intent) {
 	}
 }
 
-// mayBeUndone checks that nothing which depends on a change is in effect any more.
+// mayBeUndone checks that nothing which depends on a change is in effect any more, but for what
+// was refused and may need this one to be rolled back first.
 func (c changes) mayBeUndone(in Intent) {
-	for _, other := range c.stored.Spec.Changes {
-		if slices.Contains(other.DependsOn, in.Item().Name) && c.dos[other.Name] > c.undos[other.Name] && c.itemNamed(other.Name).State != api.ItemUnresolved {
-			c.t.Errorf("%s is rolled back before %s, which depends on it:\n%s", in.Change().Name, other.Name, c.transcript())
+	name := in.Item().Name
+	for _, other := range c.stored.Status.Items {
+		inEffect := c.dos[other.Name] > c.undos[other.Name]
+		waits := other.SetAside && slices.Contains(other.SetAsideFor, name)
+		if slices.Contains(other.DependsOn, name) && inEffect && !waits {
+			c.t.Errorf("%s is rolled back while %s, which depends on it, is in effect and %s:\n%s", name, other.Name, other.State, c.transcript())
 		}
 	}
 }

@@ -51,6 +51,7 @@ type world struct {
 	history    map[int64]string              // who is remembered, by number
 	problems   []plan.Problem                // what the pre-flight finds
 	deferredBy map[string]string             // which item another waits for
+	refers     map[string][]string           // which items the content of another names
 	refuse     map[string]error              // what is refused for good, by call such as "do b"
 	replies    map[string][]reply            // what happens instead, once each, by call
 	nth        func(n int, who string) reply // what happens to the n-th call; may be nil
@@ -98,8 +99,8 @@ func newWorld(t reporter, names ...string) *world {
 		t: t, clock: clocktesting.NewFakeClock(fixture.Start), policy: testPolicy,
 		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
 		unready: map[string]Readiness{}, unasked: map[string]bool{},
-		deferredBy: map[string]string{},
-		refuse:     map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
+		deferredBy: map[string]string{}, refers: map[string][]string{},
+		refuse: map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
 		dos: map[string]int{}, undos: map[string]int{},
 	}
 	w.stored = fixture.Transaction(names...)

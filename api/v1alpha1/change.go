@@ -77,7 +77,8 @@ type Change struct {
 
 	// dependsOn names the changes that must be done before this one is begun: made,
 	// and ready if they have readyWhen or goneWhen. A change is rolled back before
-	// those that it depends on, and skipped if one of them is. Once any change has
+	// those that it depends on, and skipped if one of them is. If it cannot be rolled
+	// back, they stay in effect too, with reason Blocked. Once any change has
 	// dependsOn the list is no order any more, but for changes of the same object and
 	// for objects of a kind or namespace that an earlier change creates.
 	//

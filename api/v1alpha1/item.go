@@ -56,6 +56,17 @@ type Item struct {
 	// +kubebuilder:validation:MaxLength=63
 	DeferredBy string `json:"deferredBy,omitempty"`
 
+	// dependsOn names the earlier changes that this one depends on: those that dependsOn
+	// names in the spec, and those whose targets the content or the expressions of this one
+	// refer to. Of an undo they follow from the Transaction that is undone, the other way
+	// round. What this change depends on is rolled back after it, and not before.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	DependsOn []string `json:"dependsOn,omitempty"`
+
 	// state is where the item is; prepared, committed and rolledBack follow from
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in
@@ -107,6 +118,24 @@ type Item struct {
 	//
 	// +optional
 	SetAside bool `json:"setAside,omitempty"`
+
+	// setAsideFor names the changes that this one depends on and that may be why its
+	// compensation was refused, such as a policy that denies it. They are rolled back
+	// before it; whatever else it depends on is not.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	SetAsideFor []string `json:"setAsideFor,omitempty"`
+
+	// blockedBy names the item that has to be rolled back before this one, of an item
+	// that is Unresolved for that alone: its reason is Blocked. A recovery rolls both back,
+	// that item first.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	BlockedBy string `json:"blockedBy,omitempty"`
 
 	// lockLease is the Lease, as namespace/name, that locks the target.
 	//

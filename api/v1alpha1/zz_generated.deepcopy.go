@@ -214,6 +214,11 @@ func (in *GoneWhen) DeepCopy() *GoneWhen {
 func (in *Item) DeepCopyInto(out *Item) {
 	*out = *in
 	out.Target = in.Target
+	if in.DependsOn != nil {
+		in, out := &in.DependsOn, &out.DependsOn
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.WaitStartTime != nil {
 		in, out := &in.WaitStartTime, &out.WaitStartTime
 		*out = (*in).DeepCopy()
@@ -225,6 +230,11 @@ func (in *Item) DeepCopyInto(out *Item) {
 	if in.ReadyTime != nil {
 		in, out := &in.ReadyTime, &out.ReadyTime
 		*out = (*in).DeepCopy()
+	}
+	if in.SetAsideFor != nil {
+		in, out := &in.SetAsideFor, &out.SetAsideFor
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.Before != nil {
 		in, out := &in.Before, &out.Before

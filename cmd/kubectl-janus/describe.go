@@ -89,6 +89,9 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	if i < len(t.Spec.Changes) && len(t.Spec.Changes[i].DependsOn) > 0 {
 		detail("after %s", strings.Join(t.Spec.Changes[i].DependsOn, ", "))
 	}
+	if names := refersTo(t, i); len(names) > 0 {
+		detail("depends on %s", strings.Join(names, ", "))
+	}
 	if item.LockLease != "" && !ended(t) {
 		detail("locked by Lease %s", item.LockLease)
 	}

@@ -62,6 +62,33 @@ func TestTheReferenceIsThatOfTheCommands(t *testing.T) {
 	assert.Equal(t, string(want), b.String(), "run go test ./cmd/kubectl-janus -run TestTheReference -update")
 }
 
+// TestTheExamplesOfTheHelpAreCommands parses each: its command and its flags exist.
+func TestTheExamplesOfTheHelpAreCommands(t *testing.T) {
+	all := func() *cobra.Command {
+		return newRoot(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
+	}
+	parsed := 0
+	var examples func(c *cobra.Command)
+	examples = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			_, call, found := strings.Cut(line, "kubectl janus ")
+			require.True(t, found, line)
+			call, _, _ = strings.Cut(call, " > ")
+			of, args, err := all().Find(strings.Fields(call))
+			require.NoError(t, err, line)
+			assert.Equal(t, c.CommandPath(), of.CommandPath(), line)
+			require.NoError(t, of.ParseFlags(args), line)
+			require.NoError(t, of.ValidateArgs(of.Flags().Args()), line)
+			parsed++
+		}
+		for _, sub := range c.Commands() {
+			examples(sub)
+		}
+	}
+	examples(all())
+	assert.Positive(t, parsed)
+}
+
 func reference(b *strings.Builder, c *cobra.Command) {
 	if c.Name() == "help" || c.Name() == "completion" {
 		return

@@ -142,7 +142,10 @@ func advice(item *api.Item) string {
 	case errclass.BeforeImageLost, errclass.BeforeImageTampered:
 		return "the before-image is gone or was edited, so nothing was restored from it. Restore the object from where it is described, such as a Git repository or a backup."
 	case errclass.Blocked:
-		return "a later change of the same object could not be rolled back; do what is said of that one: both are tried again together."
+		if item.BlockedBy == "" {
+			return "a later change of the same object could not be rolled back; do what is said of that one: both are tried again together."
+		}
+		return fmt.Sprintf("do what is said of item %s: a recovery rolls back that item first, and then this one. If both are to stay, do nothing.", item.BlockedBy)
 	case errclass.Cancelled:
 		return "it was left because the Transaction was stopped. To have it rolled back after all: kubectl janus cancel NAME"
 	case errclass.Irreversible:

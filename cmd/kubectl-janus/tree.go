@@ -68,6 +68,9 @@ func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node
 			leaf("after %s (%s)", name, stateOf(t, name))
 		}
 	}
+	for _, name := range refersTo(t, i) {
+		leaf("depends on %s (%s)", name, stateOf(t, name))
+	}
 	if item.LockLease != "" && !ended(t) {
 		// Who may see Transactions may not see Leases for that.
 		holder, err := s.holder(ctx, item.LockLease)
@@ -90,6 +93,13 @@ func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node
 		leaf("re-created, with uid %s", item.RecreatedUID)
 	}
 	return n, nil
+}
+
+// refersTo are the changes that one depends on without saying so by dependsOn.
+func refersTo(t *api.Transaction, i int) []string {
+	return slices.DeleteFunc(slices.Clone(t.Status.Items[i].DependsOn), func(name string) bool {
+		return i < len(t.Spec.Changes) && slices.Contains(t.Spec.Changes[i].DependsOn, name)
+	})
 }
 
 // stateOf is the state of the item with a name.

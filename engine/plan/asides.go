@@ -7,25 +7,6 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Postponed are the objects whose items are not to be rolled back yet.
-type Postponed map[api.Target]bool
-
-// Covers reports whether an item is not to be rolled back now: it is set aside, or a later
-// change of the same object is. over says that it is rolled back, and not on record yet.
-func (postponed *Postponed) Covers(item *api.Item, over bool) bool {
-	if len(*postponed) > 0 && (*postponed)[item.Target.Identity()] {
-		return true
-	}
-	if !IsSetAside(item) || over {
-		return false
-	}
-	if *postponed == nil {
-		*postponed = Postponed{}
-	}
-	(*postponed)[item.Target.Identity()] = true
-	return true
-}
-
 // IsSetAside reports whether an item was refused and is to be rolled back once others are.
 func IsSetAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
 
@@ -44,7 +25,7 @@ func Curable(err error) bool {
 // ClearSetAside drops what was said of an item that was set aside and is rolled back.
 func ClearSetAside(item *api.Item) {
 	if item.SetAside {
-		item.SetAside, item.Reason, item.Message = false, "", ""
+		item.SetAside, item.SetAsideFor, item.Reason, item.Message = false, nil, "", ""
 	}
 }
 

@@ -221,15 +221,21 @@ func skippedOf(status *api.TransactionStatus) string {
 	return errclass.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
 }
 
-// DescribeUnresolved says of each Unresolved item why it could not be rolled back.
+// DescribeUnresolved says of each Unresolved item why it could not be rolled back: first of those
+// that block others, since what they say is what to do something about.
 func DescribeUnresolved(status *api.TransactionStatus) []string {
-	var out []string
+	var out, blocked []string
 	for i := range status.Items {
-		if item := &status.Items[i]; item.State == api.ItemUnresolved {
-			out = append(out, fmt.Sprintf("item %s (%s): %s", item.Name, item.Target.String(), item.Message))
+		item := &status.Items[i]
+		text := fmt.Sprintf("item %s (%s): %s", item.Name, item.Target.String(), item.Message)
+		switch {
+		case isBlocked(item):
+			blocked = append(blocked, text)
+		case item.State == api.ItemUnresolved:
+			out = append(out, text)
 		}
 	}
-	return out
+	return append(out, blocked...)
 }
 
 func setCondition(status *api.TransactionStatus, generation int64, now time.Time, c condition) {

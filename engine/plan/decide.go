@@ -34,6 +34,7 @@ const (
 	OpenUndo          Verb = "OpenUndo"          // record that items are about to be rolled back
 	Undo              Verb = "Undo"              // compensate an item
 	RetryUndos        Verb = "RetryUndos"        // roll back what was set aside, now that the others are rolled back
+	LeaveUndo         Verb = "LeaveUndo"         // record that items stay in effect, because what depends on them does
 	SkipUndo          Verb = "SkipUndo"          // leave an item that was about to be rolled back, if that has not begun
 	FinishUndo        Verb = "FinishUndo"        // nothing is left to roll back: end
 	Recover           Verb = "Recover"           // take up a failed rollback again
@@ -51,7 +52,8 @@ type Action struct {
 	Verb Verb
 	// Item is the item that the step is about, for those that are about one.
 	Item int
-	// Items are those that are made side by side, Item first, for Do.
+	// Items are those that are made side by side, Item first, for Do, and those that stay in
+	// effect, for LeaveUndo.
 	Items []int
 	// Cause says why, for Fail and StartRollback.
 	Cause Cause
@@ -153,20 +155,22 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 		return Action{Verb: ObserveUndo, Item: i}
 	}
 	spared := false
-	var postponed Postponed
+	held := HeldOf(t, t.Status.Items, flight.over)
 	for _, i := range slices.Backward(order) {
-		switch state := t.Status.Items[i].State; {
-		case !still && postponed.Covers(&t.Status.Items[i], flight.over(i)):
-			continue // It was refused, or a later change of the same object was.
+		switch state, closed := t.Status.Items[i].State, held.closed(t.Status.Items, i); {
+		case !still && held.waits(i) && !held.stays(i):
+			continue // It was refused, or what is rolled back before it was.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
 		case state == api.ItemCommitting:
 			return Action{Verb: ObserveUndo, Item: i}
-		case state != api.ItemCommitted && state != api.ItemRollingBack || flight.over(i):
+		case !closed && state != api.ItemRollingBack || flight.over(i):
 			continue
-		case still && (state == api.ItemCommitted || flight.Known[i] == Unsent || flight.Known[i].IsParked()):
+		case still && (closed || flight.untouched(i)):
 			spared = true
-		case (flight.Due || state == api.ItemCommitted) && flight.Known.Any(Over):
+		case !still && held.stays(i):
+			return leave(t, flight, held, i)
+		case (flight.Due || closed) && flight.Known.Any(Over):
 			return Action{Verb: Record}
 		case state == api.ItemRollingBack && still:
 			return Action{Verb: SkipUndo, Item: i}
@@ -183,10 +187,30 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 		return Action{Verb: AcceptPartial}
 	case spared:
 		return standStill(t)
-	case len(postponed) > 0:
+	case held.anyAside():
 		return Action{Verb: RetryUndos}
 	}
 	return Action{Verb: FinishUndo}
+}
+
+// leave leaves item i, and all others that stay for the sake of others, in effect. Of one whose
+// compensation may have begun it is to be found out first, which is possible unless a later
+// change of the object is in effect.
+func leave(t *api.Transaction, flight InFlight, held Held, i int) Action {
+	left := func(j int) bool {
+		state := t.Status.Items[j].State
+		return state == api.ItemCommitted || state == api.ItemRollingBack && !flight.over(j) && (held.stay[j].above || flight.untouched(j) || flight.Known[j].NoEffect())
+	}
+	if !left(i) {
+		return Action{Verb: SkipUndo, Item: i}
+	}
+	var these []int
+	for j := range t.Status.Items {
+		if held.stays(j) && left(j) {
+			these = append(these, j)
+		}
+	}
+	return Action{Verb: LeaveUndo, Item: i, Items: these}
 }
 
 // unclear returns the last open intent of a change that no other change of the same object

@@ -93,5 +93,9 @@ type InFlight struct {
 // over reports whether what was begun with item i is over, and not on record.
 func (f InFlight) over(i int) bool { return f.Known[i] == Over }
 
+// untouched reports whether nothing was sent for item i, or nothing of it is in effect or can come
+// to be.
+func (f InFlight) untouched(i int) bool { return f.Known[i] == Unsent || f.Known[i].IsParked() }
+
 // DefaultWindow is how many intents may be open at once: those of the largest Transaction.
 const DefaultWindow = 1000

@@ -27,6 +27,7 @@ func FuzzStored(f *testing.F) {
 		for _, state := range []api.ItemState{"", api.ItemPending, api.ItemPrepared, api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved, "Nonsense"} {
 			add(`{"phase":"` + string(phase) + `","observedGeneration":1,"startTime":"2030-01-02T03:04:05Z","items":[{"name":"a","state":"Committed"},{"name":"b","state":"` + string(state) + `"}]}`)
 		}
+		add(`{"phase":"` + string(phase) + `","observedGeneration":1,"items":[{"name":"a","state":"Unresolved","reason":"Blocked","blockedBy":"b","dependsOn":["b","x"]},{"name":"b","state":"RollingBack","setAside":true,"setAsideFor":["a"],"dependsOn":["a","b"]}]}`)
 		add(`{"phase":"` + string(phase) + `","items":[{},{},{},{}],"conditions":[{"type":"Succeeded","status":"Unknown"},{"type":"Succeeded"},{}],"recoveries":-1,"rollbackRef":{}}`)
 		add(`{"phase":"` + string(phase) + `","completionTime":"0001-01-01T00:00:00Z","startTime":"9999-12-31T23:59:59Z","recoveries":2147483647}`)
 	}
@@ -69,9 +70,15 @@ func checkDecided(t *testing.T, txn *api.Transaction, a Action) {
 		if a.Item < 0 || a.Item >= items || items != len(txn.Spec.Changes) {
 			t.Fatalf("%s %d of %d items and %d changes", a.Verb, a.Item, items, len(txn.Spec.Changes))
 		}
-	case ObserveUndo, OpenUndo, Undo:
+	case ObserveUndo, OpenUndo, Undo, SkipUndo:
 		if a.Item < 0 || a.Item >= items {
 			t.Fatalf("%s %d of %d items", a.Verb, a.Item, items)
+		}
+	case LeaveUndo:
+		stored := txn.DeepCopy()
+		held := HeldOf(stored, stored.Status.Items, func(int) bool { return false })
+		if err := held.Leave(stored.Status.Items, a.Items); err != nil || len(a.Items) == 0 {
+			t.Fatalf("%s %v of %d items: %v", a.Verb, a.Items, items, err)
 		}
 	case Prepare, Begin:
 		if items != len(txn.Spec.Changes) {

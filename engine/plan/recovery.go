@@ -38,7 +38,7 @@ func hopeful(items []api.Item) []int {
 		switch {
 		case mayHeal(&items[i]), left(&items[i]):
 			healing[key] = true
-		case items[i].State != api.ItemUnresolved || !healing[key]:
+		case items[i].State != api.ItemUnresolved || !healing[key] || isBlocked(&items[i]):
 			continue
 		}
 		out = append(out, i)
@@ -56,6 +56,8 @@ func mayHeal(item *api.Item) bool {
 		return false
 	case errclass.Invalid, errclass.TooLarge:
 		return item.SetAside // Others have been rolled back since, which may take its time.
+	case errclass.Blocked:
+		return !isBlocked(item) // It is rolled back once what blocks it is.
 	}
 	return true
 }
@@ -85,14 +87,15 @@ func recoveryAskedFor(t *api.Transaction) string {
 // and it has not been since.
 func recoveryAsked(t *api.Transaction) bool {
 	return t.Status.Phase == api.PhaseFailed && t.Status.RollbackRef != nil && !RollbackStopped(t) &&
-		recoveryAskedFor(t) != "" && recoveryAskedFor(t) != t.Status.HandledRecovery && len(unresolvedOnes(t.Status.Items)) > 0
+		recoveryAskedFor(t) != "" && recoveryAskedFor(t) != t.Status.HandledRecovery && len(DescribeUnresolved(&t.Status)) > 0
 }
 
-// unresolvedOnes lists all items that could not be rolled back, whatever the reason.
+// unresolvedOnes lists all items that could not be rolled back, whatever the reason. Those that
+// are Blocked follow when nothing blocks them any more.
 func unresolvedOnes(items []api.Item) []int {
 	var out []int
 	for i := len(items) - 1; i >= 0; i-- {
-		if items[i].State == api.ItemUnresolved {
+		if items[i].State == api.ItemUnresolved && !isBlocked(&items[i]) {
 			out = append(out, i)
 		}
 	}
@@ -146,7 +149,6 @@ func BeginRecovery(t *api.Transaction, status *api.TransactionStatus, now time.T
 		if err := takeUp(item); err != nil {
 			return err
 		}
-		item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
 	}
 	if err := takeUpAside(status.Items); err != nil {
 		return err

@@ -23,6 +23,9 @@ const itemBytes = 450
 // digestBytes is what an item grows by in addition if its content is not in the Transaction.
 const digestBytes = 120
 
+// blockedBytes is what an item grows by in addition if others depend on it, beside the name of one.
+const blockedBytes = 16
+
 // StoredBytes is how large a Transaction whose status has all items will become at most.
 func StoredBytes(t *api.Transaction) (int, error) {
 	encoded, err := json.Marshal(t)
@@ -31,6 +34,7 @@ func StoredBytes(t *api.Transaction) (int, error) {
 	}
 	size := len(encoded)
 	for i, item := range t.Status.Items {
+		size += len(item.DependsOn) * (blockedBytes + len(item.Name)) // of each of them
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
 		if i < len(t.Spec.Changes) && t.Spec.Changes[i].ContentFrom != nil {
 			size += digestBytes

@@ -40,10 +40,20 @@ func MoveItem(item *api.Item, to api.ItemState) error {
 // takeUp opens an Unresolved item again. Of an unsettled one it is to be found out first
 // whether there is anything to roll back.
 func takeUp(item *api.Item) error {
-	item.SetAside = false
-	if item.State == api.ItemUnresolved && item.Unsettled {
+	unsettled := item.State == api.ItemUnresolved && item.Unsettled
+	item.SetAside, item.SetAsideFor, item.BlockedBy = false, nil, ""
+	item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
+	if unsettled {
 		SetItemState(item, api.ItemCommitting)
 		return nil
+	}
+	return MoveItem(item, api.ItemRollingBack)
+}
+
+// BeginUndo records that an item is about to be rolled back, whose change is in effect.
+func BeginUndo(item *api.Item) error {
+	if isBlocked(item) {
+		return takeUp(item)
 	}
 	return MoveItem(item, api.ItemRollingBack)
 }

@@ -123,7 +123,7 @@ func full() *api.Transaction {
 			Taken:     []api.OwnedFields{{Manager: "helm", Fields: []string{".data"}, More: 1}},
 		},
 		{
-			Name: "map", Target: t.Spec.Changes[1].Target, State: api.ItemPending, LockLease: "shop/janus-lock-2",
+			Name: "map", Target: t.Spec.Changes[1].Target, State: api.ItemPending, LockLease: "shop/janus-lock-2", DependsOn: []string{"key", "config"},
 			Plan: &api.Plan{Effect: api.EffectChange, Fields: []api.FieldChange{{Field: ".data.size", Before: "1", After: "2"}}},
 		},
 	}
@@ -182,6 +182,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	assert.Equal(t, []string{"taken from helm: .data and 1 more", "2 more fields would change"}, d.Items[0].Notes)
 	assert.Equal(t, []Difference{{Field: ".data.size", Before: "1", After: "2"}}, d.Items[1].Plan)
 	assert.Equal(t, []string{"key"}, d.Items[1].DependsOn)
+	assert.Equal(t, []string{"depends on config"}, d.Items[1].Notes)
 	assert.Equal(t, []Lock{
 		{Lease: "shop/janus-lock-1", Items: []string{"key"}, Holder: "shop/full", Ours: true, Waiting: []string{"shop/waits"}},
 		{Lease: "shop/janus-lock-2", Items: []string{"map"}, Holder: "alice", Waiting: []string{}},

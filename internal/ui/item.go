@@ -84,6 +84,15 @@ func tell(item *Item, i api.Item) {
 	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed {
 		item.Notes = append(item.Notes, "waited for since "+stamp(i.WaitStartTime))
 	}
+	var refers []string
+	for _, name := range i.DependsOn {
+		if !slices.Contains(item.DependsOn, name) {
+			refers = append(refers, name)
+		}
+	}
+	if len(refers) > 0 {
+		item.Notes = append(item.Notes, "depends on "+strings.Join(refers, ", "))
+	}
 	for _, f := range i.Taken {
 		item.Notes = append(item.Notes, "taken from "+f.Manager+": "+some(f.Fields, f.More))
 	}

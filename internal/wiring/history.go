@@ -187,43 +187,43 @@ func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, er
 		}
 		number = named.Status.Revision
 	}
-	found, digest, err := h.read(ctx, t.Namespace, number)
+	found, _, digest, err := h.read(ctx, t.Namespace, number)
 	return api.Undoing{Name: found.Transaction.Name, UID: found.Transaction.UID, Revision: number, Digest: digest}, err
 }
 
-// undone reads the revision that has been found to be undone.
-func (h *History) undone(ctx context.Context, t *api.Transaction) (revision.Revision, error) {
-	found, digest, err := h.read(ctx, t.Namespace, t.Status.Undoing.Revision)
+// undone reads the revision that has been found to be undone, and the Transaction that it is of.
+func (h *History) undone(ctx context.Context, t *api.Transaction) (revision.Revision, *api.Transaction, error) {
+	found, owner, digest, err := h.read(ctx, t.Namespace, t.Status.Undoing.Revision)
 	if err == nil && digest != t.Status.Undoing.Digest {
-		return found, h.forged(t.Namespace, t.Status.Undoing.Revision)
+		return found, nil, h.forged(t.Namespace, t.Status.Undoing.Revision)
 	}
-	return found, err
+	return found, owner, err
 }
 
 // read reads a revision, and believes it if its Transaction says the same of it: others
 // can make revisions, but not write the status of a Transaction.
-func (h *History) read(ctx context.Context, namespace string, number int64) (revision.Revision, string, error) {
-	found, err := h.revisions.Get(ctx, namespace, number)
+func (h *History) read(ctx context.Context, namespace string, number int64) (found revision.Revision, owner *api.Transaction, digest string, err error) {
+	found, err = h.revisions.Get(ctx, namespace, number)
 	if errclass.Is(err, errclass.NotFound) {
-		return found, "", errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
+		return found, nil, "", errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
 			WithHint("kubectl get controllerrevisions -l app.kubernetes.io/managed-by=janus lists those that can be undone")
 	}
 	if err != nil {
-		return found, "", err
+		return found, nil, "", err
 	}
-	digest, err := revision.Digest(found)
+	digest, err = revision.Digest(found)
 	if err != nil {
-		return found, "", err
+		return found, nil, "", err
 	}
-	owner, err := h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: found.Transaction.Name})
+	owner, err = h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: found.Transaction.Name})
 	if err != nil {
-		return found, "", err
+		return found, nil, "", err
 	}
 	if owner == nil || owner.UID != found.Transaction.UID || owner.Status.Phase != api.PhaseCommitted ||
 		owner.Status.Revision != number || owner.Status.RevisionDigest != digest {
-		return found, "", h.forged(namespace, number)
+		return found, nil, "", h.forged(namespace, number)
 	}
-	return found, digest, nil
+	return found, owner, digest, nil
 }
 
 func (h *History) forged(namespace string, number int64) error {

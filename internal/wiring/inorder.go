@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/target"
 )
 
 // An undo goes through the changes in reverse order. What was made stricter before an object
@@ -27,7 +24,7 @@ func (f *preflight) explainOrder() {
 			continue
 		}
 		for j := p.Item + 1; j < len(items); j++ {
-			if !decides(&items[j], &items[p.Item], found.Reason) {
+			if !plan.Decides(&items[j], &items[p.Item], found.Reason) {
 				continue
 			}
 			own := *found
@@ -40,37 +37,3 @@ func (f *preflight) explainOrder() {
 }
 
 const admissionGroup = "admissionregistration.k8s.io"
-
-// decides reports whether the target of an item has a say in whether that of another may
-// be written, as far as kinds and a reason tell.
-func decides(item, other *api.Item, reason string) bool {
-	ref, err := refOf(*item)
-	if err != nil {
-		return false
-	}
-	written, err := refOf(*other)
-	if err != nil {
-		return false
-	}
-	kind := ref.GVK.GroupKind()
-	defines := kind == target.CRDKind && ref.Name == written.GVR.GroupResource().String()
-	near := ref.Namespace == written.Namespace && written.Namespace != ""
-	rules := kind.Group == admissionGroup ||
-		near && (kind == schema.GroupKind{Kind: "ResourceQuota"} || kind == schema.GroupKind{Kind: "LimitRange"}) ||
-		kind == target.NamespaceKind && ref.Name == written.Namespace
-	switch reason {
-	case errclass.Invalid, errclass.TooLarge:
-		return defines || kind.Group == admissionGroup
-	case errclass.AccessDenied:
-		return rules || kind.Group == "rbac.authorization.k8s.io"
-	case errclass.Rejected:
-		return rules
-	case errclass.NotFound:
-		return kind.Group == "rbac.authorization.k8s.io" && written.GVK.Group == kind.Group
-	case errclass.KindNotFound:
-		return defines
-	case errclass.AlreadyAllocated:
-		return kind == schema.GroupKind{Kind: "Service"}
-	}
-	return false
-}

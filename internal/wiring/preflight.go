@@ -110,11 +110,14 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	references := map[int][]objectName{}
 	v.content = func(i int) (map[string]any, error) {
 		if unread[i] != nil {
 			return nil, unread[i]
 		}
-		return f.sources.content(ctx, f.txn, i, f.id)
+		content, err := f.sources.content(ctx, f.txn, i, f.id)
+		references[i] = referencesOf(items[i].Target, content)
+		return content, err
 	}
 	for _, i := range order {
 		if wrong[i] == nil && items[i].State != api.ItemSkipped {
@@ -133,6 +136,11 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		if mayHeal(p.Err) {
 			return nil, p.Err
 		}
+	}
+	if f.undo == nil {
+		relate(f.txn, order, references)
+	} else {
+		relateUndo(f.txn, f.undo.original)
 	}
 	return problems, nil
 }

@@ -34,9 +34,10 @@ func inverse(of revision.Revision, acceptLoss bool) []api.Change {
 
 // undo is what is needed to find the content of the changes of an undo.
 type undo struct {
-	of     revision.Revision
-	reader *snapshot.Reader
-	owner  snapshot.Owner
+	of       revision.Revision
+	original *api.Transaction // what is undone
+	reader   *snapshot.Reader
+	owner    snapshot.Owner
 }
 
 // undoOf opens what a Transaction undoes; nil if it undoes none.
@@ -44,12 +45,12 @@ func (p *Planner) undoOf(ctx context.Context, t *api.Transaction) (*undo, error)
 	if t.Spec.UndoOf == nil {
 		return nil, nil
 	}
-	of, err := p.history.undone(ctx, t)
+	of, found, err := p.history.undone(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	owner := snapshot.Owner{Namespace: t.Namespace, Name: of.Transaction.Name, UID: of.Transaction.UID}
-	return &undo{of: of, reader: p.store.Open(owner, of.Images), owner: owner}, nil
+	return &undo{of: of, original: found, reader: p.store.Open(owner, of.Images), owner: owner}, nil
 }
 
 // derive gives a Transaction that undoes another the changes that follow from that.
@@ -67,7 +68,7 @@ func (u *undo) derive(t *api.Transaction) error {
 // invert finds the content of the change of an item, for the target as it is now, and who
 // owned its fields before the change that the item rolls back.
 func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
-	original, err := s.undo.original(ctx, s.txn.Status.Items[i])
+	original, err := s.undo.find(ctx, s.txn.Status.Items[i])
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -91,8 +92,8 @@ func (u *undo) confidential(item string) bool {
 	return u != nil && slices.ContainsFunc(u.of.Items, func(of revision.Item) bool { return of.Name == item && of.Confidential })
 }
 
-// original finds what an item rolls back, by its name.
-func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, error) {
+// find finds what an item rolls back, by its name.
+func (u *undo) find(ctx context.Context, item api.Item) (mutate.Original, error) {
 	for i, of := range u.of.Items {
 		if of.Name != item.Name || of.Before == nil {
 			continue
@@ -110,7 +111,7 @@ func (u *undo) original(ctx context.Context, item api.Item) (mutate.Original, er
 // image returns the target of an item as it was before the change that it rolls back; nil if
 // that has made it.
 func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error) {
-	original, err := u.original(ctx, item)
+	original, err := u.find(ctx, item)
 	if err != nil || original.Record.Before == nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ var Watched = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "persistentvolumes"},
 	{Version: "v1", Resource: "namespaces"},
 	{Version: "v1", Resource: "resourcequotas"},
+	{Version: "v1", Resource: "podtemplates"},
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 	{Group: "apps", Version: "v1", Resource: "replicasets"},
 	{Group: "apps", Version: "v1", Resource: "statefulsets"},

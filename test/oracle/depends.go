@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"slices"
-	"strconv"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -12,6 +11,7 @@ import (
 // list.
 func (c *trial) judgeDepends(r *run) {
 	on := r.dependencies()
+	needs, _ := c.needs(r)
 	c.judgeAwaits(r, on)
 	for _, w := range r.writes {
 		if w.made == nil || w.item < 0 {
@@ -31,14 +31,26 @@ func (c *trial) judgeDepends(r *run) {
 			}
 		case undo:
 			for k := range on {
-				// What was refused is set aside, and may need what is rolled back now.
-				if slices.Contains(on[k], w.item) && !s.items[k].aside && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.compensatedBefore(s, k, w) {
+				// What was refused is set aside, and may need what is rolled back now. What it needs
+				// waits for it.
+				if slices.Contains(on[k], w.item) && !r.waits(s, needs, k) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.compensatedBefore(s, k, w) {
 					c.breach(Order, "%s: %s undid %s@%d while item %d, which depends on it, was %s (@%d)",
 						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
 				}
 			}
 		}
 	}
+}
+
+// waits reports whether an item is set aside, or comes before one that is: that one depends on it,
+// or is a later change of the same object.
+func (r *run) waits(s *state, needs [][]int, k int) bool {
+	for a := range s.items {
+		if s.items[a].aside && s.items[a].in(api.ItemRollingBack) && (a == k || a > k && r.Items[a] == r.Items[k] || slices.Contains(deep(needs, a), k)) {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeAwaits: an Await begins to wait once all that it depends on is done, and it takes no
@@ -103,12 +115,8 @@ func (r *run) next(s *state, i int) *state {
 // dependencies returns what each change depends on, by the spec.
 func (r *run) dependencies() [][]int {
 	byName, branches := map[string]int{}, r.branches()
-	for i, change := range r.Spec.Changes {
-		name := change.Name
-		if name == "" {
-			name = strconv.Itoa(i)
-		}
-		byName[name] = i
+	for i := range r.Spec.Changes {
+		byName[r.change(i)] = i
 	}
 	out := make([][]int, len(r.Spec.Changes))
 	for i, change := range r.Spec.Changes {

@@ -39,6 +39,7 @@ func Judge(e Evidence) []Breach {
 		if !r.tampered {
 			c.judgePhases(r)
 			c.judgeDepends(r)
+			c.judgeNeeds(r)
 			c.judgeConditions(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)

@@ -53,6 +53,7 @@ type state struct {
 // item is the record of a change.
 type item struct {
 	name, state, reason, message, lease, targetName string
+	blockedBy                                       string
 	// content is the digest of the content, if that is in a source.
 	content                                    string
 	prepared, committed, rolledBack, unsettled bool
@@ -150,7 +151,7 @@ func readState(v *version) *state {
 func readItem(entry map[string]any) item {
 	out := item{
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
-		lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"), content: str(entry, "contentDigest"),
+		blockedBy: str(entry, "blockedBy"), lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"), content: str(entry, "contentDigest"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
 		unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
 	}
@@ -207,6 +208,14 @@ func (r *run) begun() bool {
 }
 
 func (r *run) String() string { return "Transaction " + r.Namespace + "/" + r.Name }
+
+// change is the name of a change.
+func (r *run) change(i int) string {
+	if name := r.Spec.Changes[i].Name; name != "" {
+		return name
+	}
+	return strconv.Itoa(i)
+}
 
 // awaits reports whether an item only waits for its target.
 func (r *run) awaits(i int) bool { return r.Spec.Changes[i].Type == api.Await }

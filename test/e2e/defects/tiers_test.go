@@ -45,6 +45,7 @@ func (d defect) stages() []stage {
 		{simulation, "test/e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=1500"}},
 		{simulation, "test/e2e/simulation", []string{"-test.run=TestSmall|TestTwo", "-every=50"}},
 		{isolation, "test/e2e/simulation", []string{"-test.run=TestContenders", "-contests=60"}},
+		{simulation, "test/e2e/simulation", []string{"-test.run=TestWhatDependsOnAnItem", "-dependants=200"}},
 		{enumeration, "test/e2e/faults", faults("TestPlans$|TestRequester", "-sample=120")},
 		{enumeration, "test/e2e/faults", []string{"-test.run=TestPlan$"}},
 		{simulation, "test/e2e/simulation", []string{"-test.run=TestSeeds", "-seeds=8000"}},

@@ -46,7 +46,7 @@ func (r *run) clean(ctx context.Context, out *result) bool {
 
 // disposable are the resources of which a place has nothing of its own.
 var disposable = map[string]bool{
-	"transactions.backup.janus.io": true, "configmaps": true, "secrets": true, "services": true,
+	"transactions.backup.janus.io": true, "configmaps": true, "secrets": true, "services": true, "podtemplates": true,
 	"leases.coordination.k8s.io": true, "deployments.apps": true, "jobs.batch": true, "controllerrevisions.apps": true, "widgets.faults.example.com": true,
 	"clusterroles.rbac.authorization.k8s.io": true, "roles.rbac.authorization.k8s.io": true,
 	"rolebindings.rbac.authorization.k8s.io": true, "namespaces": true,

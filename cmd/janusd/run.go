@@ -40,16 +40,9 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	created, err := c.ownNamespace(ctx, o.namespace)
-	if err != nil {
+	if err := c.begin(ctx, o, log); err != nil {
 		return err
 	}
-	if created {
-		log.Info("created janusd's own namespace", zap.String("namespace", o.namespace))
-	}
-	log.Info("janusd starts", zap.String("version", version.Version), zap.String("server", c.config.Host),
-		zap.String("user", c.user), zap.String("namespace", o.namespace))
-
 	registry := prometheus.NewRegistry()
 	metrics, err := controller.NewMetrics(registry, clock.RealClock{})
 	if err != nil {
@@ -95,6 +88,20 @@ func run(ctx context.Context, o options) error {
 	stopFollowing := f.follow(ctx)
 	defer stopFollowing()
 	return work(ctx, c, o, f.ctl, log)
+}
+
+// begin makes sure of janusd's own namespace, and says in the log who janusd is.
+func (c *clients) begin(ctx context.Context, o options, log *zap.Logger) error {
+	created, err := c.ownNamespace(ctx, o.namespace)
+	if err != nil {
+		return err
+	}
+	if created {
+		log.Info("created janusd's own namespace", zap.String("namespace", o.namespace))
+	}
+	log.Info("janusd starts", zap.String("version", version.Version), zap.String("server", c.config.Host),
+		zap.String("user", c.user), zap.String("namespace", o.namespace))
+	return nil
 }
 
 // work runs the Transactions that are this replica's. It watches them before it contends for a

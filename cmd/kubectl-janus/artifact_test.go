@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,9 +42,9 @@ func artifact(t *testing.T, files ...string) (name, digest string) {
 	}
 	manifest := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: push("application/json", []byte("{}"))}
 	manifest.SchemaVersion = 2
-	for i := 0; i < len(files); i += 2 {
-		layer := push("application/yaml", []byte(files[i+1]))
-		layer.Annotations = map[string]string{ocispec.AnnotationTitle: files[i]}
+	for file := range slices.Chunk(files, 2) {
+		layer := push("application/yaml", []byte(file[1]))
+		layer.Annotations = map[string]string{ocispec.AnnotationTitle: file[0]}
 		manifest.Layers = append(manifest.Layers, layer)
 	}
 	text, err := json.Marshal(manifest)

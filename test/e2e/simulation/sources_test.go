@@ -103,7 +103,7 @@ func (m *mover) contents(n int) {
 	changes := m.scenario.transactions[n].Changes
 	var moved []int
 	for i := range changes {
-		if m.secret != nil && changes[i].Target == *m.secret {
+		if m.secret != nil && changes[i].Content != nil && changes[i].Target == *m.secret {
 			changes[i].Content.Raw = bytes.ReplaceAll(changes[i].Content.Raw, []byte(`"new-`), []byte(`"`+hidden+`new-`))
 			m.move(n, i, m.source(n, thing{secret, "source-0"}))
 			continue

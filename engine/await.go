@@ -71,11 +71,7 @@ func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
 func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
 	var found looks
 	for _, i := range items {
-		cause, err := s.look(ctx, i, &found)
-		if err != nil {
-			return nil, err
-		}
-		if cause != nil {
+		if cause := s.look(ctx, i, &found); cause != nil {
 			return nil, s.startRollback(ctx, *cause)
 		}
 	}
@@ -116,23 +112,23 @@ func (l looks) note(items []api.Item, now *metav1.Time) {
 }
 
 // look looks at one item, and returns why everything is to be rolled back, if it is.
-func (s *awaiting) look(ctx context.Context, i int, into *looks) (*plan.Cause, error) {
+func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 	item, change := &s.txn.Status.Items[i], s.txn.Spec.Changes[i]
 	found, err := s.Gates.Ready(ctx, s.txn, i)
 	message := found.Message
 	switch {
 	case plan.Definite(err):
-		return new(plan.ItemCause(s.txn, i, err)), nil
+		return new(plan.ItemCause(s.txn, i, err))
 	case err != nil:
 		into.unclear, message = err, errclass.Message(err)
 	case found.Failed:
-		return neverReady(item, errclass.ReadyFailed, message), nil
+		return neverReady(item, errclass.ReadyFailed, message)
 	case found.Ready && (!plan.MustHold(change) || item.HoldStartTime != nil && plan.HoldLeft(s.txn, i, s.clock.Now()) <= 0):
 		into.ready = append(into.ready, i)
-		return nil, nil
+		return nil
 	case found.Ready && item.HoldStartTime == nil:
 		into.holding = append(into.holding, i)
-		return nil, nil
+		return nil
 	case found.Ready:
 		message = fmt.Sprintf("%s: it is as it has to be since %s, and has to stay so for %s",
 			item.Target.String(), item.HoldStartTime.UTC().Format(time.TimeOnly+"Z"), plan.HoldFor(change))
@@ -140,10 +136,10 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) (*plan.Cause, e
 		into.broken = append(into.broken, i)
 	}
 	if left, limited := readyTimeLeft(s.txn, i, s.clock.Now()); limited && left <= 0 {
-		return neverReady(item, errclass.ReadyTimeout, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(change), message)), nil
+		return neverReady(item, errclass.ReadyTimeout, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(change), message))
 	}
 	into.missing = append(into.missing, message)
-	return nil, nil
+	return nil
 }
 
 func neverReady(item *api.Item, reason, message string) *plan.Cause {

@@ -15,8 +15,8 @@ import (
 )
 
 // waits waits until a Transaction says that it waits for something.
-func waits(e *harness.Env, name, what string) *api.Transaction {
-	return e.Await(name, "waiting for "+what, func(txn *api.Transaction) bool {
+func waits(e *harness.Env, name, what string) {
+	e.Await(name, "waiting for "+what, func(txn *api.Transaction) bool {
 		_, _, message := harness.Condition(txn, api.ConditionReconciling)
 		return strings.Contains(message, what)
 	})
@@ -197,7 +197,7 @@ func TestAnAwaitThatCannotBeMeantIsRefused(t *testing.T) {
 		`{type: Await, ` + on + `, readyWhen: {status: Ready, holdFor: 1m, timeout: 30s}}`:                             "holdFor must be shorter than timeout",
 		`{type: Await, ` + on + `, readyWhen: {status: Ready}, failWhen: {expression: "true", messageExpression: ""}}`: "messageExpression",
 	} {
-		assert.ErrorContains(t, e.TrySubmit("refused", "changes:\n- "+spec+"\n"), want)
+		require.ErrorContains(t, e.TrySubmit("refused", "changes:\n- "+spec+"\n"), want)
 	}
 	txn := e.Run("wrong", `
 changes:

@@ -19,23 +19,6 @@ import (
 // tellAgain is how long janusd waits before it tries again to tell its settings.
 const tellAgain = 10 * time.Second
 
-// moveIn makes sure that janusd's namespace is there, and has the settings told in it.
-func (c *clients) moveIn(ctx context.Context, o options, log *zap.Logger) error {
-	created, err := c.ownNamespace(ctx, o.namespace)
-	if err != nil {
-		return err
-	}
-	if created {
-		log.Info("created janusd's own namespace", zap.String("namespace", o.namespace))
-	}
-	kinds, err := o.sensitiveKinds()
-	if err != nil {
-		return err
-	}
-	go c.tell(ctx, o.namespace, settings.Settings{SensitiveKinds: kinds}, log)
-	return nil
-}
-
 // tell writes the settings where clients read them, once. janusd works without that: clients then
 // take all content for confidential.
 func (c *clients) tell(ctx context.Context, namespace string, s settings.Settings, log *zap.Logger) {

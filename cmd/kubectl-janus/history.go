@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"text/tabwriter"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/revision"
@@ -54,22 +56,9 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 		return err
 	}
 	for _, e := range entries {
-		progress, ago := "", ""
-		u, err := transactions.Get(cmd.Context(), e.Owner.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			ago = "(deleted)"
-		case err != nil:
-			return explain("read Transaction "+namespace+"/"+e.Owner.Name, err)
-		default:
-			t, err := typed(u)
-			if err != nil {
-				return err
-			}
-			progress = t.Status.Progress
-			if t.Status.CompletionTime != nil {
-				ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
-			}
+		progress, ago, err := whatOf(cmd.Context(), transactions, namespace, e)
+		if err != nil {
+			return err
 		}
 		write(w, "%d\t%s\t%s\t%s\n", e.Number, e.Owner.Name, progress, ago)
 	}
@@ -77,6 +66,25 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 		return fmt.Errorf("print the history: %w", err)
 	}
 	return nil
+}
+
+// whatOf tells of the Transaction of a revision how many changes it has made, and how long ago.
+func whatOf(ctx context.Context, transactions dynamic.ResourceInterface, namespace string, e revision.Entry) (progress, ago string, err error) {
+	u, err := transactions.Get(ctx, e.Owner.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", "(deleted)", nil
+	case err != nil:
+		return "", "", explain("read Transaction "+namespace+"/"+e.Owner.Name, err)
+	}
+	t, err := typed(u)
+	if err != nil {
+		return "", "", err
+	}
+	if t.Status.CompletionTime != nil {
+		ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
+	}
+	return t.Status.Progress, ago, nil
 }
 
 // unread says why revisions cannot be read. What was being done is said once. Who may see

@@ -12,12 +12,15 @@ import (
 )
 
 const (
-	contentRule     = "content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete"
+	contentRule     = "content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete and Await"
 	forceRule       = "force has a meaning for Patch alone"
 	propagationRule = "propagationPolicy has a meaning for Delete alone"
 	gateRule        = "goneWhen has a meaning for Delete alone, and readyWhen for the others"
 	readyRule       = "needs either status or expression"
-	lossRule        = "acceptLoss has no meaning for Create, which can always be rolled back"
+	lossRule        = "acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"
+	awaitRule       = "an Await needs readyWhen: what to wait for"
+	failRule        = "failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
+	holdRule        = "holdFor must be shorter than timeout"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
 	timeoutRule     = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
@@ -70,6 +73,9 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 			inChange("object != null", "when"), inChange(map[string]any{"status": "Ready", "timeout": "168h"}, "readyWhen"),
 			inChange(map[string]any{"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor"}, "activation")),
 		"a change that is ready by an expression": transaction(inChange(map[string]any{"expression": "object.data.x == 'y'"}, "readyWhen")),
+		"an Await": transaction(inChange("Await", "type"), dropInChange("content"),
+			inChange(map[string]any{"expression": "object != null", "holdFor": "10s", "timeout": "1m"}, "readyWhen"),
+			inChange(map[string]any{"expression": "object.data.failed == 'true'", "messageExpression": "object.data.why"}, "failWhen")),
 		"a Delete that waits for more": transaction(inChange("Delete", "type"), dropInChange("content"),
 			inChange(map[string]any{"expression": "object == null", "timeout": "1s"}, "goneWhen")),
 	} {
@@ -115,6 +121,22 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"a Delete with content": {
 			transaction(inChange("Delete", "type")),
 			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"an Await with content": {
+			transaction(inChange("Await", "type"), inChange(map[string]any{"status": "Ready"}, "readyWhen")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"an Await that waits for nothing": {
+			transaction(inChange("Await", "type"), dropInChange("content")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + awaitRule}},
+		},
+		"failWhen without a wait": {
+			transaction(inChange(map[string]any{"expression": "true"}, "failWhen")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + failRule}},
+		},
+		"what has to hold for longer than it may take": {
+			transaction(inChange(map[string]any{"status": "Ready", "holdFor": "1m", "timeout": "60s"}, "readyWhen")),
+			[]refusal{{"spec.changes[0].readyWhen", "Invalid value: " + holdRule}},
 		},
 		"content that is no object": {
 			transaction(inChange("data", "content")),
@@ -194,7 +216,7 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		},
 		"an unknown type": {
 			transaction(inChange("Upsert", "type")),
-			[]refusal{{"spec.changes[0].type", `Unsupported value: "Upsert": supported values: "Create", "Update", "Patch", "Delete"`}},
+			[]refusal{{"spec.changes[0].type", `Unsupported value: "Upsert": supported values: "Create", "Update", "Patch", "Delete", "Await"`}},
 		},
 		"no type":                {transaction(dropInChange("type")), []refusal{{"spec.changes[0].type", "Required value"}}},
 		"no target":              {transaction(dropInChange("target")), []refusal{{"spec.changes[0].target", "Required value"}}},

@@ -62,7 +62,7 @@ func (r *runner) step(ctx context.Context, logs string, s step) error {
 	if !s.Share {
 		return r.test(ctx, logs, s, os.Environ())
 	}
-	cluster, offer, err := r.share() //nolint:contextcheck // a cluster is ended by Stop, after a signal too
+	cluster, offer, err := r.share()
 	if err != nil {
 		return err
 	}

@@ -135,8 +135,8 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			})),
 		one("await", []thing{alpha, beta}, beta.change(api.Patch, news),
 			with(alpha.change(api.Patch, nil), "alpha", func(c *api.Change) {
-				hold := api.Duration("2s")
-				*c = api.Change{Name: "alpha", Target: c.Target, Type: api.Await, ReadyWhen: &api.ReadyWhen{Expression: "object != null", Timeout: &minute, HoldFor: &hold}}
+				hold := api.Duration("2s") // Without a timeout: a process that hangs may take longer than any.
+				*c = api.Change{Name: "alpha", Target: c.Target, Type: api.Await, ReadyWhen: &api.ReadyWhen{Expression: "object != null", HoldFor: &hold}}
 			}),
 			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.When = "objects.alpha != null" })),
 		one("await-failed-back", []thing{alpha, beta}, beta.change(api.Patch, news),

@@ -92,8 +92,8 @@ func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error
 // looks are what was found about the items that are waited for.
 type looks struct {
 	ready   []int
-	holding []int // are as they have to be, and have to stay so for a while
-	broken  []int // were holding, and are not any more
+	holding []int // readyWhen or goneWhen holds, and must hold for a while
+	broken  []int // held before, and do not hold now
 	missing []string
 	unclear error
 }
@@ -130,7 +130,7 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 		into.holding = append(into.holding, i)
 		return nil
 	case found.Ready:
-		message = fmt.Sprintf("%s: it is as it has to be since %s, and has to stay so for %s",
+		message = fmt.Sprintf("%s: readyWhen or goneWhen has held since %s, and must hold for %s",
 			item.Target.String(), item.HoldStartTime.UTC().Format(time.TimeOnly+"Z"), plan.HoldFor(change))
 	case item.HoldStartTime != nil:
 		into.broken = append(into.broken, i)

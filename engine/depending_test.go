@@ -161,7 +161,7 @@ func unresolvedIn(w *world) []string {
 }
 
 // A person who asks for a recovery has the blocker rolled back first, whatever its reason was.
-func TestWhatSomebodyAsksForRollsBackWhatWasBlockedToo(t *testing.T) {
+func TestARecoveryOnRequestRollsBackWhatWasBlockedToo(t *testing.T) {
 	w := newWorld(t, chain...)
 	dependent(w)
 	w.takeOverWeb()

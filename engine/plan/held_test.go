@@ -103,7 +103,7 @@ func TestWhatIsBlockedIsFreedWhenWhatBlocksItIsRolledBack(t *testing.T) {
 
 	txn.Spec.Suspend = true
 	assert.Equal(t, SkipUndo, Decide(txn, InFlight{}, fixture.Start, limits).Verb)
-	assert.Equal(t, Suspend, Decide(txn, InFlight{Known: Known{1: Unsent}}, fixture.Start, limits).Verb, "what is freed is taken back when it goes on")
+	assert.Equal(t, Suspend, Decide(txn, InFlight{Known: Known{1: Unsent}}, fixture.Start, limits).Verb, "what is freed is rolled back after it is resumed")
 }
 
 // Whoever meets an intent that another process has recorded finds out first whether anything of

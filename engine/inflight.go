@@ -24,7 +24,7 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 	switch item.State {
 	case api.ItemCommitting:
 		answer := s.flight.Answer(i)
-		item.CreatedUID = answer.Made
+		item.CreatedUID, item.Unchanged = answer.Made, answer.Unchanged
 		item.Warnings = plan.WithWarnings(item.Warnings, answer.Warnings, s.share())
 		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()

@@ -242,3 +242,26 @@ func TestOnlyAnOpenIntentIsOne(t *testing.T) {
 		assert.Same(t, txn, in.Transaction())
 	}
 }
+
+// An item of which nothing was written is neither rolled back nor handed over.
+func TestThatNothingWasWrittenIsSaidOnlyIfNoRequestMayHaveLanded(t *testing.T) {
+	for name, c := range map[string]struct {
+		before []reply
+		want   bool
+	}{
+		"at the first attempt":              {nil, true},
+		"after the server was busy":         {[]reply{{err: errBusy}}, true},
+		"after the answer was lost":         {[]reply{{err: errLost}}, false},
+		"after the process has ended":       {[]reply{{err: errLost, crash: true}}, false},
+		"after busy, and the end of it all": {[]reply{{err: errBusy}, {err: errLost, crash: true}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "a", "b")
+			w.idle = map[string]bool{"a": true}
+			w.replies["do a"] = c.before
+			w.run()
+			assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, w.transcript())
+			assert.Equal(t, []bool{c.want, false}, []bool{w.stored.Status.Items[0].Unchanged, w.stored.Status.Items[1].Unchanged}, w.transcript())
+		})
+	}
+}

@@ -21,6 +21,8 @@ type Intent struct {
 	mayCreate func() error
 	// made is Made.
 	made func(types.UID)
+	// unchanged is Unchanged.
+	unchanged func()
 	// warn is Warn.
 	warn func([]string)
 	// fresh is Fresh.
@@ -67,6 +69,14 @@ func (in Intent) MayCreate() error {
 func (in Intent) Made(object types.UID) {
 	if in.made != nil {
 		in.made(object)
+	}
+}
+
+// Unchanged is told that the change has needed no write. That counts only if no request that was
+// sent before can have taken effect.
+func (in Intent) Unchanged() {
+	if in.unchanged != nil && in.fresh {
+		in.unchanged()
 	}
 }
 

@@ -15,10 +15,11 @@ import (
 
 // sent is what has come of a change.
 type sent struct {
-	in       Intent
-	made     types.UID
-	warnings []string
-	err      error
+	in        Intent
+	made      types.UID
+	unchanged bool
+	warnings  []string
+	err       error
 }
 
 // send makes changes. One that is refused when no earlier request for it can still land
@@ -32,6 +33,7 @@ func (s committing) send(ctx context.Context, l locked, these ...int) error {
 			return err
 		}
 		in.made = func(object types.UID) { all[n].made = object }
+		in.unchanged = func() { all[n].unchanged = true }
 		in.warn = func(warnings []string) { all[n].warnings = warnings }
 		all[n].in = in
 		s.flight.Happened(i, plan.Sent)
@@ -48,7 +50,7 @@ func (s committing) noteResult(c *sent) {
 	switch i := c.in.Index(); {
 	case c.err == nil:
 		s.unsure(i) // Should the record get lost, a refusal of another attempt proves nothing.
-		*s.flight.Answer(i) = memory.Answer{Made: c.made, Warnings: c.warnings}
+		*s.flight.Answer(i) = memory.Answer{Made: c.made, Unchanged: c.unchanged, Warnings: c.warnings}
 		s.flight.Happened(i, plan.Ended)
 	case !isJournal(c.err) && !plan.Definite(c.err) && (errclass.ClassOf(c.err) == errclass.Unknown || errclass.Is(c.err, errclass.Terminating)):
 		s.unsure(i)

@@ -269,6 +269,9 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 		c.mayBeMade(in)
 		c.targets[target] = wrote(name)
 		c.dos[name]++
+		if c.idle[name] {
+			in.Unchanged()
+		}
 		return "do " + name, nil
 	})
 }

@@ -58,6 +58,7 @@ type world struct {
 	after      map[string]func()             // what happens after a line, once, by prefix
 	unready    map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
 	unasked    map[string]bool               // items of which when is false
+	idle       map[string]bool               // items whose change needs no write
 	room       int                           // how many bytes of status can be stored; 0 for any number
 
 	calls     int

@@ -169,7 +169,7 @@ func (w write) send(ctx context.Context, request func(meets Version) (*unstructu
 // do makes the change, unless there is nothing to write.
 func (w write) do(ctx context.Context, request func(meets Version) (*unstructured.Unstructured, error)) (Done, error) {
 	if idle, err := w.idle(ctx); idle || err != nil {
-		return Done{}, err
+		return Done{Unchanged: idle}, err
 	}
 	after, err := w.send(ctx, request)
 	if err != nil {

@@ -49,7 +49,8 @@ func (deleteStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 }
 
 func (deleteStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
-	return Done{}, c.delete(ctx, before)
+	err := c.delete(ctx, before)
+	return Done{Unchanged: err == nil && before.Absent()}, err
 }
 
 // delete deletes the target, and returns nil once it is gone.

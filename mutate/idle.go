@@ -26,7 +26,7 @@ func (w write) idle(ctx context.Context) (bool, error) {
 	}
 	w.op = "look at"
 	_, err = w.refresh(ctx)
-	return err == nil && !w.applies, nil // The write finds out what else has changed, and says so.
+	return err == nil, nil // The write finds out what else has changed, and says so.
 }
 
 // leavesAsIs reports whether a change that a dry run answered with after, and a commit of

@@ -38,6 +38,9 @@ type Done struct {
 	// Target is what the API server has answered with; nil where nothing was written, or
 	// what was written is not known.
 	Target *unstructured.Unstructured
+	// Unchanged is set when no request to write was sent: the target was as the change leaves
+	// it.
+	Unchanged bool
 	// Warnings say what of the content the API server has not stored.
 	Warnings []string
 }

@@ -302,12 +302,38 @@ func TestAChangeThatChangesNothingWritesNothing(t *testing.T) {
 	}
 	i := e.prepare(0, api.Patch, policy+"  ingress: [{ports: [{port: 81}]}]\n")
 	assert.False(t, i.idle)
+	assert.False(t, i.done().made.Unchanged)
+	i.undone()
+	i = e.prepare(0, api.Delete, "{apiVersion: v1, kind: ConfigMap, metadata: {name: nowhere}}").done()
+	assert.True(t, i.made.Unchanged)
 	// Another client comes between: then it is as with any change.
 	i = e.prepare(0, api.Patch, policy+"  ingress: [{ports: [{port: 80}]}]\n")
 	require.True(t, i.idle)
 	i.baseline.Idle = true
 	e.edit(i.object, `[{"op":"replace","path":"/spec/ingress/0/ports/0/port","value":82}]`)
 	fails(t, patiently(i.do), errclass.Conflict, errclass.Drifted, ".spec.ingress of somebody")
+}
+
+// Controllers write the status at any time, which is no reason to write the rest.
+func TestAChangeThatChangesNothingWritesNothingThoughTheStatusMovesOn(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	e.widgets()
+	const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}"
+	e.create(widget)
+	for n, kind := range writes {
+		i := e.prepare(0, kind, widget)
+		require.True(t, i.idle, kind)
+		i.baseline.Idle = true
+		e.merge("controller", i.object, fmt.Sprintf(`{"status":{"phase":"Ready%d"}}`, n), "status")
+		before := i.now()
+		i.wire.requests()
+		i.done()
+		i.sent("GET GET")
+		assert.True(t, i.made.Unchanged, kind)
+		i.handedOver()
+		assert.Equal(t, before, i.now(), kind)
+	}
 }
 
 // What a Create's content sets has no owner after the commit, but for the marks of Janus:

@@ -86,6 +86,12 @@ type Item struct {
 	// rolledBack is true once the change has been rolled back.
 	RolledBack bool `json:"rolledBack"`
 
+	// unchanged is true when nothing was written for the change, because the target was as
+	// the change leaves it: its resourceVersion, generation and managedFields stay.
+	//
+	// +optional
+	Unchanged bool `json:"unchanged,omitempty"`
+
 	// waitStartTime is since when the change is in effect, if it has readyWhen or
 	// goneWhen, or since when an Await waits.
 	//

@@ -52,6 +52,9 @@ func typeOf(t *api.Transaction, i int) api.ChangeType {
 	return t.Spec.Changes[i].Type
 }
 
+// unwritten is said of a change that has needed no write.
+const unwritten = "nothing was written: it was so already"
+
 // unlooked is said of a Transaction that has no condition yet.
 const unlooked = "no janusd has looked at it yet"
 

@@ -93,6 +93,9 @@ func tell(item *Item, i api.Item) {
 	if len(refers) > 0 {
 		item.Notes = append(item.Notes, "depends on "+strings.Join(refers, ", "))
 	}
+	if i.Unchanged {
+		item.Notes = append(item.Notes, "nothing was written: it was so already")
+	}
 	for _, f := range i.Taken {
 		item.Notes = append(item.Notes, "taken from "+f.Manager+": "+some(f.Fields, f.More))
 	}

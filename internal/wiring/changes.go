@@ -59,6 +59,9 @@ func (c *Changes) Do(ctx context.Context, in engine.Intent) error {
 	if done.Created != "" {
 		in.Made(done.Created)
 	}
+	if done.Unchanged {
+		in.Unchanged()
+	}
 	if done.Target != nil {
 		s.written.put(s.txn.UID, change.Ref.ID(), done.Target)
 	}
@@ -106,8 +109,11 @@ func (r recalled) look(ctx context.Context, in engine.Intent) {
 	}
 }
 
-// Undo compensates the change of an intent.
+// Undo compensates the change of an intent. Where nothing was written, there is nothing to undo.
 func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, error) {
+	if in.Item().Unchanged {
+		return outcome.Undone{}, nil
+	}
 	r, err := c.recall(ctx, in)
 	if err != nil {
 		return outcome.Undone{}, err

@@ -56,8 +56,8 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 	byTarget := map[objectid.ID]chain{}
 	var order []objectid.ID
 	for i := range t.Status.Items[:min(len(t.Status.Items), len(t.Spec.Changes))] {
-		if !t.Status.Items[i].Changes() {
-			continue
+		if item := &t.Status.Items[i]; !item.Changes() || item.Unchanged {
+			continue // It has written nothing.
 		}
 		ref, err := refOf(t.Status.Items[i])
 		if err != nil {

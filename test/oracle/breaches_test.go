@@ -98,6 +98,10 @@ func TestBrokenCommitsAreFound(t *testing.T) {
 	for _, c := range []wrong{
 		{"a Patch that did not land", Atomicity, "item 0 (Patch shop/configmaps/a): it is Committed (@114), and nothing that was stored",
 			commit(hooks{"-do0": nothing})},
+		{"a change that says that it was not written", Atomicity, "item 0 (Patch shop/configmaps/a): it says (@",
+			commit(hooks{"do1": func(w *world) {
+				w.checkpoint(func(s tree) { s["items"].([]any)[0].(tree)["unchanged"] = true })
+			}})},
 		{"a Create that did not land", Atomicity, "item 1 (Create shop/configmaps/b): it is Committed", commit(hooks{"-do1": nothing, "-handover": nothing})},
 		{"a Create that does not say who has made the object", Atomicity, "item 1 (Create shop/configmaps/b): it is Committed", commit(hooks{"-do1": func(w *world) {
 			w.send("POST", mapB, asItem(1), "ConfigMap", func(o tree) {

@@ -43,6 +43,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeConditions(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
+			c.judgeUnchanged(r)
 			c.judgeRollback(r)
 			c.judgeUnresolved(r)
 			c.judgePlaces(r)

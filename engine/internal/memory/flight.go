@@ -25,8 +25,9 @@ type Flight struct {
 
 // Answer is what is to be recorded of a change that is in effect.
 type Answer struct {
-	Made     types.UID // the object that it has made
-	Warnings []string
+	Made      types.UID // the object that it has made
+	Unchanged bool      // nothing was written
+	Warnings  []string
 }
 
 // NewFlight returns that of a process that knows nothing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/harness"
@@ -60,6 +61,37 @@ func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 			assert.LessOrEqual(t, counts.writes(), 4*n+14, "with the events")
 		})
 	}
+}
+
+// To run again what is there already costs one read of each target, and no write of any.
+func TestRequestsOfATransactionThatChangesNothing(t *testing.T) {
+	const n = 10
+	e := harness.New(t)
+	var changes strings.Builder
+	changes.WriteString("changes:\n")
+	for i := range n {
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
+		fmt.Fprintf(&changes, "  - {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
+	}
+	policy := harness.FastPolicy
+	policy.Lateness = time.Hour
+	e.Start(harness.WithPolicy(policy))
+	begin, before := time.Now(), requests{}
+	count := func(name string) requests {
+		txn := e.Run(name, changes.String())
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		e.AwaitEvent(name, string(api.PhaseCommitted))
+		all := requestsOf(e, begin)
+		defer func() { before = all }()
+		return all.minus(before)
+	}
+	first := count("first")
+	again := count("again").minus(first)
+	t.Log("\n" + again.String())
+	assert.Equal(t, requests{
+		"get configmaps, impersonated": n, "patch configmaps, impersonated": -2 * n,
+		"get configmaps": -1, // the before-images, for the hand-over
+	}, again)
 }
 
 // requests are counts of requests by what they are.

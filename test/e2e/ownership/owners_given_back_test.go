@@ -46,7 +46,25 @@ func TestATransactionThatChangesNothingLeavesTheResourceVersionAlone(t *testing.
 	before := e.Object("networking.k8s.io/v1 NetworkPolicy/np")
 	committedAll(t, e.Run("txn", patchPolicy))
 	assert.Equal(t, before, e.Object("networking.k8s.io/v1 NetworkPolicy/np"))
-	assert.True(t, e.Transaction("txn").Status.Items[0].Before.Unchanged)
+	item := e.Transaction("txn").Status.Items[0]
+	assert.True(t, item.Before.Unchanged)
+	assert.True(t, item.Unchanged)
+}
+
+// Of what changes nothing there is nothing to roll back, whatever others make of the object
+// meanwhile.
+func TestWhatHasChangedNothingIsRolledBackWithoutAWrite(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Refuse()
+	kubectlApply(t, e, sharedPolicy+withAPort, "--server-side")
+	e.Start()
+	before := e.Object("networking.k8s.io/v1 NetworkPolicy/np")
+	txn := e.Run("txn", patchPolicy+fixture.RefusedAtCommit)
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, before, e.Object("networking.k8s.io/v1 NetworkPolicy/np"))
+	assert.Equal(t, []bool{true, false, false}, []bool{txn.Status.Items[0].Unchanged, txn.Status.Items[1].Unchanged, txn.Status.Items[2].Unchanged})
+	assert.Equal(t, api.ItemRolledBack, txn.Status.Items[0].State)
 }
 
 // What a Transaction has made is carried on by whom it names.

@@ -217,6 +217,7 @@ func (r *Reader) decode(p place, key, text string) (Record, error) {
 	if err != nil {
 		return Record{}, r.tampered(p, key, err.Error())
 	}
+	record.Confidential = p.kind == secrets
 	return record, nil
 }
 

@@ -151,3 +151,21 @@ func TestEmptyDigestMatchesNothing(t *testing.T) {
 	_, err := f.store.Load(t.Context(), f.owner, saved.Ref, saved.Images[0])
 	wantFault(t, err, errclass.Terminal, errclass.BeforeImageTampered)
 }
+
+// Whoever shows a record must know whether it is confidential, and not by the kind alone.
+func TestARecordSaysWhetherItWasInASecret(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	confidential := record(2, 1)
+	confidential.Confidential = true
+	saved := f.save(nil, record(0, 1), secretRecord(1, 1), confidential)
+	for i, want := range []bool{false, true, true} {
+		got, err := f.store.Load(t.Context(), f.owner, saved.Ref, saved.Images[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Confidential != want {
+			t.Errorf("record %d: confidential is %t, want %t", i, got.Confidential, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ type Record struct {
 	// FieldManager is the manager to which a commit leaves what nobody owned, if one was named.
 	FieldManager string `json:"heir,omitempty"`
 	// Confidential has the record kept in a Secret, whatever the kind of the target is. It
-	// is no part of the encoding.
+	// is no part of the encoding: of a record that was loaded, it says where that was.
 	Confidential bool `json:"-"`
 }
 

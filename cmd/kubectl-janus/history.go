@@ -20,14 +20,24 @@ import (
 func newHistory(s *session) *cobra.Command {
 	var number int64
 	cmd := &cobra.Command{
-		Use: "history", Short: "List the committed Transactions of the namespace that can be undone", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "history [TRANSACTION]",
+		Short: "List the committed Transactions of the namespace that can be undone, or show what one of them changed", Args: cobra.MaximumNArgs(1),
+		Long: `List the committed Transactions of the namespace that can be undone. With the name of one, or with --revision, show what it
+changed, field by field: the values before, and those that the dry run of the change gave. They are read from the
+before-images with your own rights. Values of Secrets and of other confidential content are not shown.`,
+		Example: `  kubectl janus history
+  kubectl janus history release-2
+  kubectl janus history --revision 1`,
+		ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := s.namespace()
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if number != 0 {
-				return s.remembered(cmd, namespace, number)
+			case len(args) > 0:
+				return s.rememberedAs(cmd.Context(), namespace, args[0], number)
+			case number != 0:
+				return s.remembered(cmd.Context(), namespace, number)
 			}
 			return s.history(cmd, namespace)
 		},
@@ -98,25 +108,4 @@ func unread(doing string, err error) error {
 		return fmt.Errorf("%s: %w; the ClusterRole view of Kubernetes grants what is needed", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// remembered shows one revision.
-func (s *session) remembered(cmd *cobra.Command, namespace string, number int64) error {
-	client, err := s.kube()
-	if err != nil {
-		return err
-	}
-	r, err := revision.NewStore(client).Get(cmd.Context(), namespace, number)
-	if errclass.Is(err, errclass.NotFound) {
-		return fmt.Errorf("namespace %s has no revision %d: kubectl janus history lists those that it has", namespace, number)
-	}
-	if err != nil {
-		return unread(fmt.Sprintf("read revision %d of namespace %s", number, namespace), err)
-	}
-	s.print("Revision %d: Transaction %s/%s, as ServiceAccount %s", number, namespace, r.Transaction.Name, r.ServiceAccount)
-	for _, item := range r.Items {
-		s.print("  %s %s %s", item.Name, item.Type, item.Target.String())
-	}
-	s.print("To undo it: kubectl janus undo --revision %d --service-account %s -n %s", number, r.ServiceAccount, namespace)
-	return nil
 }

@@ -165,15 +165,20 @@ func printDifferences(out io.Writer, item *api.Item) {
 	if p.Deferred != "" {
 		write(out, "    cannot be told yet: %s\n", p.Deferred)
 	}
-	for _, f := range p.Fields {
+	printFields(out, "  ", p.Fields)
+	printRemarks(out, item)
+}
+
+// printFields prints what a change makes of fields.
+func printFields(out io.Writer, indent string, fields []api.FieldChange) {
+	for _, f := range fields {
 		if f.Before != "" {
-			write(out, "  - %s: %s\n", f.Field, f.Before)
+			write(out, "%s- %s: %s\n", indent, f.Field, f.Before)
 		}
 		if f.After != "" {
-			write(out, "  + %s: %s\n", f.Field, f.After)
+			write(out, "%s+ %s: %s\n", indent, f.Field, f.After)
 		}
 	}
-	printRemarks(out, item)
 }
 
 // printRemarks prints the messages about an item besides its fields.

@@ -51,7 +51,7 @@ func (s cleanup) removeLeftovers(ctx context.Context, gone bool) Result {
 			s.follow(t)
 		}
 		keep := named && s.txn.DeletionTimestamp == nil && !gone
-		if keep && s.txn.Status.Revision > 0 {
+		if keep && s.txn.Status.RevisionDigest != "" {
 			var err error
 			if keep, err = s.History.Remembered(ctx, s.txn); err != nil {
 				return Result{Err: err}

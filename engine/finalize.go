@@ -28,7 +28,7 @@ func (s ending) finish(ctx context.Context) error {
 	}
 	return s.end(ctx, remembered.kept, func(status *api.TransactionStatus) error {
 		if !remembered.kept {
-			status.RollbackRef, status.Revision, status.RevisionDigest = nil, 0, ""
+			status.RollbackRef, status.RevisionDigest = nil, ""
 		}
 		last := &status.Items[len(status.Items)-1]
 		if remembered.problem != "" {

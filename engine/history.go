@@ -8,9 +8,11 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// revisions remembers committed Transactions, so that they can be undone: each is given a
-// number, and its before-images are kept. The number is on record before anything is
-// made under it: whoever goes on makes the same revision, and no other.
+// revisions remembers committed Transactions, so that they can be undone. Each Transaction is given
+// a number when it first holds its locks: those that change the same objects are numbered in the
+// order in which they do. Of one that commits the before-images are kept. The number, and what is to
+// be remembered, are on record before anything is made under it: whoever goes on makes the same
+// revision, and no other.
 type revisions struct{ *saga }
 
 // remembered is what has come of remembering a Transaction.
@@ -27,8 +29,8 @@ func (s revisions) enter(ctx context.Context) (r remembered, again bool, err err
 	if s.policy.HistoryLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
 		return remembered{}, false, nil // What is deleted is not remembered: its revision would go with it.
 	}
-	if s.txn.Status.Revision == 0 {
-		again, err = true, s.number(ctx)
+	if s.txn.Status.RevisionDigest == "" {
+		again, err = true, s.enroll(ctx, false)
 	} else {
 		r.kept, again, err = s.keepRevision(ctx)
 	}
@@ -36,7 +38,7 @@ func (s revisions) enter(ctx context.Context) (r remembered, again bool, err err
 		return r, again, err
 	}
 	// What was sent for the revision and may land yet names the before-images.
-	r.kept = r.kept || !plan.Definite(err) && s.txn.Status.Revision > 0
+	r.kept = r.kept || !plan.Definite(err) && s.txn.Status.RevisionDigest != ""
 	r.problem = "the changes are in effect, but the history is not as it should be: " + errclass.Message(err)
 	return r, false, nil
 }
@@ -56,20 +58,35 @@ func (s revisions) keepRevision(ctx context.Context) (kept, again bool, err erro
 		return s.History.Prune(ctx, s.txn, s.policy.HistoryLimit(s.txn))
 	})
 	if taken {
-		return false, true, s.number(ctx)
+		return false, true, s.enroll(ctx, true)
 	}
 	return kept, false, err
 }
 
-// number records a number for the revision, higher than one that turned out to be
-// another's.
-func (s revisions) number(ctx context.Context) error {
-	var number int64
-	var digest string
-	err := s.whileKeepingLocks(ctx, func() (err error) {
-		number, digest, err = s.History.Number(ctx, s.txn, s.txn.Status.Revision)
-		return err
-	})
+// number gives the Transaction its number, for a step that holds its locks. One that cannot have
+// one, as where janusd lacks a right, goes on without.
+func (s revisions) number(ctx context.Context) (int64, error) {
+	if s.policy.HistoryLimit(s.txn) == 0 || s.txn.Status.Revision > 0 {
+		return s.txn.Status.Revision, nil
+	}
+	number, err := s.History.Number(ctx, s.txn, 0)
+	if plan.Definite(err) {
+		return 0, nil
+	}
+	return number, err
+}
+
+// enroll records what is to be remembered, and under which number, if the Transaction has none, or
+// it turned out to be taken.
+func (s revisions) enroll(ctx context.Context, taken bool) error {
+	number := s.txn.Status.Revision
+	digest, err := s.History.Digest(s.txn)
+	if err == nil && (number == 0 || taken) {
+		err = s.whileKeepingLocks(ctx, func() (err error) {
+			number, err = s.History.Number(ctx, s.txn, number)
+			return err
+		})
+	}
 	if err != nil {
 		return err
 	}

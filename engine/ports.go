@@ -97,9 +97,11 @@ type Readiness struct {
 
 // History remembers committed Transactions of a namespace by rising numbers.
 type History interface {
-	// Number returns a number for t that is higher than floor and than any other of its
-	// namespace, and the digest of what is to be remembered of it.
-	Number(ctx context.Context, t *api.Transaction, floor int64) (number int64, digest string, err error)
+	// Number returns a number for t that is higher than floor and than any that was given in its
+	// namespace before, to t itself too.
+	Number(ctx context.Context, t *api.Transaction, floor int64) (int64, error)
+	// Digest is that of what is to be remembered of t.
+	Digest(t *api.Transaction) (string, error)
 	// Keep remembers t under the number in its status. It may be repeated after any
 	// outcome. taken says that another Transaction has the number.
 	Keep(ctx context.Context, t *api.Transaction) (taken bool, err error)

@@ -23,21 +23,26 @@ func (s preparing) prepare(ctx context.Context) error {
 	s.memory.SetUnrecorded(true)
 	leases, l, err := s.takeLocks(ctx)
 	if err != nil {
-		return s.failOr(ctx, err)
+		return s.failOr(ctx, 0, err)
 	}
 	if err := s.confirm(ctx, false); err != nil {
 		return err
 	}
 	items := plan.Preparable(s.txn)
+	var number int64
 	var saved Prepared
 	err = s.whileKeepingLocks(ctx, func() (err error) {
+		if number, err = revisions(s).number(ctx); err != nil {
+			return err
+		}
 		saved, err = s.saveImages(ctx, l, items)
 		return err
 	})
 	if err != nil {
-		return s.failOr(ctx, err)
+		return s.failOr(ctx, number, err)
 	}
 	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.Revision = number
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
 		}
@@ -53,13 +58,15 @@ func (s preparing) prepare(ctx context.Context) error {
 }
 
 // failOr ends the Transaction on an error that will not heal and waits on any
-// other. No intent is on record, so there is nothing to roll back.
-func (s preparing) failOr(ctx context.Context, err error) error {
+// other. No intent is on record, so there is nothing to roll back. A number that it was given
+// stays its own.
+func (s preparing) failOr(ctx context.Context, number int64, err error) error {
 	if !plan.Definite(err) {
 		return err
 	}
 	cause := plan.CauseOf(err)
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.Revision = max(status.Revision, number)
 		plan.SetInvalid(status, s.txn.Generation, s.clock.Now(), cause)
 		return nil
 	})

@@ -211,7 +211,7 @@ func oracle(t reporter, w *world) {
 	if w.stored != nil && !phase.Terminal() {
 		t.Errorf("it rests in phase %s", phase)
 	}
-	if keeps := w.stored != nil && last.Status.RollbackRef != nil && (phase != api.PhaseCommitted || last.Status.Revision > 0); !keeps && len(w.images) > 0 {
+	if keeps := w.stored != nil && last.Status.RollbackRef != nil && (phase != api.PhaseCommitted || last.Status.RevisionDigest != ""); !keeps && len(w.images) > 0 {
 		t.Errorf("before-images are left")
 	}
 	for i, item := range last.Status.Items {

@@ -127,8 +127,11 @@ func describe(t *api.Transaction) string {
 	if waiting := plan.WaitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
 		line += " [waits: " + waiting + "]"
 	}
-	if t.Status.Revision > 0 {
+	switch {
+	case t.Status.RevisionDigest != "":
 		line += fmt.Sprintf(" [revision %d]", t.Status.Revision)
+	case t.Status.Revision > 0:
+		line += fmt.Sprintf(" [number %d]", t.Status.Revision)
 	}
 	if reason, _ := plan.RecordedCause(&t.Status); reason != "" {
 		line += " [because: " + reason + "]"

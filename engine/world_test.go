@@ -49,6 +49,7 @@ type world struct {
 	images     map[string]string             // saved before-images, by item
 	anew       map[string]types.UID          // what an undo tells that it has re-created
 	history    map[int64]string              // who is remembered, by number
+	counted    int64                         // the last number that was given
 	problems   []plan.Problem                // what the pre-flight finds
 	deferredBy map[string]string             // which item another waits for
 	refers     map[string][]string           // which items the content of another names

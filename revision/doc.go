@@ -3,8 +3,9 @@
 //
 // # Invariants
 //
-// The number of a revision is in its name, so that no two of a namespace have the
-// same. A revision is written once and is immutable, and is owned by its Transaction:
+// A number is given once in a namespace, and is higher than all that were given before: a
+// counter is written with the condition that nobody has counted since it was read. The number
+// of a revision is in its name too, so that no two have the same. A revision is written once and is immutable, and is owned by its Transaction:
 // it goes when that goes. It says where the before-images are and what they must be,
 // and has nothing of their content. What a change has set is there as a digest, but
 // for kinds whose content is confidential: the digest of a short value tells it.

@@ -23,12 +23,17 @@ import (
 // selected.
 const ChangesLabel = "janus.io/changes"
 
-// Store reaches the revisions. It may be used concurrently.
-type Store struct{ client rest.Interface }
+// Store reaches the revisions, and the numbers that they have. It may be used concurrently.
+type Store struct {
+	client   rest.Interface
+	counters counters
+}
 
 // NewStore stores through client, which acts as Janus itself. It needs get, list,
-// create and delete on ControllerRevisions.
-func NewStore(client kubernetes.Interface) *Store { return &Store{client.AppsV1().RESTClient()} }
+// create, update and delete on ControllerRevisions.
+func NewStore(client kubernetes.Interface) *Store {
+	return &Store{client: client.AppsV1().RESTClient()}
+}
 
 const (
 	resource     = "controllerrevisions"

@@ -99,16 +99,17 @@ type TransactionStatus struct {
 	// +optional
 	Undoing *Undoing `json:"undoing,omitempty"`
 
-	// revision is the number under which the Transaction is remembered once it has
-	// committed, higher than those before it in the namespace. It is that of the
-	// ControllerRevision janus-revision-NUMBER, which goes when others have taken its
+	// revision is the number of the Transaction, if its history limit is not 0. It is given
+	// when the Transaction first holds its locks, is higher than all that were given in the
+	// namespace before, and is never given again. If the Transaction commits, it is that of
+	// the ControllerRevision janus-revision-NUMBER, which goes when others have taken its
 	// place.
 	//
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 
 	// revisionDigest is the SHA-256 of what that ControllerRevision says. It is
-	// believed only if it is so.
+	// believed only if it is so. Without a digest, the Transaction is not remembered.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

@@ -27,7 +27,7 @@ func (s *session) rememberedAs(ctx context.Context, namespace, name string, numb
 	switch {
 	case err != nil:
 		return err
-	case t.Status.Revision == 0:
+	case t.Status.RevisionDigest == "":
 		return fmt.Errorf("transaction %s/%s is %s and is not remembered: kubectl janus history lists those that are", namespace, t.Name, phaseOf(t))
 	case number != 0 && number != t.Status.Revision:
 		return fmt.Errorf("revision %d of namespace %s is not that of Transaction %s, which has revision %d", number, namespace, t.Name, t.Status.Revision)

@@ -3,12 +3,9 @@ package wiring
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -24,80 +21,27 @@ type History struct {
 	revisions *revision.Store
 	store     *snapshot.Store
 	journal   *Journal
-	clock     clock.PassiveClock
 	pruning   *coalescer
-
-	mu    sync.Mutex
-	given map[types.UID]number // to Transactions whose revisions are not made yet
 }
 
-func newHistory(revisions *revision.Store, store *snapshot.Store, journal *Journal, now clock.PassiveClock) *History {
-	h := &History{revisions: revisions, store: store, journal: journal, clock: now, given: map[types.UID]number{}}
+func newHistory(revisions *revision.Store, store *snapshot.Store, journal *Journal) *History {
+	h := &History{revisions: revisions, store: store, journal: journal}
 	h.pruning = newCoalescer(h.forgetOldest)
 	return h
 }
 
-// number is one that this process has given.
-type number struct {
-	namespace string
-	n         int64
-	when      time.Time
+// Number gives t a number.
+func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, error) {
+	return h.revisions.Next(ctx, t.Namespace, floor)
 }
 
-// givenLife is for how long it is remembered which number a Transaction was given that has
-// made no revision. It is no more than a help for Transactions that commit at the same time:
-// a number that another process has given is found to be taken.
-const givenLife = time.Minute
-
-// give assigns a Transaction a number above those that are in use, and above those that others
-// were given and will use soon.
-func (h *History) give(txn types.UID, namespace string, used int64) int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.clock.Now()
-	for other, given := range h.given {
-		if ago := now.Sub(given.when); ago < 0 || ago > givenLife {
-			delete(h.given, other)
-		} else if given.namespace == namespace && other != txn {
-			used = max(used, given.n)
-		}
-	}
-	h.given[txn] = number{namespace, used + 1, now}
-	return used + 1
-}
-
-// used notes that the number of a Transaction is in use.
-func (h *History) used(txn types.UID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.given, txn)
-}
-
-// highest is the highest number that another is given after: no namespace comes so far, and
-// whoever makes a revision of a higher one by hand must not use up the numbers.
-const highest = 1 << 53
-
-// Number returns the number after the highest in use, or given. That another process takes
-// it at the same time shows when the revision is made.
-func (h *History) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, string, error) {
+// Digest is that of what is to be remembered of t.
+func (h *History) Digest(t *api.Transaction) (string, error) {
 	what, err := h.revisionOf(t)
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
-	digest, err := revision.Digest(what)
-	if err != nil {
-		return 0, "", err
-	}
-	known, err := h.revisions.List(ctx, t.Namespace)
-	if err != nil {
-		return 0, "", err
-	}
-	for _, entry := range known {
-		if entry.Number <= highest {
-			floor = max(floor, entry.Number)
-		}
-	}
-	return h.give(t.UID, t.Namespace, floor), digest, nil
+	return revision.Digest(what)
 }
 
 // Keep makes the revision.
@@ -106,11 +50,7 @@ func (h *History) Keep(ctx context.Context, t *api.Transaction) (taken bool, err
 	if err != nil {
 		return false, err
 	}
-	taken, err = h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
-	if err == nil {
-		h.used(t.UID)
-	}
-	return taken, err
+	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
 }
 
 // revisionOf is what is remembered of a Transaction: the same before and after a crash,
@@ -181,7 +121,7 @@ func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, er
 			return api.Undoing{}, err
 		case named == nil:
 			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
-		case named.Status.Revision == 0:
+		case named.Status.RevisionDigest == "":
 			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", describe(named),
 				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
 		}

@@ -64,7 +64,7 @@ func Ports(p Parts) engine.Ports {
 		clients: p.Clients, resolver: p.Resolver, store: p.Store, images: newImages(), types: p.Types, parallel: p.Parallel,
 		written: newWritten(), patience: newPatience(p.Clock), sources: newSources(p.Own, p.Clock, p.Parallel),
 	}
-	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own), p.Clock)
+	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own))
 	return engine.Ports{
 		Journal: NewJournal(p.Own),
 		Locks:   newLocks(p.Locks, late),

@@ -55,6 +55,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeAccount(r)
 			c.judgeRefused(r)
 			c.judgeRemembered(r)
+			c.judgeNumbers(r)
 			c.judgeSources(r)
 		}
 		c.judgeLost(r)

@@ -11,7 +11,10 @@ import (
 // revisions is the resource of what remembers committed Transactions.
 const revisions = "controllerrevisions.apps"
 
-const revisionPrefix = "janus-revision-"
+const (
+	revisionPrefix = "janus-revision-"
+	counter        = "janus-revisions"
+)
 
 // judgeRemembered: a Transaction is remembered once, under the number that was on record
 // before, and only if all of its changes are in effect and that was asked for.
@@ -42,7 +45,7 @@ func (r *run) wasNumbered(v *version) bool {
 // shares with no other, until Janus or another client deletes that.
 func (c *trial) judgeHistory(r *run) {
 	s := r.end()
-	if s == nil || s.phase != string(api.PhaseCommitted) || s.revision == 0 {
+	if s == nil || s.phase != string(api.PhaseCommitted) || s.digest == "" {
 		return
 	}
 	made := c.remembering(r)
@@ -50,12 +53,37 @@ func (c *trial) judgeHistory(r *run) {
 	if len(made) == 0 && !unsure {
 		c.breach(Atomicity, "%s: it says that it is remembered as %d (@%d), and no revision was made", r, s.revision, s.Revision)
 	}
-	// The number of one that is gone may be given again.
+}
+
+// judgeNumbers: no two Transactions of a namespace are ever given the same number, whatever becomes
+// of them, and one that began when another had its number has a higher one.
+func (c *trial) judgeNumbers(r *run) {
 	for _, other := range c.runs {
-		if end := other.end(); other != r && other.gone == nil && r.gone == nil && other.Namespace == r.Namespace && end != nil && end.revision == s.revision && end.phase == s.phase {
-			c.breach(ExactlyOnce, "%s and %s are both remembered as %d", r, other, s.revision)
+		if other == r || other.tampered || other.Namespace != r.Namespace {
+			continue
+		}
+		for given, s := range r.numbers() {
+			for theirs := range other.numbers() {
+				switch {
+				case theirs == given:
+					c.breach(ExactlyOnce, "%s and %s were both given the number %d", r, other, given)
+				case s.Revision < other.states[0].Revision && theirs < given:
+					c.breach(Order, "%s was given the number %d (@%d) before %s began, which was given %d", r, given, s.Revision, other, theirs)
+				}
+			}
 		}
 	}
+}
+
+// numbers are those that a Transaction has had, by the first state in which it had them.
+func (r *run) numbers() map[int64]*state {
+	out := map[int64]*state{}
+	for _, s := range r.states {
+		if s.revision > 0 && out[s.revision] == nil {
+			out[s.revision] = s
+		}
+	}
+	return out
 }
 
 // remembering lists the revisions that Janus has made for a Transaction, as they were
@@ -85,9 +113,10 @@ func (c *trial) forgotten(r *run, s *state) bool {
 	return last.by != nil && ownedBy(last, r)
 }
 
-// isRevision reports whether an object has the name of one that remembers a Transaction.
+// isRevision reports whether an object has the name of one that remembers a Transaction, or that
+// has the last number.
 func isRevision(ref Ref) bool {
-	return ref.Resource == revisions && strings.HasPrefix(ref.Name, revisionPrefix)
+	return ref.Resource == revisions && (strings.HasPrefix(ref.Name, revisionPrefix) || ref.Name == counter)
 }
 
 func (r *run) historyLimit() int32 {

@@ -18,8 +18,22 @@ func limited(w *world) {
 	w.evidence.Runs[0].Spec.RevisionHistoryLimit = &limit
 }
 
-// numbered records a number.
-func numbered(w *world) { w.checkpoint(func(s tree) { s["revision"] = int64(7) }) }
+// numbered records a number, and what is to be remembered.
+func numbered(w *world) {
+	w.checkpoint(func(s tree) { s["revision"], s["revisionDigest"] = int64(7), "sha256:r" })
+}
+
+// beside adds another Transaction with a number to a story.
+func beside(number int64) func(*world) {
+	return func(w *world) {
+		const uid = "bbbbcccc-0000-0000-0000-000000000000"
+		w.evidence.Runs = append(w.evidence.Runs, Run{Namespace: ns, Name: "other", UID: types.UID(uid), Spec: spec(), Items: targets})
+		w.foreign(Ref{transactions, ns, "other"}, "janusd", func(o tree) { o["metadata"].(tree)["uid"] = uid })
+		w.send("PUT", Ref{transactions, ns, "other"}, faultinject.Call{Subresource: "status", FieldManager: "janusd"}, "Transaction", func(o tree) {
+			o["status"] = tree{"phase": "Preparing", "revision": number}
+		})
+	}
+}
 
 // revise makes a revision of the Transaction.
 func revise(number int64) func(*world) {
@@ -55,7 +69,7 @@ func TestARememberedTransactionIsNoBreach(t *testing.T) {
 		"it is forgotten, all of it": remembered(hooks{"after": func(w *world) { w.remove(imagesOf, ""); w.remove(numberedAs(7), "") }}),
 		"another number was taken": remembered(hooks{"handover": func(w *world) {
 			limited(w)
-			w.checkpoint(func(s tree) { s["revision"] = int64(6) })
+			w.checkpoint(func(s tree) { s["revision"], s["revisionDigest"] = int64(6), "sha256:r" })
 			numbered(w)
 			revise(7)(w)
 		}}),
@@ -70,6 +84,10 @@ func TestARememberedTransactionIsNoBreach(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) { assert.Empty(t, lines(told.breaches())) })
 	}
+}
+
+func TestALaterTransactionMayHaveAHigherNumber(t *testing.T) {
+	assert.NotContains(t, lines(remembered(hooks{"after": beside(8)}).breaches()), "given")
 }
 
 func TestWhatIsWrongWithTheHistoryIsFound(t *testing.T) {
@@ -87,14 +105,14 @@ func TestWhatIsWrongWithTheHistoryIsFound(t *testing.T) {
 			remembered(hooks{"handover": func(w *world) { limited(w); revise(7)(w); numbered(w) }})},
 		{"it says so, and is not", Atomicity, "it says that it is remembered as 7 (@",
 			remembered(hooks{"handover": func(w *world) { limited(w); numbered(w) }})},
-		{"two under one number", ExactlyOnce, "are both remembered as 7", remembered(hooks{"after": func(w *world) {
-			const uid = "bbbbcccc-0000-0000-0000-000000000000"
-			w.evidence.Runs = append(w.evidence.Runs, Run{Namespace: ns, Name: "other", UID: types.UID(uid), Spec: spec(), Items: targets})
-			w.foreign(Ref{transactions, ns, "other"}, "janusd", func(o tree) {
-				o["metadata"].(tree)["uid"] = uid
-				o["status"] = tree{"phase": "Committed", "revision": int64(7)}
-			})
+		{"two under one number", ExactlyOnce, "were both given the number 7", remembered(hooks{"after": beside(7)})},
+		{"the number of one that is gone is given again", ExactlyOnce, "were both given the number 7", remembered(hooks{"after": func(w *world) {
+			w.foreignDelete(numberedAs(7))
+			w.end(imagesOf)
+			w.end(txn)
+			beside(7)(w)
 		}})},
+		{"a later one has a lower number", Order, "was given the number 7 (@", remembered(hooks{"after": beside(6)})},
 		{"it is forgotten, and its before-images are there", NothingLeft, "is remembered no more, and its before-images shop/configmaps/txn-rollback@",
 			remembered(hooks{"after": func(w *world) { w.remove(numberedAs(7), "") }})},
 	} {

@@ -41,7 +41,8 @@ type state struct {
 	recoveries int64
 	// asked is for what a recovery was last asked for.
 	asked     string
-	revision  int64 // under which it is remembered
+	revision  int64  // its number
+	digest    string // of what is remembered of it; empty if nothing is
 	items     []item
 	images    []string // Kind/name
 	deleting  bool
@@ -131,7 +132,7 @@ func readState(v *version) *state {
 	s.phase = str(status, "phase")
 	s.count, s.recoveries = number(status["version"]), number(status["recoveries"])
 	s.asked = str(status, "handledRecovery")
-	s.revision = number(status["revision"])
+	s.revision, s.digest = number(status["revision"]), str(status, "revisionDigest")
 	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
 		s.finalizer = s.finalizer || f == api.Finalizer

@@ -34,7 +34,7 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 	assert.Same(t, running, keptOf(running).transaction(), "it goes on")
 	ended := running.DeepCopy()
 	ended.Status = api.TransactionStatus{
-		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3,
+		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3, RevisionDigest: "d",
 		Conditions: []metav1.Condition{{Type: api.ConditionReady}},
 		Items: []api.Item{
 			{Name: "a", Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l", Message: "long"},
@@ -53,7 +53,7 @@ func TestLittleIsKeptOfATransactionThatHasEnded(t *testing.T) {
 	want.Spec.LockTimeout = ptr.To(api.Duration("90s"))
 	want.Spec.Changes = []api.Change{{}, {When: "object.x == 1"}}
 	want.Status = api.TransactionStatus{
-		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3, CompletionTime: &noon,
+		Phase: api.PhaseRolledBack, Version: 7, RollbackRef: &api.RollbackRef{}, Revision: 3, RevisionDigest: "d", CompletionTime: &noon,
 		Items: []api.Item{
 			{Target: api.Target{Name: "a"}, Resource: "configmaps", State: api.ItemRolledBack, LockLease: "n/l"},
 			{Target: api.Target{Name: "b"}, State: api.ItemSkipped},

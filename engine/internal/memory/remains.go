@@ -58,6 +58,7 @@ type remains struct {
 	Completion  *metav1.Time      `json:"e,omitempty"`
 	Images      *api.RollbackRef  `json:"b,omitempty"`
 	Revision    int64             `json:"r,omitempty"`
+	Digest      string            `json:"g,omitempty"` // of the revision
 	Items       []remainsOfAnItem `json:"i"`
 }
 
@@ -72,7 +73,7 @@ func remainsOf(t *api.Transaction) remains {
 	r := remains{
 		UID: t.UID, Version: t.ResourceVersion, Deletion: t.DeletionTimestamp, LockTimeout: t.Spec.LockTimeout,
 		Phase: t.Status.Phase, Checkpoints: t.Status.Version, Completion: t.Status.CompletionTime,
-		Images: t.Status.RollbackRef, Revision: t.Status.Revision,
+		Images: t.Status.RollbackRef, Revision: t.Status.Revision, Digest: t.Status.RevisionDigest,
 	}
 	for _, change := range t.Spec.Changes {
 		r.Whens = append(r.Whens, change.When)
@@ -94,6 +95,7 @@ func (r remains) transaction(name types.NamespacedName) *api.Transaction {
 	}
 	t.Status = api.TransactionStatus{
 		Phase: r.Phase, Version: r.Checkpoints, CompletionTime: r.Completion, RollbackRef: r.Images, Revision: r.Revision,
+		RevisionDigest: r.Digest,
 	}
 	for _, item := range r.Items {
 		t.Status.Items = append(t.Status.Items, api.Item{

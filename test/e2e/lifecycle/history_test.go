@@ -80,7 +80,22 @@ func TestTheLastCommittedTransactionsOfANamespaceAreRemembered(t *testing.T) {
 	e.Delete("release-3", metav1.DeletePropagationBackground)
 	e.Gone("release-3")
 	e.Until("its revision goes with it", func() bool { return len(revisionsOf(t, e)) == 1 })
-	assert.Equal(t, int64(4), e.Run("next", setTo("9", 2)).Status.Revision, "the highest number that is left counts")
+	assert.Equal(t, int64(5), e.Run("next", setTo("9", 2)).Status.Revision, "a number is never given again")
+}
+
+// Who counts on its own may lose the counter: then the numbers in use are not given again.
+func TestNumbersGoOnWithoutTheirCounter(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	first := e.Start()
+	assert.Equal(t, int64(1), e.Run("one", setTo("2", 5)).Status.Revision)
+	first.Stop()
+	require.NoError(t, e.Kube.AppsV1().ControllerRevisions(e.Namespace).Delete(t.Context(), "janus-revisions", metav1.DeleteOptions{}))
+	e.Start()
+	assert.Equal(t, int64(2), e.Run("two", setTo("3", 5)).Status.Revision)
+	require.NoError(t, e.Kube.AppsV1().ControllerRevisions(e.Namespace).Delete(t.Context(), "janus-revisions", metav1.DeleteOptions{}))
+	assert.Equal(t, int64(3), e.Run("three", setTo("4", 5)).Status.Revision, "the process finds out that it is gone")
 }
 
 func TestATransactionWithoutAHistoryLimitIsHistoryIncompleteAndForgetsNothing(t *testing.T) {
@@ -104,8 +119,15 @@ func TestWhatHasNotCommittedIsHistoryIncomplete(t *testing.T) {
 	e.Start()
 	txn := e.Run("back", "revisionHistoryLimit: 5"+fixture.PatchAB+fixture.RefusedAtCommit)
 	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
-	assert.Zero(t, txn.Status.Revision)
+	assert.Equal(t, int64(1), txn.Status.Revision, "it has held its locks")
+	assert.Empty(t, txn.Status.RevisionDigest)
 	assert.Empty(t, revisionsOf(t, e))
+	refused := e.Run("refused", "revisionHistoryLimit: 5\nchanges: [{target: {apiVersion: v1, kind: ConfigMap, name: nowhere}, type: Patch, content: {data: {a: b}}}]")
+	require.Equal(t, api.PhaseFailed, refused.Status.Phase, harness.Describe(refused))
+	assert.Zero(t, refused.Status.Revision, "it has held no locks")
+	assert.Equal(t, int64(2), e.Run("release", setTo("2", 5)).Status.Revision)
+	undo := e.Run("undo", "undoOf: {name: back}")
+	assert.Contains(t, harness.Describe(undo), "NotRemembered")
 }
 
 // A number that another client has taken, or another Transaction takes at the same time, is
@@ -187,12 +209,12 @@ func TestRequestsOfARememberedTransaction(t *testing.T) {
 	first := count("first", setTo("3", 1)).minus(plain)
 	t.Log("\n" + first.String())
 	assert.Equal(t, requests{
-		"list controllerrevisions": 2, "create controllerrevisions": 1, "delete configmaps": -1,
-	}, first)
+		"get controllerrevisions": 1, "list controllerrevisions": 2, "create controllerrevisions": 2, "delete configmaps": -1,
+	}, first, "it makes the counter of the namespace")
 	second := count("second", setTo("4", 1)).minus(plain)
 	t.Log("\n" + second.String())
 	assert.Equal(t, requests{
-		"list controllerrevisions": 2, "create controllerrevisions": 1,
+		"update controllerrevisions": 1, "list controllerrevisions": 1, "create controllerrevisions": 1,
 		"get transactions": 1, "get configmaps": 1, "delete controllerrevisions": 1,
 	}, second, "the before-images of the old one are deleted in place of its own")
 }

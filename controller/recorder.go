@@ -44,7 +44,23 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 		log.Info("resumed", zap.String("phase", string(after.Status.Phase)))
 		w.event(after, reasonResumed, fmt.Sprintf("resumed; %s changes are in effect", after.Status.Progress))
 	}
+	w.approval(log, before, after)
 	w.items(log, before, after)
+}
+
+// approval tells who has approved a plan, and that an approval does not count any more.
+func (w *Recorder) approval(log *zap.Logger, before, after *api.Transaction) {
+	switch was, is := plan.Approved(before), plan.Approved(after); {
+	case is && !was:
+		a := after.Status.Approval
+		log.Info("plan approved", zap.String("plan", a.Digest), zap.String("by", a.ApprovedBy))
+		w.event(after, plan.ReasonApproved, fmt.Sprintf("%s approved plan %s", a.ApprovedBy, a.Digest))
+	case was && !is && after.Status.Approval != nil:
+		items := strings.Join(after.Status.Approval.Changed, ", ")
+		log.Info("plan changed", zap.String("plan", before.Status.Approval.Digest), zap.String("items", items))
+		w.recorder.Eventf(after, nil, corev1.EventTypeWarning, plan.ReasonPlanChanged, "Transact", "%s", errclass.Printable(fmt.Sprintf(
+			"plan %s, which %s approved, has changed: items %s would do something else now", before.Status.Approval.Digest, before.Status.Approval.ApprovedBy, items)))
+	}
 }
 
 func (w *Recorder) items(log *zap.Logger, before, after *api.Transaction) {

@@ -37,6 +37,12 @@ func (s preparing) prepare(ctx context.Context) error {
 	if err != nil {
 		return s.failOr(ctx, err)
 	}
+	if changed := s.planChanged(items, saved); len(changed) > 0 {
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			plan.Outdate(status, changed)
+			return nil
+		})
+	}
 	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
@@ -50,6 +56,18 @@ func (s preparing) prepare(ctx context.Context) error {
 		s.memory.SetUnrecorded(false)
 	}
 	return err
+}
+
+// planChanged names the items that would do something else than in the plan that was approved.
+func (s preparing) planChanged(items []int, saved Prepared) []string {
+	if !plan.NeedsApproval(s.txn) {
+		return nil
+	}
+	digests := make([]string, len(items))
+	for n := range items {
+		digests[n] = saved.Items[n].Plan
+	}
+	return plan.PlansChanged(s.txn.Status.Items, items, digests)
 }
 
 // failOr ends the Transaction on an error that will not heal and waits on any

@@ -40,6 +40,8 @@ const (
 	AlreadyAllocated    = "AlreadyAllocated"
 	AlreadyExists       = "AlreadyExists"
 	Altered             = "Altered"
+	ApprovalTimeout     = "ApprovalTimeout"
+	ApprovalUnguarded   = "ApprovalUnguarded"
 	BeforeImageLost     = "BeforeImageLost"
 	BeforeImageTampered = "BeforeImageTampered"
 	Blocked             = "Blocked"

@@ -48,6 +48,7 @@ type state struct {
 	finalizer bool
 	completed bool
 	suspended bool // that is on record
+	approval  approval
 }
 
 // item is the record of a change.
@@ -130,6 +131,7 @@ func readState(v *version) *state {
 	s.phase = str(status, "phase")
 	s.count, s.recoveries = number(status["version"]), number(status["recoveries"])
 	s.asked = str(status, "handledRecovery")
+	s.approval = readApproval(status)
 	s.revision = number(status["revision"])
 	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {

@@ -8,14 +8,14 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-const digest = "5f2d"
+const planDigest = "5f2d"
 
 // requires has the Transaction need approval.
 func requires(w *world) { w.evidence.Runs[0].Spec.Approval = &api.Approval{Required: true} }
 
 // stands records a plan.
 func stands(w *world) {
-	w.checkpoint(func(status tree) { status["approval"] = tree{"plans": int64(1), "digest": digest} })
+	w.checkpoint(func(status tree) { status["approval"] = tree{"plans": int64(1), "digest": planDigest} })
 }
 
 // approves writes an approval, as another client, which Janus does not have to believe.
@@ -30,11 +30,11 @@ func approves(plan, by string) func(*world) {
 // accepts records an approval.
 func accepts(w *world) {
 	w.checkpoint(func(status tree) {
-		status["approval"] = tree{"plans": int64(1), "digest": digest, "approvedBy": "jane", "approvalTime": "2026-01-01T00:00:00Z"}
+		status["approval"] = tree{"plans": int64(1), "digest": planDigest, "approvedBy": "jane", "approvalTime": "2026-01-01T00:00:00Z"}
 	})
 }
 
-func with(steps ...func(*world)) hooks {
+func approving(steps ...func(*world)) hooks {
 	return hooks{"lock": func(w *world) {
 		requires(w)
 		for _, step := range steps {
@@ -53,7 +53,7 @@ func shows(field, before string) func(*world) {
 }
 
 func TestAnApprovedPlanIsNoBreach(t *testing.T) {
-	assert.Empty(t, lines(commit(with(stands, approves(digest, "jane"), accepts, shows(".data.never", ""))).breaches()))
+	assert.Empty(t, lines(commit(approving(stands, approves(planDigest, "jane"), accepts, shows(".data.never", ""))).breaches()))
 }
 
 func TestBrokenApprovalsAreFound(t *testing.T) {
@@ -66,11 +66,11 @@ func TestBrokenApprovalsAreFound(t *testing.T) {
 		"it is prepared without":          {[]func(*world){stands}, "is Prepared (@"},
 		"it is thought of":                {[]func(*world){stands, accepts}, `and the annotations said "" by ""`},
 		"of another plan":                 {[]func(*world){stands, approves("other", "jane"), accepts}, `and the annotations said "other" by "jane"`},
-		"by another":                      {[]func(*world){stands, approves(digest, "joe"), accepts}, `and the annotations said "5f2d" by "joe"`},
-		"the plan shows what was not met": {[]func(*world){stands, approves(digest, "jane"), accepts, shows(".data.never", `"so"`)}, `the plan shows that .data.never is "so", and its change met `},
+		"by another":                      {[]func(*world){stands, approves(planDigest, "joe"), accepts}, `and the annotations said "5f2d" by "joe"`},
+		"the plan shows what was not met": {[]func(*world){stands, approves(planDigest, "jane"), accepts, shows(".data.never", `"so"`)}, `the plan shows that .data.never is "so", and its change met `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			expect(t, commit(with(c.steps...)).breaches(), Approval, c.message)
+			expect(t, commit(approving(c.steps...)).breaches(), Approval, c.message)
 		})
 	}
 }

@@ -56,7 +56,7 @@ func TestATransactionStandsUntilItsPlanIsApproved(t *testing.T) {
 		assert.Len(t, item.Plan.Digest, 64, "%s", item.Name)
 		assert.Empty(t, item.LockLease)
 	}
-	assert.Empty(t, e.Names("Lease", "app.kubernetes.io/managed-by=janus"), "no lock is held meanwhile")
+	assert.Empty(t, e.Names("coordination.k8s.io/v1 Lease", "app.kubernetes.io/managed-by=janus"), "no lock is held meanwhile")
 	assert.Equal(t, before, dataOf(e, "a", "b", "dropped"))
 	e.AwaitEvent("release", plan.AwaitingApproval)
 
@@ -79,17 +79,18 @@ func TestAPlanThatHasChangedNeedsAnotherApproval(t *testing.T) {
 		write func(t *testing.T, e *harness.Env)
 		item  string
 	}{
-		"a value that is replaced":     {func(t *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/a", `{"data":{"version":"7"}}`) }, "patch"},
-		"a field that an update drops": {func(t *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/b", `{"data":{"more":"7"}}`) }, "update"},
-		"a field of what is deleted":   {func(t *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/dropped", `{"data":{"version":"7"}}`) }, "drop"},
-		"the owner of a field": {func(t *testing.T, e *harness.Env) {
-			e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {version: "1"}}`)
+		"a value that is replaced":     {func(_ *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/a", `{"data":{"version":"7"}}`) }, "patch"},
+		"a field that an update drops": {func(_ *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/b", `{"data":{"more":"7"}}`) }, "update"},
+		"a field of what is deleted":   {func(_ *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/dropped", `{"data":{"version":"7"}}`) }, "drop"},
+		"the owner of a field": {func(_ *testing.T, e *harness.Env) {
+			e.Merge("person", "ConfigMap/a", `{"data":{"version":"7"}}`)
+			e.Merge("person", "ConfigMap/a", `{"data":{"version":"1"}}`)
 		}, "patch"},
-		"another object of the name": {func(t *testing.T, e *harness.Env) {
+			e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {version: "1"}}`)
 			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(e.Context(), "dropped", metav1.DeleteOptions{}))
 			e.Apply(dropped)
 		}, "drop"},
-		"nothing that it would touch": {func(t *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/a", `{"data":{"untouched":"7"}}`) }, ""},
+		"nothing that it would touch": {func(_ *testing.T, e *harness.Env) { e.Merge("person", "ConfigMap/a", `{"data":{"untouched":"7"}}`) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,8 +107,8 @@ func TestAPlanThatHasChangedNeedsAnotherApproval(t *testing.T) {
 			assert.Equal(t, []string{c.item}, second.Status.Approval.Changed)
 			assert.NotEqual(t, first.Status.Approval.Digest, second.Status.Approval.Digest)
 			assert.Empty(t, second.Status.Approval.ApprovedBy)
-			assert.Empty(t, e.Names("Lease", "app.kubernetes.io/managed-by=janus"), "its locks are released")
-			assert.Empty(t, e.Names("ConfigMap", "app.kubernetes.io/managed-by=janus"), "its before-images are gone")
+			assert.Empty(t, e.Names("coordination.k8s.io/v1 Lease", "app.kubernetes.io/managed-by=janus"), "its locks are released")
+			assert.Empty(t, e.Names("v1 ConfigMap", "app.kubernetes.io/managed-by=janus"), "its before-images are gone")
 			e.AwaitEvent("release", plan.ReasonPlanChanged)
 			e.Approve(second)
 			txn := e.Ended("release")

@@ -48,9 +48,13 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 	w.items(log, before, after)
 }
 
-// approval tells who has approved a plan, and that an approval does not count any more.
+// approval tells that the first plan stands, who has approved one, and that an approval does not
+// count any more. Of a later plan it is told as of any wait.
 func (w *Recorder) approval(log *zap.Logger, before, after *api.Transaction) {
 	switch was, is := plan.Approved(before), plan.Approved(after); {
+	case plan.Standing(after) && before.Status.Phase != after.Status.Phase:
+		reason, message := waiting(after)
+		w.event(after, reason, message)
 	case is && !was:
 		a := after.Status.Approval
 		log.Info("plan approved", zap.String("plan", a.Digest), zap.String("by", a.ApprovedBy))

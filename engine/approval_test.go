@@ -50,7 +50,7 @@ func (w *world) approves(act func()) {
 
 // approve writes an approval, as the policy lets an approver do.
 func (w *world) approve(digest string) {
-	w.say("-- somebody approves")
+	w.say("-- someone approves")
 	w.stored.Annotations = map[string]string{api.ApprovedPlanAnnotation: digest, api.ApprovedByAnnotation: "jane"}
 	w.bump()
 }
@@ -60,17 +60,17 @@ var needing = []scenario{
 	{"a plan is approved", []string{"a", "b"}, standing(func(*world) {}), api.PhaseCommitted},
 	{"a plan is not approved in time", []string{"a", "b"}, standing(func(w *world) { w.approves(func() {}) }), api.PhaseFailed},
 	{"an approved plan has changed", []string{"a", "b", "c"}, standing(func(w *world) {
-		w.after["-- somebody approves"] = func() { w.targets["b"] = "theirs" }
+		w.after["-- someone approves"] = func() { w.targets["b"] = "theirs" }
 	}), api.PhaseCommitted},
 	{"an approved plan has changed and nobody approves the other", []string{"a", "b"}, standing(func(w *world) {
-		w.after["-- somebody approves"] = func() {
+		w.after["-- someone approves"] = func() {
 			w.targets["b"] = "theirs"
 			w.approves(func() {})
 		}
 	}), api.PhaseFailed},
 	{"approvals are not guarded", []string{"a"}, standing(func(w *world) { w.unguarded = true }), api.PhaseFailed},
 	{"approvals are not guarded any more", []string{"a"}, standing(func(w *world) {
-		w.after["-- somebody approves"] = func() { w.unguarded = true }
+		w.after["-- someone approves"] = func() { w.unguarded = true }
 	}), api.PhaseFailed},
 	{"an approved plan is refused under its locks", []string{"a", "b"}, standing(func(w *world) {
 		w.refuse["save"] = errRefused
@@ -88,7 +88,7 @@ var needing = []scenario{
 		w.approves(func() { w.edit("another change", func(s *api.TransactionSpec) { s.Changes[0].Type = api.Delete }) })
 	}), api.PhaseFailed},
 	{"the server is busy when an approval is checked", []string{"a"}, standing(func(w *world) {
-		w.after["-- somebody approves"] = func() { w.replies["ask whether approvals are guarded"] = []reply{{err: errBusy}, {err: errLost}} }
+		w.after["-- someone approves"] = func() { w.replies["ask whether approvals are guarded"] = []reply{{err: errBusy}, {err: errLost}} }
 	}), api.PhaseCommitted},
 }
 
@@ -101,7 +101,7 @@ func TestOneApprovalIsEnoughWhateverHappens(t *testing.T) {
 				w := newWorld(t, "a", "b")
 				standing(func(w *world) {
 					if changes {
-						w.after["-- somebody approves"] = func() { w.targets["b"] = "theirs" }
+						w.after["-- someone approves"] = func() { w.targets["b"] = "theirs" }
 					}
 				})(w)
 				hit := false
@@ -129,7 +129,7 @@ func TestOneApprovalIsEnoughWhateverHappens(t *testing.T) {
 }
 
 // An approval counts for the plan that it names, and for no other: neither the one before nor
-// one that somebody thought of.
+// one that someone thought of.
 func TestAnApprovalIsOfOnePlan(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	standing(func(*world) {})(w)

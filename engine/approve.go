@@ -7,7 +7,7 @@ import (
 	"janus.io/janus/engine/plan"
 )
 
-// approving is of a Transaction whose plan stands until somebody approves it. It holds nothing
+// approving is of a Transaction whose plan stands until someone approves it. It holds nothing
 // but its finalizer meanwhile.
 type approving struct{ *saga }
 

@@ -16,9 +16,9 @@ const (
 // ApprovalPolicy is the name of that policy.
 const ApprovalPolicy = "transaction-approvals.backup.janus.io"
 
-// Approval says whether somebody has to approve the plan.
+// Approval says whether someone has to approve the plan.
 type Approval struct {
-	// required has the Transaction make a plan and stand until somebody approves it, before
+	// required has the Transaction make a plan and stand until someone approves it, before
 	// it takes its first lock. status.approval has the digest of the plan. Who approves it
 	// needs the verb approve on transactions.backup.janus.io/approval. Once the targets are
 	// locked they are looked at again: if a change would do something else than in the plan,

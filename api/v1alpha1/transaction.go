@@ -213,7 +213,7 @@ type TransactionSpec struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// approval has the Transaction stand with its plan until somebody approves that. With
+	// approval has the Transaction stand with its plan until someone approves that. With
 	// dryRun it has no effect.
 	//
 	// +optional

@@ -18,7 +18,7 @@ type Approvals struct{ journal *Journal }
 // nobody is in whose name an approval is tried: no user has a name with a space.
 const nobody = "nobody (janusd asks whether approvals are guarded)"
 
-// Guarded tries, without effect, to approve the plan in the name of somebody else. The policy
+// Guarded tries, without effect, to approve the plan in the name of another user. The policy
 // refuses that to everybody, whatever they may do. So this tells whether it is in force for this
 // very Transaction, which to read the policy and its bindings would not.
 func (a *Approvals) Guarded(ctx context.Context, t *api.Transaction) error {

@@ -46,7 +46,7 @@ func (s session) fingerprint(ctx context.Context, i int, found seen) (string, er
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
-		return "", fmt.Errorf("encode what would become of %s: %w", found.change.Ref, err)
+		return "", fmt.Errorf("encode what the change would do to %s: %w", found.change.Ref, err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
@@ -54,7 +54,7 @@ func (s session) fingerprint(ctx context.Context, i int, found seen) (string, er
 
 // effects are those of the change of an item. Where the API server, or a webhook, gives values
 // that the content does not have, the change is tried once more, and what differs is left out:
-// it is chosen anew each time, as the suffix of a name is.
+// it is chosen again each time, as the suffix of a name is.
 func (s session) effects(ctx context.Context, i int, found seen) (mutate.Effects, error) {
 	first, err := found.change.EffectsOf(ctx, found.before, found.forecast.After)
 	if err != nil || !first.Chosen {

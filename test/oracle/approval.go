@@ -23,7 +23,7 @@ func readApproval(status map[string]any) approval {
 }
 
 // judgeApproval: a Transaction that needs approval changes nothing before its plan is approved,
-// an approval is one that somebody else has written for the plan that stood, and the changes
+// an approval is one that another user has written for the plan that stood, and the changes
 // are those that the plan shows.
 func (c *trial) judgeApproval(r *run) {
 	if r.Spec.Approval == nil || !r.Spec.Approval.Required || r.Spec.DryRun {

@@ -37,8 +37,9 @@ func guarded(t *testing.T, options ...harness.Option) *harness.Env {
 	return e
 }
 
-// A Transaction stands with its plan, holding nothing, until it is approved; and what is chosen
-// anew by each dry run, such as the address of a Service or the name of a volume of a Pod, is no other plan.
+// A Transaction stands with its plan, holding nothing, until it is approved; and what each
+// dry run chooses by itself, such as the address of a Service or the name of a volume of a Pod,
+// makes no other plan.
 func TestATransactionStandsUntilItsPlanIsApproved(t *testing.T) {
 	t.Parallel()
 	e := guarded(t)
@@ -86,7 +87,7 @@ func TestAPlanThatHasChangedNeedsAnotherApproval(t *testing.T) {
 			e.Merge("person", "ConfigMap/a", `{"data":{"version":"7"}}`)
 			e.Merge("person", "ConfigMap/a", `{"data":{"version":"1"}}`)
 		}, "patch"},
-			e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {version: "1"}}`)
+		"another object of the name": {func(t *testing.T, e *harness.Env) {
 			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(e.Context(), "dropped", metav1.DeleteOptions{}))
 			e.Apply(dropped)
 		}, "drop"},
@@ -128,8 +129,8 @@ func TestNobodyApprovesWhoMayNot(t *testing.T) {
 	txn := e.Standing("release", 1)
 	name, user := types.NamespacedName{Namespace: e.Namespace, Name: "release"}, harness.Approver(e.Namespace)
 	digest := txn.Status.Approval.Digest
-	err := e.ApproveAs(t.Context(), user, name, digest, "somebody-else")
-	require.ErrorContains(t, err, `may not approve a plan in the name of "somebody-else"`)
+	err := e.ApproveAs(t.Context(), user, name, digest, "joe")
+	require.ErrorContains(t, err, `may not approve a plan in the name of "joe"`)
 	err = e.ApproveAs(t.Context(), user, name, "4711", user)
 	require.ErrorContains(t, err, "plan "+digest+" does; look at it, and approve that")
 	e.Apply(`

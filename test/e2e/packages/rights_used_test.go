@@ -123,7 +123,7 @@ func (d *desk) rightsIn(ref rbacv1.RoleRef, from, namespace string) []right {
 // What it did as another user is that one's, but for the act of doing so.
 type log struct{ done, refused []request }
 
-// approving is the field manager of the requests by which somebody approves a plan.
+// approving is the field manager of the requests by which someone approves a plan.
 const approving = "packages-approving"
 
 // asked reads the audit log.

@@ -71,7 +71,7 @@ func (a *actors) approve() error {
 		if _, err := a.of(t).Patch(context.Background(), name.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "approver"}); err != nil {
 			return fmt.Errorf("approve Transaction %s: %w", name.Name, err)
 		}
-		a.world.note("somebody approves %s", name.Name)
+		a.world.note("someone approves %s", name.Name)
 	}
 	return nil
 }

@@ -136,11 +136,13 @@ func TestAnApprovalIsOfOnePlan(t *testing.T) {
 	var digests []string
 	w.approves(func() {
 		digests = append(digests, w.stored.Status.Approval.Digest)
+		if len(digests) > 1 {
+			return
+		}
 		w.approve(digests[0])
 		w.targets["a"] = "theirs"
-		if len(digests) > 1 {
-			w.targets["a"] = "as it was" // The first plan is true again.
-		}
+		// When the second plan is made, the first is true again.
+		w.after["release the locks"] = func() { w.targets["a"] = "as it was" }
 	})
 	w.run()
 	require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())

@@ -125,6 +125,9 @@ func describe(t *api.Transaction) string {
 	}
 	line := fmt.Sprintf("checkpoint %d %s: %s", t.Status.Version, t.Status.Phase, strings.Join(items, ", "))
 	if waiting := plan.WaitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
+		if a := t.Status.Approval; a != nil && a.Digest != "" {
+			waiting = strings.ReplaceAll(waiting, a.Digest, fmt.Sprint(a.Plans)) // Of all that the spec may have.
+		}
 		line += " [waits: " + waiting + "]"
 	}
 	if t.Status.Revision > 0 {

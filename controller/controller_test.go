@@ -87,7 +87,7 @@ func TestTheGaugeOfRunningTransactionsIsRightAfterARestart(t *testing.T) {
 	// The next process looks at nothing before its first scrape.
 	blocked := make(chan struct{})
 	next := newRig(t, e, parts{read: func(types.NamespacedName) error { <-blocked; return nil }, workers: 3})
-	const header = "# HELP janus_transactions_active Transactions that have not ended, by phase.\n# TYPE janus_transactions_active gauge\n"
+	const header = "# HELP janus_transactions_active Transactions that have not ended, by phase; those whose plan waits for approval left out.\n# TYPE janus_transactions_active gauge\n"
 	next.start()
 	t.Cleanup(next.stop)
 	defer close(blocked)

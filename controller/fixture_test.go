@@ -97,6 +97,7 @@ func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	r.ctl, err = controller.New(engine.New(ports, clock.RealClock{}, harness.FastPolicy), reader, watcher, log, options)
 	require.NoError(t, err)
 	metrics.CountActive(r.ctl.Active)
+	metrics.CountStanding(r.ctl.AwaitingApproval)
 	metrics.CountShards(r.ctl.Shards)
 	return r
 }

@@ -120,6 +120,10 @@ func (m *Metrics) LockOperation(operation, result string) {
 // each scrape.
 func (m *Metrics) CountActive(count func() map[api.Phase]int) { m.active.count.Store(&count) }
 
+// CountStanding makes the gauge of those whose plan waits for approval tell what count says at
+// each scrape.
+func (m *Metrics) CountStanding(count func() int) { m.active.standing.Store(&count) }
+
 // CountShards makes the gauge of shards tell what count says at each scrape.
 func (m *Metrics) CountShards(count func() int) { m.shards.Store(&count) }
 

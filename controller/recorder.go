@@ -44,7 +44,27 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 		log.Info("resumed", zap.String("phase", string(after.Status.Phase)))
 		w.event(after, reasonResumed, fmt.Sprintf("resumed; %s changes are in effect", after.Status.Progress))
 	}
+	w.approval(log, before, after)
 	w.items(log, before, after)
+}
+
+// approval tells that the first plan stands, who has approved one, and that an approval does not
+// count any more. Of a later plan it is told as of any wait.
+func (w *Recorder) approval(log *zap.Logger, before, after *api.Transaction) {
+	switch was, is := plan.Approved(before), plan.Approved(after); {
+	case plan.Standing(after) && before.Status.Phase != after.Status.Phase:
+		reason, message := waiting(after)
+		w.event(after, reason, message)
+	case is && !was:
+		a := after.Status.Approval
+		log.Info("plan approved", zap.String("plan", a.Digest), zap.String("by", a.ApprovedBy))
+		w.event(after, plan.ReasonApproved, fmt.Sprintf("%s approved plan %s", a.ApprovedBy, a.Digest))
+	case was && !is && after.Status.Approval != nil:
+		items := strings.Join(after.Status.Approval.Changed, ", ")
+		log.Info("plan changed", zap.String("plan", before.Status.Approval.Digest), zap.String("items", items))
+		w.recorder.Eventf(after, nil, corev1.EventTypeWarning, plan.ReasonPlanChanged, "Transact", "%s", errclass.Printable(fmt.Sprintf(
+			"plan %s, which %s approved, has changed: items %s would do something else now", before.Status.Approval.Digest, before.Status.Approval.ApprovedBy, items)))
+	}
 }
 
 func (w *Recorder) items(log *zap.Logger, before, after *api.Transaction) {

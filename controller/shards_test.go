@@ -61,7 +61,7 @@ func TestTransactionsOfOtherShardsAreLeftAlone(t *testing.T) {
 # HELP janus_shards_held Shards whose Transactions this janusd runs; without --shards, 1 while it runs any.
 # TYPE janus_shards_held gauge
 janus_shards_held 1
-# HELP janus_transactions_active Transactions that have not ended, by phase.
+# HELP janus_transactions_active Transactions that have not ended, by phase; those whose plan waits for approval left out.
 # TYPE janus_transactions_active gauge
 janus_transactions_active{phase="Committing"} 0
 janus_transactions_active{phase="Pending"} 0

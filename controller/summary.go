@@ -29,7 +29,11 @@ type decoded struct {
 		ObservedGeneration int64     `json:"observedGeneration"`
 		CompletionTime     string    `json:"completionTime"`
 		RollbackRef        *struct{} `json:"rollbackRef"`
-		Items              []struct {
+		Approval           struct {
+			Digest       string `json:"digest"`
+			ApprovalTime string `json:"approvalTime"`
+		} `json:"approval"`
+		Items []struct {
 			State api.ItemState `json:"state"`
 		} `json:"items"`
 	} `json:"status"`
@@ -83,6 +87,10 @@ type summary struct {
 	stays bool
 	// recover is what its annotation asks for.
 	recover string
+	// approval is what its annotations approve, and in whose name.
+	approval [2]string
+	// standing says that its plan waits for that.
+	standing bool
 }
 
 // GetObjectMeta returns what an informer asks of its objects.
@@ -107,7 +115,9 @@ func trim(obj any) (any, error) {
 		phase:           cmp.Or(s.Status.Phase, api.PhasePending),
 		stays:           mustStay(s),
 		recover:         strings.Clone(s.Annotations[api.RecoverAnnotation]),
+		approval:        [2]string{strings.Clone(s.Annotations[api.ApprovedPlanAnnotation]), strings.Clone(s.Annotations[api.ApprovedByAnnotation])},
 	}
+	g.standing = g.phase == api.PhasePending && s.Status.Approval.Digest != "" && s.Status.Approval.ApprovalTime == ""
 	if text := s.Status.CompletionTime; text != "" && g.completion.UnmarshalQueryParameter(text) != nil {
 		g.completion = metav1.Time{} // It is looked at as one that has not said when it ended.
 	}

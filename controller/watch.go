@@ -10,7 +10,7 @@ import (
 
 // handlers queue what has something to do. A worker follows its own status writes
 // by itself, so an update counts only when another client is behind it: a new
-// spec, a deletion, an annotation that asks for a recovery; or when the watch has begun again, and
+// spec, a deletion, an annotation that asks for a recovery or approves a plan; or when the watch has begun again, and
 // may have missed something, which changes nothing.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
@@ -33,7 +33,7 @@ func worthALook(before, after any) bool {
 	if !ok1 || !ok2 {
 		return true
 	}
-	return a.resourceVersion == b.resourceVersion || a.uid != b.uid || a.generation != b.generation || a.deleted != b.deleted || a.recover != b.recover
+	return a.resourceVersion == b.resourceVersion || a.uid != b.uid || a.generation != b.generation || a.deleted != b.deleted || a.recover != b.recover || a.approval != b.approval
 }
 
 func (c *Controller) enqueue(obj any) {
@@ -78,13 +78,24 @@ func (c *Controller) summaries() iter.Seq[*summary] {
 }
 
 // Active counts the Transactions that have not ended and are run here, by phase, from
-// what the informers know: it is right as soon as they have synced.
+// what the informers know: it is right as soon as they have synced. Those whose plan waits
+// for approval are not among them.
 func (c *Controller) Active() map[api.Phase]int {
 	counts := map[api.Phase]int{}
 	for g := range c.summaries() {
-		if !g.phase.Terminal() && c.ours(g.name) && c.mayRun(g) {
+		if !g.phase.Terminal() && !g.standing && c.ours(g.name) && c.mayRun(g) {
 			counts[g.phase]++
 		}
 	}
 	return counts
+}
+
+// AwaitingApproval counts those whose plan waits for approval.
+func (c *Controller) AwaitingApproval() (n int) {
+	for g := range c.summaries() {
+		if g.standing && c.ours(g.name) && c.mayRun(g) {
+			n++
+		}
+	}
+	return n
 }

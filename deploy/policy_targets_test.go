@@ -50,6 +50,7 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		{target(rbac, "Role", "", "janusd"), ofJanus},
 		{target(rbac, "RoleBinding", "elsewhere", "janusd"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janus-editor"), ofJanus},
+		{target(rbac, "ClusterRole", "", "janus-approver"), ofJanus},
 		{target(rbac, "ClusterRoleBinding", "", "janusd-metrics-janus-system"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janusd-enforced-locks-janus-system"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janus-ui-viewer"), ofJanus},

@@ -124,17 +124,19 @@ func TestUserRoles(t *testing.T) {
 	write := grants("backup.janus.io", "transactions", "", "create", "update", "patch", "delete", "deletecollection")
 	read := grants("backup.janus.io", "transactions", "", "get", "list", "watch")
 	journal := grants("backup.janus.io", "transactions", "status", "update", "patch")
+	approve := grants("backup.janus.io", "transactions", "approval", "approve")
 	for _, c := range []struct {
 		role              string
 		may, mayNot       []grant
 		mayImpersonateAny bool
 	}{
-		{role: "janus-editor", may: slices.Concat(read, write), mayNot: journal},
-		{role: "janus-viewer", may: read, mayNot: slices.Concat(write, journal)},
-		{role: "admin", may: slices.Concat(read, write), mayNot: journal, mayImpersonateAny: true},
-		{role: "edit", may: slices.Concat(read, write), mayNot: journal, mayImpersonateAny: true},
+		{role: "janus-approver", may: slices.Concat(approve, read, grants("backup.janus.io", "transactions", "", "patch")), mayNot: journal},
+		{role: "janus-editor", may: slices.Concat(read, write), mayNot: slices.Concat(journal, approve)},
+		{role: "janus-viewer", may: read, mayNot: slices.Concat(write, journal, approve)},
+		{role: "admin", may: slices.Concat(read, write), mayNot: slices.Concat(journal, approve), mayImpersonateAny: true},
+		{role: "edit", may: slices.Concat(read, write), mayNot: slices.Concat(journal, approve), mayImpersonateAny: true},
 		// A Transaction can carry the content of a Secret, which view may not read.
-		{role: "view", mayNot: slices.Concat(read, write, journal)},
+		{role: "view", mayNot: slices.Concat(read, write, journal, approve)},
 	} {
 		t.Run(c.role, func(t *testing.T) {
 			user := authorizationv1.SubjectAccessReviewSpec{User: "user-of-" + c.role}

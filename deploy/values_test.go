@@ -57,7 +57,7 @@ func TestValuesOfTheChart(t *testing.T) {
 		}
 	}
 	for _, object := range rendered(t, "userRoles: {enabled: false}") {
-		assert.NotContains(t, []string{"janus-editor", "janus-viewer", "janus-metrics-reader"}, object.GetName())
+		assert.NotContains(t, []string{"janus-approver", "janus-editor", "janus-viewer", "janus-metrics-reader"}, object.GetName())
 	}
 	for keep, want := range map[string]string{"true": "keep", "false": ""} {
 		in := installation{objects: rendered(t, "crds: {keep: "+keep+"}")}

@@ -18,6 +18,8 @@ type Ports struct {
 	History  History
 	Gates    Gates
 	Recorder Recorder
+	// Approvals is asked about Transactions alone that need one.
+	Approvals Approvals
 }
 
 // Journal writes the Transaction itself. Every method returns the object as
@@ -37,6 +39,13 @@ type Journal interface {
 	// Delete deletes t, if it is still what the API server has. That it is gone is no
 	// error.
 	Delete(ctx context.Context, t *api.Transaction) error
+}
+
+// Approvals tells whether an approval can be believed.
+type Approvals interface {
+	// Guarded fails with reason ApprovalUnguarded if the API server lets anybody write in
+	// another's name that they approve the plan of t.
+	Guarded(ctx context.Context, t *api.Transaction) error
 }
 
 // Locks keeps others from the targets. A lock held by another Transaction is a
@@ -144,6 +153,8 @@ type Prepared struct {
 type PreparedItem struct {
 	// Image says where the before-image is.
 	Image api.BeforeImage
+	// Plan is the digest of what the change would do, if the Transaction needs approval.
+	Plan string
 	// Taken are the fields that it takes from others.
 	Taken []api.OwnedFields
 	// Warnings say what is hard to roll back about it.

@@ -16,7 +16,7 @@ func (s preflight) validate(ctx context.Context) error {
 	if s.txn.Spec.UndoOf != nil && s.txn.Status.Undoing == nil {
 		return s.find(ctx)
 	}
-	found, err := s.Planner.Validate(ctx, s.txn)
+	found, err := s.tryAll(ctx)
 	switch {
 	case plan.Definite(err):
 		return ending(s).fail(ctx, plan.CauseOf(err))
@@ -32,8 +32,22 @@ func (s preflight) validate(ctx context.Context) error {
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		s.pass(status, found)
+		if plan.NeedsApproval(s.txn) {
+			plan.Stand(s.txn, status, found.Account, *s.now())
+			return plan.MovePhase(status, plan.OrPending(status.Phase))
+		}
 		return plan.MovePhase(status, api.PhasePreparing)
 	})
+}
+
+// tryAll tries every change. A plan stands only where nobody can approve it who may not.
+func (s preflight) tryAll(ctx context.Context) (plan.Preflight, error) {
+	if plan.NeedsApproval(s.txn) {
+		if err := s.Approvals.Guarded(ctx, s.txn); err != nil {
+			return plan.Preflight{}, err
+		}
+	}
+	return s.Planner.Validate(ctx, s.txn)
 }
 
 // pass records what was tried, and with what result.

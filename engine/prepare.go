@@ -41,6 +41,12 @@ func (s preparing) prepare(ctx context.Context) error {
 	if err != nil {
 		return s.failOr(ctx, number, err)
 	}
+	if changed := s.planChanged(items, saved); len(changed) > 0 {
+		return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+			plan.Outdate(status, changed)
+			return nil
+		})
+	}
 	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		status.Revision = number
 		for i := range status.Items {
@@ -55,6 +61,18 @@ func (s preparing) prepare(ctx context.Context) error {
 		s.memory.SetUnrecorded(false)
 	}
 	return err
+}
+
+// planChanged names the items that would do something else than in the plan that was approved.
+func (s preparing) planChanged(items []int, saved Prepared) []string {
+	if !plan.NeedsApproval(s.txn) {
+		return nil
+	}
+	digests := make([]string, len(items))
+	for n := range items {
+		digests[n] = saved.Items[n].Plan
+	}
+	return plan.PlansChanged(s.txn.Status.Items, items, digests)
 }
 
 // failOr ends the Transaction on an error that will not heal and waits on any

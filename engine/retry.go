@@ -118,10 +118,12 @@ func (s retry) timeLeft() time.Duration {
 	switch {
 	case status.Phase.Terminal() || status.SuspendTime != nil:
 		return 0
+	case plan.Standing(s.txn):
+		ends = append(ends, plan.ApprovalDeadline(s.txn))
 	case status.Phase == api.PhaseRollingBack && status.RollbackStartTime != nil:
 		ends = append(ends, status.RollbackStartTime.Add(plan.Timeout(s.txn)))
 	case status.Phase != api.PhaseRollingBack && status.StartTime != nil:
-		ends = append(ends, status.StartTime.Add(plan.Timeout(s.txn)+time.Duration(status.SuspendedSeconds)*time.Second))
+		ends = append(ends, plan.Deadline(s.txn))
 	}
 	for _, i := range awaited(s.txn) {
 		if left, limited := readyTimeLeft(s.txn, i, now); limited {

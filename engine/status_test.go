@@ -77,6 +77,9 @@ func legalConditions(t *api.Transaction) error {
 			return fmt.Errorf("condition Suspended is %s with suspendTime %v", suspended.Status, t.Status.SuspendTime)
 		}
 	}
+	if meta.FindStatusCondition(t.Status.Conditions, api.ConditionApproved) != nil {
+		all++
+	}
 	if n := len(t.Status.Conditions); n != all {
 		return fmt.Errorf("%d conditions", n)
 	}

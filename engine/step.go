@@ -35,6 +35,10 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return s.addFinalizer(ctx)
 	case plan.Validate:
 		return preflight{s.saga}.validate(ctx)
+	case plan.Approve:
+		return approving{s.saga}.approve(ctx)
+	case plan.StandAgain:
+		return approving{s.saga}.standAgain(ctx)
 	case plan.Prepare:
 		return preparing{s.saga}.prepare(ctx)
 	case plan.Begin:

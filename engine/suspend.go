@@ -51,6 +51,10 @@ func (s suspension) resume(ctx context.Context) error {
 		if status.StartTime != nil {
 			rest := max(0, s.clock.Since(status.SuspendTime.Time)).Truncate(time.Second)
 			status.SuspendedSeconds += int64(rest / time.Second)
+			if plan.Standing(s.txn) {
+				later := metav1.NewTime(status.Approval.RequestTime.Add(rest))
+				status.Approval.RequestTime = &later
+			}
 			for _, i := range plan.Waiting(status.Items) {
 				later := metav1.NewTime(status.Items[i].WaitStartTime.Add(rest))
 				status.Items[i].WaitStartTime = &later

@@ -125,6 +125,9 @@ func describe(t *api.Transaction) string {
 	}
 	line := fmt.Sprintf("checkpoint %d %s: %s", t.Status.Version, t.Status.Phase, strings.Join(items, ", "))
 	if waiting := plan.WaitingFor(t); waiting != "" && !t.Status.Phase.Terminal() {
+		if a := t.Status.Approval; a != nil && a.Digest != "" {
+			waiting = strings.ReplaceAll(waiting, a.Digest, fmt.Sprint(a.Plans)) // Of all that the spec may have.
+		}
 		line += " [waits: " + waiting + "]"
 	}
 	switch {
@@ -207,9 +210,12 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Pre
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
 			item.DependsOn = slices.Concat(c.DependsOn, p.refers[c.Name])
 			plan.SetItemState(&item, api.ItemPending)
+			if plan.ShowsPlan(t) {
+				item.Plan = &api.Plan{Effect: api.EffectChange, Digest: p.targets[c.Target.Name]}
+			}
 			items = append(items, item)
 		}
-		found = plan.Preflight{Items: items, Problems: p.problems}
+		found = plan.Preflight{Items: items, Account: "acc0", Problems: p.problems}
 		shown := t.DeepCopy()
 		shown.Status.Items = items
 		for i, later := range plan.Later(shown) {
@@ -233,7 +239,7 @@ func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int, los
 			item := t.Status.Items[i]
 			p.images[item.Name] = p.targets[item.Target.Name]
 			image := api.BeforeImage{Key: item.Name, Digest: "d", UID: types.UID("uid-" + item.Target.Name), ResourceVersion: "1"}
-			out.Items = append(out.Items, PreparedItem{Image: image})
+			out.Items = append(out.Items, PreparedItem{Image: image, Plan: p.targets[item.Target.Name]})
 			names = append(names, item.Name)
 		}
 		return "save " + strings.Join(names, ", "), nil
@@ -270,6 +276,9 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 			return "", errclass.New(errclass.Conflict, errclass.Drifted, "patch", in.Item().Target.String(), "another client has written it")
 		}
 		c.mayBeMade(in)
+		if plan.NeedsApproval(c.stored) && !plan.Approved(c.stored) {
+			c.t.Errorf("%s is made, and nobody has approved it:\n%s", name, c.transcript())
+		}
 		c.targets[target] = wrote(name)
 		c.dos[name]++
 		if c.idle[name] {

@@ -60,6 +60,7 @@ type world struct {
 	unready    map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
 	unasked    map[string]bool               // items of which when is false
 	idle       map[string]bool               // items whose change needs no write
+	unguarded  bool                          // anybody could approve anything
 	room       int                           // how many bytes of status can be stored; 0 for any number
 
 	calls     int
@@ -115,7 +116,7 @@ func newWorld(t reporter, names ...string) *world {
 
 // restart makes a new Engine, as a new process would.
 func (w *world) restart() {
-	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Recorder: worldRecorder{w}}, w.clock, w.policy)
+	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Recorder: worldRecorder{w}, Approvals: approvals{w}}, w.clock, w.policy)
 }
 
 // run does what the controller does until the Transaction has nothing left to do.

@@ -70,7 +70,19 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
 		assert.Equal(t, []refusal{{"spec.undoOf", "Invalid value: " + immutableRule}}, refusals(t, err))
 	})
+	t.Run("another approval", func(t *testing.T) {
+		tried["approval"] = true
+		tx, err := create(t.Context(), client, transaction(set(map[string]any{"required": true}, "approval")))
+		require.NoError(t, err)
+		set(false, "approval", "required")(tx.Object)
+		_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
+		found := refusals(t, err)
+		require.Len(t, found, 1)
+		assert.Equal(t, "spec.approval", found[0].field)
+		assert.Contains(t, found[0].message, immutableRule)
+	})
 	for field, value := range map[string]any{
+		"approval":                map[string]any{"required": true},
 		"ttlSecondsAfterFinished": int64(60), "revisionHistoryLimit": int64(60), "order": "Graph",
 		"parallelism": int64(60), "retryLimit": int64(60), "changesPerMinute": int64(60), "fieldManager": "gitops",
 	} {

@@ -218,7 +218,8 @@ type Item struct {
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
 
-	// plan is what the change would do, if spec.dryRun is set.
+	// plan is what the change would do, if spec.dryRun is set or spec.approval demands an
+	// approval.
 	//
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`

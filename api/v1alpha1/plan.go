@@ -26,6 +26,14 @@ type Plan struct {
 	//
 	// +optional
 	More int64 `json:"more,omitempty"`
+
+	// digest is the SHA-256 of the object that the change meets and of all that it would do
+	// to it, if spec.approval demands an approval. Of a confidential object it has the
+	// resourceVersion in place of values.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Digest string `json:"digest,omitempty"`
 }
 
 // PlanEffect is what would become of a target.

@@ -94,6 +94,12 @@ type TransactionStatus struct {
 	// +optional
 	RollbackRef *RollbackRef `json:"rollbackRef,omitempty"`
 
+	// approval is the plan that stands for approval, or was approved, if spec.approval asks for
+	// that.
+	//
+	// +optional
+	Approval *ApprovalStatus `json:"approval,omitempty"`
+
 	// undoing is the Transaction that spec.undoOf has been found to name.
 	//
 	// +optional
@@ -143,10 +149,10 @@ type TransactionStatus struct {
 	Items []Item `json:"items,omitempty"`
 
 	// conditions are Validated, Locked, Succeeded, Ready, Reconciling, Stalled and
-	// RolledBack, and Suspended once the Transaction has been. Validated is True once
-	// every change that can be tried before the others has been. Succeeded is Unknown
-	// while the Transaction runs. Ready is True once it has committed, or is planned.
-	// Stalled is True when it has ended otherwise.
+	// RolledBack, Suspended once the Transaction has been, and Approved if spec.approval
+	// demands it. Validated is True once every change that can be tried before the others
+	// has been. Succeeded is Unknown while the Transaction runs. Ready is True once it has
+	// committed, or is planned. Stalled is True when it has ended otherwise.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -225,6 +231,8 @@ const (
 	// ConditionSuspended says whether the Transaction stands still because
 	// spec.suspend is set.
 	ConditionSuspended = "Suspended"
+	// ConditionApproved says whether the plan is approved.
+	ConditionApproved = "Approved"
 	// ConditionRolledBack says whether what landed has been rolled back.
 	ConditionRolledBack = "RolledBack"
 )

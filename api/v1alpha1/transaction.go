@@ -49,6 +49,7 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.retryLimit) == has(oldSelf.retryLimit)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changesPerMinute) == has(oldSelf.changesPerMinute)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.fieldManager) == has(oldSelf.fieldManager)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.approval) == has(oldSelf.approval)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.undoOf) == has(oldSelf.undoOf)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changes) != has(self.undoOf)",message="a Transaction has changes, or undoOf in place of them"
 	Spec TransactionSpec `json:"spec"`
@@ -211,6 +212,13 @@ type TransactionSpec struct {
 	//
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
+
+	// approval has the Transaction stand with its plan until someone approves that. With
+	// dryRun it has no effect.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	Approval *Approval `json:"approval,omitempty"`
 
 	// order says what a change comes after. List: after the one before it in the
 	// list. Graph: after those that it names in dependsOn, after earlier changes of the

@@ -23,6 +23,7 @@ const (
 	holdRule        = "holdFor must be shorter than timeout"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
+	standRule       = "must be a duration from 1s to 8760h, such as 90s, 5m or 1h30m"
 	timeoutRule     = "must be a duration from 1s to 168h, such as 90s, 5m or 1h30m"
 	nameRule        = "the name of a change must be unique; the default is its position in the list"
 	noDuration      = `Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: `
@@ -58,6 +59,10 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"a lockTimeout of several units":        transaction(set("1h30m0.5s", "lockTimeout")),
 		"a lockTimeout in milliseconds":         transaction(set("1500ms", "lockTimeout")),
 		"the longest timeout":                   transaction(set("168h", "timeout")),
+		"a plan that is approved":               transaction(set(map[string]any{"required": true}, "approval")),
+		"a plan that stands for a year":         transaction(set(map[string]any{"required": true, "timeout": "8760h"}, "approval")),
+		"a plan that need not be approved":      transaction(set(map[string]any{"required": false, "timeout": "1s"}, "approval")),
+		"an undo that is approved":              transaction(drop("changes"), set(map[string]any{"revision": int64(1)}, "undoOf"), set(map[string]any{"required": true}, "approval")),
 		"no failed attempt, and no hurry":       transaction(set(int64(0), "retryLimit"), set(int64(1), "changesPerMinute")),
 		"a field manager":                       transaction(set("kustomize-controller", "fieldManager")),
 		"a rollback on delete":                  transaction(set("Rollback", "onDelete")),
@@ -295,8 +300,15 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 			transaction(set("99999999h", "lockTimeout")),
 			[]refusal{{"spec.lockTimeout", noDuration + lockRule}},
 		},
-		"a timeout below a second":        {transaction(set("0s", "timeout")), []refusal{{"spec.timeout", `Invalid value: "0s": ` + timeoutRule}}},
-		"a timeout of more than a week":   {transaction(set("169h", "timeout")), []refusal{{"spec.timeout", `Invalid value: "169h": ` + timeoutRule}}},
+		"a timeout below a second":      {transaction(set("0s", "timeout")), []refusal{{"spec.timeout", `Invalid value: "0s": ` + timeoutRule}}},
+		"a timeout of more than a week": {transaction(set("169h", "timeout")), []refusal{{"spec.timeout", `Invalid value: "169h": ` + timeoutRule}}},
+		"an approval that says nothing": {transaction(set(map[string]any{}, "approval")), []refusal{{"spec.approval.required", "Required value"}}},
+		"a plan that stands for no time": {
+			transaction(set(map[string]any{"required": true, "timeout": "0s"}, "approval")), []refusal{{"spec.approval.timeout", `Invalid value: "0s": ` + standRule}},
+		},
+		"a plan that stands for more than a year": {
+			transaction(set(map[string]any{"required": true, "timeout": "8761h"}, "approval")), []refusal{{"spec.approval.timeout", `Invalid value: "8761h": ` + standRule}},
+		},
 		"an unknown deletion policy":      {transaction(set("Keep", "onDelete")), []refusal{{"spec.onDelete", `Unsupported value: "Keep": supported values: "Release", "Rollback"`}}},
 		"neither spec nor anything in it": {transaction(func(o map[string]any) { delete(o, "spec") }), []refusal{{"spec", "Required value"}}},
 	} {

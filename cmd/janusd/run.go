@@ -79,6 +79,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	metrics.CountActive(f.ctl.Active)
+	metrics.CountStanding(f.ctl.AwaitingApproval)
 	metrics.CountShards(f.ctl.Shards)
 
 	servers, err := serve(ctx, o, c, registry, f.ctl.Synced, log)

@@ -48,6 +48,7 @@ func describe(out io.Writer, t *api.Transaction) {
 	field("ServiceAccount", t.Spec.ServiceAccountName)
 	field("Phase", phaseOf(t))
 	field("Progress", t.Status.Progress)
+	field("Approval", plan.DescribeApproval(t))
 	field("Started", stamp(t.Status.StartTime))
 	field("Ended", stamp(t.Status.CompletionTime))
 	field("Duration", t.Status.Duration)

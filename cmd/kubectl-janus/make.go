@@ -31,6 +31,7 @@ type wishes struct {
 	onDelete    string
 	ttl         time.Duration
 	acceptLoss  bool
+	approval    bool
 }
 
 func (w *wishes) addTo(cmd *cobra.Command) {
@@ -51,6 +52,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback rolls them back")
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
 	f.BoolVar(&w.acceptLoss, "accept-loss", false, "also make changes that cannot be rolled back completely")
+	f.BoolVar(&w.approval, "require-approval", false, "spec.approval: change nothing until someone has approved the plan")
 	w.sensitivity.addTo(cmd)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("kustomize")
@@ -90,7 +92,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
 	}
-	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss {
+	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss || w.approval {
 		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
 	}
 	if given := *s.flags.Namespace; given != "" && u.GetNamespace() != "" && u.GetNamespace() != given {
@@ -146,6 +148,9 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	t.Spec = api.TransactionSpec{
 		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
 		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
+	}
+	if w.approval {
+		t.Spec.Approval = &api.Approval{Required: true}
 	}
 	if !w.keepOrder {
 		manifests = inOrder(manifests)

@@ -40,6 +40,19 @@ func TestThePageAboutContentIsAsItIs(t *testing.T) {
 	e.TypePage(shell, "content.md")
 }
 
+// TestThePageAboutApprovalIsAsItIs runs docs/approval.md.
+func TestThePageAboutApprovalIsAsItIs(t *testing.T) {
+	e := harness.New(t)
+	e.GuardApprovals()
+	e.Start()
+	shell := e.Shell()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, shell.Provide("kubectl-janus", self))
+	e.TypePage(shell, "approval.md")
+	e.NothingLeft("release")
+}
+
 // TestTheReferenceIsThatOfTheCommands compares docs/kubectl-janus-reference.md with what the
 // commands say of themselves; -update writes it.
 func TestTheReferenceIsThatOfTheCommands(t *testing.T) {

@@ -54,6 +54,9 @@ func Summarize(t *api.Transaction, now time.Time) {
 	for _, c := range conditions(status, wanted) {
 		setCondition(status, t.Generation, now, c)
 	}
+	for _, c := range approvalConditions(t) {
+		setCondition(status, t.Generation, now, c)
+	}
 	for _, c := range suspension(status) {
 		setCondition(status, t.Generation, now, c)
 	}

@@ -36,16 +36,29 @@ func Duration(d *api.Duration, def time.Duration) time.Duration {
 	return parsed
 }
 
-// Overdue reports whether the changes have had their time, in which it was not suspended.
+// Overdue reports whether the changes have had their time, in which it was not suspended and no plan
+// stood.
 func Overdue(t *api.Transaction, now time.Time) bool {
 	if t.Status.StartTime == nil {
 		return false
 	}
-	suspended := time.Duration(t.Status.SuspendedSeconds) * time.Second
-	if t.Status.SuspendTime != nil {
+	switch {
+	case Standing(t):
+		now = t.Status.Approval.RequestTime.Time
+	case t.Status.SuspendTime != nil:
 		now = t.Status.SuspendTime.Time
 	}
-	return now.After(t.Status.StartTime.Add(Timeout(t) + suspended))
+	return now.After(Deadline(t))
+}
+
+// Deadline is when the changes have had their time. That in which the Transaction was
+// suspended, or waited for approval, does not count.
+func Deadline(t *api.Transaction) time.Time {
+	still := t.Status.SuspendedSeconds
+	if t.Status.Approval != nil {
+		still += t.Status.Approval.WaitedSeconds
+	}
+	return t.Status.StartTime.Add(Timeout(t) + time.Duration(still)*time.Second)
 }
 
 // endedLater reports whether the clock was ahead when a Transaction ended, of which the time
@@ -59,6 +72,9 @@ func endedLater(t *api.Transaction, now time.Time, policy Policy) bool {
 // ahead when they were recorded, and has been set back, or was another one.
 func BegunAhead(status *api.TransactionStatus, now time.Time) []**metav1.Time {
 	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime, &status.CompletionTime}
+	if status.Approval != nil {
+		begun = append(begun, &status.Approval.RequestTime)
+	}
 	for i := range status.Items {
 		begun = append(begun, &status.Items[i].WaitStartTime, &status.Items[i].HoldStartTime)
 	}

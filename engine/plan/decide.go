@@ -18,6 +18,8 @@ const (
 	Await             Verb = "Await"             // ended; look again at Action.At
 	AddFinalizer      Verb = "AddFinalizer"      // add the finalizer
 	Validate          Verb = "Validate"          // try the changes without effect
+	Approve           Verb = "Approve"           // check an approval, and record it
+	StandAgain        Verb = "StandAgain"        // the approved plan has changed: give the locks back, and make another plan
 	Prepare           Verb = "Prepare"           // lock, read, save before-images
 	Begin             Verb = "Begin"             // record the first intent
 	Capture           Verb = "Capture"           // prepare an item whose target an earlier item changed
@@ -89,6 +91,10 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 		return decideCommitting(t, flight)
 	case Suspended(t):
 		return standStill(t)
+	case Standing(t):
+		return decideStanding(t, now)
+	case Outdated(t):
+		return Action{Verb: StandAgain}
 	case status.Phase == api.PhasePreparing:
 		return Action{Verb: Prepare}
 	case status.Phase == api.PhasePrepared:

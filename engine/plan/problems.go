@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 )
@@ -12,6 +14,8 @@ import (
 type Preflight struct {
 	// Items has one for each change, all Pending.
 	Items []api.Item
+	// Account is the uid of the ServiceAccount that the changes were tried as.
+	Account types.UID
 	// Deferred are those whose changes could not be tried, in the order of the items.
 	Deferred []Deferral
 	// Problems are what is wrong, by item; at least one of them will not heal.

@@ -23,6 +23,10 @@ const itemBytes = 470
 // digestBytes is what an item grows by in addition if its content is not in the Transaction.
 const digestBytes = 120
 
+// plannedBytes is what an item grows by in addition if its plan stands for approval, beside the
+// fields, which are left out where there is no room for them.
+const plannedBytes = 150
+
 // blockedBytes is what an item grows by in addition if others depend on it, beside the name of one.
 const blockedBytes = 16
 
@@ -34,6 +38,9 @@ func StoredBytes(t *api.Transaction) (int, error) {
 	}
 	size := len(encoded)
 	for i, item := range t.Status.Items {
+		if NeedsApproval(t) {
+			size += plannedBytes
+		}
 		size += len(item.DependsOn) * (blockedBytes + len(item.Name)) // of each of them
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
 		if i < len(t.Spec.Changes) && t.Spec.Changes[i].ContentFrom != nil {

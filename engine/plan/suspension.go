@@ -32,9 +32,10 @@ func standStill(t *api.Transaction) Action {
 	return Action{Verb: StaySuspended}
 }
 
-// Accepted reports whether a Transaction has been validated.
+// Accepted reports whether a Transaction has been validated. One whose plan stands, or stands
+// again, has been.
 func Accepted(t *api.Transaction) bool {
-	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending
+	return t.Status.Phase != "" && t.Status.Phase != api.PhasePending || t.Status.Approval != nil
 }
 
 // suspension returns the conditions that tell whether a Transaction stands still; none

@@ -44,6 +44,8 @@ const (
 	AlreadyAllocated    = "AlreadyAllocated"
 	AlreadyExists       = "AlreadyExists"
 	Altered             = "Altered"
+	ApprovalTimeout     = "ApprovalTimeout"
+	ApprovalUnguarded   = "ApprovalUnguarded"
 	BeforeImageLost     = "BeforeImageLost"
 	BeforeImageTampered = "BeforeImageTampered"
 	Blocked             = "Blocked"

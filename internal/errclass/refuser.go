@@ -51,6 +51,20 @@ func RefuserOf(err error) Refuser {
 	return refuserIn(status)
 }
 
+// policyName finds the admission policy in the answer of the API server, which nothing but its
+// words name.
+var policyName = regexp.MustCompile(`^[^']*ValidatingAdmissionPolicy '([^']+)' with binding '[^']*' denied request`)
+
+// PolicyOf returns the name of the admission policy that has refused a request; empty if none
+// has.
+func PolicyOf(err error) string {
+	status, _ := Status(err)
+	if found := policyName.FindStringSubmatch(status.Message); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
 func refuserIn(s metav1.Status) Refuser {
 	for _, r := range refusers {
 		if s.Message != "" && r.words.MatchString(s.Message) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // Detail is all that the page shows of one Transaction.
@@ -24,6 +25,7 @@ type Detail struct {
 	Recoveries     int32  `json:"recoveries"`
 	Revision       int64  `json:"revision"`
 	UndoOf         string `json:"undoOf"`
+	Approval       string `json:"approval"`
 	// Chain is true if each item comes after the one before it in the list.
 	Chain    bool     `json:"chain"`
 	Timeline []Moment `json:"timeline"`
@@ -55,6 +57,7 @@ func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 		Summary: summaryOf(t), ServiceAccount: t.Spec.ServiceAccountName, Duration: t.Status.Duration,
 		FailedItem: t.Status.FailedItem, Failures: t.Status.Failures, Recoveries: t.Status.Recoveries,
 		Revision: t.Status.Revision, Chain: isChain(t), Timeline: timeline(t), Items: itemsOf(t), Events: []Event{}, Unread: []string{},
+		Approval: plan.DescribeApproval(t),
 	}
 	if t.Spec.UndoOf != nil {
 		d.UndoOf = cmp.Or(t.Spec.UndoOf.Name, fmt.Sprintf("revision %d", ptr.Deref(t.Spec.UndoOf.Revision, 0)))

@@ -5,6 +5,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/snapshot"
 )
@@ -109,7 +110,13 @@ func (c *capture) item(ctx context.Context, out *captured) error {
 	}
 	defer found.done()
 	report := c.report(found)
-	c.prepared[out.position] = engine.PreparedItem{Taken: report.taken, Warnings: report.warnings}
+	prepared := engine.PreparedItem{Taken: report.taken, Warnings: report.warnings}
+	if plan.NeedsApproval(c.txn) && c.txn.Status.Phase == api.PhasePreparing {
+		if prepared.Plan, err = c.fingerprint(ctx, i, found); err != nil {
+			return err
+		}
+	}
+	c.prepared[out.position] = prepared
 	out.idle = found.forecast.Idle
 	out.record, err = c.store.Encode(c.recordOf(i, found))
 	return err

@@ -151,7 +151,7 @@ func (f *preflight) later(ctx context.Context, sound []int, trials []trial) erro
 func (f *preflight) trialOf(i int) trial {
 	r := f.refusals[i]
 	o := trial{later: r.why}
-	if f.txn.Spec.DryRun {
+	if plan.ShowsPlan(f.txn) {
 		room := min(512, max(plan.FieldsShare(len(f.txn.Status.Items)), 100))
 		o.plan = &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(r.why+": "+r.err.Error()), room)}
 	}

@@ -42,7 +42,7 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Prefli
 		f.note(found)
 	}
 	f.explainOrder()
-	return plan.Preflight{Items: f.txn.Status.Items, Deferred: f.deferred, Problems: f.problems}, nil
+	return plan.Preflight{Items: f.txn.Status.Items, Account: f.id.UID, Deferred: f.deferred, Problems: f.problems}, nil
 }
 
 // preflight is one look at all changes of a Transaction.

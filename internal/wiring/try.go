@@ -81,7 +81,7 @@ func (f *preflight) tryItem(ctx context.Context, i int, wait string, tries *trie
 			tries.add(i, s, o.bytes)
 		}
 	}
-	if o.err == nil && f.txn.Spec.DryRun {
+	if o.err == nil && plan.ShowsPlan(f.txn) {
 		if o.plan, o.err = f.plan(ctx, i, o.later, s); o.later == "" {
 			o.report = f.report(s)
 		}
@@ -134,6 +134,9 @@ func (f *preflight) attempt(ctx context.Context, i int) (s seen, later string, e
 		switch {
 		case lockErr != nil:
 			return seen{}, "", lockErr
+		case holder != "" && plan.NeedsApproval(f.txn):
+			return seen{}, "", errclass.New(errclass.Retryable, errclass.LockHeld, "plan the change of", f.txn.Status.Items[i].Target.String(),
+				"its lock is held by %s; waiting until it is released or expires", holder)
 		case holder != "":
 			return seen{}, f.txn.Status.Items[i].Target.String() + " is locked by " + holder, nil
 		case free && !errclass.Is(err, errclass.Drifted):
@@ -161,13 +164,17 @@ func (f *preflight) plan(ctx context.Context, i int, later string, s seen) (*api
 	if later != "" {
 		return &api.Plan{Effect: api.EffectDeferred, Deferred: errclass.Cut(errclass.Printable(later), 512)}, nil
 	}
-	return planOf(ctx, f.txn, i, s)
+	out, err := planOf(ctx, f.txn, i, s)
+	if err == nil && plan.NeedsApproval(f.txn) {
+		out.Digest, err = f.fingerprint(ctx, i, s)
+	}
+	return out, err
 }
 
 // planAwaits tells that Awaits change nothing.
 func (f *preflight) planAwaits() {
 	for i := range f.txn.Status.Items {
-		if item := &f.txn.Status.Items[i]; f.txn.Spec.DryRun && item.Type == api.Await && item.State != api.ItemSkipped && !f.wrong[i] {
+		if item := &f.txn.Status.Items[i]; plan.ShowsPlan(f.txn) && item.Type == api.Await && item.State != api.ItemSkipped && !f.wrong[i] {
 			item.Plan = &api.Plan{Effect: api.EffectNone}
 		}
 	}

@@ -72,8 +72,9 @@ func Ports(p Parts) engine.Ports {
 			shared: both, late: late, tried: newDryRunCache(p.Clock), locks: p.Locks, history: history, imagesLimit: p.ImagesLimit,
 			waveBytes: p.WaveBytes,
 		},
-		History: history,
-		Changes: &Changes{both},
-		Gates:   &Gates{both},
+		History:   history,
+		Changes:   &Changes{both},
+		Gates:     &Gates{both},
+		Approvals: &Approvals{NewJournal(p.Own)},
 	}
 }

@@ -218,6 +218,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 		return nil, err
 	}
 	metrics.CountActive(ctl.Active)
+	metrics.CountStanding(ctl.AwaitingApproval)
 	metrics.CountShards(ctl.Shards)
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {

@@ -17,6 +17,7 @@ const (
 	Phases          = "phases"
 	Order           = "order"
 	Bystanders      = "bystanders"
+	Approval        = "approval"
 	// Whole is about the evidence itself: a history that lacks something proves
 	// nothing.
 	Whole = "whole evidence"
@@ -25,7 +26,7 @@ const (
 // Guarantees lists all that Judge looks at, in the order in which it does.
 var Guarantees = []string{
 	Whole, DurableIntent, Atomicity, NoLostWrite, ExactlyOnce, LockExclusion,
-	NothingLeft, Termination, Identity, Confidentiality, Phases, Order, Bystanders,
+	NothingLeft, Termination, Identity, Confidentiality, Phases, Order, Bystanders, Approval,
 }
 
 // Judge lists what the evidence shows to be broken. It reads the evidence only, and
@@ -57,6 +58,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeRemembered(r)
 			c.judgeNumbers(r)
 			c.judgeSources(r)
+			c.judgeApproval(r)
 		}
 		c.judgeLost(r)
 		c.judgeOnce(r)

@@ -14,7 +14,7 @@ var (
 	phaseMoves = map[api.Phase][]api.Phase{
 		"":                   {api.PhasePending, api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
 		api.PhasePending:     {api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
-		api.PhasePreparing:   {api.PhasePrepared, api.PhaseFailed},
+		api.PhasePreparing:   {api.PhasePrepared, api.PhasePending, api.PhaseFailed},
 		api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
 		api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
 		api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},
@@ -64,6 +64,9 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 	}
 	if was.phase != is.phase && !slices.Contains(phaseMoves[api.Phase(was.phase)], api.Phase(is.phase)) {
 		c.breach(Phases, "%s went from %q (@%d) to %q (@%d by %s)", r, was.phase, was.Revision, is.phase, is.Revision, is.by.At)
+	}
+	if was.phase == string(api.PhasePreparing) && is.phase == string(api.PhasePending) && (was.approval.plans == 0 || was.approval.digest != "") {
+		c.breach(Phases, "%s went back to Pending (@%d by %s), and its approval %+v counted (@%d)", r, is.Revision, is.by.At, was.approval, was.Revision)
 	}
 	recovered := int64(0)
 	again := was.phase == string(api.PhaseFailed) && is.phase == string(api.PhaseRollingBack)

@@ -49,6 +49,7 @@ type state struct {
 	finalizer bool
 	completed bool
 	suspended bool // that is on record
+	approval  approval
 }
 
 // item is the record of a change.
@@ -133,6 +134,7 @@ func readState(v *version) *state {
 	s.count, s.recoveries = number(status["version"]), number(status["recoveries"])
 	s.asked = str(status, "handledRecovery")
 	s.revision, s.digest = number(status["revision"]), str(status, "revisionDigest")
+	s.approval = readApproval(status)
 	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
 		s.finalizer = s.finalizer || f == api.Finalizer

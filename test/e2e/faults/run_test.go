@@ -136,6 +136,9 @@ func (w *world) do(of workload, p scenario) (out result) {
 	if r.Finalizes {
 		go r.finalize(ctx)
 	}
+	if r.Approves {
+		go r.approve(ctx)
+	}
 	r.finish(&out)
 	return out
 }

@@ -43,6 +43,9 @@ func (r *run) setUp() error {
 			return err
 		}
 	}
+	if err := r.guard(); err != nil {
+		return err
+	}
 	if err := r.commitEarlier(); err != nil {
 		return err
 	}

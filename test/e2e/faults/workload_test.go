@@ -45,6 +45,8 @@ type workload struct {
 	Controller bool `json:"controller"`
 	// Finalizes has another client take finalizers off what is being deleted.
 	Finalizes bool `json:"finalizes"`
+	// Approves has the Transaction need approval, and another client approve its plans.
+	Approves bool `json:"approves"`
 	// Slow says that the API server takes seconds for a creation, as for an object of a
 	// CustomResourceDefinition that it has just been given. Janus waits that long for
 	// requests that may be under way.
@@ -167,6 +169,9 @@ func (w workload) transaction(at place, name string, with map[string]any, list [
 	}
 	if w.OnDelete != "" {
 		spec["onDelete"] = w.OnDelete
+	}
+	if w.Approves {
+		spec["approval"] = map[string]any{"required": true}
 	}
 	if w.DryRun {
 		spec["dryRun"] = true

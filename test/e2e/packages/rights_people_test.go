@@ -48,6 +48,17 @@ spec:
 		kubectl AS delete --raw `+transactionsPath)
 	d.run("kubectl create -n orders -f - <<'END'" + kept + "END")
 	d.does("viewer", reads)
+	// janusd has made a plan of it, as far as the policy can tell.
+	const plan = `
+		kubectl get txn -n orders kept -o yaml | sed "s/^status:$/status:\n  approval: {plans: 1, digest: '4711'}/" |
+			kubectl --as=system:serviceaccount:` + ownNamespace + `:janusd replace --subresource=status -f -`
+	d.run(plan)
+	const approval = `'{"metadata": {"annotations": {"backup.janus.io/approved-plan": "4711", "backup.janus.io/approved-by": "packages-approver"}}}'`
+	d.does("approver", `
+		kubectl AS get txn -n orders
+		kubectl AS get txn -n orders kept
+		kubectl AS get --raw '`+transactionsPath+`?watch=true&timeoutSeconds=1'
+		kubectl AS patch txn -n orders kept --type=merge --field-manager=`+approving+` -p `+approval)
 	d.run("kubectl delete txn -n orders kept")
 }
 

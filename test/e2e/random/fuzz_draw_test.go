@@ -95,7 +95,7 @@ func drawSpec(t *rapid.T, n int, namespace, other string) *fuzzedSpec {
 	}
 	s.spec["changes"] = changes
 	for range rapid.IntRange(0, 1).Draw(t, "options") {
-		fields := []string{"timeout", "lockTimeout", "onDelete", "conflictPolicy", "serviceAccountName"}
+		fields := []string{"timeout", "lockTimeout", "onDelete", "conflictPolicy", "serviceAccountName", "approval"}
 		if s.wild {
 			fields = append(fields, "unknown", "changes")
 		}
@@ -111,6 +111,7 @@ func drawSpec(t *rapid.T, n int, namespace, other string) *fuzzedSpec {
 func (s *fuzzedSpec) drawOption(t *rapid.T, field string) any {
 	right := map[string][]any{
 		"serviceAccountName": {"deployer", "deployer", "deployer", "nobody", "default"}, "timeout": {"1s", "2.5s", "1s1ms"}, "lockTimeout": {"1s", "24h", "1.5s"},
+		"approval": {map[string]any{"required": true}, map[string]any{"required": true, "timeout": "1s"}, map[string]any{"required": false}}, // Nobody guards or gives one here.
 		"onDelete": {"Rollback", "Release"}, "conflictPolicy": {"Force", "Fail"},
 	}[field]
 	wrong := []any{nil, "", "-1s", "1d", int64(7), []any{}, map[string]any{}, "ä", "99999999999h"}

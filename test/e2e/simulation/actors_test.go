@@ -267,6 +267,9 @@ func (a *actors) remove(obj *unstructured.Unstructured) error {
 
 // admit refuses to create, other than for a try, what is called refused.
 func (w *world) admit(a apisim.Admission) error {
+	if err := guardApproval(a); err != nil {
+		return err
+	}
 	if a.Operation == "CREATE" && !a.DryRun && strings.HasPrefix(a.Name, "refused") {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: a.Resource}, a.Name, fmt.Errorf("a policy of the test"))
 	}

@@ -136,7 +136,8 @@ func (m *machine) start(ctx context.Context, names []types.NamespacedName) {
 				case result.Err != nil:
 					wait, retry = retry, min(2*retry, lastRetry)
 				case result.After > 0:
-					wait, retry = result.After, firstRetry
+					// Nothing wakes it when its plan is approved.
+					wait, retry = min(result.After, 10*time.Minute), firstRetry
 				default:
 					retry = firstRetry
 				}

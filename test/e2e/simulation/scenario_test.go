@@ -157,6 +157,9 @@ func drawTransaction(random *rand.Rand, exists map[thing]bool) api.TransactionSp
 		spec.RevisionHistoryLimit = &limit
 	}
 	spec.DryRun = random.IntN(10) == 0
+	if random.IntN(6) == 0 {
+		spec.Approval = &api.Approval{Required: true}
+	}
 	return spec
 }
 
@@ -232,7 +235,7 @@ func small() []scenario {
 		}
 		return s
 	}
-	return append(append(branched(one), taken(one)...), []scenario{
+	return append(append(append(branched(one), taken(one)...), approved(one)...), []scenario{
 		one("patch", []thing{alpha}, alpha.change(api.Patch, news)),
 		one("update", []thing{alpha}, alpha.change(api.Update, news)),
 		one("create", nil, alpha.change(api.Create, news)),

@@ -148,6 +148,9 @@ func (w *world) run(ctx context.Context) error {
 		if err := w.submitDue(); err != nil { //nolint:contextcheck // what others do is no part of the run
 			return err
 		}
+		if err := w.actors.approve(); err != nil { //nolint:contextcheck // what others do is no part of the run
+			return err
+		}
 		w.meddle() //nolint:contextcheck // what others do is no part of the run
 		ready := w.scheduler.ready(w.isFrozen)
 		if len(ready) == 0 {

@@ -59,18 +59,22 @@ func openChanges(t *api.Transaction, status *api.TransactionStatus, most int) er
 	return nil
 }
 
-// openUndos records the intents of the next compensations: of an object one, and none of what is
-// depended on by what is not on record as rolled back.
+// openUndos records the intents of the next compensations: of an object one, none of what is
+// depended on by what is not on record as rolled back, and none of what comes after one that is
+// waited for.
 func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) error {
 	if t.Spec.Cancel == api.CancelStop {
 		return nil
 	}
-	open := map[api.Target]bool{}
-	held := plan.HeldOf(t, status.Items, func(int) bool { return false })
-	for _, i := range slices.Backward(plan.ScheduleOf(t).Order) {
+	open, schedule := map[api.Target]bool{}, plan.ScheduleOf(t)
+	held, behind := plan.HeldOf(t, status.Items, func(int) bool { return false }), plan.BehindOf(t, schedule)
+	for _, i := range slices.Backward(schedule.Order) {
 		item := &status.Items[i]
+		if item.State == api.ItemRollingBack && plan.RestoredWhen(t, i) {
+			behind.Add(i)
+		}
 		switch {
-		case held.Skips(i):
+		case plan.Restoring(item), held.Skips(i), behind.Holds(i) && item.State != api.ItemRollingBack:
 			continue
 		case item.State == api.ItemCommitting:
 			return nil
@@ -83,6 +87,9 @@ func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) erro
 			open[item.Target.Identity()] = true
 			if err := plan.BeginUndo(item); err != nil {
 				return err
+			}
+			if plan.RestoredWhen(t, i) {
+				behind.Add(i)
 			}
 		}
 	}

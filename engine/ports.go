@@ -78,13 +78,16 @@ type Planner interface {
 	Forget(t *api.Transaction)
 }
 
-// Gates tells whether a change is wanted, and when it is done.
+// Gates tells whether a change is wanted, and when it is done, or its compensation is.
 type Gates interface {
 	// Admits reports whether the when of a change holds. An error of class Terminal
 	// means that this cannot be told.
 	Admits(ctx context.Context, t *api.Transaction, item int) (bool, error)
 	// Ready checks whether the readyWhen or goneWhen of a change that is in effect holds.
 	Ready(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
+	// Restored checks whether the rollback.readyWhen of a change holds whose compensation is
+	// made.
+	Restored(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
 }
 
 // Readiness is what is known of a change that is waited for.

@@ -51,10 +51,11 @@ func (s suspension) resume(ctx context.Context) error {
 		if status.StartTime != nil {
 			rest := max(0, s.clock.Since(status.SuspendTime.Time)).Truncate(time.Second)
 			status.SuspendedSeconds += int64(rest / time.Second)
-			for _, i := range plan.Waiting(status.Items) {
-				later := metav1.NewTime(status.Items[i].WaitStartTime.Add(rest))
-				status.Items[i].WaitStartTime = &later
-				status.Items[i].HoldStartTime = nil // Nobody has looked meanwhile.
+			for _, i := range plan.Awaited(s.txn) {
+				if times := plan.TimesOf(&status.Items[i]); *times.Start != nil {
+					later := metav1.NewTime((*times.Start).Add(rest))
+					*times.Start, *times.Hold = &later, nil // Nobody has looked meanwhile.
+				}
 			}
 		}
 		if status.Phase == api.PhaseRollingBack {

@@ -71,6 +71,18 @@ type GoneWhen struct {
 	HoldFor *Duration `json:"holdFor,omitempty"`
 }
 
+// ChangeRollback says what belongs to the rollback of a change.
+type ChangeRollback struct {
+	// readyWhen says when the compensation of the change is done, in a rollback and in an undo
+	// of the Transaction: the target is as it was before, and works again. What the
+	// compensation comes before is rolled back only then, and the end is told only then. The
+	// expression sees object, and not objects. timeout and holdFor count from when the
+	// target was restored. In a rollback, a target that does not become ready ends
+	// Unresolved with reason RollbackNotReady: it is restored, what it depends on stays in
+	// effect, and a recovery waits for it again. An undo is rolled back then.
+	ReadyWhen ReadyWhen `json:"readyWhen"`
+}
+
 // FailWhen says when a wait has failed.
 type FailWhen struct {
 	// expression is a CEL expression that is true once what is waited for cannot come. It

@@ -71,8 +71,9 @@ type Item struct {
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
-	// effect. RollingBack: its compensation may have been sent. RolledBack: its change
-	// has been rolled back. Unresolved: it could not be rolled back; message says why.
+	// effect. RollingBack: its compensation may have been sent, or was made and is waited
+	// for. RolledBack: its change has been rolled back. Unresolved: it could not be rolled
+	// back, or is not ready since; message says why.
 	// Skipped: it is not made; reason and message say why. An Await is Committed from when
 	// its turn comes, and RolledBack once what it waits for does not matter any more.
 	State ItemState `json:"state"`
@@ -103,6 +104,19 @@ type Item struct {
 	//
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// readyWhen is the rollback.readyWhen of the change that the item undoes, if that follows
+	// from spec.undoOf.
+	//
+	// +optional
+	ReadyWhen *ReadyWhen `json:"readyWhen,omitempty"`
+
+	// rollbackWait is the wait for the target after its compensation, if the change has
+	// rollback.readyWhen. An item that has it is restored: in state RollingBack it is waited
+	// for, and in state Unresolved it did not become ready.
+	//
+	// +optional
+	RollbackWait *RollbackWait `json:"rollbackWait,omitempty"`
 
 	// unsettled is true for an Unresolved item of which it is not known whether its
 	// change is in effect: what kept it from being rolled back kept Janus from finding
@@ -217,6 +231,27 @@ type Item struct {
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
 }
+
+// RollbackWait is the wait for a target after its compensation.
+type RollbackWait struct {
+	// startTime is since when the target is as it was before, or since when it is waited for
+	// again.
+	StartTime *metav1.Time `json:"startTime"`
+
+	// holdStartTime is since when rollback.readyWhen has been found to hold, if it has holdFor.
+	//
+	// +optional
+	HoldStartTime *metav1.Time `json:"holdStartTime,omitempty"`
+
+	// readyTime is when rollback.readyWhen was found to hold, for as long as holdFor demands.
+	//
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+}
+
+// Restored reports whether the compensation of the item is on record as made: it is rolled back,
+// or waited for, or did not become ready.
+func (i *Item) Restored() bool { return i.State == ItemRolledBack || i.RollbackWait != nil }
 
 // Changes reports whether the item makes a change: it is not skipped, and no Await.
 func (i *Item) Changes() bool { return i.State != ItemSkipped && i.Type != Await }

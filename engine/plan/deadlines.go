@@ -61,6 +61,9 @@ func BegunAhead(status *api.TransactionStatus, now time.Time) []**metav1.Time {
 	begun := []**metav1.Time{&status.StartTime, &status.RollbackStartTime, &status.CompletionTime}
 	for i := range status.Items {
 		begun = append(begun, &status.Items[i].WaitStartTime, &status.Items[i].HoldStartTime)
+		if w := status.Items[i].RollbackWait; w != nil {
+			begun = append(begun, &w.StartTime, &w.HoldStartTime)
+		}
 	}
 	return slices.DeleteFunc(begun, func(t **metav1.Time) bool { return *t == nil || !(*t).After(now) })
 }

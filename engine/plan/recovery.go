@@ -154,6 +154,7 @@ func BeginRecovery(t *api.Transaction, status *api.TransactionStatus, now time.T
 		return err
 	}
 	began := metav1.NewTime(now).Rfc3339Copy()
+	restartWaits(status.Items, began)
 	status.CompletionTime, status.Duration, status.RollbackStartTime = nil, "", &began
 	return MovePhase(status, api.PhaseRollingBack)
 }

@@ -23,6 +23,10 @@ const itemBytes = 450
 // digestBytes is what an item grows by in addition if its content is not in the Transaction.
 const digestBytes = 120
 
+// waitBytes is what an item grows by in addition if its compensation is waited for: the times of
+// the wait.
+const waitBytes = 160
+
 // blockedBytes is what an item grows by in addition if others depend on it, beside the name of one.
 const blockedBytes = 16
 
@@ -38,6 +42,9 @@ func StoredBytes(t *api.Transaction) (int, error) {
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
 		if i < len(t.Spec.Changes) && t.Spec.Changes[i].ContentFrom != nil {
 			size += digestBytes
+		}
+		if RestoredWhen(t, i) {
+			size += waitBytes
 		}
 	}
 	return size, nil

@@ -66,6 +66,7 @@ const (
 	ReadyTimeout        = "ReadyTimeout"
 	Rejected            = "Rejected"
 	RetryLimitExceeded  = "RetryLimitExceeded"
+	RollbackNotReady    = "RollbackNotReady"
 	ServerUnavailable   = "ServerUnavailable"
 	ServiceAccountGone  = "ServiceAccountGone"
 	SpecChanged         = "SpecChanged"

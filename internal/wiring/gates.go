@@ -52,11 +52,30 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 	switch {
 	case change.GoneWhen != nil:
 		return seen.holds(ctx, change.GoneWhen.Expression)
-	case change.ReadyWhen.Expression != "":
-		return seen.holds(ctx, change.ReadyWhen.Expression)
 	default:
-		return seen.byStatus(ctx)
+		return seen.ready(ctx, *change.ReadyWhen)
 	}
+}
+
+// Restored evaluates the rollback.readyWhen of a change whose compensation is made.
+func (g *Gates) Restored(ctx context.Context, t *api.Transaction, i int) (engine.Readiness, error) {
+	rollback := t.Spec.Changes[i].Rollback
+	if rollback == nil {
+		return engine.Readiness{Ready: true}, nil
+	}
+	seen, err := g.see(ctx, t, i)
+	if err != nil {
+		return engine.Readiness{}, err
+	}
+	return seen.ready(ctx, rollback.ReadyWhen)
+}
+
+// ready evaluates a readyWhen.
+func (s *sight) ready(ctx context.Context, when api.ReadyWhen) (engine.Readiness, error) {
+	if when.Expression != "" {
+		return s.holds(ctx, when.Expression)
+	}
+	return s.byStatus(ctx)
 }
 
 // holds evaluates an expression that may ask for what is not there yet.

@@ -92,6 +92,9 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 	if v.txn.Spec.UndoOf != nil || change.Type == api.Await {
 		item.Type = change.Type
 	}
+	if v.txn.Spec.UndoOf != nil {
+		item.ReadyWhen = change.ReadyWhen
+	}
 	if v.names[item.Name] {
 		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")

@@ -73,13 +73,13 @@ type GoneWhen struct {
 
 // ChangeRollback says what belongs to the rollback of a change.
 type ChangeRollback struct {
-	// readyWhen says when the compensation of the change is done, in a rollback and in an undo
-	// of the Transaction: the target is as it was before, and works again. What the
-	// compensation comes before is rolled back only then, and the end is told only then. The
-	// expression sees object, and not objects. timeout and holdFor count from when the
-	// target was restored. In a rollback, a target that does not become ready ends
-	// Unresolved with reason RollbackNotReady: it is restored, what it depends on stays in
-	// effect, and a recovery waits for it again. An undo is rolled back then.
+	// readyWhen says when the target works again, now that it is as it was before: in a
+	// rollback, and in an undo of the Transaction. Until then no compensation that comes
+	// after this one begins, and the Transaction does not end. The expression sees object,
+	// and not objects. timeout counts from when the target was restored. A target that does
+	// not become ready in a rollback ends Unresolved with reason RollbackNotReady: it is
+	// restored, what it depends on stays in effect, and a recovery waits for it again. An
+	// undo is rolled back instead.
 	ReadyWhen ReadyWhen `json:"readyWhen"`
 }
 

@@ -247,6 +247,16 @@ type RollbackWait struct {
 	//
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// reason and message are those that the item had when it was restored, if it did not
+	// become ready. It has them again when it is waited for again.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
 }
 
 // Restored reports whether the compensation of the item is on record as made: it is rolled back,

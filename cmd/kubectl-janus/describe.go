@@ -98,6 +98,9 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	if plan.Unready(&item) {
 		detail("waiting since %s", stamp(item.WaitStartTime))
 	}
+	if wait := item.RollbackWait; wait != nil && item.State != api.ItemRolledBack {
+		detail("restored, and not ready since %s", stamp(wait.StartTime))
+	}
 	for _, taken := range item.Taken {
 		detail("taken from %s: %s", taken.Manager, some(taken.Fields, taken.More))
 	}

@@ -75,6 +75,7 @@ func notReady(item *api.Item) bool {
 
 // LeaveNotReady records that an item is restored, and is not waited for any more.
 func LeaveNotReady(item *api.Item, reason, message string) error {
+	item.RollbackWait.Reason, item.RollbackWait.Message = item.Reason, item.Message
 	item.Reason, item.Message = reason, errclass.Printable(message)
 	return MoveItem(item, api.ItemUnresolved)
 }
@@ -167,13 +168,14 @@ func (b *Behind) Holds(i int) bool {
 	return b.any && (b.schedule.needs == nil || b.walk.seen[i] != 0 || b.needed[i])
 }
 
-// restartWaits has items that a recovery has taken up waited for again, which are restored.
-func restartWaits(items []api.Item, now metav1.Time) {
-	for i := range items {
-		if Restoring(&items[i]) {
-			BeginRollbackWait(&items[i], now)
-		}
+// waitAgain has an item waited for once more that is restored, and did not become ready.
+func waitAgain(item *api.Item, now metav1.Time) error {
+	item.Reason, item.Message = item.RollbackWait.Reason, item.RollbackWait.Message
+	if err := MoveItem(item, api.ItemRollingBack); err != nil {
+		return err
 	}
+	BeginRollbackWait(item, now)
+	return nil
 }
 
 // namesOf lists items that are as one is to be, by name and target.

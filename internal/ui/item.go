@@ -84,6 +84,9 @@ func tell(item *Item, i api.Item) {
 	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed {
 		item.Notes = append(item.Notes, "waited for since "+stamp(i.WaitStartTime))
 	}
+	if wait := i.RollbackWait; wait != nil && wait.ReadyTime == nil {
+		item.Notes = append(item.Notes, "restored, and not ready since "+stamp(wait.StartTime))
+	}
 	var refers []string
 	for _, name := range i.DependsOn {
 		if !slices.Contains(item.DependsOn, name) {

@@ -66,10 +66,7 @@ func waitOf(change *api.Change) (text string, hold time.Duration) {
 	case change.GoneWhen != nil:
 		text, d = change.GoneWhen.Expression, change.GoneWhen.HoldFor
 	}
-	if d != nil {
-		hold, _ = time.ParseDuration(string(*d))
-	}
-	return text, hold
+	return text, lasting(d)
 }
 
 // readyAt returns the first state that says that an item is ready.

@@ -41,6 +41,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeDepends(r)
 			c.judgeNeeds(r)
 			c.judgeConditions(r)
+			c.judgeReadyAgain(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
 			c.judgeRollback(r)

@@ -60,9 +60,17 @@ type item struct {
 	aside                                      bool
 	ready                                      bool
 	holdTime, readyTime                        time.Time
-	before                                     *image
-	conflicts                                  []conflict
-	warnings                                   []string
+	// back is the wait after the compensation; nil if there is none.
+	back      *backWait
+	before    *image
+	conflicts []conflict
+	warnings  []string
+}
+
+// backWait is the wait for a target that is restored.
+type backWait struct {
+	hold, ready time.Time
+	message     string
 }
 
 type image struct{ key, digest, uid, version string }
@@ -157,6 +165,11 @@ func readItem(entry map[string]any) item {
 	}
 	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
 	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))
+	if wait, ok := entry["rollbackWait"].(map[string]any); ok {
+		out.back = &backWait{message: str(wait, "message")}
+		out.back.hold, _ = time.Parse(time.RFC3339, str(wait, "holdStartTime"))
+		out.back.ready, _ = time.Parse(time.RFC3339, str(wait, "readyTime"))
+	}
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}
 	}

@@ -177,7 +177,7 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			}
 			return changes
 		}()...),
-		one("not-restored-back", []thing{alpha, beta}, beta.change(api.Patch, news),
+		one("never-restored", []thing{alpha, beta}, beta.change(api.Patch, news),
 			with(alpha.change(api.Delete, nil), "alpha", func(c *api.Change) {
 				timeout := api.Duration("2s")
 				c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a == 'never'", Timeout: &timeout}}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
@@ -93,7 +91,7 @@ func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error
 	}
 	if len(found.ready)+len(found.holding)+len(found.broken) > 0 {
 		return nil, s.record(ctx, func(status *api.TransactionStatus) error {
-			return found.note(status.Items, s.now())
+			return s.note(status.Items, found)
 		})
 	}
 	if found.unclear != nil {
@@ -122,7 +120,8 @@ type looks struct {
 }
 
 // note writes into the items what was found.
-func (l looks) note(items []api.Item, now *metav1.Time) error {
+func (s *awaiting) note(items []api.Item, l looks) error {
+	now := s.now()
 	for _, i := range l.holding {
 		*plan.TimesOf(&items[i]).Hold = now
 	}
@@ -130,6 +129,7 @@ func (l looks) note(items []api.Item, now *metav1.Time) error {
 		*plan.TimesOf(&items[i]).Hold = nil
 	}
 	for _, i := range l.ready {
+		plan.NoteResult(&items[i], plan.WaitCondition(s.txn, i), true, *now, "")
 		if err := plan.EndWait(&items[i], now); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 	case err != nil:
 		into.unclear, message = err, errclass.Message(err)
 	case found.Failed:
-		return neverReady(item, errclass.ReadyFailed, message)
+		return s.neverReady(i, errclass.ReadyFailed, found, message)
 	case found.Ready && (!plan.MustHold(s.txn, i) || since != nil && plan.HoldLeft(s.txn, i, now) <= 0):
 		into.ready = append(into.ready, i)
 		return nil
@@ -170,15 +170,20 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 		into.broken = append(into.broken, i)
 	}
 	if left, limited := readyTimeLeft(s.txn, i, now); limited && left <= 0 {
-		return neverReady(item, errclass.ReadyTimeout, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(s.txn, i), message))
+		return s.neverReady(i, errclass.ReadyTimeout, found, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(s.txn, i), message))
 	}
 	if plan.Restoring(item) && plan.RollbackOverdue(s.txn, now) {
-		return neverReady(item, errclass.DeadlineExceeded, fmt.Sprintf("not ready within spec.timeout (%s): %s", plan.Timeout(s.txn), message))
+		return s.neverReady(i, errclass.DeadlineExceeded, found, fmt.Sprintf("not ready within spec.timeout (%s): %s", plan.Timeout(s.txn), message))
 	}
 	into.missing = append(into.missing, message)
 	return nil
 }
 
-func neverReady(item *api.Item, reason, message string) *plan.Cause {
-	return &plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: item.Name}
+// neverReady is the cause of the end of a wait, with the condition that ends it.
+func (s *awaiting) neverReady(i int, reason string, found Readiness, message string) *plan.Cause {
+	result := api.ConditionResult{Condition: plan.WaitCondition(s.txn, i), Time: *s.now(), Message: found.Message}
+	if found.ByFailWhen {
+		result.Condition, result.Holds = api.ConditionFailWhen, true
+	}
+	return &plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: s.txn.Status.Items[i].Name, Result: &result}
 }

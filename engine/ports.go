@@ -92,8 +92,9 @@ type Gates interface {
 
 // Readiness is what is known of a change that is waited for.
 type Readiness struct {
-	// Ready means that it is done, and Failed that it will not be.
-	Ready, Failed bool
+	// Ready means that it is done, and Failed that it will not be. ByFailWhen says that
+	// failWhen holds, and is not so if the target itself says that it has failed.
+	Ready, Failed, ByFailWhen bool
 	// Message says what is missing; it names the object.
 	Message string
 }

@@ -71,6 +71,7 @@ func (s rollback) leaveNotReady(ctx context.Context, i int, cause plan.Cause) er
 		if cause.Reason == errclass.ReadyTimeout || cause.Reason == errclass.DeadlineExceeded {
 			message = "restored, but " + cause.Message
 		}
+		noteResult(&status.Items[i], cause)
 		return plan.LeaveNotReady(&status.Items[i], errclass.RollbackNotReady, message)
 	})
 }

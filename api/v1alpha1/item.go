@@ -118,6 +118,15 @@ type Item struct {
 	// +optional
 	RollbackWait *RollbackWait `json:"rollbackWait,omitempty"`
 
+	// results are what the conditions of the change were found to be when that decided
+	// something: activation and when before the change was made or skipped, the others when
+	// the wait for the target ended.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Results []ConditionResult `json:"results,omitempty"`
+
 	// unsettled is true for an Unresolved item of which it is not known whether its
 	// change is in effect: what kept it from being rolled back kept Janus from finding
 	// out, too.
@@ -380,4 +389,43 @@ const (
 	// ItemSkipped is not made, because of its when, its activation, or a change that it
 	// depends on.
 	ItemSkipped ItemState = "Skipped"
+)
+
+// ConditionResult is what a condition of a change was found to be.
+type ConditionResult struct {
+	// condition is the field of the change that has the condition.
+	Condition ConditionName `json:"condition"`
+
+	// holds says whether it held.
+	Holds bool `json:"holds"`
+
+	// time is when it was found to be so.
+	Time metav1.Time `json:"time"`
+
+	// message says what was missing, or what failWhen says of the failure. It has no content
+	// of confidential objects.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// ConditionName is the field of a change that has a condition.
+//
+// +kubebuilder:validation:Enum=activation;when;readyWhen;goneWhen;failWhen;rollback.readyWhen
+type ConditionName string
+
+const (
+	// ConditionActivation is activation.
+	ConditionActivation ConditionName = "activation"
+	// ConditionWhen is when.
+	ConditionWhen ConditionName = "when"
+	// ConditionReadyWhen is readyWhen.
+	ConditionReadyWhen ConditionName = "readyWhen"
+	// ConditionGoneWhen is goneWhen.
+	ConditionGoneWhen ConditionName = "goneWhen"
+	// ConditionFailWhen is failWhen.
+	ConditionFailWhen ConditionName = "failWhen"
+	// ConditionRollbackReadyWhen is rollback.readyWhen.
+	ConditionRollbackReadyWhen ConditionName = "rollback.readyWhen"
 )

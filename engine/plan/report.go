@@ -75,6 +75,10 @@ func Lighten(status *api.TransactionStatus) bool {
 		item := &status.Items[i]
 		message := errclass.Cut(item.Message, 128)
 		lighter = lighter || message != item.Message || len(item.Taken)+len(item.Reclaimed)+len(item.Conflicts)+len(item.Warnings) > 0
+		for n := range item.Results {
+			lighter = lighter || item.Results[n].Message != ""
+			item.Results[n].Message = ""
+		}
 		if w := item.RollbackWait; w != nil {
 			w.Message = errclass.Cut(w.Message, 128)
 		}

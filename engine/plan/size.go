@@ -23,6 +23,9 @@ const itemBytes = 450
 // digestBytes is what an item grows by in addition if its content is not in the Transaction.
 const digestBytes = 120
 
+// resultBytes is what it grows by in addition for each condition of its change.
+const resultBytes = 100 + resultMessage
+
 // waitBytes is what an item grows by in addition if its compensation is waited for: the times of
 // the wait.
 const waitBytes = 160
@@ -45,6 +48,9 @@ func StoredBytes(t *api.Transaction) (int, error) {
 		}
 		if RestoredWhen(t, i) {
 			size += waitBytes
+		}
+		if i < len(t.Spec.Changes) {
+			size += resultBytes * conditionsOf(t.Spec.Changes[i])
 		}
 	}
 	return size, nil

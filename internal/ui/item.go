@@ -87,6 +87,13 @@ func tell(item *Item, i api.Item) {
 	if wait := i.RollbackWait; wait != nil && wait.ReadyTime == nil {
 		item.Notes = append(item.Notes, "restored, and not ready since "+stamp(wait.StartTime))
 	}
+	for _, r := range i.Results {
+		note := fmt.Sprintf("%s was %t at %s", r.Condition, r.Holds, stamp(&r.Time))
+		if r.Message != "" {
+			note += ": " + r.Message
+		}
+		item.Notes = append(item.Notes, note)
+	}
 	var refers []string
 	for _, name := range i.DependsOn {
 		if !slices.Contains(item.DependsOn, name) {

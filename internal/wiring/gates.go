@@ -107,7 +107,7 @@ func (s *sight) failed(ctx context.Context, when api.FailWhen) (engine.Readiness
 			message = text
 		}
 	}
-	return engine.Readiness{Failed: true, Message: s.name() + ": " + message}, nil
+	return engine.Readiness{Failed: true, ByFailWhen: true, Message: s.name() + ": " + message}, nil
 }
 
 // byStatus asks the target's own status.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -109,6 +110,9 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 	}
 	v.refresh()
 	served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+	if err == nil {
+		plan.NoteResult(&item, api.ConditionActivation, served, metav1.Time{}, "")
+	}
 	if err != nil || served {
 		return item, err
 	}

@@ -42,6 +42,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeNeeds(r)
 			c.judgeConditions(r)
 			c.judgeReadyAgain(r)
+			c.judgeResults(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
 			c.judgeRollback(r)

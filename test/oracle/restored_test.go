@@ -30,7 +30,9 @@ func restored(w *world) {
 func isReady(w *world) {
 	w.checkpoint(func(s tree) {
 		move(s, 2, api.ItemRolledBack)
-		wait := s["items"].([]any)[2].(tree)["rollbackWait"].(tree)
+		item := s["items"].([]any)[2].(tree)
+		item["results"] = []any{tree{"condition": "rollback.readyWhen", "holds": true}}
+		wait := item["rollbackWait"].(tree)
 		wait["holdStartTime"], wait["readyTime"] = "2026-01-01T00:00:01Z", "2026-01-01T00:00:03Z"
 	})
 }
@@ -48,6 +50,9 @@ func TestCompensationsThatAreNotWaitedForAreFound(t *testing.T) {
 		{"not for long enough", Order, "it has to hold for 1m0s", gatedBack(api.ReadyWhen{Expression: holds.Expression, HoldFor: &minute}, hooks{"-undone2": waited})},
 		{"the next one too early", Order, "while item 2, which is rolled back before it, was not ready", gatedBack(holds, hooks{"-undone2": restored, "undone1": isReady})},
 		{"the next one before it is on record that it is restored", Order, "while item 2, which is rolled back before it, was not ready", gatedBack(holds, hooks{"-undone2": nothing, "undone1": waited})},
+		{"ready, and no condition on record", Phases, "rests on rollback.readyWhen being true, and says of it false (recorded: false)", gatedBack(holds, hooks{"-undone2": waited, "open1": func(w *world) {
+			w.checkpoint(func(s tree) { delete(s["items"].([]any)[2].(tree), "results") })
+		}})},
 		{"restored, and said to be in effect", Phases, "with prepared=true committed=true rolledBack=false", gatedBack(holds, hooks{"-undone2": func(w *world) {
 			restored(w)
 			w.checkpoint(func(s tree) { move(s, 2, api.ItemRollingBack) })

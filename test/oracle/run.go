@@ -62,6 +62,7 @@ type item struct {
 	holdTime, readyTime                        time.Time
 	// back is the wait after the compensation; nil if there is none.
 	back      *backWait
+	results   map[string]bool // of conditions, by their names
 	before    *image
 	conflicts []conflict
 	warnings  []string
@@ -165,6 +166,11 @@ func readItem(entry map[string]any) item {
 	}
 	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
 	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))
+	out.results = map[string]bool{}
+	for _, e := range list(entry, "results") {
+		result, _ := e.(map[string]any)
+		out.results[str(result, "condition")] = result["holds"] == true
+	}
 	if wait, ok := entry["rollbackWait"].(map[string]any); ok {
 		out.back = &backWait{message: str(wait, "message")}
 		out.back.hold, _ = time.Parse(time.RFC3339, str(wait, "holdStartTime"))

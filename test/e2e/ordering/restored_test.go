@@ -57,6 +57,8 @@ func TestACompensationIsWaitedForBeforeTheNext(t *testing.T) {
 	assert.NotNil(t, txn.Status.Items[1].RollbackWait.ReadyTime)
 	assert.Equal(t, "1", e.Value("ConfigMap/first", "data", "v"))
 	assert.Equal(t, errclass.ReadyTimeout, txn.Status.Items[2].Reason)
+	assert.Equal(t, api.ConditionRollbackReadyWhen, txn.Status.Items[1].Results[0].Condition)
+	assert.True(t, txn.Status.Items[1].Results[0].Holds)
 	e.NothingLeft("back")
 }
 
@@ -181,4 +183,35 @@ changes:
 		assert.Equal(t, errclass.Invalid, reason)
 		assert.Contains(t, message, want)
 	}
+}
+
+// What each condition was found to be is in the status, with what it said.
+func TestTheResultsOfConditionsAreKept(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	e.Apply(twoMaps)
+	txn := e.Run("asked", `
+changes:
+- {name: wanted, type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: first}, content: {data: {v: "2"}}, when: object != null, readyWhen: {expression: object.data.v == '2'}}
+- {name: unwanted, type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: second}, content: {data: {v: "2"}}, when: object == null}
+- {name: unknown, type: Create, target: {apiVersion: example.com/v9, kind: Nothing, name: none}, content: {a: b}, activation: {apiVersion: example.com/v9, kind: Nothing}}
+- {name: served, type: Create, target: {apiVersion: v1, kind: ConfigMap, name: third}, content: {data: {v: "1"}}, activation: {apiVersion: v1, kind: ConfigMap}}
+- {name: verdict, type: Await, target: {apiVersion: v1, kind: ConfigMap, name: second}, readyWhen: {expression: "false"}, failWhen: {expression: object.data.v == '1', messageExpression: "'v is still ' + object.data.v"}}
+`)
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	found := map[string][]string{}
+	for _, item := range txn.Status.Items {
+		for _, r := range item.Results {
+			assert.False(t, r.Time.IsZero(), "%s of %s", r.Condition, item.Name)
+			found[item.Name] = append(found[item.Name], fmt.Sprintf("%s %t %s", r.Condition, r.Holds, r.Message))
+		}
+	}
+	assert.Equal(t, map[string][]string{
+		"wanted":   {"when true ", "readyWhen true "},
+		"unwanted": {"when false "},
+		"unknown":  {"activation false "},
+		"served":   {"activation true "},
+		"verdict":  {"failWhen true ConfigMap " + e.Namespace + "/second: v is still 1"},
+	}, found)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
@@ -83,7 +85,7 @@ func (s *awaiting) keep(ctx context.Context, first int) (kept bool, err error) {
 }
 
 func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
-	var found looks
+	found := looks{uids: map[int]types.UID{}}
 	for _, i := range items {
 		if cause := s.look(ctx, i, &found); cause != nil {
 			return nil, s.fail(ctx, i, *cause)
@@ -113,8 +115,9 @@ func (s *awaiting) fail(ctx context.Context, i int, cause plan.Cause) error {
 // looks are what was found about the items that are waited for.
 type looks struct {
 	ready   []int
-	holding []int // what is waited for is so, and must be so for a while
-	broken  []int // it was so before, and is not now
+	uids    map[int]types.UID // of the targets of those
+	holding []int             // what is waited for is so, and must be so for a while
+	broken  []int             // it was so before, and is not now
 	missing []string
 	unclear error
 }
@@ -130,6 +133,9 @@ func (s *awaiting) note(items []api.Item, l looks) error {
 	}
 	for _, i := range l.ready {
 		plan.NoteResult(&items[i], plan.WaitCondition(s.txn, i), true, *now, "")
+		if items[i].Guard {
+			items[i].GuardUID = l.uids[i]
+		}
 		if err := plan.EndWait(&items[i], now); err != nil {
 			return err
 		}
@@ -159,6 +165,7 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 		return s.neverReady(i, errclass.ReadyFailed, found, message)
 	case found.Ready && (!plan.MustHold(s.txn, i) || since != nil && plan.HoldLeft(s.txn, i, now) <= 0):
 		into.ready = append(into.ready, i)
+		into.uids[i] = found.UID
 		return nil
 	case found.Ready && since == nil:
 		into.holding = append(into.holding, i)

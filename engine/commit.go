@@ -24,7 +24,12 @@ func (s committing) open(ctx context.Context) error {
 	if come, err := pace(s).turn(ctx); !come {
 		return err
 	}
-	return s.recordOpening(ctx, func(*api.TransactionStatus) error { return nil })
+	if plan.GuardsFirst(s.txn.Status.Items) {
+		if may, err := guarding(s).beforeFirst(ctx); !may || err != nil {
+			return err
+		}
+	}
+	return s.openNext(ctx)
 }
 
 // capture takes the before-image of an item that could not be prepared before: an

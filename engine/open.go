@@ -26,8 +26,25 @@ func (s *saga) recordAndOpen(ctx context.Context) error {
 	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// recordOpening writes a checkpoint that also opens the intents of the next items.
+// recordOpening writes a checkpoint that also opens the intents of the next items. It does not
+// open the first of all where guards are to be judged before that.
 func (s *saga) recordOpening(ctx context.Context, change func(*api.TransactionStatus) error) error {
+	return s.recordAndOpenBy(ctx, change, func(status *api.TransactionStatus) error {
+		if plan.GuardsFirst(status.Items) {
+			return nil
+		}
+		return openChanges(s.txn, status, s.policy.Window)
+	})
+}
+
+// openNext records the intents of the next items, now that guards were judged.
+func (s *saga) openNext(ctx context.Context) error {
+	return s.recordAndOpenBy(ctx, func(*api.TransactionStatus) error { return nil }, func(status *api.TransactionStatus) error {
+		return openChanges(s.txn, status, s.policy.Window)
+	})
+}
+
+func (s *saga) recordAndOpenBy(ctx context.Context, change, open func(*api.TransactionStatus) error) error {
 	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if err := change(status); err != nil {
 			return err
@@ -38,7 +55,7 @@ func (s *saga) recordOpening(ctx context.Context, change func(*api.TransactionSt
 		if status.Phase == api.PhaseRollingBack {
 			return openUndos(s.txn, status, s.policy.Window)
 		}
-		return openChanges(s.txn, status, s.policy.Window)
+		return open(status)
 	})
 	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.Known.Any(plan.Unsent) {
 		s.memory.Begun()

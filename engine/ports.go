@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/outcome"
@@ -95,6 +97,8 @@ type Readiness struct {
 	// Ready means that it is done, and Failed that it will not be. ByFailWhen says that
 	// failWhen holds, and is not so if the target itself says that it has failed.
 	Ready, Failed, ByFailWhen bool
+	// UID is that of the target of a guard; empty if there is none.
+	UID types.UID
 	// Message says what is missing; it names the object.
 	Message string
 }

@@ -205,6 +205,9 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Pre
 		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
+			if item.Guard = c.Guard; c.Type == api.Await {
+				item.Type = c.Type
+			}
 			item.DependsOn = slices.Concat(c.DependsOn, p.refers[c.Name])
 			plan.SetItemState(&item, api.ItemPending)
 			items = append(items, item)

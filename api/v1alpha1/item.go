@@ -118,6 +118,19 @@ type Item struct {
 	// +optional
 	RollbackWait *RollbackWait `json:"rollbackWait,omitempty"`
 
+	// guard is true for an Await with guard: it is locked, and judged again.
+	//
+	// +optional
+	Guard bool `json:"guard,omitempty"`
+
+	// guardUID is the uid of the object of which a guard was found to hold; empty if there was
+	// none.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	GuardUID types.UID `json:"guardUID,omitempty"`
+
 	// results are what the conditions of the change were found to be when that decided
 	// something: activation and when before the change was made or skipped, the others when
 	// the wait for the target ended.

@@ -51,6 +51,7 @@ const (
 	DeadlineExceeded    = "DeadlineExceeded"
 	Drifted             = "Drifted"
 	FieldConflict       = "FieldConflict"
+	GuardBroken         = "GuardBroken"
 	Invalid             = "Invalid"
 	Irreversible        = "Irreversible"
 	KindNotFound        = "KindNotFound"

@@ -44,17 +44,28 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 	if err != nil {
 		return engine.Readiness{}, err
 	}
+	found, err := seen.done(ctx, change)
+	if err != nil || !change.Guard {
+		return found, err
+	}
+	live, err := seen.read(ctx, i)
+	if live != nil {
+		found.UID = live.GetUID()
+	}
+	return found, err
+}
+
+// done evaluates what ends the wait for a change.
+func (s *sight) done(ctx context.Context, change api.Change) (engine.Readiness, error) {
 	if change.FailWhen != nil {
-		if failed, err := seen.failed(ctx, *change.FailWhen); err != nil || failed.Failed {
+		if failed, err := s.failed(ctx, *change.FailWhen); err != nil || failed.Failed {
 			return failed, err
 		}
 	}
-	switch {
-	case change.GoneWhen != nil:
-		return seen.holds(ctx, change.GoneWhen.Expression)
-	default:
-		return seen.ready(ctx, *change.ReadyWhen)
+	if change.GoneWhen != nil {
+		return s.holds(ctx, change.GoneWhen.Expression)
 	}
+	return s.ready(ctx, *change.ReadyWhen)
 }
 
 // Restored evaluates the rollback.readyWhen of a change whose compensation is made.

@@ -170,10 +170,11 @@ func (l *Locks) Forget(t *api.Transaction) {
 }
 
 // keysOf returns the keys of what is to be locked, and which item each is of. A target that
-// was skipped before anything was locked, or is only waited for, is not.
+// was skipped before anything was locked, or is only waited for and no guard, is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
-		if item.LockLease == "" && !item.Changes() {
+		guards := item.Guard && item.State != api.ItemSkipped
+		if item.LockLease == "" && !item.Changes() && !guards {
 			continue
 		}
 		ref, err := refOf(item)

@@ -93,6 +93,7 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 	if v.txn.Spec.UndoOf != nil || change.Type == api.Await {
 		item.Type = change.Type
 	}
+	item.Guard = change.Guard && change.Type == api.Await
 	if v.txn.Spec.UndoOf != nil {
 		item.ReadyWhen = change.ReadyWhen
 	}
@@ -156,11 +157,11 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 	return nil
 }
 
-// awaited completes an item that is only waited for. Its kind may be served later: what it is
-// then is found out whenever it is looked at.
+// awaited completes an item that is only waited for. Its kind may be served later, unless it is a
+// guard, which is locked: what it is then is found out whenever it is looked at.
 func (v *validation) awaited(item *api.Item) error {
 	ref, err := v.resolver.Resolve(item.Target, v.txn.Namespace, nil)
-	if errclass.Is(err, errclass.KindNotFound) {
+	if errclass.Is(err, errclass.KindNotFound) && !item.Guard {
 		return nil
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource

@@ -665,6 +665,10 @@ func (in *TransactionStatus) DeepCopyInto(out *TransactionStatus) {
 		in, out := &in.RollbackStartTime, &out.RollbackStartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.GuardTime != nil {
+		in, out := &in.GuardTime, &out.GuardTime
+		*out = (*in).DeepCopy()
+	}
 	if in.SuspendTime != nil {
 		in, out := &in.SuspendTime, &out.SuspendTime
 		*out = (*in).DeepCopy()

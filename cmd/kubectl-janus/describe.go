@@ -98,6 +98,9 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	if plan.Unready(&item) {
 		detail("waiting since %s", stamp(item.WaitStartTime))
 	}
+	if item.Guard {
+		detail("guard: judged again before the first change and before the commit")
+	}
 	if wait := item.RollbackWait; wait != nil && item.State != api.ItemRolledBack {
 		detail("restored, and not ready since %s", stamp(wait.StartTime))
 	}

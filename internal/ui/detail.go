@@ -116,6 +116,7 @@ func timeline(t *api.Transaction) []Moment {
 			add(stamp(wait.ReadyTime), "item "+name+" is ready again", "")
 		}
 	}
+	add(stamp(t.Status.GuardTime), "all guards hold", "")
 	add(stamp(t.Status.RollbackStartTime), "rollback began", "")
 	add(stamp(t.Status.CompletionTime), "ended", string(t.Status.Phase))
 	slices.SortStableFunc(moments, func(a, b Moment) int { return cmp.Compare(a.Time, b.Time) })

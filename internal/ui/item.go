@@ -69,6 +69,9 @@ func ask(item *Item, c api.Change) {
 	if c.Content != nil {
 		item.Fields = fieldNames(c.Content.Raw)
 	}
+	if c.Guard {
+		item.Notes = append(item.Notes, "guard: judged again before the first change and before the commit")
+	}
 	if c.ContentFrom != nil {
 		item.Notes = append(item.Notes, "content from "+c.ContentFrom.String())
 	}

@@ -43,6 +43,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeConditions(r)
 			c.judgeReadyAgain(r)
 			c.judgeResults(r)
+			c.judgeGuards(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
 			c.judgeRollback(r)

@@ -48,6 +48,7 @@ type state struct {
 	finalizer bool
 	completed bool
 	suspended bool // that is on record
+	guarded   bool // that the guards were found to hold before the commit
 }
 
 // item is the record of a change.
@@ -62,6 +63,7 @@ type item struct {
 	holdTime, readyTime                        time.Time
 	// back is the wait after the compensation; nil if there is none.
 	back      *backWait
+	guardUID  string
 	results   map[string]bool // of conditions, by their names
 	before    *image
 	conflicts []conflict
@@ -141,6 +143,7 @@ func readState(v *version) *state {
 	s.asked = str(status, "handledRecovery")
 	s.revision = number(status["revision"])
 	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
+	s.guarded = str(status, "guardTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
 		s.finalizer = s.finalizer || f == api.Finalizer
 	}
@@ -166,6 +169,7 @@ func readItem(entry map[string]any) item {
 	}
 	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
 	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))
+	out.guardUID = str(entry, "guardUID")
 	out.results = map[string]bool{}
 	for _, e := range list(entry, "results") {
 		result, _ := e.(map[string]any)

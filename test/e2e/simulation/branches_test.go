@@ -33,6 +33,9 @@ func branch(random *rand.Rand, s *scenario) {
 			if c := &s.transactions[i].Changes[n]; c.Type != api.Create && c.Type != api.Await && random.IntN(5) == 0 {
 				restore(random, c)
 			}
+			if c := &s.transactions[i].Changes[n]; c.Type == api.Await {
+				c.Guard = random.IntN(2) == 0
+			}
 		}
 	}
 }
@@ -163,6 +166,9 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 					FailWhen: &api.FailWhen{Expression: "object != null", MessageExpression: "object.metadata.name"},
 				}
 			})),
+		one("guard", []thing{alpha, beta}, guardOf(alpha, "object != null"), beta.change(api.Patch, news), gamma.change(api.Create, news)),
+		one("guard-after", []thing{alpha, beta}, alpha.change(api.Patch, news), guardOf(alpha, "object.data.a == 'new'"), beta.change(api.Patch, news)),
+		one("guard-broken-back", []thing{alpha}, guardOf(alpha, "object.data.a == 'old-a'"), alpha.change(api.Patch, news)),
 		one("restored-back", []thing{alpha, beta}, beta.change(api.Patch, news),
 			with(alpha.change(api.Update, news), "alpha", func(c *api.Change) {
 				hold := api.Duration("2s")
@@ -186,4 +192,9 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			c.GoneWhen = &api.GoneWhen{Expression: "object == null", Timeout: &minute}
 		})),
 	}
+}
+
+// guardOf is a guard of a thing.
+func guardOf(t thing, expression string) api.Change {
+	return api.Change{Name: "guard-" + t.name, Target: t.target(), Type: api.Await, Guard: true, ReadyWhen: &api.ReadyWhen{Expression: expression}}
 }

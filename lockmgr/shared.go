@@ -141,7 +141,7 @@ func without(lease *coordinationv1.Lease, identity string) *coordinationv1.Lease
 		return nil
 	}
 	next := lease.DeepCopy()
-	sharedBy(next, others, lease.Spec.RenewTime.Time)
+	sharedBy(next, others, ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time)
 	return next
 }
 

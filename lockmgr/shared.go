@@ -27,14 +27,15 @@ import (
 // entry has stood unchanged, by the reader's own clock, for as long as it says. That others
 // write the Lease meanwhile does not renew it.
 //
-// The Lease has no owner and no label of a holder: it must not go with one of several.
+// The Lease has no owner and the label of no holder: it must not go with one of several.
 //
 // Who waits for a Lease that is shared says so in a second annotation. While that is renewed,
 // nobody joins: else the readers who come could keep the writer out for ever. Who waits for
 // it holds only locks that come before, like whoever waits for the lock itself.
 
-// SharedHolder is the holder of a Lease that several share.
-const SharedHolder = "janus.io/shared"
+// SharedHolder is the holder of a Lease that several share. It looks like that of one of them, so
+// that what guards their Leases against others guards this one, too.
+const SharedHolder = "janus.io/shared/lock"
 
 const (
 	annotationReaders = "janus.io/shared-by"
@@ -76,6 +77,16 @@ func writerOf(lease *coordinationv1.Lease) *reader {
 		return nil
 	}
 	return &writer
+}
+
+// SharedBy returns the holders who share a Lease; none if one has it alone.
+func SharedBy(lease *coordinationv1.Lease) []string {
+	readers, _ := readersOf(lease)
+	var out []string
+	for _, r := range readers {
+		out = append(out, r.Holder)
+	}
+	return out
 }
 
 func readerIn(readers []reader, identity string) (reader, bool) {

@@ -52,7 +52,8 @@ func (c *trial) judgeResults(r *run) {
 				want["when"] = true
 			}
 			switch {
-			case item.ready && change.GoneWhen != nil:
+			case item.ready && item.reason == "GuardBroken":
+		case item.ready && change.GoneWhen != nil:
 				want["goneWhen"] = true
 			case item.ready:
 				want["readyWhen"] = true

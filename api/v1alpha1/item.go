@@ -270,12 +270,15 @@ type RollbackWait struct {
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
-	// reason and message are those that the item had when it was restored, if it did not
-	// become ready. It has them again when it is waited for again.
+	// reason is the one that the item had when it was restored, if it did not become ready. It
+	// has it again when it is waited for again.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason,omitempty"`
+
+	// message is the one that the item had when it was restored, in the same way.
+	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`

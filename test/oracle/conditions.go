@@ -53,7 +53,7 @@ func (c *trial) judgeResults(r *run) {
 			}
 			switch {
 			case item.ready && item.reason == "GuardBroken":
-		case item.ready && change.GoneWhen != nil:
+			case item.ready && change.GoneWhen != nil:
 				want["goneWhen"] = true
 			case item.ready:
 				want["readyWhen"] = true

@@ -32,6 +32,25 @@ func (s *saga) pollTime(items []int) time.Duration {
 	return wait
 }
 
+// maxToldInterval is how long it is until what holds the Transaction up is looked at again, although
+// nothing was told of it.
+const maxToldInterval = 5 * time.Minute
+
+// toldTime is pollTime for who is told of what happens to that. Only time is left to be waited for:
+// that of locks which must be renewed, and that of items.
+func (s *saga) toldTime(items []int) time.Duration {
+	wait, now := min(maxToldInterval, plan.LockTimeout(s.txn)/4), s.clock.Now()
+	for _, i := range items {
+		if left, limited := readyTimeLeft(s.txn, i, now); limited {
+			wait = min(wait, left)
+		}
+		if *plan.TimesOf(&s.txn.Status.Items[i]).Hold != nil {
+			wait = min(wait, plan.HoldLeft(s.txn, i, now)+time.Millisecond)
+		}
+	}
+	return wait
+}
+
 // awaited lists the items that are waited for. While the Transaction is suspended, or stopped
 // while it rolls back, none is; nor when it is deleted while changes are made.
 func awaited(t *api.Transaction) []int {

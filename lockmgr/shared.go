@@ -190,7 +190,7 @@ func (m *Manager) claimShared(ctx context.Context, h Holder, key Key, lease *coo
 	for _, r := range readers {
 		left := time.Duration(r.Seconds)*time.Second - stood[r.Holder]
 		if r.Holder != h.Identity && left > 0 && !h.ended(ctx, r.asLease(lease)) {
-			return nil, held(r, left)
+			return nil, held(r, min(left, wantedAgain)) // By then it is to say again that it waits.
 		}
 	}
 	return takenOver(lease, h, key, now), nil

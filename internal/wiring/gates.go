@@ -45,6 +45,7 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 		return engine.Readiness{}, err
 	}
 	found, err := seen.done(ctx, change)
+	found.On = seen.looked()
 	if err != nil || !change.Guard {
 		return found, err
 	}
@@ -78,7 +79,9 @@ func (g *Gates) Restored(ctx context.Context, t *api.Transaction, i int) (engine
 	if err != nil {
 		return engine.Readiness{}, err
 	}
-	return seen.ready(ctx, rollback.ReadyWhen)
+	found, err := seen.ready(ctx, rollback.ReadyWhen)
+	found.On = seen.looked()
+	return found, err
 }
 
 // ready evaluates a readyWhen.

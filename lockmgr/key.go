@@ -27,9 +27,6 @@ type Key struct {
 	// but of the Lease's name, so it must be the one kind that discovery returns
 	// for Group and Resource.
 	Kind string
-	// Shared is set for a lock that is shared with others whose Key is Shared, and excludes
-	// all others. It is no part of the identity.
-	Shared bool
 }
 
 // Less says whether the lock of k is taken before that of other. It is a total
@@ -71,17 +68,8 @@ func hyphenate(parts ...string) string {
 }
 
 // inOrder returns the keys in the order in which locks are taken, each
-// identity once: one that is not shared stands for one that is.
+// identity once.
 func inOrder(keys []Key) []Key {
-	sorted := slices.SortedStableFunc(slices.Values(keys), func(a, b Key) int {
-		switch c := a.compare(b); {
-		case c != 0 || a.Shared == b.Shared:
-			return c
-		case b.Shared:
-			return -1
-		default:
-			return 1
-		}
-	})
+	sorted := slices.SortedStableFunc(slices.Values(keys), Key.compare)
 	return slices.CompactFunc(sorted, func(a, b Key) bool { return a.compare(b) == 0 })
 }

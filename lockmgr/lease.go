@@ -37,14 +37,13 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 		if err != nil {
 			return err
 		}
-		look, holder = true, namedHolder(lease)
+		look, holder = true, holderOf(lease)
 		next, err := m.claim(ctx, h, key, lease)
 		if err != nil {
 			m.memory.drop(h.Identity, place)
-			m.want(ctx, h, key, lease)
 			return err
 		}
-		if err := m.update(ctx, h, next, isOurs(lease, h.Identity)); !isOutdated(err) {
+		if err := m.update(ctx, h, next, holder == h.Identity); !isOutdated(err) {
 			return err
 		}
 	}
@@ -54,9 +53,6 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 // claim judges a record that was just read: it returns the Lease to write in
 // order to hold it, or *HeldError.
 func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	if readers, shared := readersOf(lease); shared && lease.DeletionTimestamp == nil {
-		return m.claimShared(ctx, h, key, lease, readers)
-	}
 	now := m.clock.Now()
 	holder := holderOf(lease)
 	if holder == h.Identity && lease.DeletionTimestamp == nil {
@@ -90,12 +86,12 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 				return err
 			}
 		}
-		if !isOurs(lease, h.Identity) {
+		if holder := holderOf(lease); holder != h.Identity {
 			m.memory.drop(h.Identity, lock.place())
-			if _, shared := readersOf(lease); holderOf(lease) == "" || shared && lock.Key.Shared {
+			if holder == "" {
 				return errGone
 			}
-			return &LostError{Lock: lock, Holder: namedHolder(lease)}
+			return &LostError{Lock: lock, Holder: holder}
 		}
 		outdated = m.update(ctx, h, renewed(lease, h, m.clock.Now()), found)
 		if !isOutdated(outdated) {
@@ -158,5 +154,5 @@ func (m *Manager) get(ctx context.Context, place types.NamespacedName) (*coordin
 }
 
 func (m *Manager) hold(h Holder, lease *coordinationv1.Lease, since time.Time) {
-	m.memory.hold(h.Identity, heldLease{place: placeOf(lease), lease: remembered(lease, h.Identity), since: since})
+	m.memory.hold(h.Identity, heldLease{place: placeOf(lease), lease: remembered(lease), since: since})
 }

@@ -19,11 +19,9 @@ type Holder struct {
 	// and over time: it carries the UID of the Transaction, since a new
 	// Transaction of the same name is another holder.
 	Identity string
-	// Labels and Annotations are put on the Leases that it has alone, SharedLabels on those that it
-	// shares.
-	Labels       map[string]string
-	Annotations  map[string]string
-	SharedLabels map[string]string
+	// Labels and Annotations are put on the Leases.
+	Labels      map[string]string
+	Annotations map[string]string
 	// Owner is set on the Leases in OwnerNamespace, so that the garbage
 	// collector takes them along with it. An owner in another namespace would
 	// count as absent and the Lease as garbage. It may be nil.

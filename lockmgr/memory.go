@@ -53,14 +53,6 @@ type observedRecord struct {
 	version string
 	since   time.Time
 	waiters int
-	// readers are, by holder, the entries of a shared Lease.
-	readers map[string]observedReader
-}
-
-// An observedReader is an entry of a shared Lease and when it was first seen.
-type observedReader struct {
-	renewed time.Time
-	since   time.Time
 }
 
 func newMemory() *memory {
@@ -167,43 +159,6 @@ func (m *memory) watch(identity string, lease *coordinationv1.Lease, now time.Ti
 		s.waiters++
 	}
 	return now.Sub(s.since)
-}
-
-// watchReaders is watch for the entries of a shared Lease: it returns how long this process has
-// seen each of them as it is.
-func (m *memory) watchReaders(identity string, lease *coordinationv1.Lease, readers []reader, now time.Time) map[string]time.Duration {
-	m.watch(identity, lease, now)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.seen[placeOf(lease)]
-	if s == nil {
-		return nil // Another caller has stopped to watch it meanwhile.
-	}
-	known, out := map[string]observedReader{}, map[string]time.Duration{}
-	for _, r := range readers {
-		was, ok := s.readers[r.Holder]
-		if !ok || !was.renewed.Equal(r.Renewed.Time) || now.Before(was.since) {
-			was = observedReader{renewed: r.Renewed.Time, since: now}
-		}
-		known[r.Holder], out[r.Holder] = was, now.Sub(was.since)
-	}
-	s.readers = known
-	return out
-}
-
-// stood is how long an entry of a shared Lease has been seen as it is.
-func (m *memory) stood(place types.NamespacedName, holder string, now time.Time) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.seen[place]
-	if s == nil {
-		return 0
-	}
-	r, ok := s.readers[holder]
-	if !ok {
-		return 0
-	}
-	return now.Sub(r.since)
 }
 
 // watched says whether a caller waits for the Lease, so that it likely exists.

@@ -46,30 +46,18 @@ func newLease(h Holder, key Key, place types.NamespacedName, now time.Time) *coo
 			LeaseTransitions:     ptr.To[int32](0),
 		},
 	}
-	if key.Shared {
-		lease.Labels = maps.Clone(h.SharedLabels)
-		sharedBy(lease, []reader{h.reader(h.seconds(), now)}, now)
-		standsIn(lease, key, place)
-		return lease
-	}
 	lease.Labels = maps.Clone(h.Labels)
 	lease.Annotations = maps.Clone(h.Annotations)
 	if h.Owner != nil && place.Namespace == h.OwnerNamespace {
 		lease.OwnerReferences = []metav1.OwnerReference{*h.Owner}
 	}
-	standsIn(lease, key, place)
+	if isStandIn(key, place) {
+		if lease.Labels == nil {
+			lease.Labels = map[string]string{}
+		}
+		lease.Labels[LabelStandsInFor] = standInLabel(key.Namespace)
+	}
 	return lease
-}
-
-// standsIn labels a Lease that stands in for one in the key's own namespace.
-func standsIn(lease *coordinationv1.Lease, key Key, place types.NamespacedName) {
-	if !isStandIn(key, place) {
-		return
-	}
-	if lease.Labels == nil {
-		lease.Labels = map[string]string{}
-	}
-	lease.Labels[LabelStandsInFor] = standInLabel(key.Namespace)
 }
 
 // takenOver is the predecessor's Lease made the holder's. Nothing of the
@@ -92,9 +80,6 @@ func takenOver(lease *coordinationv1.Lease, h Holder, key Key, now time.Time) *c
 // renewed is our Lease with its time begun again. It differs from what it was, so that
 // it gets another resourceVersion: a process that has hung cannot release it then.
 func renewed(lease *coordinationv1.Lease, h Holder, now time.Time) *coordinationv1.Lease {
-	if readers, shared := readersOf(lease); shared {
-		return joined(lease, readers, h, now)
-	}
 	next := lease.DeepCopy()
 	if last := lease.Spec.RenewTime; last != nil && now.Truncate(time.Microsecond).Equal(last.Time) {
 		now = now.Add(time.Microsecond)
@@ -105,16 +90,10 @@ func renewed(lease *coordinationv1.Lease, h Holder, now time.Time) *coordination
 }
 
 // remembered is the Lease as it is worth remembering. An update without
-// managedFields leaves those of the server as they are. Of a shared one the holder's own
-// time counts.
-func remembered(lease *coordinationv1.Lease, identity string) *coordinationv1.Lease {
+// managedFields leaves those of the server as they are.
+func remembered(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	lease = lease.DeepCopy()
 	lease.ManagedFields = nil
-	if readers, shared := readersOf(lease); shared {
-		if own, ok := readerIn(readers, identity); ok {
-			lease.Spec.LeaseDurationSeconds = ptr.To(own.Seconds)
-		}
-	}
 	return lease
 }
 

@@ -86,7 +86,7 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 			case err != nil:
 				return false, err
 			}
-			if !isOurs(lease, h.Identity) {
+			if holderOf(lease) != h.Identity {
 				return false, nil
 			}
 			if lease.DeletionTimestamp != nil {
@@ -96,7 +96,7 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 				return false, fmt.Errorf("delete Lease %s: %w", lock.place(), err)
 			}
 		}
-		err := m.letGo(ctx, h, lease)
+		err := m.delete(ctx, lease)
 		if err == nil || apierrors.IsNotFound(err) {
 			return true, nil
 		}
@@ -147,11 +147,7 @@ func (a *acquisition) giveBackAt(ctx context.Context, lock Lock, lease *coordina
 	if lease == nil {
 		return nil
 	}
-	release := a.letGo
-	if _, shared := readersOf(lease); shared {
-		release = a.giveUpShare
-	}
-	err := release(ctx, a.holder, lease)
+	err := a.delete(ctx, lease)
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		a.observe(OperationRelease, ResultOK)

@@ -122,7 +122,7 @@ func (a *acquisition) settleHomes(ctx context.Context, u *unsettled) {
 func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordinationv1.Lease) {
 	s := &a.slots[i]
 	home := lockAt(s.key, s.place)
-	if isOurs(standIn, a.holder.Identity) && standIn.DeletionTimestamp == nil {
+	if holderOf(standIn) == a.holder.Identity && standIn.DeletionTimestamp == nil {
 		err := a.renew(ctx, a.holder, lockAt(s.key, placeOf(standIn)), standIn)
 		if err != nil {
 			a.fail(i, err)
@@ -153,7 +153,6 @@ func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordin
 // clearStandIn deletes another client's stand-in that is free, has expired or is of a holder
 // that has ended, and returns *HeldError if it is neither.
 func (a *acquisition) clearStandIn(ctx context.Context, key Key, standIn *coordinationv1.Lease) error {
-	key.Shared = false // It is to go, so nobody else may share it.
 	if _, err := a.claim(ctx, a.holder, key, standIn); err != nil {
 		return err
 	}

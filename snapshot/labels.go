@@ -11,9 +11,3 @@ func Labels(transaction string) map[string]string {
 // LabelValue is the name of a Transaction as a label has it. The value of a label stops at
 // 63 characters where a name may have 253, so a longer name is cut and hashed.
 func LabelValue(transaction string) string { return shorten(transaction, maxLabel) }
-
-// SharedLabels are those of an object that is not of one Transaction alone: it has the label of a
-// Transaction without a name, by which admission knows that it is of some.
-func SharedLabels() map[string]string {
-	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: ""}
-}

@@ -87,17 +87,7 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 
 // holderOf names the holder of a lock.
 func holderOf(l *coordinationv1.Lease) string {
-	if shared := lockmgr.SharedBy(l); len(shared) > 0 {
-		for i, holder := range shared {
-			shared[i] = nameOf(holder)
-		}
-		return strings.Join(shared, ", ")
-	}
-	return nameOf(ptr.Deref(l.Spec.HolderIdentity, ""))
-}
-
-// nameOf names who has an identity.
-func nameOf(holder string) string {
+	holder := ptr.Deref(l.Spec.HolderIdentity, "")
 	if holder == "" {
 		return "nobody"
 	}

@@ -172,8 +172,7 @@ func (l *Locks) Forget(t *api.Transaction) {
 }
 
 // keysOf returns the keys of what is to be locked, and which item each is of. A target that
-// was skipped before anything was locked, or is only waited for and no guard, is not. Guards share
-// their locks.
+// was skipped before anything was locked, or is only waited for and no guard, is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
 		guards := item.Guard && item.State != api.ItemSkipped
@@ -184,9 +183,7 @@ func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		key := keyOf(ref)
-		key.Shared = item.Guard
-		keys = append(keys, key)
+		keys = append(keys, keyOf(ref))
 		items = append(items, i)
 	}
 	return keys, items, nil
@@ -202,7 +199,6 @@ func holderOf(t *api.Transaction) lockmgr.Holder {
 	return lockmgr.Holder{
 		Identity:       api.HolderOf(t),
 		Labels:         snapshot.Labels(t.Name),
-		SharedLabels:   snapshot.SharedLabels(),
 		Annotations:    map[string]string{api.TransactionKey: t.Namespace + "/" + t.Name},
 		OwnerNamespace: t.Namespace,
 		Owner: &metav1.OwnerReference{

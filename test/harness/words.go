@@ -14,12 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/wiring"
-	"janus.io/janus/lockmgr"
 	"janus.io/janus/snapshot"
 )
 
@@ -263,13 +261,8 @@ func (e *Env) locks(ctx context.Context, name string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		shared, err := e.Kube.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(snapshot.SharedLabels()).String()})
-		if err != nil {
-			return nil, err
-		}
-		for _, lease := range append(leases.Items, shared.Items...) {
-			holders := append(lockmgr.SharedBy(&lease), ptr.Deref(lease.Spec.HolderIdentity, ""))
-			if slices.ContainsFunc(holders, func(h string) bool { return strings.HasPrefix(h, e.Namespace+"/"+name+"/") }) {
+		for _, lease := range leases.Items {
+			if lease.Spec.HolderIdentity != nil && strings.HasPrefix(*lease.Spec.HolderIdentity, e.Namespace+"/"+name+"/") {
 				out = append(out, namespace+"/"+lease.Name)
 			}
 		}

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -34,20 +33,10 @@ func (c *trial) judgeTakeover(v *version) {
 	if was.holder == "" || is.holder == "" || was.holder == is.holder {
 		return
 	}
-	for _, reader := range was.readers {
-		c.judgeTakenFrom(reader, is, v)
-	}
 	if is.transitions != was.transitions+1 {
 		c.breach(LockExclusion, "%s@%d went from %s to %s, and leaseTransitions from %d to %d", v.Ref, v.Revision, was.holder, is.holder, was.transitions, is.transitions)
 	}
-	if len(was.readers) == 0 {
-		c.judgeTakenFrom(was, is, v)
-	}
-}
-
-// judgeTakenFrom: who had a Lease, alone or with others, had had their time when another took it.
-func (c *trial) judgeTakenFrom(was, is held, v *version) {
-	if c.ClocksTurned || was.holder == is.holder || was.renewed.IsZero() || is.renewed.IsZero() || c.seenOver(was, v) {
+	if c.ClocksTurned || was.renewed.IsZero() || is.renewed.IsZero() || c.seenOver(was, v) {
 		return
 	}
 	if over := was.renewed.Add(was.duration); is.renewed.Add(slack).Before(over) {
@@ -89,7 +78,6 @@ type held struct {
 	renewed     time.Time
 	duration    time.Duration
 	transitions int64
-	readers     []held // who shares it
 }
 
 func lease(v *version) held {
@@ -99,25 +87,11 @@ func lease(v *version) held {
 		duration: time.Duration(number(spec["leaseDurationSeconds"])) * time.Second, transitions: number(spec["leaseTransitions"]),
 	}
 	out.renewed, _ = time.Parse(time.RFC3339Nano, str(spec, "renewTime"))
-	var readers []struct {
-		Holder  string
-		Seconds int64
-		Renewed time.Time
-	}
-	annotations, _ := at(v.Object.Object, "metadata", "annotations").(map[string]any)
-	if text, _ := annotations["janus.io/shared-by"].(string); out.holder == "janus.io/shared/lock" && json.Unmarshal([]byte(text), &readers) == nil {
-		for _, r := range readers {
-			out.readers = append(out.readers, held{holder: r.Holder, renewed: r.Renewed, duration: time.Duration(r.Seconds) * time.Second})
-		}
-	}
 	return out
 }
 
 // heldBy reports whether a holder's identity is that of a Transaction.
 func (h held) heldBy(r *run) bool {
-	if slices.ContainsFunc(h.readers, func(one held) bool { return one.heldBy(r) }) {
-		return true
-	}
 	return h.holder != "" && h.holder[strings.LastIndexByte(h.holder, '/')+1:] == r.uid()
 }
 
@@ -206,16 +180,9 @@ func (c *trial) judgePlaces(r *run) {
 	}
 }
 
-// judgeReleased: nobody takes the lock of a Transaction away that is at work, nor takes it out of
-// the list of those that share one.
+// judgeReleased: nobody takes the lock of a Transaction away that is at work.
 func (c *trial) judgeReleased(r *run) {
 	for _, w := range c.writes {
-		if w.Method == "PUT" && w.made != nil && isLock(w.ref) && w.made.before != nil && len(lease(w.made).readers) > 0 &&
-			len(lease(w.made.before).readers) > 0 && lease(w.made.before).heldBy(r) && !lease(w.made).heldBy(r) {
-			if s := r.before(w.made.Revision); s != nil && s.atWork() && r.gone == nil && !c.moved(r, w) {
-				c.breach(LockExclusion, "%s: its share of the lock %s@%d was taken away by %s while it was %s (@%d)", r, w.ref, w.made.Revision, w.At, s.phase, s.Revision)
-			}
-		}
 		if w.Method != "DELETE" || w.made == nil || !isLock(w.ref) || w.made.before == nil || !lease(w.made.before).heldBy(r) {
 			continue
 		}

@@ -1,17 +1,14 @@
 package ordering
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/lockmgr"
 	"janus.io/janus/test/harness"
 )
 
@@ -74,32 +71,26 @@ changes:
 	e.NothingLeft("guarded")
 }
 
-// Transactions that are guarded by the same object share its lock, and keep those out that change
-// it, until the last of them has ended.
-func TestGuardsShareTheLockOfTheirObject(t *testing.T) {
+// Transactions that are guarded by the same object run one after the other.
+func TestGuardsOfOneObjectRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Start()
 	e.Apply(signal)
 	half(e)
-	beside := e.Run("beside", `
+	e.Submit("beside", `
 changes:
 - {name: signal, type: Await, guard: true, target: {apiVersion: v1, kind: ConfigMap, name: signal}, readyWhen: {expression: object.data.light == 'green'}}
-- {name: made, type: Create, target: {apiVersion: v1, kind: ConfigMap, name: beside}, content: {data: {a: b}}}
 `)
-	require.Equal(t, api.PhaseCommitted, beside.Status.Phase, harness.Describe(beside))
-	e.NothingLeft("beside")
-	txn := e.Transaction("guarded")
-	assert.Equal(t, txn.Status.Items[0].LockLease, beside.Status.Items[0].LockLease)
-	_, name, _ := strings.Cut(txn.Status.Items[0].LockLease, "/")
-	lease, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), name, metav1.GetOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, []string{api.HolderOf(txn)}, lockmgr.SharedBy(lease))
+	e.Await("beside", "waiting for the lock", func(other *api.Transaction) bool {
+		_, reason, _ := harness.Condition(other, api.ConditionReconciling)
+		return reason == errclass.LockHeld
+	})
 	word(e)
 	require.Equal(t, api.PhaseCommitted, e.Ended("guarded").Status.Phase)
+	require.Equal(t, api.PhaseCommitted, e.Ended("beside").Status.Phase)
 	e.NothingLeft("guarded")
-	_, err = e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), name, metav1.GetOptions{})
-	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	e.NothingLeft("beside")
 }
 
 // What another client makes of the object is found right before the commit, and everything is

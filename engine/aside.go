@@ -99,7 +99,7 @@ const catchUpInterval = 250 * time.Millisecond
 // catchingUp is how long to wait because an item was rolled back so lately that what it makes
 // possible may be refused still; zero if none was.
 func (s rollback) catchingUp() time.Duration {
-	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.State == api.ItemRolledBack }) {
+	if !slices.ContainsFunc(s.txn.Status.Items, func(item api.Item) bool { return item.Restored() }) {
 		return 0
 	}
 	since := s.memory.SinceRestored()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -16,8 +16,8 @@ import (
 	"janus.io/janus/internal/objectid"
 )
 
-// awaiting waits for changes that are in effect, and done only once a gate says so. What a
-// gate says is recorded before anything relies on it.
+// awaiting waits for changes that are in effect, and for targets that are restored, which are
+// done only once a gate says so. What a gate says is recorded before anything relies on it.
 type awaiting struct {
 	*saga
 	missing error // what the last look found missing, if nothing was done since
@@ -60,9 +60,9 @@ func (s *awaiting) checkDue() bool {
 // become so or has had its time. It says what is missing if there was nothing to record.
 func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
 	s.memory.CheckedReady()
-	items := plan.Waiting(s.txn.Status.Items)
-	if _, err := s.keepLocks(ctx); err != nil {
-		return nil, s.startRollbackIf(ctx, items[0], err)
+	items := plan.Awaited(s.txn)
+	if kept, err := s.keep(ctx, items[0]); !kept || err != nil {
+		return nil, err
 	}
 	if len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0 {
 		return nil, s.recordAndOpen(ctx)
@@ -70,17 +70,32 @@ func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
 	return s.checkItems(ctx, items)
 }
 
+// keep keeps the locks. That one was lost ends the changes; a rollback goes on without it, and
+// without any once it has had its time.
+func (s *awaiting) keep(ctx context.Context, first int) (kept bool, err error) {
+	if s.txn.Status.Phase != api.PhaseRollingBack {
+		if _, err = s.keepLocks(ctx); err != nil {
+			return false, s.startRollbackIf(ctx, first, err)
+		}
+		return true, nil
+	}
+	_, err = s.keepLocksIfPossible(ctx)
+	if err != nil && !isJournal(err) && plan.RollbackOverdue(s.txn, s.clock.Now()) {
+		return true, nil
+	}
+	return err == nil, err
+}
+
 func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
-	var found looks
+	found := looks{uids: map[int]types.UID{}}
 	for _, i := range items {
 		if cause := s.look(ctx, i, &found); cause != nil {
-			return nil, s.startRollback(ctx, *cause)
+			return nil, s.fail(ctx, i, *cause)
 		}
 	}
 	if len(found.ready)+len(found.holding)+len(found.broken) > 0 {
 		return nil, s.record(ctx, func(status *api.TransactionStatus) error {
-			found.note(status.Items, s.now())
-			return nil
+			return s.note(status.Items, found)
 		})
 	}
 	if found.unclear != nil {
@@ -91,11 +106,20 @@ func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error
 	return lacks, nil
 }
 
+// fail ends the wait for an item: everything is rolled back, or it is restored and not ready.
+func (s *awaiting) fail(ctx context.Context, i int, cause plan.Cause) error {
+	if s.txn.Status.Phase == api.PhaseRollingBack {
+		return rollback{s.saga}.leaveNotReady(ctx, i, cause)
+	}
+	return s.startRollback(ctx, cause)
+}
+
 // looks are what was found about the items that are waited for.
 type looks struct {
 	ready   []int
-	holding []int // readyWhen or goneWhen holds, and must hold for a while
-	broken  []int // held before, and do not hold now
+	uids    map[int]types.UID // of the targets of those
+	holding []int             // what is waited for is so, and must be so for a while
+	broken  []int             // it was so before, and is not now
 	missing []string
 	unclear error
 	// objects are those that the items which are waited for depend on; untold is set if those of
@@ -124,50 +148,75 @@ func (l *looks) awaited() []errclass.Awaited {
 }
 
 // note writes into the items what was found.
-func (l looks) note(items []api.Item, now *metav1.Time) {
-	for _, i := range l.ready {
-		items[i].ReadyTime = now
-	}
+func (s *awaiting) note(items []api.Item, l looks) error {
+	now := s.now()
 	for _, i := range l.holding {
-		items[i].HoldStartTime = now
+		*plan.TimesOf(&items[i]).Hold = now
 	}
 	for _, i := range l.broken {
-		items[i].HoldStartTime = nil
+		*plan.TimesOf(&items[i]).Hold = nil
 	}
+	for _, i := range l.ready {
+		plan.NoteResult(&items[i], plan.WaitCondition(s.txn, i), true, *now, "")
+		if items[i].Guard {
+			items[i].GuardUID = l.uids[i]
+		}
+		if err := plan.EndWait(&items[i], now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks the gate of the wait that item i is in.
+func (s *awaiting) ask(ctx context.Context, i int) (Readiness, error) {
+	if plan.Restoring(&s.txn.Status.Items[i]) {
+		return s.Gates.Restored(ctx, s.txn, i)
+	}
+	return s.Gates.Ready(ctx, s.txn, i)
 }
 
 // look looks at one item, and returns why everything is to be rolled back, if it is.
 func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
-	item, change := &s.txn.Status.Items[i], s.txn.Spec.Changes[i]
-	found, err := s.Gates.Ready(ctx, s.txn, i)
-	message := found.Message
+	item, now := &s.txn.Status.Items[i], s.clock.Now()
+	found, err := s.ask(ctx, i)
+	message, since := found.Message, *plan.TimesOf(item).Hold
 	switch {
 	case plan.Definite(err):
 		return new(plan.ItemCause(s.txn, i, err))
 	case err != nil:
 		into.unclear, message = err, errclass.Message(err)
 	case found.Failed:
-		return neverReady(item, errclass.ReadyFailed, message)
-	case found.Ready && (!plan.MustHold(change) || item.HoldStartTime != nil && plan.HoldLeft(s.txn, i, s.clock.Now()) <= 0):
+		return s.neverReady(i, errclass.ReadyFailed, found, message)
+	case found.Ready && (!plan.MustHold(s.txn, i) || since != nil && plan.HoldLeft(s.txn, i, now) <= 0):
 		into.ready = append(into.ready, i)
+		into.uids[i] = found.UID
 		return nil
-	case found.Ready && item.HoldStartTime == nil:
+	case found.Ready && since == nil:
 		into.holding = append(into.holding, i)
 		return nil
 	case found.Ready:
 		message = fmt.Sprintf("%s: readyWhen or goneWhen has held since %s, and must hold for %s",
-			item.Target.String(), item.HoldStartTime.UTC().Format(time.TimeOnly+"Z"), plan.HoldFor(change))
-	case item.HoldStartTime != nil:
+			item.Target.String(), since.UTC().Format(time.TimeOnly+"Z"), plan.HoldFor(s.txn, i))
+	case since != nil:
 		into.broken = append(into.broken, i)
 	}
-	if left, limited := readyTimeLeft(s.txn, i, s.clock.Now()); limited && left <= 0 {
-		return neverReady(item, errclass.ReadyTimeout, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(change), message))
+	if left, limited := readyTimeLeft(s.txn, i, now); limited && left <= 0 {
+		return s.neverReady(i, errclass.ReadyTimeout, found, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(s.txn, i), message))
+	}
+	if plan.Restoring(item) && plan.RollbackOverdue(s.txn, now) {
+		return s.neverReady(i, errclass.DeadlineExceeded, found, fmt.Sprintf("not ready within spec.timeout (%s): %s", plan.Timeout(s.txn), message))
 	}
 	into.missing = append(into.missing, message)
 	into.depends(found.On)
 	return nil
 }
 
-func neverReady(item *api.Item, reason, message string) *plan.Cause {
-	return &plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: item.Name}
+// neverReady is the cause of the end of a wait, with the condition that ends it.
+func (s *awaiting) neverReady(i int, reason string, found Readiness, message string) *plan.Cause {
+	result := api.ConditionResult{Condition: plan.WaitCondition(s.txn, i), Time: *s.now(), Message: found.Message}
+	if found.ByFailWhen {
+		result.Condition, result.Holds = api.ConditionFailWhen, true
+	}
+	return &plan.Cause{Reason: reason, Message: errclass.Printable(message), Item: s.txn.Status.Items[i].Name, Result: &result}
 }

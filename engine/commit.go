@@ -24,7 +24,12 @@ func (s committing) open(ctx context.Context) error {
 	if come, err := pace(s).turn(ctx); !come {
 		return err
 	}
-	return s.recordOpening(ctx, func(*api.TransactionStatus) error { return nil })
+	if plan.GuardsFirst(s.txn.Status.Items) {
+		if may, err := guarding(s).beforeFirst(ctx); !may || err != nil {
+			return err
+		}
+	}
+	return s.openNext(ctx)
 }
 
 // capture takes the before-image of an item that could not be prepared before: an
@@ -39,7 +44,8 @@ func (s committing) capture(ctx context.Context, i int) error {
 	if err != nil {
 		return s.startRollbackIf(ctx, i, err)
 	}
-	if s.txn.Spec.Changes[i].When != "" {
+	asked := s.txn.Spec.Changes[i].When != ""
+	if asked {
 		wanted, err := s.Gates.Admits(ctx, s.txn, i)
 		if err != nil {
 			return s.startRollbackIf(ctx, i, err)
@@ -50,6 +56,7 @@ func (s committing) capture(ctx context.Context, i int) error {
 	}
 	if s.txn.Status.Items[i].Type == api.Await {
 		return s.record(ctx, func(status *api.TransactionStatus) error {
+			s.noteWhen(&status.Items[i], asked, true)
 			return plan.BeginAwait(&status.Items[i], *s.now())
 		})
 	}
@@ -59,6 +66,7 @@ func (s committing) capture(ctx context.Context, i int) error {
 		return s.startRollbackIf(ctx, i, err)
 	}
 	err = s.record(ctx, func(status *api.TransactionStatus) error {
+		s.noteWhen(&status.Items[i], asked, true)
 		return recordImages(status, []int{i}, saved)
 	})
 	if err == nil {
@@ -67,10 +75,18 @@ func (s committing) capture(ctx context.Context, i int) error {
 	return err
 }
 
+// noteWhen records what the when of an item was found to be, if it was asked.
+func (s committing) noteWhen(item *api.Item, asked, holds bool) {
+	if asked {
+		plan.NoteResult(item, api.ConditionWhen, holds, *s.now(), "")
+	}
+}
+
 // skip records that the change of item i is not wanted, and so are not those that depend
 // on it.
 func (s committing) skip(ctx context.Context, i int) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
+		s.noteWhen(&status.Items[i], true, false)
 		message := fmt.Sprintf("%s is left as it is: when is false (%s)", status.Items[i].Target.String(), s.txn.Spec.Changes[i].When)
 		if err := plan.Skip(&status.Items[i], plan.ReasonWhenFalse, message); err != nil {
 			return err

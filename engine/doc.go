@@ -14,8 +14,8 @@
 //
 //	run.go              runs of a Transaction, from one step to the next
 //	step.go             the table of which phase carries out which action
-//	preflight.go, approve.go, prepare.go, commit.go (with send.go, pace.go), await.go, suspend.go,
-//	stop.go, rollback.go (with aside.go, undo.go), finalize.go (with history.go),
+//	preflight.go, approve.go, prepare.go, commit.go (with send.go, pace.go, guard.go), await.go,
+//	suspend.go, stop.go, rollback.go (with aside.go, undo.go), finalize.go (with history.go),
 //	cleanup.go, ttl.go, retry.go
 //	                    the phases, each a type of its own around a saga
 //	startrollback.go    the way from committing to rolling back

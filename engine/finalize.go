@@ -15,6 +15,9 @@ type ending struct{ *saga }
 
 // finish ends a Transaction whose changes are all in effect.
 func (s ending) finish(ctx context.Context) error {
+	if plan.GuardsLast(&s.txn.Status) {
+		return guarding(s).beforeCommit(ctx)
+	}
 	remembered, again, err := revisions(s).enter(ctx)
 	if err != nil || again {
 		return err

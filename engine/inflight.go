@@ -34,6 +34,10 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 		undone, _ := s.memory.Undone(i)
 		plan.ClearSetAside(item)
 		plan.Report(item, undone, s.share())
+		if plan.RestoredWhen(s.txn, i) {
+			plan.BeginRollbackWait(item, *s.now())
+			return nil
+		}
 		return plan.MoveItem(item, api.ItemRolledBack)
 	}
 	return nil
@@ -69,7 +73,7 @@ func othersOpen(t *api.Transaction, known plan.Known, i int) bool {
 	for j := range t.Status.Items {
 		item := &t.Status.Items[j]
 		open := item.State == api.ItemCommitted || item.State == api.ItemCommitting || item.State == api.ItemRollingBack && known[j] != plan.Over
-		if j != i && open && item.Target.Identity() != own {
+		if j != i && open && !plan.Restoring(item) && item.Target.Identity() != own {
 			return true
 		}
 	}

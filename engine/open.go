@@ -26,8 +26,25 @@ func (s *saga) recordAndOpen(ctx context.Context) error {
 	return s.record(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
-// recordOpening writes a checkpoint that also opens the intents of the next items.
+// recordOpening writes a checkpoint that also opens the intents of the next items. It does not
+// open the first of all where guards are to be judged before that.
 func (s *saga) recordOpening(ctx context.Context, change func(*api.TransactionStatus) error) error {
+	return s.recordAndOpenBy(ctx, change, func(status *api.TransactionStatus) error {
+		if plan.GuardsFirst(status.Items) {
+			return nil
+		}
+		return openChanges(s.txn, status, s.policy.Window)
+	})
+}
+
+// openNext records the intents of the next items, now that guards were judged.
+func (s *saga) openNext(ctx context.Context) error {
+	return s.recordAndOpenBy(ctx, func(*api.TransactionStatus) error { return nil }, func(status *api.TransactionStatus) error {
+		return openChanges(s.txn, status, s.policy.Window)
+	})
+}
+
+func (s *saga) recordAndOpenBy(ctx context.Context, change, open func(*api.TransactionStatus) error) error {
 	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if err := change(status); err != nil {
 			return err
@@ -38,7 +55,7 @@ func (s *saga) recordOpening(ctx context.Context, change func(*api.TransactionSt
 		if status.Phase == api.PhaseRollingBack {
 			return openUndos(s.txn, status, s.policy.Window)
 		}
-		return openChanges(s.txn, status, s.policy.Window)
+		return open(status)
 	})
 	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.Known.Any(plan.Unsent) {
 		s.memory.Begun()
@@ -59,18 +76,22 @@ func openChanges(t *api.Transaction, status *api.TransactionStatus, most int) er
 	return nil
 }
 
-// openUndos records the intents of the next compensations: of an object one, and none of what is
-// depended on by what is not on record as rolled back.
+// openUndos records the intents of the next compensations: of an object one, none of what is
+// depended on by what is not on record as rolled back, and none of what comes after one that is
+// waited for.
 func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) error {
 	if t.Spec.Cancel == api.CancelStop {
 		return nil
 	}
-	open := map[api.Target]bool{}
-	held := plan.HeldOf(t, status.Items, func(int) bool { return false })
-	for _, i := range slices.Backward(plan.ScheduleOf(t).Order) {
+	open, schedule := map[api.Target]bool{}, plan.ScheduleOf(t)
+	held, behind := plan.HeldOf(t, status.Items, func(int) bool { return false }), plan.BehindOf(t, schedule)
+	for _, i := range slices.Backward(schedule.Order) {
 		item := &status.Items[i]
+		if item.State == api.ItemRollingBack && plan.RestoredWhen(t, i) {
+			behind.Add(i)
+		}
 		switch {
-		case held.Skips(i):
+		case plan.Restoring(item), held.Skips(i), behind.Holds(i) && item.State != api.ItemRollingBack:
 			continue
 		case item.State == api.ItemCommitting:
 			return nil
@@ -83,6 +104,9 @@ func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) erro
 			open[item.Target.Identity()] = true
 			if err := plan.BeginUndo(item); err != nil {
 				return err
+			}
+			if plan.RestoredWhen(t, i) {
+				behind.Add(i)
 			}
 		}
 	}

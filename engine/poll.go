@@ -25,7 +25,7 @@ func (s *saga) pollTime(items []int) time.Duration {
 			wait = min(wait, left)
 		}
 		// What is done now comes before its end; what has to hold is looked at all the time.
-		if limited && left <= 0 || s.txn.Status.Items[i].HoldStartTime != nil {
+		if limited && left <= 0 || *plan.TimesOf(&s.txn.Status.Items[i]).Hold != nil {
 			wait = min(wait, pollInterval)
 		}
 	}
@@ -44,32 +44,30 @@ func (s *saga) toldTime(items []int) time.Duration {
 		if left, limited := readyTimeLeft(s.txn, i, now); limited {
 			wait = min(wait, left)
 		}
-		if s.txn.Status.Items[i].HoldStartTime != nil {
+		if *plan.TimesOf(&s.txn.Status.Items[i]).Hold != nil {
 			wait = min(wait, plan.HoldLeft(s.txn, i, now)+time.Millisecond)
 		}
 	}
 	return wait
 }
 
-// awaited lists the items that are waited for while changes are made. While the
-// Transaction is suspended, or when it is deleted, none is.
+// awaited lists the items that are waited for. While the Transaction is suspended, or stopped
+// while it rolls back, none is; nor when it is deleted while changes are made.
 func awaited(t *api.Transaction) []int {
-	if t.Status.Phase != api.PhaseCommitting || plan.Suspended(t) || t.DeletionTimestamp != nil {
+	back := t.Status.Phase == api.PhaseRollingBack
+	if plan.Suspended(t) || !back && t.DeletionTimestamp != nil || back && plan.RollbackStopped(t) {
 		return nil
 	}
-	return plan.Waiting(t.Status.Items)
+	return plan.Awaited(t)
 }
 
 // readyTimeLeft is how much longer item i may take to be ready, if that is limited. Its
 // time is kept by the second.
 func readyTimeLeft(t *api.Transaction, i int, now time.Time) (time.Duration, bool) {
-	if i >= len(t.Spec.Changes) {
-		return 0, false // Another client has cut the spec short.
-	}
-	limit := plan.ReadyTimeout(t.Spec.Changes[i])
-	if limit == nil {
+	limit, start := plan.ReadyTimeout(t, i), *plan.TimesOf(&t.Status.Items[i]).Start
+	if limit == nil || start == nil {
 		return 0, false
 	}
-	end := t.Status.Items[i].WaitStartTime.Add(time.Second + plan.Duration(limit, plan.DefaultTimeout))
+	end := start.Add(time.Second + plan.Duration(limit, plan.DefaultTimeout))
 	return end.Sub(now), true
 }

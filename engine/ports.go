@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/objectid"
@@ -88,19 +90,25 @@ type Planner interface {
 	Forget(t *api.Transaction)
 }
 
-// Gates tells whether a change is wanted, and when it is done.
+// Gates tells whether a change is wanted, and when it is done, or its compensation is.
 type Gates interface {
 	// Admits reports whether the when of a change holds. An error of class Terminal
 	// means that this cannot be told.
 	Admits(ctx context.Context, t *api.Transaction, item int) (bool, error)
 	// Ready checks whether the readyWhen or goneWhen of a change that is in effect holds.
 	Ready(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
+	// Restored checks whether the rollback.readyWhen of a change holds whose compensation is
+	// made.
+	Restored(ctx context.Context, t *api.Transaction, item int) (Readiness, error)
 }
 
 // Readiness is what is known of a change that is waited for.
 type Readiness struct {
-	// Ready means that it is done, and Failed that it will not be.
-	Ready, Failed bool
+	// Ready means that it is done, and Failed that it will not be. ByFailWhen says that
+	// failWhen holds, and is not so if the target itself says that it has failed.
+	Ready, Failed, ByFailWhen bool
+	// UID is that of the target of a guard; empty if there is none.
+	UID types.UID
 	// Message says what is missing; it names the object.
 	Message string
 	// On are the objects that this depends on; none if it depends on anything else, too.

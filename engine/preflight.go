@@ -53,6 +53,7 @@ func (s preflight) tryAll(ctx context.Context) (plan.Preflight, error) {
 // pass records what was tried, and with what result.
 func (s preflight) pass(status *api.TransactionStatus, found plan.Preflight) {
 	status.Items = found.Items
+	plan.DateResults(status.Items, *s.now())
 	s.accept(status)
 	plan.SetValidated(status, s.txn.Generation, s.clock.Now(), found)
 }
@@ -62,6 +63,7 @@ func (s preflight) pass(status *api.TransactionStatus, found plan.Preflight) {
 func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
 	return ending(s).end(ctx, false, func(status *api.TransactionStatus) error {
 		status.Items = found.Items
+		plan.DateResults(status.Items, *s.now())
 		s.accept(status)
 		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
 		return plan.MovePhase(status, api.PhaseFailed)

@@ -5,6 +5,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -57,6 +58,22 @@ func (s rollback) undo(ctx context.Context, i int) error {
 		return s.setAside(ctx, i, refusal, undone)
 	}
 	return s.giveUpIf(ctx, i, refusal, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) })
+}
+
+// leaveNotReady records that item i is restored and does not become ready, and goes on to the
+// next.
+func (s rollback) leaveNotReady(ctx context.Context, i int, cause plan.Cause) error {
+	return s.record(ctx, func(status *api.TransactionStatus) error {
+		if status.FailedItem == "" {
+			status.FailedItem = status.Items[i].Name
+		}
+		message := "restored, but not ready since: " + cause.Message
+		if cause.Reason == errclass.ReadyTimeout || cause.Reason == errclass.DeadlineExceeded {
+			message = "restored, but " + cause.Message
+		}
+		noteResult(&status.Items[i], cause)
+		return plan.LeaveNotReady(&status.Items[i], errclass.RollbackNotReady, message)
+	})
 }
 
 // recover takes up a failed rollback once more.

@@ -23,9 +23,17 @@ func (s *saga) startRollback(ctx context.Context, cause plan.Cause) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		if i := plan.IndexOf(status.Items, cause.Item); i >= 0 {
 			status.Items[i].Reason, status.Items[i].Message = cause.Reason, cause.Message
+			noteResult(&status.Items[i], cause)
 		}
 		return s.recordRollback(status, cause)
 	})
+}
+
+// noteResult records the condition that is the cause, if one is.
+func noteResult(item *api.Item, cause plan.Cause) {
+	if r := cause.Result; r != nil {
+		plan.NoteResult(item, r.Condition, r.Holds, r.Time, r.Message)
+	}
 }
 
 // recordRollback writes into the status that the rollback starts. The intents of changes for

@@ -61,6 +61,9 @@ func legalStatus(before, after *api.Transaction) error {
 // item is opened again.
 func reachable(was *api.Item, to api.ItemState) bool {
 	from := was.State
+	if was.Type == api.Await { // Nothing is sent for it, so it goes through its states at once.
+		return from == to || from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack || plan.LegalItem(from, to)
+	}
 	return from == to || plan.LegalItem(from, to) || to == api.ItemCommitting && (from == api.ItemPending || was.Unsettled)
 }
 

@@ -53,7 +53,7 @@ func (s stop) park(i int) {
 	own := s.txn.Status.Items[i].Target.Identity()
 	for j := range s.txn.Status.Items {
 		item := &s.txn.Status.Items[j]
-		if j == i || item.State == api.ItemRollingBack && s.flight.Known[j] != plan.Over && item.Target.Identity() == own {
+		if j == i || item.State == api.ItemRollingBack && !plan.Restoring(item) && s.flight.Known[j] != plan.Over && item.Target.Identity() == own {
 			s.flight.Happened(j, plan.Left)
 		}
 	}
@@ -81,6 +81,13 @@ func (s stop) acceptPartial(ctx context.Context) error {
 		held := rollback(s).held(status.Items)
 		for i := range status.Items {
 			item := &status.Items[i]
+			if plan.Restoring(item) {
+				message := item.Target.String() + " is restored, and it was not waited for until it is ready, because spec.cancel is Stop; set it to Rollback to wait for it"
+				if err := plan.LeaveNotReady(item, errclass.Cancelled, message); err != nil {
+					return err
+				}
+				continue
+			}
 			unmade := item.State == api.ItemRollingBack && (s.flight.Known[i] == plan.Unsent || s.flight.Known[i].IsParked())
 			if item.State != api.ItemCommitted && !unmade && !held.Freed(i) {
 				continue

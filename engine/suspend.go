@@ -55,10 +55,11 @@ func (s suspension) resume(ctx context.Context) error {
 				later := metav1.NewTime(status.Approval.RequestTime.Add(rest))
 				status.Approval.RequestTime = &later
 			}
-			for _, i := range plan.Waiting(status.Items) {
-				later := metav1.NewTime(status.Items[i].WaitStartTime.Add(rest))
-				status.Items[i].WaitStartTime = &later
-				status.Items[i].HoldStartTime = nil // Nobody has looked meanwhile.
+			for _, i := range plan.Awaited(s.txn) {
+				if times := plan.TimesOf(&status.Items[i]); *times.Start != nil {
+					later := metav1.NewTime((*times.Start).Add(rest))
+					*times.Start, *times.Hold = &later, nil // Nobody has looked meanwhile.
+				}
 			}
 		}
 		if status.Phase == api.PhaseRollingBack {

@@ -171,7 +171,7 @@ var scenarios = []scenario{
 func refuseB(w *world) { w.refuse["do b"] = errRefused }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides, depending, needing) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides, depending, needing, restoring, guards) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -225,8 +225,11 @@ func oracle(t reporter, w *world) {
 			if w.dos[name] > 0 {
 				t.Errorf("item %s is skipped, and was made:\n%s", name, w.transcript())
 			}
+		case item.Type == api.Await && w.dos[name] == 0:
 		case phase == api.PhaseCommitted && inEffect != 1, phase == api.PhaseRolledBack && inEffect != 0, phase == api.PhasePlanned && inEffect != 0:
 			t.Errorf("%s, but item %s is in effect %d times:\n%s", phase, name, inEffect, w.transcript())
+		case phase == api.PhaseFailed && item.RolledBack && inEffect != 0:
+			t.Errorf("Failed, and item %d (%s) is in effect and said to be rolled back:\n%s", i, item.State, w.transcript())
 		case phase == api.PhaseFailed && item.State != api.ItemUnresolved && inEffect != 0:
 			t.Errorf("Failed, and item %d (%s) is in effect but not named:\n%s", i, item.State, w.transcript())
 		}

@@ -81,7 +81,7 @@ func isShared(items []api.Item, i int) bool {
 	own := items[i].Target
 	for j := range items {
 		item := &items[j]
-		if j != i && item.State == api.ItemRollingBack && item.Target.Name == own.Name && item.Target.Identity() == own.Identity() {
+		if j != i && item.State == api.ItemRollingBack && !plan.Restoring(item) && item.Target.Name == own.Name && item.Target.Identity() == own.Identity() {
 			return true
 		}
 	}
@@ -101,8 +101,7 @@ func mayOverwrite(t *api.Transaction, i int, err error) bool {
 // process or another, may still land: that is waited for first, but for a server that
 // does not answer.
 func (s rollback) giveUpIf(ctx context.Context, i int, err error, also ...func(*api.Item)) error {
-	start := s.txn.Status.RollbackStartTime
-	late := start != nil && s.clock.Now().After(start.Add(plan.Timeout(s.txn)))
+	late := plan.RollbackOverdue(s.txn, s.clock.Now())
 	switch {
 	case !plan.Definite(err) && !late:
 		return err

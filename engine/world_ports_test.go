@@ -115,6 +115,9 @@ func describe(t *api.Transaction) string {
 	var items []string
 	for _, item := range t.Status.Items {
 		text := item.Name + " " + string(item.State)
+		if plan.Restoring(&item) {
+			text += "(restored)"
+		}
 		if item.Reason != "" {
 			text += "(" + item.Reason + ")"
 		}
@@ -208,6 +211,9 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Pre
 		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
+			if item.Guard = c.Guard; c.Type == api.Await {
+				item.Type = c.Type
+			}
 			item.DependsOn = slices.Concat(c.DependsOn, p.refers[c.Name])
 			plan.SetItemState(&item, api.ItemPending)
 			if plan.ShowsPlan(t) {
@@ -363,7 +369,27 @@ func (c changes) mayBeUndone(in Intent) {
 		if slices.Contains(other.DependsOn, name) && inEffect && !waits {
 			c.t.Errorf("%s is rolled back while %s, which depends on it, is in effect and %s:\n%s", name, other.Name, other.State, c.transcript())
 		}
+		if slices.Contains(c.upTo(other.Name), name) && plan.Restoring(&other) {
+			c.t.Errorf("%s is rolled back while %s, which is rolled back before it, is not ready:\n%s", name, other.Name, c.transcript())
+		}
 	}
+}
+
+// upTo are the changes that are rolled back after another.
+func (c changes) upTo(name string) []string {
+	at := plan.IndexOf(c.stored.Status.Items, name)
+	if plan.InBranches(&c.stored.Spec) {
+		on := c.stored.Spec.Changes[at].DependsOn
+		for _, next := range on {
+			on = slices.Concat(on, c.upTo(next))
+		}
+		return on
+	}
+	var out []string
+	for _, earlier := range c.stored.Status.Items[:at] {
+		out = append(out, earlier.Name)
+	}
+	return out
 }
 
 func (c changes) itemNamed(name string) api.Item {
@@ -389,6 +415,20 @@ func (g gates) Ready(_ context.Context, t *api.Transaction, i int) (found Readin
 			found.Ready = true
 		}
 		return fmt.Sprintf("look at %s: ready=%t failed=%t", name, found.Ready, found.Failed), nil
+	})
+}
+
+func (g gates) Restored(_ context.Context, t *api.Transaction, i int) (found Readiness, err error) {
+	name := t.Spec.Changes[i].Name
+	return found, g.call("look at "+name, func() (string, error) {
+		if g.targets[t.Spec.Changes[i].Target.Name] != g.images[name] {
+			g.t.Errorf("%s is looked at as if it were restored:\n%s", name, g.transcript())
+		}
+		var waits bool
+		if found, waits = g.unrestored[name]; !waits {
+			found.Ready = true
+		}
+		return fmt.Sprintf("look at %s, which is restored: ready=%t failed=%t", name, found.Ready, found.Failed), nil
 	})
 }
 

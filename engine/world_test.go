@@ -58,6 +58,7 @@ type world struct {
 	nth        func(n int, who string) reply // what happens to the n-th call; may be nil
 	after      map[string]func()             // what happens after a line, once, by prefix
 	unready    map[string]Readiness          // what is said of items that are in effect, by item; they are ready otherwise
+	unrestored map[string]Readiness          // what is said of items that are restored, in the same way
 	unasked    map[string]bool               // items of which when is false
 	idle       map[string]bool               // items whose change needs no write
 	unguarded  bool                          // anybody could approve anything
@@ -101,7 +102,7 @@ func newWorld(t reporter, names ...string) *world {
 	w := &world{
 		t: t, clock: clocktesting.NewFakeClock(fixture.Start), policy: testPolicy,
 		targets: map[string]string{}, locks: map[string]string{}, images: map[string]string{}, history: map[int64]string{},
-		unready: map[string]Readiness{}, unasked: map[string]bool{},
+		unready: map[string]Readiness{}, unrestored: map[string]Readiness{}, unasked: map[string]bool{},
 		deferredBy: map[string]string{}, refers: map[string][]string{},
 		refuse: map[string]error{}, replies: map[string][]reply{}, after: map[string]func(){},
 		dos: map[string]int{}, undos: map[string]int{},

@@ -12,6 +12,8 @@ import "k8s.io/apimachinery/pkg/runtime"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
 // +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || !(self.type in ['Create', 'Await'])",message="acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"
+// +kubebuilder:validation:XValidation:rule="!has(self.guard) || !self.guard || self.type == 'Await'",message="guard has a meaning for Await alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollback) || !(self.type in ['Create', 'Await'])",message="rollback has no meaning for Create, whose rollback waits until the object is gone, and for Await, which changes nothing"
 type Change struct {
 	// name identifies the change in status, events and logs; unique within the
 	// Transaction. The default is its position in the list, counted from 0.
@@ -116,6 +118,20 @@ type Change struct {
 	//
 	// +optional
 	FailWhen *FailWhen `json:"failWhen,omitempty"`
+
+	// guard makes an Await a condition of the whole Transaction. Once readyWhen has been found
+	// to hold, it must hold again, of the same object, right before the first change is begun
+	// and right before the Transaction is committed; otherwise all is rolled back, with
+	// reason GuardBroken. The object is locked from the beginning to the end, and its kind
+	// must be served when the Transaction begins.
+	//
+	// +optional
+	Guard bool `json:"guard,omitempty"`
+
+	// rollback says what belongs to the rollback of the change, and to its undo.
+	//
+	// +optional
+	Rollback *ChangeRollback `json:"rollback,omitempty"`
 
 	// activation makes the change only if the cluster serves a kind when the
 	// Transaction begins. Otherwise the change is skipped, and its target may be of a

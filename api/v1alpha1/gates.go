@@ -71,6 +71,18 @@ type GoneWhen struct {
 	HoldFor *Duration `json:"holdFor,omitempty"`
 }
 
+// ChangeRollback says what belongs to the rollback of a change.
+type ChangeRollback struct {
+	// readyWhen says when the target works again, now that it is as it was before: in a
+	// rollback, and in an undo of the Transaction. Until then no compensation that comes
+	// after this one begins, and the Transaction does not end. The expression sees object,
+	// and not objects. timeout counts from when the target was restored. A target that does
+	// not become ready in a rollback ends Unresolved with reason RollbackNotReady: it is
+	// restored, what it depends on stays in effect, and a recovery waits for it again. An
+	// undo is rolled back instead.
+	ReadyWhen ReadyWhen `json:"readyWhen"`
+}
+
 // FailWhen says when a wait has failed.
 type FailWhen struct {
 	// expression is a CEL expression that is true once what is waited for cannot come. It

@@ -71,8 +71,9 @@ type Item struct {
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
 	// Committing: its change may have been sent. Committed: its change is in
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
-	// effect. RollingBack: its compensation may have been sent. RolledBack: its change
-	// has been rolled back. Unresolved: it could not be rolled back; message says why.
+	// effect. RollingBack: its compensation may have been sent, or was made and is waited
+	// for. RolledBack: its change has been rolled back. Unresolved: it could not be rolled
+	// back, or is not ready since; message says why.
 	// Skipped: it is not made; reason and message say why. An Await is Committed from when
 	// its turn comes, and RolledBack once what it waits for does not matter any more.
 	State ItemState `json:"state"`
@@ -109,6 +110,41 @@ type Item struct {
 	//
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// readyWhen is the rollback.readyWhen of the change that the item undoes, if that follows
+	// from spec.undoOf.
+	//
+	// +optional
+	ReadyWhen *ReadyWhen `json:"readyWhen,omitempty"`
+
+	// rollbackWait is the wait for the target after its compensation, if the change has
+	// rollback.readyWhen. An item that has it is restored: in state RollingBack it is waited
+	// for, and in state Unresolved it did not become ready.
+	//
+	// +optional
+	RollbackWait *RollbackWait `json:"rollbackWait,omitempty"`
+
+	// guard is true for an Await with guard: it is locked, and judged again.
+	//
+	// +optional
+	Guard bool `json:"guard,omitempty"`
+
+	// guardUID is the uid of the object of which a guard was found to hold; empty if there was
+	// none.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=128
+	GuardUID types.UID `json:"guardUID,omitempty"`
+
+	// results are what the conditions of the change were found to be when that decided
+	// something: activation and when before the change was made or skipped, the others when
+	// the wait for the target ended.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Results []ConditionResult `json:"results,omitempty"`
 
 	// unsettled is true for an Unresolved item of which it is not known whether its
 	// change is in effect: what kept it from being rolled back kept Janus from finding
@@ -224,6 +260,40 @@ type Item struct {
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
 }
+
+// RollbackWait is the wait for a target after its compensation.
+type RollbackWait struct {
+	// startTime is since when the target is as it was before, or since when it is waited for
+	// again.
+	StartTime *metav1.Time `json:"startTime"`
+
+	// holdStartTime is since when rollback.readyWhen has been found to hold, if it has holdFor.
+	//
+	// +optional
+	HoldStartTime *metav1.Time `json:"holdStartTime,omitempty"`
+
+	// readyTime is when rollback.readyWhen was found to hold, for as long as holdFor demands.
+	//
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// reason is the one that the item had when it was restored, if it did not become ready. It
+	// has it again when it is waited for again.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+
+	// message is the one that the item had when it was restored, in the same way.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+}
+
+// Restored reports whether the compensation of the item is on record as made: it is rolled back,
+// or waited for, or did not become ready.
+func (i *Item) Restored() bool { return i.State == ItemRolledBack || i.RollbackWait != nil }
 
 // Changes reports whether the item makes a change: it is not skipped, and no Await.
 func (i *Item) Changes() bool { return i.State != ItemSkipped && i.Type != Await }
@@ -342,4 +412,43 @@ const (
 	// ItemSkipped is not made, because of its when, its activation, or a change that it
 	// depends on.
 	ItemSkipped ItemState = "Skipped"
+)
+
+// ConditionResult is what a condition of a change was found to be.
+type ConditionResult struct {
+	// condition is the field of the change that has the condition.
+	Condition ConditionName `json:"condition"`
+
+	// holds says whether it held.
+	Holds bool `json:"holds"`
+
+	// time is when it was found to be so.
+	Time metav1.Time `json:"time"`
+
+	// message says what was missing, or what failWhen says of the failure. It has no content
+	// of confidential objects.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// ConditionName is the field of a change that has a condition.
+//
+// +kubebuilder:validation:Enum=activation;when;readyWhen;goneWhen;failWhen;rollback.readyWhen
+type ConditionName string
+
+const (
+	// ConditionActivation is activation.
+	ConditionActivation ConditionName = "activation"
+	// ConditionWhen is when.
+	ConditionWhen ConditionName = "when"
+	// ConditionReadyWhen is readyWhen.
+	ConditionReadyWhen ConditionName = "readyWhen"
+	// ConditionGoneWhen is goneWhen.
+	ConditionGoneWhen ConditionName = "goneWhen"
+	// ConditionFailWhen is failWhen.
+	ConditionFailWhen ConditionName = "failWhen"
+	// ConditionRollbackReadyWhen is rollback.readyWhen.
+	ConditionRollbackReadyWhen ConditionName = "rollback.readyWhen"
 )

@@ -60,6 +60,12 @@ type TransactionStatus struct {
 	// +optional
 	RollbackStartTime *metav1.Time `json:"rollbackStartTime,omitempty"`
 
+	// guardTime is when all guards were found to hold after the last change. They are judged no
+	// more after that, and the Transaction is committed.
+	//
+	// +optional
+	GuardTime *metav1.Time `json:"guardTime,omitempty"`
+
 	// suspendTime is since when the Transaction is suspended.
 	//
 	// +optional

@@ -61,6 +61,7 @@ func (t *Transaction) Derive() {
 		item := &t.Status.Items[i]
 		t.Spec.Changes = append(t.Spec.Changes, Change{
 			Name: item.Name, Type: item.Type, Target: item.Target, AcceptLoss: t.Spec.UndoOf.AcceptLoss,
+			ReadyWhen: item.ReadyWhen,
 		})
 	}
 }

@@ -21,6 +21,8 @@ const (
 	awaitRule       = "an Await needs readyWhen: what to wait for"
 	failRule        = "failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
 	holdRule        = "holdFor must be shorter than timeout"
+	rollbackRule    = "rollback has no meaning for Create, whose rollback waits until the object is gone, and for Await, which changes nothing"
+	guardRule       = "guard has a meaning for Await alone"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
 	standRule       = "must be a duration from 1s to 8760h, such as 90s, 5m or 1h30m"
@@ -81,6 +83,13 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 		"an Await": transaction(inChange("Await", "type"), dropInChange("content"),
 			inChange(map[string]any{"expression": "object != null", "holdFor": "10s", "timeout": "1m"}, "readyWhen"),
 			inChange(map[string]any{"expression": "object.data.failed == 'true'", "messageExpression": "object.data.why"}, "failWhen")),
+		"a guard": transaction(inChange("Await", "type"), dropInChange("content"), inChange(true, "guard"),
+			inChange(map[string]any{"expression": "object != null"}, "readyWhen")),
+		"a change that is no guard": transaction(inChange(false, "guard")),
+		"a Patch whose rollback is waited for": transaction(inChange("Patch", "type"),
+			inChange(map[string]any{"readyWhen": map[string]any{"status": "Ready", "timeout": "5m", "holdFor": "10s"}}, "rollback")),
+		"a Delete whose rollback is waited for": transaction(inChange("Delete", "type"), dropInChange("content"),
+			inChange(map[string]any{"readyWhen": map[string]any{"expression": "object != null"}}, "rollback")),
 		"a Delete that waits for more": transaction(inChange("Delete", "type"), dropInChange("content"),
 			inChange(map[string]any{"expression": "object == null", "timeout": "1s"}, "goneWhen")),
 	} {
@@ -114,6 +123,19 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"a Create without content": {
 			transaction(dropInChange("content")),
 			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"a Create whose rollback is waited for": {
+			transaction(inChange(map[string]any{"readyWhen": map[string]any{"status": "Ready"}}, "rollback")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + rollbackRule}},
+		},
+		"a rollback that holds for too long": {
+			transaction(inChange("Patch", "type"),
+				inChange(map[string]any{"readyWhen": map[string]any{"status": "Ready", "timeout": "5s", "holdFor": "10s"}}, "rollback")),
+			[]refusal{{"spec.changes[0].rollback.readyWhen", "Invalid value: " + holdRule}},
+		},
+		"a guard that changes something": {
+			transaction(inChange(true, "guard")),
+			[]refusal{{"spec.changes[0]", "Invalid value: " + guardRule}},
 		},
 		"an Update without content": {
 			transaction(inChange("Update", "type"), dropInChange("content")),

@@ -102,6 +102,15 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	if item.Unchanged {
 		detail(unwritten)
 	}
+	if item.Guard {
+		detail("guard: judged again before the first change and before the commit")
+	}
+	if wait := item.RollbackWait; wait != nil && item.State != api.ItemRolledBack {
+		detail("restored, and not ready since %s", stamp(wait.StartTime))
+	}
+	for _, r := range item.Results {
+		detail("%s was %t at %s%s", r.Condition, r.Holds, stamp(&r.Time), after(": ", r.Message))
+	}
 	for _, taken := range item.Taken {
 		detail("taken from %s: %s", taken.Manager, some(taken.Fields, taken.More))
 	}
@@ -114,6 +123,14 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	for _, warning := range item.Warnings {
 		detail("warning: %s", warning)
 	}
+}
+
+// after puts a text after a separator, if there is one.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
 }
 
 func some(fields []string, more int64) string {

@@ -106,6 +106,7 @@ func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string 
 // expressions returns what is wrong with those of a change.
 func expressions(c api.Change, names map[string]bool) []string {
 	var out []string
+	objectOnly := false
 	check := func(field, text string, compile func(string) (*expression.Expression, error)) {
 		if text == "" {
 			return
@@ -116,7 +117,10 @@ func expressions(c api.Change, names map[string]bool) []string {
 			return
 		}
 		for _, name := range e.Names() {
-			if !names[name] {
+			switch {
+			case objectOnly:
+				out = append(out, fmt.Sprintf("%s: it asks for objects.%s, and may ask for object alone", field, name))
+			case !names[name]:
 				out = append(out, fmt.Sprintf("%s: it asks for objects.%s, and no change has that name", field, name))
 			}
 		}
@@ -131,6 +135,9 @@ func expressions(c api.Change, names map[string]bool) []string {
 	if c.FailWhen != nil {
 		check("failWhen.expression", c.FailWhen.Expression, expression.Compile)
 		check("failWhen.messageExpression", c.FailWhen.MessageExpression, expression.CompileText)
+	}
+	if objectOnly = true; c.Rollback != nil {
+		check("rollback.readyWhen.expression", c.Rollback.ReadyWhen.Expression, expression.Compile)
 	}
 	return out
 }

@@ -141,6 +141,9 @@ func (l *live) item(t *api.Transaction, i int) string {
 	if plan.Unready(&item) {
 		line += ", waiting since " + item.WaitStartTime.Format(time.TimeOnly)
 	}
+	if plan.Restoring(&item) {
+		line += ", restored and waiting since " + item.RollbackWait.StartTime.Format(time.TimeOnly)
+	}
 	line = errclass.OneLine(line)
 	if l.colour {
 		line = colour + line

@@ -127,6 +127,8 @@ func advice(item *api.Item) string {
 		return "the API server stored other values of the fields above than the restored ones. See which webhook, policy or schema changes them, and then set those fields to what they were."
 	case errclass.Drifted, errclass.AlreadyExists:
 		return "another client has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
+	case errclass.RollbackNotReady:
+		return "the object is as it was before the change, and does not work: see in the message what it lacks, and in its events why. When it is ready again: kubectl janus recover NAME --now, which rolls back what was left for its sake, too"
 	case errclass.ControllerMade:
 		return "a controller has made another object in its place. Compare it with the before-image; if the old one is wanted, keep the controller from making its own, delete that, and then: kubectl janus recover NAME --now"
 	case errclass.AccessDenied, errclass.ServiceAccountGone:

@@ -15,6 +15,8 @@ type Cause struct {
 	Reason, Message string
 	// Item is the name of the item that failed; empty when it is about none.
 	Item string
+	// Result is the condition that was found to be so; nil if it is none.
+	Result *api.ConditionResult
 }
 
 // Definite reports an error after which nothing took effect and trying again

@@ -160,7 +160,11 @@ func failedConditions(status *api.TransactionStatus, reason, cause string) []con
 	if message, stopped := stoppedWith(status, unresolved); stopped {
 		return ended(reason, message, condition{api.ConditionRolledBack, no, reason, message})
 	}
-	message := errclass.Printable(fmt.Sprintf("not rolled back: %s; the rollback began because: %s", strings.Join(unresolved, "; "), cause))
+	what := "not rolled back"
+	if len(namesOf(status.Items, notReady)) == len(unresolved) {
+		what = "rolled back, and not ready"
+	}
+	message := errclass.Printable(fmt.Sprintf("%s: %s; the rollback began because: %s", what, strings.Join(unresolved, "; "), cause))
 	return ended(reasonIncomplete, message, condition{api.ConditionRolledBack, no, reasonIncomplete, message})
 }
 

@@ -77,6 +77,9 @@ func BegunAhead(status *api.TransactionStatus, now time.Time) []**metav1.Time {
 	}
 	for i := range status.Items {
 		begun = append(begun, &status.Items[i].WaitStartTime, &status.Items[i].HoldStartTime)
+		if w := status.Items[i].RollbackWait; w != nil {
+			begun = append(begun, &w.StartTime, &w.HoldStartTime)
+		}
 	}
 	return slices.DeleteFunc(begun, func(t **metav1.Time) bool { return *t == nil || !(*t).After(now) })
 }

@@ -23,7 +23,7 @@ const (
 	Prepare           Verb = "Prepare"           // lock, read, save before-images
 	Begin             Verb = "Begin"             // record the first intent
 	Capture           Verb = "Capture"           // prepare an item whose target an earlier item changed
-	CheckReady        Verb = "CheckReady"        // check whether what is in effect is ready
+	CheckReady        Verb = "CheckReady"        // check whether what is in effect, or restored, is ready
 	AwaitReady        Verb = "AwaitReady"        // nothing else is to be done until it is
 	Open              Verb = "Open"              // record the intents of the next items
 	Do                Verb = "Do"                // make a change whose intent was just recorded
@@ -155,17 +155,27 @@ func sideBySide(t *api.Transaction, schedule Schedule, n int, flight InFlight) [
 
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction, flight InFlight) Action {
-	still := RollbackStopped(t)
-	order := ScheduleOf(t).Order
+	still, schedule := RollbackStopped(t), ScheduleOf(t)
+	order := schedule.Order
+	if flight.ReadyCheckDue && !still {
+		return Action{Verb: CheckReady}
+	}
 	if i, found := unclear(t.Status.Items, order); found {
 		return Action{Verb: ObserveUndo, Item: i}
 	}
 	spared := false
-	held := HeldOf(t, t.Status.Items, flight.over)
+	held, behind := HeldOf(t, t.Status.Items, flight.over), BehindOf(t, schedule)
 	for _, i := range slices.Backward(order) {
 		switch state, closed := t.Status.Items[i].State, held.closed(t.Status.Items, i); {
+		case Restoring(&t.Status.Items[i]):
+			behind.Add(i)
+			spared = spared || still
+		case !still && behind.Holds(i):
+			continue // What is rolled back before it is waited for.
 		case !still && held.waits(i) && !held.stays(i):
 			continue // It was refused, or what is rolled back before it was.
+		case flight.over(i) && RestoredWhen(t, i):
+			return Action{Verb: Record} // The wait begins with the record.
 		case state == api.ItemCommitting && spared:
 			continue // A later change of the same object stays in effect.
 		case state == api.ItemCommitting:
@@ -193,6 +203,8 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 		return Action{Verb: AcceptPartial}
 	case spared:
 		return standStill(t)
+	case behind.any:
+		return Action{Verb: AwaitReady}
 	case held.anyAside():
 		return Action{Verb: RetryUndos}
 	}

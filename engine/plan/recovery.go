@@ -144,16 +144,19 @@ func BeginRecovery(t *api.Transaction, status *api.TransactionStatus, now time.T
 	} else {
 		status.Recoveries++
 	}
+	began := metav1.NewTime(now).Rfc3339Copy()
 	for _, i := range these {
-		item := &status.Items[i]
-		if err := takeUp(item); err != nil {
+		item, again := &status.Items[i], takeUp
+		if notReady(item) {
+			again = func(item *api.Item) error { return waitAgain(item, began) }
+		}
+		if err := again(item); err != nil {
 			return err
 		}
 	}
 	if err := takeUpAside(status.Items); err != nil {
 		return err
 	}
-	began := metav1.NewTime(now).Rfc3339Copy()
 	status.CompletionTime, status.Duration, status.RollbackStartTime = nil, "", &began
 	return MovePhase(status, api.PhaseRollingBack)
 }

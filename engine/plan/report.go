@@ -75,6 +75,13 @@ func Lighten(status *api.TransactionStatus) bool {
 		item := &status.Items[i]
 		message := errclass.Cut(item.Message, 128)
 		lighter = lighter || message != item.Message || len(item.Taken)+len(item.Reclaimed)+len(item.Conflicts)+len(item.Warnings) > 0
+		for n := range item.Results {
+			lighter = lighter || item.Results[n].Message != ""
+			item.Results[n].Message = ""
+		}
+		if w := item.RollbackWait; w != nil {
+			w.Message = errclass.Cut(w.Message, 128)
+		}
 		item.Message, item.Taken, item.Reclaimed, item.Warnings = message, nil, nil, nil
 		if plan := item.Plan; plan != nil && len(plan.Fields) > 0 {
 			plan.More += int64(len(plan.Fields))

@@ -64,7 +64,7 @@ func Progressed(before, after *api.TransactionStatus) bool {
 	}
 	for i := range min(len(before.Items), len(after.Items)) {
 		was, is := &before.Items[i], &after.Items[i]
-		if was.ReadyTime == nil && is.ReadyTime != nil {
+		if was.ReadyTime == nil && is.ReadyTime != nil || !was.Restored() && is.Restored() {
 			return true
 		}
 		switch {

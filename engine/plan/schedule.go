@@ -285,7 +285,7 @@ func Waiting(items []api.Item) []int {
 // IsLast reports whether a change is the last whatever happens: nothing can fail after
 // it that would have it rolled back.
 func IsLast(t *api.Transaction, i int) bool {
-	if i >= len(t.Spec.Changes) || Gated(t.Spec.Changes[i]) {
+	if i >= len(t.Spec.Changes) || Gated(t.Spec.Changes[i]) || guarded(t) {
 		return false
 	}
 	s := ScheduleOf(t)

@@ -27,6 +27,13 @@ const digestBytes = 120
 // fields, which are left out where there is no room for them.
 const plannedBytes = 150
 
+// resultBytes is what it grows by in addition for each condition of its change.
+const resultBytes = 100 + resultMessage
+
+// waitBytes is what an item grows by in addition if its compensation is waited for: the times of
+// the wait.
+const waitBytes = 160
+
 // blockedBytes is what an item grows by in addition if others depend on it, beside the name of one.
 const blockedBytes = 16
 
@@ -45,6 +52,12 @@ func StoredBytes(t *api.Transaction) (int, error) {
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
 		if i < len(t.Spec.Changes) && t.Spec.Changes[i].ContentFrom != nil {
 			size += digestBytes
+		}
+		if RestoredWhen(t, i) {
+			size += waitBytes
+		}
+		if i < len(t.Spec.Changes) {
+			size += resultBytes * conditionsOf(t.Spec.Changes[i])
 		}
 	}
 	return size, nil

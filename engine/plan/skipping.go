@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -83,37 +82,3 @@ func EndAwaits(items []api.Item) error {
 	}
 	return nil
 }
-
-// ReadyTimeout is how long a change may take to be done once it is in effect; nil for no limit.
-func ReadyTimeout(c api.Change) *api.Duration {
-	switch {
-	case c.ReadyWhen != nil:
-		return c.ReadyWhen.Timeout
-	case c.GoneWhen != nil:
-		return c.GoneWhen.Timeout
-	}
-	return nil
-}
-
-// HoldFor is how long what a change waits for has to hold before a change is done.
-func HoldFor(c api.Change) time.Duration {
-	switch {
-	case c.ReadyWhen != nil:
-		return Duration(c.ReadyWhen.HoldFor, 0)
-	case c.GoneWhen != nil:
-		return Duration(c.GoneWhen.HoldFor, 0)
-	}
-	return 0
-}
-
-// HoldLeft is how much longer what item i waits for has to hold, now that it does. Times are
-// kept by the second.
-func HoldLeft(t *api.Transaction, i int, now time.Time) time.Duration {
-	if i >= len(t.Spec.Changes) || t.Status.Items[i].HoldStartTime == nil {
-		return 0
-	}
-	return t.Status.Items[i].HoldStartTime.Add(HoldFor(t.Spec.Changes[i]) + time.Second).Sub(now)
-}
-
-// MustHold reports whether a change is done only after what it waits for has held for a while.
-func MustHold(c api.Change) bool { return HoldFor(c) > 0 }

@@ -62,8 +62,8 @@ func BeginUndo(item *api.Item) error {
 func SetItemState(item *api.Item, state api.ItemState) {
 	item.State = state
 	item.Prepared = state != api.ItemPending && state != api.ItemSkipped
-	item.Committed = state == api.ItemCommitted || state == api.ItemRollingBack || state == api.ItemUnresolved
-	item.RolledBack = state == api.ItemRolledBack
+	item.RolledBack = item.Restored()
+	item.Committed = (state == api.ItemCommitted || state == api.ItemRollingBack || state == api.ItemUnresolved) && !item.RolledBack
 }
 
 // MovePhase changes the phase of a Transaction; staying is no move.

@@ -71,18 +71,20 @@ func InEffect(finding outcome.Finding) bool {
 // stoppedWith says what is in effect of a Transaction that was stopped, if nothing but
 // that is why.
 func stoppedWith(status *api.TransactionStatus, unresolved []string) (string, bool) {
-	var names []string
-	for i := range status.Items {
-		if item := &status.Items[i]; left(item) {
-			names = append(names, fmt.Sprintf("%s (%s)", item.Name, item.Target.String()))
-		}
-	}
-	if len(names) < len(unresolved) {
+	names := namesOf(status.Items, func(item *api.Item) bool { return left(item) && !notReady(item) })
+	waits := namesOf(status.Items, func(item *api.Item) bool { return left(item) && notReady(item) })
+	if len(names)+len(waits) < len(unresolved) {
 		return "", false
 	}
 	_, cause := RecordedCause(status)
-	return errclass.Printable(fmt.Sprintf("%s; stopped, and left in effect: items %s; set spec.cancel to Rollback to roll them back",
-		cause, strings.Join(names, ", "))), true
+	message := cause + "; stopped"
+	if len(names) > 0 {
+		message += fmt.Sprintf(", and left in effect: items %s; set spec.cancel to Rollback to roll them back", strings.Join(names, ", "))
+	}
+	if len(waits) > 0 {
+		message += fmt.Sprintf("; restored, and not waited for: items %s", strings.Join(waits, ", "))
+	}
+	return errclass.Printable(message), true
 }
 
 // Unchanged reports whether the spec is as it was accepted, but for suspend and cancel.

@@ -114,7 +114,12 @@ func timeline(t *api.Transaction) []Moment {
 		name := cmp.Or(item.Name, strconv.Itoa(i))
 		add(stamp(item.WaitStartTime), "item "+name+" is in effect, and waited for", "")
 		add(stamp(item.ReadyTime), "item "+name+" is ready", "")
+		if wait := item.RollbackWait; wait != nil {
+			add(stamp(wait.StartTime), "item "+name+" is restored, and waited for", "")
+			add(stamp(wait.ReadyTime), "item "+name+" is ready again", "")
+		}
 	}
+	add(stamp(t.Status.GuardTime), "all guards hold", "")
 	add(stamp(t.Status.RollbackStartTime), "rollback began", "")
 	add(stamp(t.Status.CompletionTime), "ended", string(t.Status.Phase))
 	slices.SortStableFunc(moments, func(a, b Moment) int { return cmp.Compare(a.Time, b.Time) })

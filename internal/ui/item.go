@@ -69,6 +69,9 @@ func ask(item *Item, c api.Change) {
 	if c.Content != nil {
 		item.Fields = fieldNames(c.Content.Raw)
 	}
+	if c.Guard {
+		item.Notes = append(item.Notes, "guard: judged again before the first change and before the commit")
+	}
 	if c.ContentFrom != nil {
 		item.Notes = append(item.Notes, "content from "+c.ContentFrom.String())
 	}
@@ -83,6 +86,16 @@ func tell(item *Item, i api.Item) {
 	}
 	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed {
 		item.Notes = append(item.Notes, "waited for since "+stamp(i.WaitStartTime))
+	}
+	if wait := i.RollbackWait; wait != nil && wait.ReadyTime == nil {
+		item.Notes = append(item.Notes, "restored, and not ready since "+stamp(wait.StartTime))
+	}
+	for _, r := range i.Results {
+		note := fmt.Sprintf("%s was %t at %s", r.Condition, r.Holds, stamp(&r.Time))
+		if r.Message != "" {
+			note += ": " + r.Message
+		}
+		item.Notes = append(item.Notes, note)
 	}
 	var refers []string
 	for _, name := range i.DependsOn {

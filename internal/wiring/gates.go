@@ -44,26 +44,52 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 	if err != nil {
 		return engine.Readiness{}, err
 	}
-	found, err := seen.ready(ctx, change)
+	found, err := seen.done(ctx, change)
 	found.On = seen.looked()
+	if err != nil || !change.Guard {
+		return found, err
+	}
+	live, err := seen.read(ctx, i)
+	if live != nil {
+		found.UID = live.GetUID()
+	}
 	return found, err
 }
 
-// ready evaluates the conditions of a change that is waited for.
-func (s *sight) ready(ctx context.Context, change api.Change) (engine.Readiness, error) {
+// done evaluates what ends the wait for a change.
+func (s *sight) done(ctx context.Context, change api.Change) (engine.Readiness, error) {
 	if change.FailWhen != nil {
 		if failed, err := s.failed(ctx, *change.FailWhen); err != nil || failed.Failed {
 			return failed, err
 		}
 	}
-	switch {
-	case change.GoneWhen != nil:
+	if change.GoneWhen != nil {
 		return s.holds(ctx, change.GoneWhen.Expression)
-	case change.ReadyWhen.Expression != "":
-		return s.holds(ctx, change.ReadyWhen.Expression)
-	default:
-		return s.byStatus(ctx)
 	}
+	return s.ready(ctx, *change.ReadyWhen)
+}
+
+// Restored evaluates the rollback.readyWhen of a change whose compensation is made.
+func (g *Gates) Restored(ctx context.Context, t *api.Transaction, i int) (engine.Readiness, error) {
+	rollback := t.Spec.Changes[i].Rollback
+	if rollback == nil {
+		return engine.Readiness{Ready: true}, nil
+	}
+	seen, err := g.see(ctx, t, i)
+	if err != nil {
+		return engine.Readiness{}, err
+	}
+	found, err := seen.ready(ctx, rollback.ReadyWhen)
+	found.On = seen.looked()
+	return found, err
+}
+
+// ready evaluates a readyWhen.
+func (s *sight) ready(ctx context.Context, when api.ReadyWhen) (engine.Readiness, error) {
+	if when.Expression != "" {
+		return s.holds(ctx, when.Expression)
+	}
+	return s.byStatus(ctx)
 }
 
 // holds evaluates an expression that may ask for what is not there yet.
@@ -95,7 +121,7 @@ func (s *sight) failed(ctx context.Context, when api.FailWhen) (engine.Readiness
 			message = text
 		}
 	}
-	return engine.Readiness{Failed: true, Message: s.name() + ": " + message}, nil
+	return engine.Readiness{Failed: true, ByFailWhen: true, Message: s.name() + ": " + message}, nil
 }
 
 // byStatus asks the target's own status.

@@ -74,13 +74,13 @@ func (l *Locks) Acquire(ctx context.Context, t *api.Transaction, lost func()) ([
 	if err != nil {
 		return nil, explainLock(err)
 	}
-	names := map[lockmgr.Key]string{}
+	names := map[objectid.ID]string{}
 	for _, lock := range locks {
-		names[lock.Key] = lock.String()
+		names[lock.Key.ID] = lock.String()
 	}
 	out := make([]string, len(t.Status.Items))
 	for n, key := range keys {
-		out[items[n]] = names[key]
+		out[items[n]] = names[key.ID]
 	}
 	return out, nil
 }
@@ -140,20 +140,20 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 // onlyUnseen reports whether all that could not be released are locks that are not on
 // record, of Leases at which janusd may not look. It may not take them either. One that it
 // took while it still might, and died before that was on record, expires.
-func onlyUnseen(err error, held map[lockmgr.Key]bool) bool {
+func onlyUnseen(err error, held map[objectid.ID]bool) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !onlyUnseen(err, held) })
 	}
 	var unseen *lockmgr.UnseenError
-	return errors.As(err, &unseen) && !held[unseen.Key]
+	return errors.As(err, &unseen) && !held[unseen.Key.ID]
 }
 
 // held are the locks that are on record.
-func held(t *api.Transaction) map[lockmgr.Key]bool {
-	out := map[lockmgr.Key]bool{}
+func held(t *api.Transaction) map[objectid.ID]bool {
+	out := map[objectid.ID]bool{}
 	for _, item := range t.Status.Items {
 		if ref, err := refOf(item); err == nil && item.LockLease != "" {
-			out[keyOf(ref)] = true
+			out[ref.ID()] = true
 		}
 	}
 	return out
@@ -172,10 +172,11 @@ func (l *Locks) Forget(t *api.Transaction) {
 }
 
 // keysOf returns the keys of what is to be locked, and which item each is of. A target that
-// was skipped before anything was locked, or is only waited for, is not.
+// was skipped before anything was locked, or is only waited for and no guard, is not.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
-		if item.LockLease == "" && !item.Changes() {
+		guards := item.Guard && item.State != api.ItemSkipped
+		if item.LockLease == "" && !item.Changes() && !guards {
 			continue
 		}
 		ref, err := refOf(item)

@@ -50,7 +50,7 @@ func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (
 // Deleted tells from the status alone: it has the uid of every target.
 func (k ownerRefs) Deleted(uid types.UID) bool {
 	for j, item := range k.txn.Status.Items {
-		if k.deletes(j) && item.Before.UID == uid && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
+		if k.deletes(j) && item.Before.UID == uid && !item.Restored() && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
 			return true
 		}
 	}
@@ -68,8 +68,8 @@ func (k ownerRefs) deletes(j int) bool {
 func (k ownerRefs) Dependents(ctx context.Context, uid types.UID) ([]mutate.Dependent, error) {
 	var out []mutate.Dependent
 	for j := range k.txn.Status.Items {
-		state := k.txn.Status.Items[j].State
-		if !k.deletes(j) || state != api.ItemRolledBack && state != api.ItemUnresolved {
+		item := &k.txn.Status.Items[j]
+		if !k.deletes(j) || !item.Restored() && item.State != api.ItemUnresolved {
 			continue
 		}
 		owned, err := k.images.ownedBy(k.txn.UID, j, uid, func() ([]metav1.OwnerReference, error) {

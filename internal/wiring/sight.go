@@ -204,6 +204,11 @@ func checkGates(t *api.Transaction, change api.Change) error {
 		gates = append(gates, gate{"failWhen", change.FailWhen.Expression, expression.Compile},
 			gate{"failWhen.messageExpression", change.FailWhen.MessageExpression, expression.CompileText})
 	}
+	if change.Rollback != nil {
+		if err := checkRollback(change); err != nil {
+			return err
+		}
+	}
 	for _, g := range gates {
 		if g.text == "" {
 			continue
@@ -214,4 +219,22 @@ func checkGates(t *api.Transaction, change api.Change) error {
 		}
 	}
 	return nil
+}
+
+// checkRollback refuses a rollback.readyWhen that cannot be evaluated. An undo has not all changes
+// of the Transaction that it undoes, so the expression may ask for the target alone.
+func checkRollback(change api.Change) error {
+	text := change.Rollback.ReadyWhen.Expression
+	if text == "" {
+		return nil
+	}
+	e, err := expression.Compile(text)
+	if err == nil && len(e.Names()) > 0 {
+		err = fmt.Errorf("it asks for objects.%s, and may ask for object alone", e.Names()[0])
+	}
+	if err == nil {
+		return nil
+	}
+	return errclass.New(errclass.Terminal, errclass.Invalid, "compile rollback.readyWhen of", change.Target.String(), "%w", err).
+		WithHint("see the Common Expression Language in the documentation of Kubernetes; object is the target as it is after the compensation")
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate"
 	"janus.io/janus/revision"
@@ -19,15 +20,20 @@ import (
 // from the time when they are prepared. Neither is found out twice.
 
 // inverse returns the changes that undo those of a revision. The Delete of what was not
-// there has none.
-func inverse(of revision.Revision, acceptLoss bool) []api.Change {
+// there has none. What the Transaction that is undone waits for after a compensation, the undo
+// waits for after the change.
+func inverse(of revision.Revision, original *api.Transaction, acceptLoss bool) []api.Change {
 	var out []api.Change
 	for i := len(of.Items) - 1; i >= 0; i-- {
 		item := of.Items[i]
 		if item.Type == api.Delete && (item.Before == nil || item.Before.UID == "") {
 			continue
 		}
-		out = append(out, api.Change{Name: item.Name, Type: mutate.InverseOf(item.Type), Target: item.Target, AcceptLoss: acceptLoss})
+		change := api.Change{Name: item.Name, Type: mutate.InverseOf(item.Type), Target: item.Target, AcceptLoss: acceptLoss}
+		if plan.RestoredWhen(original, item.Index) && plan.ChangeName(item.Index, original.Spec.Changes[item.Index]) == item.Name {
+			change.ReadyWhen = &original.Spec.Changes[item.Index].Rollback.ReadyWhen
+		}
+		out = append(out, change)
 	}
 	return out
 }
@@ -58,7 +64,7 @@ func (u *undo) derive(t *api.Transaction) error {
 	if u == nil {
 		return nil
 	}
-	t.Spec.Changes = inverse(u.of, t.Spec.UndoOf.AcceptLoss)
+	t.Spec.Changes = inverse(u.of, u.original, t.Spec.UndoOf.AcceptLoss)
 	if len(t.Spec.Changes) == 0 {
 		return errclass.New(errclass.Terminal, errclass.Invalid, "undo", revision.Describe(t.Namespace, t.Status.Undoing.Revision), "it has changed nothing")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -92,6 +93,10 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 	if v.txn.Spec.UndoOf != nil || change.Type == api.Await {
 		item.Type = change.Type
 	}
+	item.Guard = change.Guard && change.Type == api.Await
+	if v.txn.Spec.UndoOf != nil {
+		item.ReadyWhen = change.ReadyWhen
+	}
 	if v.names[item.Name] {
 		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"the name %q is used by two changes", item.Name).WithHint("names are unique within a Transaction; the default is the position in the list")
@@ -106,6 +111,9 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 	}
 	v.refresh()
 	served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
+	if err == nil {
+		plan.NoteResult(&item, api.ConditionActivation, served, metav1.Time{}, "")
+	}
 	if err != nil || served {
 		return item, err
 	}
@@ -149,11 +157,11 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 	return nil
 }
 
-// awaited completes an item that is only waited for. Its kind may be served later: what it is
-// then is found out whenever it is looked at.
+// awaited completes an item that is only waited for. Its kind may be served later, unless it is a
+// guard, which is locked: what it is then is found out whenever it is looked at.
 func (v *validation) awaited(item *api.Item) error {
 	ref, err := v.resolver.Resolve(item.Target, v.txn.Namespace, nil)
-	if errclass.Is(err, errclass.KindNotFound) {
+	if errclass.Is(err, errclass.KindNotFound) && !item.Guard {
 		return nil
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource

@@ -37,6 +37,39 @@ func (c *trial) judgeConditions(r *run) {
 	}
 }
 
+// judgeResults: what a condition was found to be is on record with what followed from it.
+func (c *trial) judgeResults(r *run) {
+	for _, s := range r.states {
+		for i := range min(len(s.items), len(r.Spec.Changes)) {
+			item, change := &s.items[i], &r.Spec.Changes[i]
+			want := map[string]bool{}
+			switch {
+			case item.in(api.ItemSkipped) && item.reason == "WhenFalse":
+				want["when"] = false
+			case item.in(api.ItemSkipped) && item.reason == "NotActivated":
+				want["activation"] = false
+			case change.When != "" && item.prepared:
+				want["when"] = true
+			}
+			switch {
+			case item.ready && item.reason == "GuardBroken":
+			case item.ready && change.GoneWhen != nil:
+				want["goneWhen"] = true
+			case item.ready:
+				want["readyWhen"] = true
+			}
+			if item.back != nil && !item.back.ready.IsZero() {
+				want["rollback.readyWhen"] = true
+			}
+			for name, holds := range want {
+				if found, ok := item.results[name]; s.by != nil && (!ok || found != holds) {
+					c.breach(Phases, "%s: its status (@%d) rests on %s being %t, and says of it %t (recorded: %t)", r.named(i), s.Revision, name, holds, found, ok)
+				}
+			}
+		}
+	}
+}
+
 // judgeWhen: a change was made because its when was true, or skipped because it was false.
 func (c *trial) judgeWhen(r *run, i int) {
 	text := r.Spec.Changes[i].When
@@ -66,10 +99,7 @@ func waitOf(change *api.Change) (text string, hold time.Duration) {
 	case change.GoneWhen != nil:
 		text, d = change.GoneWhen.Expression, change.GoneWhen.HoldFor
 	}
-	if d != nil {
-		hold, _ = time.ParseDuration(string(*d))
-	}
-	return text, hold
+	return text, lasting(d)
 }
 
 // readyAt returns the first state that says that an item is ready.

@@ -54,7 +54,7 @@ func (r *run) waits(s *state, needs [][]int, k int) bool {
 }
 
 // judgeAwaits: an Await begins to wait once all that it depends on is done, and it takes no
-// lock and saves nothing.
+// lock, unless it is a guard, and saves nothing.
 func (c *trial) judgeAwaits(r *run, on [][]int) {
 	for i := range r.Spec.Changes {
 		s := r.reached(i, api.ItemCommitted)
@@ -66,8 +66,8 @@ func (c *trial) judgeAwaits(r *run, on [][]int) {
 				c.breach(Order, "%s: it waits (@%d) while item %d, which it depends on, is %s, ready: %t", r.named(i), s.Revision, j, s.items[j].state, s.items[j].ready)
 			}
 		}
-		if s.items[i].lease != "" || s.items[i].before != nil {
-			c.breach(Order, "%s: it only waits, and has the lock %q or a before-image (@%d)", r.named(i), s.items[i].lease, s.Revision)
+		if (s.items[i].lease != "") != r.Spec.Changes[i].Guard || s.items[i].before != nil {
+			c.breach(Order, "%s: it only waits (guard: %t), and has the lock %q or a before-image (@%d)", r.named(i), r.Spec.Changes[i].Guard, s.items[i].lease, s.Revision)
 		}
 	}
 }

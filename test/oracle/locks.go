@@ -151,6 +151,13 @@ func (c *trial) holds(r *run, name string, intent *state, revision int64) (strin
 	return holder, !seen
 }
 
+// leaseMeddled reports whether another client than Janus has written a Lease, or it was not seen.
+func (c *trial) leaseMeddled(named string) bool {
+	namespace, name, _ := strings.Cut(named, "/")
+	o := c.objects[Ref{Resource: leases, Namespace: namespace, Name: name}]
+	return o == nil || slices.ContainsFunc(o.versions, func(v *version) bool { return v.by == nil })
+}
+
 // locked reports whether a Transaction has a Lease, as its status names it, at a revision.
 func (c *trial) locked(r *run, named string, revision int64) bool {
 	namespace, name, _ := strings.Cut(named, "/")

@@ -133,8 +133,9 @@ func (c *trial) judgeConsistent(r *run, s *state) {
 			c.breach(Phases, "%s is Committed (@%d) with item %d not ready", r, s.Revision, i)
 		}
 		c.judgeAside(r, s, i)
-		committed := item.in(api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved)
-		if item.prepared == item.in(api.ItemPending, api.ItemSkipped) || item.committed != committed || item.rolledBack != item.in(api.ItemRolledBack) {
+		rolledBack := item.in(api.ItemRolledBack) || item.back != nil
+		committed := item.in(api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved) && !rolledBack
+		if item.prepared == item.in(api.ItemPending, api.ItemSkipped) || item.committed != committed || item.rolledBack != rolledBack {
 			c.breach(Phases, "%s item %d is %s (@%d), with prepared=%t committed=%t rolledBack=%t", r, i, item.state, s.Revision, item.prepared, item.committed, item.rolledBack)
 		}
 	}

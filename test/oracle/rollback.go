@@ -41,7 +41,7 @@ func (r *run) excuses(s *state, target Ref) (fields []string, ok bool) {
 		}
 		item := &s.items[i]
 		switch {
-		case item.in(api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemSkipped):
+		case item.back != nil, item.in(api.ItemRolledBack, api.ItemRejected, api.ItemPrepared, api.ItemPending, api.ItemSkipped):
 			fields = append(fields, item.restored()...)
 		case item.in(api.ItemUnresolved) && (item.reason == "FieldConflict" || item.reason == "Altered") && r.writesFields(i) && len(item.conflicts) < 16:
 			for _, found := range item.conflicts {

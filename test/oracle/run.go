@@ -50,6 +50,7 @@ type state struct {
 	completed bool
 	suspended bool // that is on record
 	approval  approval
+	guarded   bool // that the guards were found to hold before the commit
 }
 
 // item is the record of a change.
@@ -63,9 +64,19 @@ type item struct {
 	aside                                      bool
 	ready                                      bool
 	holdTime, readyTime                        time.Time
-	before                                     *image
-	conflicts                                  []conflict
-	warnings                                   []string
+	// back is the wait after the compensation; nil if there is none.
+	back      *backWait
+	guardUID  string
+	results   map[string]bool // of conditions, by their names
+	before    *image
+	conflicts []conflict
+	warnings  []string
+}
+
+// backWait is the wait for a target that is restored.
+type backWait struct {
+	hold, ready time.Time
+	message     string
 }
 
 type image struct{ key, digest, uid, version string }
@@ -136,6 +147,7 @@ func readState(v *version) *state {
 	s.revision, s.digest = number(status["revision"]), str(status, "revisionDigest")
 	s.approval = readApproval(status)
 	s.completed, s.suspended = str(status, "completionTime") != "", str(status, "suspendTime") != ""
+	s.guarded = str(status, "guardTime") != ""
 	for _, f := range list(v.Object.Object, "metadata", "finalizers") {
 		s.finalizer = s.finalizer || f == api.Finalizer
 	}
@@ -161,6 +173,17 @@ func readItem(entry map[string]any) item {
 	}
 	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
 	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))
+	out.guardUID = str(entry, "guardUID")
+	out.results = map[string]bool{}
+	for _, e := range list(entry, "results") {
+		result, _ := e.(map[string]any)
+		out.results[str(result, "condition")] = result["holds"] == true
+	}
+	if wait, ok := entry["rollbackWait"].(map[string]any); ok {
+		out.back = &backWait{message: str(wait, "message")}
+		out.back.hold, _ = time.Parse(time.RFC3339, str(wait, "holdStartTime"))
+		out.back.ready, _ = time.Parse(time.RFC3339, str(wait, "readyTime"))
+	}
 	if before, ok := entry["before"].(map[string]any); ok {
 		out.before = &image{str(before, "key"), str(before, "digest"), str(before, "uid"), str(before, "resourceVersion")}
 	}

@@ -71,10 +71,13 @@ func mentions(text, field string, parts bool) bool {
 // restored lists the labels and annotations of which an item that was rolled back says that
 // they are not as they were.
 func (i *item) restored() []string {
-	if !i.in(api.ItemRolledBack) {
-		return nil
+	switch {
+	case i.in(api.ItemRolledBack):
+		return mark.FindAllString(i.message, -1)
+	case i.back != nil:
+		return mark.FindAllString(i.message+" "+i.back.message, -1)
 	}
-	return mark.FindAllString(i.message, -1)
+	return nil
 }
 
 // notAdmitted leaves out the differences that are of what mutating admission may write.

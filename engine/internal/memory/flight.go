@@ -55,7 +55,7 @@ func (f *Flight) Answer(i int) *Answer {
 func (f *Flight) Recorded(before, after []api.Item) (intents []int) {
 	for i := range min(len(before), len(after)) {
 		state := after[i].State
-		if state != api.ItemCommitting && state != api.ItemRollingBack {
+		if state != api.ItemCommitting && state != api.ItemRollingBack || plan.Restoring(&after[i]) {
 			f.drop(i)
 		} else if before[i].State != state {
 			f.drop(i)
@@ -88,7 +88,8 @@ func (f *Flight) SoFar(with func() (*api.Transaction, error)) (*api.Transaction,
 // MayLand reports whether a request for item i may be under way, as far as this process
 // knows, and none of its own.
 func (f *Flight) MayLand(item *api.Item, i int) bool {
-	return (item.State == api.ItemCommitting || item.State == api.ItemRollingBack) && !f.Known[i].NoEffect() && f.Known[i] != plan.Over
+	open := item.State == api.ItemCommitting || item.State == api.ItemRollingBack && !plan.Restoring(item)
+	return open && !f.Known[i].NoEffect() && f.Known[i] != plan.Over
 }
 
 // Withdraw takes the intents for which nothing was sent off a status: items that are open

@@ -144,11 +144,12 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 	return l.Locks.Release(ctx, t)
 }
 
-// keysOf returns the keys of the targets that are locked, by namespace.
+// keysOf returns the keys of the targets that are locked, by namespace. A guard keeps other
+// Transactions away, and nobody else.
 func keysOf(t *api.Transaction, leases []string) map[string][]string {
 	keys := map[string][]string{}
 	for i, item := range t.Status.Items {
-		if leases[i] == "" || item.Target.Namespace == "" {
+		if leases[i] == "" || item.Target.Namespace == "" || item.Type == api.Await {
 			continue
 		}
 		group := schema.FromAPIVersionAndKind(item.Target.APIVersion, item.Target.Kind).Group

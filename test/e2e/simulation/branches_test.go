@@ -28,6 +28,26 @@ func branch(random *rand.Rand, s *scenario) {
 			}
 		}
 	}
+	for i := range s.transactions {
+		for n := range s.transactions[i].Changes {
+			if c := &s.transactions[i].Changes[n]; c.Type != api.Create && c.Type != api.Await && random.IntN(5) == 0 {
+				restore(random, c)
+			}
+			if c := &s.transactions[i].Changes[n]; c.Type == api.Await {
+				c.Guard = random.IntN(2) == 0
+			}
+		}
+	}
+}
+
+// restore has the compensation of a change waited for.
+func restore(random *rand.Rand, c *api.Change) {
+	short, hold := api.Duration("20s"), api.Duration("3s")
+	c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Timeout: &short}}
+	c.Rollback.ReadyWhen.Expression = []string{"object != null", "object.data.a != 'new'", "object.status.seen.startsWith('seen')", "false"}[random.IntN(4)]
+	if random.IntN(3) == 0 {
+		c.Rollback.ReadyWhen.HoldFor = &hold
+	}
 }
 
 // depend makes changes depend on others, so that there is an order which allows it and
@@ -146,8 +166,35 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 					FailWhen: &api.FailWhen{Expression: "object != null", MessageExpression: "object.metadata.name"},
 				}
 			})),
+		one("guard", []thing{alpha, beta}, guardOf(alpha, "object != null"), beta.change(api.Patch, news), gamma.change(api.Create, news)),
+		one("guard-after", []thing{alpha, beta}, alpha.change(api.Patch, news), guardOf(alpha, "object.data.a == 'new'"), beta.change(api.Patch, news)),
+		one("guard-broken-back", []thing{alpha}, guardOf(alpha, "object.data.a == 'old-a'"), alpha.change(api.Patch, news)),
+		one("restored-back", []thing{alpha, beta}, beta.change(api.Patch, news),
+			with(alpha.change(api.Update, news), "alpha", func(c *api.Change) {
+				hold := api.Duration("2s")
+				c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a == 'old-a'", HoldFor: &hold}}
+			}), refused),
+		one("restored-diamond-back", []thing{alpha, beta}, func() []api.Change {
+			changes := diamond(refused)
+			for i := range changes {
+				if changes[i].Name == "left" || changes[i].Name == "right" {
+					changes[i].Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a != 'new'"}}
+				}
+			}
+			return changes
+		}()...),
+		one("never-restored", []thing{alpha, beta}, beta.change(api.Patch, news),
+			with(alpha.change(api.Delete, nil), "alpha", func(c *api.Change) {
+				timeout := api.Duration("2s")
+				c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a == 'never'", Timeout: &timeout}}
+			}), refused),
 		one("gone", []thing{alpha}, with(alpha.change(api.Delete, nil), "alpha", func(c *api.Change) {
 			c.GoneWhen = &api.GoneWhen{Expression: "object == null", Timeout: &minute}
 		})),
 	}
+}
+
+// guardOf is a guard of a thing.
+func guardOf(t thing, expression string) api.Change {
+	return api.Change{Name: "guard-" + t.name, Target: t.target(), Type: api.Await, Guard: true, ReadyWhen: &api.ReadyWhen{Expression: expression}}
 }

@@ -291,6 +291,8 @@ func (s scenario) end() api.Phase {
 	switch {
 	case strings.HasSuffix(s.name, "back"):
 		return api.PhaseRolledBack
+	case strings.HasPrefix(s.name, "never-restored"):
+		return api.PhaseFailed
 	case s.transactions[0].DryRun:
 		return api.PhasePlanned
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -18,6 +19,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/notify"
 )
 
 // Reader reads a Transaction from the API server, nil if it does not exist.
@@ -57,8 +59,11 @@ type Options struct {
 	// Resync is after how long a Transaction is looked at again although nothing was heard of
 	// it; zero means never.
 	Resync time.Duration
+	// Open begins to watch what a Transaction waits for; nil means that it is looked at again and
+	// again.
+	Open func(context.Context, notify.Object) (apiwatch.Interface, error)
 	// Clock is nil for the real one.
-	Clock clock.WithTicker
+	Clock clock.WithTickerAndDelayedExecution
 }
 
 func (o Options) withDefaults() Options {
@@ -84,6 +89,7 @@ type Controller struct {
 	resync  *resync
 	line    *line
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	awaited *notify.Watches // nil for none
 }
 
 // DefaultTurn is much longer than a step takes: to take a Transaction up again costs a
@@ -98,6 +104,9 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 		watches: newWatches(), held: newHeldShards(), resync: newResync(o.Resync, o.Clock), line: newLine(),
 	}
 	c.queue = newQueue(c.line, newBackOff(o.RetryBase, o.RetryMax))
+	if o.Open != nil {
+		c.awaited = notify.New(notify.Options{Open: o.Open, Wake: c.queue.Add, Holds: c.holds, Clock: o.Clock})
+	}
 	if o.Changing {
 		return c, nil
 	}
@@ -131,6 +140,9 @@ func (c *Controller) Work(ctx context.Context) error {
 	}
 	c.enqueueKnown()
 	c.log.Info("watching Transactions", zap.Int("workers", c.options.Workers), zap.Strings("namespaces", c.options.Namespaces))
+	if c.awaited != nil {
+		all.Go(func() { c.awaited.Run(ctx) })
+	}
 	for range c.options.Workers {
 		all.Go(func() {
 			for c.next(ctx) {
@@ -192,8 +204,10 @@ func (c *Controller) next(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
+	began := c.options.Clock.Now()
 	result := c.run(ctx, term, from, name)
 	c.resync.looked(name)
+	told := c.tellOf(name, result, began)
 	switch {
 	case result.Err != nil && (ctx.Err() != nil || term.ended()):
 		c.tidy(context.WithoutCancel(ctx), name)
@@ -205,6 +219,9 @@ func (c *Controller) next(ctx context.Context) bool {
 		if result.Within > 0 {
 			c.queue.AddAfter(name, result.Within) // Whichever is sooner counts.
 		}
+	case told:
+		c.queue.Forget(name)
+		c.queue.AddAfter(name, result.Told)
 	case result.After > 0:
 		c.queue.Forget(name)
 		c.queue.AddAfter(name, result.After)
@@ -243,7 +260,7 @@ func (c *Controller) run(ctx context.Context, term *heldShard, from *watch, name
 	log = log.With(versioned(t)...)
 	if !c.selects(t) {
 		log.Info("left to another janusd: its labels do not match the selector")
-		c.engine.Forget(func(other types.NamespacedName) bool { return other == name })
+		c.forget(func(other types.NamespacedName) bool { return other == name })
 		return engine.Result{}
 	}
 	if from.leaving.Load() && !plan.HasFinalizer(t) {
@@ -266,7 +283,7 @@ func (c *Controller) run(ctx context.Context, term *heldShard, from *watch, name
 	switch {
 	case result.Err != nil:
 		log.Warn("a step failed; trying again", zap.Error(result.Err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
-	case turn.Err() != nil && ctx.Err() == nil && !term.ended() && result == (engine.Result{}):
+	case turn.Err() != nil && ctx.Err() == nil && !term.ended() && result.Idle():
 		c.queue.Add(name) // It has made room for others, or has ended just then.
 	}
 	return result

@@ -116,7 +116,7 @@ func (c *Controller) Serve(ctx context.Context, number int) {
 	<-ctx.Done()
 	log.Info("releasing a shard: the steps in flight are finished first")
 	c.held.end(number)
-	c.engine.Forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
+	c.forget(func(name types.NamespacedName) bool { return c.shardOf(name) == number })
 	log.Info("released a shard")
 }
 

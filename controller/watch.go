@@ -19,7 +19,11 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 			if worthALook(before, after) {
 				c.enqueue(after)
 			}
+			if g, ok := after.(*summary); ok && g.phase.Terminal() {
+				c.heardOf(after)
+			}
 		},
+		DeleteFunc: c.heardOf,
 	}
 }
 

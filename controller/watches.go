@@ -243,7 +243,7 @@ func (c *Controller) drop(ctx context.Context, namespace string) {
 		each.stop()
 	}
 	each.running.Wait()
-	c.engine.Forget(func(name types.NamespacedName) bool { return name.Namespace == namespace })
+	c.forget(func(name types.NamespacedName) bool { return name.Namespace == namespace })
 	log.Info("a namespace is not watched any more")
 	if c.options.Left != nil {
 		c.options.Left(namespace)

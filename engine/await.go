@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/objectid"
 )
 
 // awaiting waits for changes that are in effect, and done only once a gate says so. What a
@@ -85,7 +87,7 @@ func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error
 		return found.unclear, nil
 	}
 	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(found.missing, "; "), Class: errclass.Retryable, Reason: plan.NotReady}
-	lacks.RetryAfter = s.pollTime(items)
+	lacks.RetryAfter, lacks.Awaited = s.pollTime(items), found.awaited()
 	return lacks, nil
 }
 
@@ -96,6 +98,29 @@ type looks struct {
 	broken  []int // held before, and do not hold now
 	missing []string
 	unclear error
+	// objects are those that the items which are waited for depend on; untold is set if those of
+	// one are not known.
+	objects map[errclass.Awaited]bool
+	untold  bool
+}
+
+// depends notes what an item that is not ready depends on.
+func (l *looks) depends(on []objectid.ID) {
+	l.untold = l.untold || len(on) == 0
+	if l.objects == nil {
+		l.objects = map[errclass.Awaited]bool{}
+	}
+	for _, id := range on {
+		l.objects[errclass.Awaited{ID: id}] = true
+	}
+}
+
+// awaited are the objects whose changes may make all that is waited for ready, if all are known.
+func (l *looks) awaited() []errclass.Awaited {
+	if l.untold {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(l.objects), func(a, b errclass.Awaited) int { return a.Compare(b.ID) })
 }
 
 // note writes into the items what was found.
@@ -139,6 +164,7 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 		return neverReady(item, errclass.ReadyTimeout, fmt.Sprintf("not ready within %s: %s", *plan.ReadyTimeout(change), message))
 	}
 	into.missing = append(into.missing, message)
+	into.depends(found.On)
 	return nil
 }
 

@@ -32,6 +32,25 @@ func (s *saga) pollTime(items []int) time.Duration {
 	return wait
 }
 
+// maxToldInterval is how long it is until what holds the Transaction up is looked at again, although
+// nothing was told of it.
+const maxToldInterval = 5 * time.Minute
+
+// toldTime is pollTime for who is told of what happens to that. Only time is left to be waited for:
+// that of locks which must be renewed, and that of items.
+func (s *saga) toldTime(items []int) time.Duration {
+	wait, now := min(maxToldInterval, plan.LockTimeout(s.txn)/4), s.clock.Now()
+	for _, i := range items {
+		if left, limited := readyTimeLeft(s.txn, i, now); limited {
+			wait = min(wait, left)
+		}
+		if s.txn.Status.Items[i].HoldStartTime != nil {
+			wait = min(wait, plan.HoldLeft(s.txn, i, now)+time.Millisecond)
+		}
+	}
+	return wait
+}
+
 // awaited lists the items that are waited for while changes are made. While the
 // Transaction is suspended, or when it is deleted, none is.
 func awaited(t *api.Transaction) []int {

@@ -5,6 +5,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -102,6 +103,8 @@ type Readiness struct {
 	Ready, Failed bool
 	// Message says what is missing; it names the object.
 	Message string
+	// On are the objects that this depends on; none if it depends on anything else, too.
+	On []objectid.ID
 }
 
 // History remembers committed Transactions of a namespace by rising numbers.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -32,14 +33,31 @@ func (s retry) pause(ctx context.Context, err error) Result {
 	if errclass.Is(err, errclass.LockHeld) || errclass.Is(err, errclass.ContentMissing) || errclass.Is(err, errclass.Terminating) || errclass.Is(err, plan.Settling) {
 		after = s.pollTime(awaited(s.txn))
 	}
-	switch {
-	case after <= 0:
+	if after <= 0 {
 		return Result{Err: err, Within: within}
-	case within > 0:
-		return Result{After: min(after, within)}
-	default:
-		return Result{After: after}
 	}
+	result := s.told(err, after)
+	if within > 0 {
+		result.After, result.Told = min(result.After, within), min(result.Told, within)
+	}
+	return result
+}
+
+// told is the wait after an error that is polled for, with what to be told of instead.
+func (s retry) told(err error, poll time.Duration) Result {
+	result, objects, items := Result{After: poll}, errclass.AwaitedBy(err), awaited(s.txn)
+	if len(objects) == 0 || len(items) > 0 && !errclass.Is(err, plan.NotReady) {
+		return result // Something else is waited for, too.
+	}
+	wait := s.toldTime(items)
+	if errclass.Is(err, errclass.LockHeld) {
+		wait = min(wait, errclass.RetryAfter(err)) // When it expires, nobody tells.
+	}
+	if wait > poll {
+		result.Awaited, result.Told = objects, wait
+		result.Account = types.NamespacedName{Namespace: s.txn.Namespace, Name: s.txn.Spec.ServiceAccountName}
+	}
+	return result
 }
 
 // recordWait records, once, what the Transaction waits for, so that a person who looks sees it.

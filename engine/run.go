@@ -8,12 +8,19 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/errclass"
 )
 
 // Result says when a Transaction wants to be looked at again.
 type Result struct {
 	// After is a wait of known length; zero means that there is none.
 	After time.Duration
+	// Awaited are the objects whose changes may end that wait sooner. Who is told of what happens
+	// to each of them may come back after Told instead; there is none where After counts. They are
+	// to be seen as Account, which is the ServiceAccount of the Transaction.
+	Awaited []errclass.Awaited
+	Account types.NamespacedName
+	Told    time.Duration
 	// Err is an error after which the Transaction is to be tried again with
 	// back-off. It is never one that the Transaction has ended with: those are in
 	// its status.
@@ -25,6 +32,9 @@ type Result struct {
 	// begins again.
 	Progressed bool
 }
+
+// Idle reports whether there is no reason to come back.
+func (r Result) Idle() bool { return r.After == 0 && r.Err == nil }
 
 // Run takes a Transaction, as just read from the API server, as far as it goes:
 // until it ends, has to wait, or ctx is done. A step in flight is finished even
@@ -48,7 +58,7 @@ func (s *saga) run(ctx context.Context) Result {
 		switch action.Verb {
 		case plan.Nothing:
 			result := cleanup{s}.removeLeftovers(whole, false)
-			if result == (Result{}) {
+			if result.Idle() {
 				return expire(whole, s)
 			}
 			return result
@@ -91,7 +101,7 @@ func (e *Engine) Vanished(ctx context.Context, name types.NamespacedName) Result
 		if wait := e.policy.SettleTime - s.memory.GoneFor(); wait > 0 {
 			return Result{After: wait}
 		}
-		if result := (cleanup{s}).removeLeftovers(context.WithoutCancel(ctx), true); result != (Result{}) {
+		if result := (cleanup{s}).removeLeftovers(context.WithoutCancel(ctx), true); !result.Idle() {
 			return result
 		}
 	}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -66,8 +68,8 @@ func (s committing) conclude(ctx context.Context, all []sent) error {
 			return err
 		case plan.Definite(err):
 			refused = append(refused, &all[n])
-		case err != nil && pending == nil:
-			pending = err
+		case err != nil:
+			pending = bothPending(pending, err)
 		}
 	}
 	if len(refused) == 0 {
@@ -77,6 +79,22 @@ func (s committing) conclude(ctx context.Context, all []sent) error {
 		return s.refused(ctx, first.in, first.err)
 	}
 	return s.reject(ctx, refused)
+}
+
+// bothPending is the first of two errors that may heal. It waits for the objects of both.
+func bothPending(first, second error) error {
+	if first == nil {
+		return second
+	}
+	var own *errclass.Error
+	if !errors.As(first, &own) || len(own.Awaited) == 0 {
+		return first
+	}
+	both, others := *own, errclass.AwaitedBy(second)
+	if both.Awaited = nil; len(others) > 0 {
+		both.Awaited = slices.Concat(own.Awaited, others)
+	}
+	return &both
 }
 
 // refused deals with a refusal that proves nothing: an earlier request for the same

@@ -177,5 +177,7 @@ func (c Change) remove(ctx context.Context, seen Version, propagation metav1.Del
 
 // awaitGone is the wait for the finalizers of an object that is being deleted.
 func (c Change) awaitGone(live *unstructured.Unstructured) error {
-	return c.fail(errclass.Retryable, errclass.Terminating, "delete", "it is being deleted%s", waitsFor(live))
+	err := c.fail(errclass.Retryable, errclass.Terminating, "delete", "it is being deleted%s", waitsFor(live))
+	err.Awaited = []errclass.Awaited{{ID: c.Ref.ID()}}
+	return err
 }

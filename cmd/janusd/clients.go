@@ -33,6 +33,7 @@ const requestTimeout = 15 * time.Second
 // clients are janusd's own, and the configurations to make others from.
 type clients struct {
 	config   *rest.Config // with the request timeout
+	endless  *rest.Config // without it
 	own      kubernetes.Interface
 	election kubernetes.Interface // with a pace of its own
 	dynamic  dynamic.Interface
@@ -57,23 +58,23 @@ func connect(ctx context.Context, o options) (*clients, error) {
 	unpaced := rest.CopyConfig(config)
 	unpaced.Timeout = requestTimeout
 	config.RateLimiter = o.pace() // It is the same for all clients that are made of it.
-	watchConfig := rest.CopyConfig(config)
+	endless := rest.CopyConfig(config)
 	config.Timeout = requestTimeout
 
-	c := &clients{config: config}
+	c := &clients{config: config, endless: endless}
 	if c.election, err = kubernetes.NewForConfig(unpaced); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	if c.metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	if c.listener, err = metadata.NewForConfig(watchConfig); err != nil {
+	if c.listener, err = metadata.NewForConfig(endless); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	if c.watcher, err = dynamic.NewForConfig(watchConfig); err != nil {
+	if c.watcher, err = dynamic.NewForConfig(endless); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	if c.watch, err = controller.NewWatcher(watchConfig); err != nil {
+	if c.watch, err = controller.NewWatcher(endless); err != nil {
 		return nil, err
 	}
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {

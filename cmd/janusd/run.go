@@ -19,6 +19,7 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/notify"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/target"
@@ -148,14 +149,14 @@ func (o observers) watch(ports engine.Ports) engine.Ports {
 
 // assemble builds the engine on its real parts and the controller on the engine.
 func assemble(c *clients, o options, sensitive []schema.GroupKind, observers observers, log *zap.Logger) (f *runner, err error) {
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery()))
+	resolver := target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery())), c.own.Discovery())
 	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{})
 	if o.enforce {
 		accounts = accounts.Marking()
 	}
 	ports := wiring.Ports(wiring.Parts{
 		Own:       c.dynamic,
-		Resolver:  target.NewResolver(mapper, c.own.Discovery()),
+		Resolver:  resolver,
 		Clients:   accounts,
 		Store:     snapshot.NewStore(c.own, sensitive),
 		Revisions: revision.NewStore(c.own),
@@ -175,6 +176,7 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 	f.ctl, err = controller.New(e, wiring.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
 		Namespaces: o.watch.names, Changing: o.watch.changes(), Begun: c.begun, Left: f.left,
 		Selector: o.selector, Workers: o.workers, Shards: o.shards, Resync: o.resync,
+		Open:      notify.Opener(target.NewClients(c.endless, c.own.CoreV1(), c.user), resolver),
 		RetryBase: o.retryBase, RetryMax: o.retryMax,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},
 	})

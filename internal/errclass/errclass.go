@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/objectid"
 )
 
 // Class says what may be done after an error.
@@ -102,6 +106,16 @@ type Error struct {
 	Verb string
 	// Fields are those that the error is about, where it is about fields.
 	Fields []Field
+	// Awaited are the objects whose changes may end what the error is about. There is none where
+	// something else may end it, too.
+	Awaited []Awaited
+}
+
+// Awaited is an object that something waits for.
+type Awaited struct {
+	objectid.ID
+	// Holder is the Transaction that holds the lock, if it is the Lease of one.
+	Holder types.NamespacedName
 }
 
 // Field is a field that another client has written.
@@ -177,6 +191,16 @@ func ReasonOf(err error) string {
 // Is reports whether err has the given reason.
 func Is(err error, reason string) bool {
 	return err != nil && ReasonOf(err) == reason
+}
+
+// AwaitedBy returns the objects whose changes may end what err is about; none if err tells of
+// none.
+func AwaitedBy(err error) []Awaited {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Awaited
+	}
+	return nil
 }
 
 // RetryAfter is how long the server asked to wait before the next attempt, or

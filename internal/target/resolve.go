@@ -12,6 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/objectid"
 )
 
 // Resolver finds the resource that serves a kind.
@@ -67,6 +68,15 @@ func (r *Resolver) Serves(apiVersion, kind string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Served returns the version of a resource that the cluster prefers.
+func (r *Resolver) Served(id objectid.ID) (schema.GroupVersionResource, error) {
+	gvr, err := r.mapper.ResourceFor(schema.GroupVersionResource{Group: id.Group, Resource: id.Resource})
+	if err != nil {
+		return gvr, errclass.Wrap(err, "resolve", id.String(), false)
+	}
+	return gvr, nil
 }
 
 // Elsewhere returns a target by a version of its kind that the cluster serves, where the API

@@ -44,18 +44,25 @@ func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Re
 	if err != nil {
 		return engine.Readiness{}, err
 	}
+	found, err := seen.ready(ctx, change)
+	found.On = seen.looked()
+	return found, err
+}
+
+// ready evaluates the conditions of a change that is waited for.
+func (s *sight) ready(ctx context.Context, change api.Change) (engine.Readiness, error) {
 	if change.FailWhen != nil {
-		if failed, err := seen.failed(ctx, *change.FailWhen); err != nil || failed.Failed {
+		if failed, err := s.failed(ctx, *change.FailWhen); err != nil || failed.Failed {
 			return failed, err
 		}
 	}
 	switch {
 	case change.GoneWhen != nil:
-		return seen.holds(ctx, change.GoneWhen.Expression)
+		return s.holds(ctx, change.GoneWhen.Expression)
 	case change.ReadyWhen.Expression != "":
-		return seen.holds(ctx, change.ReadyWhen.Expression)
+		return s.holds(ctx, change.ReadyWhen.Expression)
 	default:
-		return seen.byStatus(ctx)
+		return s.byStatus(ctx)
 	}
 }
 

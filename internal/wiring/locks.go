@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/snapshot"
@@ -214,8 +216,10 @@ func explainLock(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &held):
-		return errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(),
+		found := errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(),
 			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
+		found.Awaited, found.RetryAfter = lockOf(held), held.Until
+		return found
 	case errors.As(err, &lost):
 		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
 			"Lease %s has passed to %s", lost.Lock, nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
@@ -225,6 +229,16 @@ func explainLock(err error) error {
 	default:
 		return errclass.Wrap(err, "lock", "", false)
 	}
+}
+
+// lockOf is the Lease that is in the way, if a Transaction holds it. Of others nothing is heard.
+func lockOf(held *lockmgr.HeldError) []errclass.Awaited {
+	holder, _, ok := api.ParseHolder(held.Holder)
+	if !ok {
+		return nil
+	}
+	namespace, name, _ := strings.Cut(held.Lease, "/")
+	return []errclass.Awaited{{ID: objectid.ID{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Name: name}, Holder: holder}}
 }
 
 // nameOfHolder names a holder. A Lease that is being deleted is in the way without one.

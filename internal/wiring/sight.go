@@ -11,6 +11,7 @@ import (
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/expression"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 )
@@ -120,6 +121,20 @@ func (s *sight) read(ctx context.Context, i int) (*unstructured.Unstructured, er
 	}
 	s.known[i] = live
 	return live, nil
+}
+
+// looked returns the objects that were looked at; none if one is of a kind that is not served: that
+// it comes to be is not a change of an object.
+func (s *sight) looked() []objectid.ID {
+	var out []objectid.ID
+	for i := range s.known {
+		ref, err := s.refOf(i)
+		if err != nil {
+			return nil
+		}
+		out = append(out, ref.ID())
+	}
+	return out
 }
 
 // refOf returns the target of an item. That of an Await may be of a kind that is not served

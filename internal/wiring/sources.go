@@ -265,8 +265,10 @@ func digestOf(from *api.ContentSource, object *unstructured.Unstructured, data [
 }
 
 func missing(t *api.Transaction, i int, why string) error {
-	return errclass.New(errclass.Retryable, errclass.ContentMissing, "read the content of", describeTarget(t, i), "%s is missing: %s", describeSource(t, i), why).
+	err := errclass.New(errclass.Retryable, errclass.ContentMissing, "read the content of", describeTarget(t, i), "%s is missing: %s", describeSource(t, i), why).
 		WithHint("create it, or delete the Transaction")
+	err.Awaited = []errclass.Awaited{{ID: sourceObjectOf(t.Spec.Changes[i].ContentFrom).ref(t.Namespace).ID()}}
+	return err
 }
 
 // notStored is the error about content that kubectl janus run has yet to store. A command that

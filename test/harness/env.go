@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,7 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/notify"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/internal/wiring/enforced"
@@ -109,7 +111,13 @@ type settings struct {
 	stepwise bool
 	// enforced keeps the tables of enforced locks.
 	enforced bool
+	// polls has nothing watched that is waited for.
+	polls bool
 }
+
+// Polling has Janus look again and again at what Transactions wait for, as where nothing may be
+// watched.
+func Polling() Option { return func(s *settings) { s.polls = true } }
 
 // EnforcingLocks has Janus keep the tables of enforced locks, as --enforce-locks does. It does
 // not sweep them.
@@ -176,6 +184,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	if err != nil {
 		return nil, err
 	}
+	endless := config
 	config = rest.CopyConfig(config)
 	config.Timeout = 15 * time.Second
 	own, err := dynamic.NewForConfig(config)
@@ -195,11 +204,16 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	if err := api.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
+	if s.schemas == nil {
+		s.schemas = NewSchemas(kube)
+	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
 	ports := s.ports(config, own, kube, metrics)
 	ports.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
 	ctl, err := controller.New(engine.New(ports, s.clock, s.steps()), wiring.NewJournal(own), watcher, log,
-		controller.Options{Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour, Retention: s.keep})
+		controller.Options{
+			Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour, Retention: s.keep, Open: s.opener(endless, kube),
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +244,16 @@ func (s settings) steps() plan.Policy {
 	return s.policy
 }
 
+// opener watches what Transactions wait for.
+func (s settings) opener(endless *rest.Config, kube kubernetes.Interface) func(context.Context, notify.Object) (watch.Interface, error) {
+	if s.polls {
+		return nil
+	}
+	return notify.Opener(target.NewClients(endless, kube.CoreV1(), Identity), s.schemas.resolver)
+}
+
 // ports puts the parts together as janusd does, with what the test puts around them.
 func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kubernetes.Interface, metrics *controller.Metrics) engine.Ports {
-	if s.schemas == nil {
-		s.schemas = NewSchemas(kube)
-	}
 	clients := target.NewClients(config, kube.CoreV1(), Identity).Trusting(s.trust, s.clock)
 	if s.enforced {
 		clients = clients.Marking()

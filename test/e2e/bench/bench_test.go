@@ -25,14 +25,14 @@ import (
 // options is what is measured.
 type options struct {
 	sizes, many    sizes
-	held           sizes
+	held, waits    sizes
 	rounds, stored int
 	idle           time.Duration
 	plot           string // the file to which a plot is written, if it is not empty
 }
 
 var (
-	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}}
+	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}, waits: sizes{1000}}
 	results  = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
 )
 
@@ -40,6 +40,7 @@ func init() {
 	flag.Var(&measured.sizes, "sizes", "numbers of changes in a Transaction, comma-separated")
 	flag.Var(&measured.many, "many", "numbers of concurrent Transactions of 5 changes, comma-separated; empty for none")
 	flag.Var(&measured.held, "held", "numbers of changes whose contents are in the Transaction and in a ConfigMap, comma-separated; empty for none")
+	flag.Var(&measured.waits, "waits", "numbers of Transactions that wait, comma-separated; empty for none")
 	flag.IntVar(&measured.rounds, "rounds", 5, "number of rounds for each measurement")
 	flag.IntVar(&measured.stored, "stored", 10_000, "number of finished Transactions of 5 changes in the cluster when janusd starts; 0 leaves that out")
 	flag.DurationVar(&measured.idle, "idle", 30*time.Second, "how long to measure an idle janusd")
@@ -70,7 +71,7 @@ func (s *sizes) Set(text string) error {
 
 // TestWhatATransactionCosts measures everything.
 func TestWhatATransactionCosts(t *testing.T) {
-	o := options{sizes: sizes{1, 3}, many: sizes{4}, held: sizes{2}, rounds: 2, stored: 20, idle: time.Second}
+	o := options{sizes: sizes{1, 3}, many: sizes{4}, held: sizes{2}, waits: sizes{3}, rounds: 2, stored: 20, idle: time.Second}
 	var out strings.Builder
 	tables := io.Writer(&out)
 	if *results != "" {
@@ -79,14 +80,14 @@ func TestWhatATransactionCosts(t *testing.T) {
 		tables = io.MultiWriter(&out, os.Stderr)
 	}
 	s := newStage(t, o)
-	for _, part := range []func(context.Context, io.Writer) error{s.oneByOne, s.contents, s.atOnce, s.atRest, s.fullCluster} {
+	for _, part := range []func(context.Context, io.Writer) error{s.oneByOne, s.contents, s.atOnce, s.atRest, s.waiting, s.fullCluster} {
 		require.NoError(t, part(t.Context(), tables))
 	}
 	if *results != "" {
 		require.NoError(t, os.WriteFile(*results, []byte(out.String()), 0o600))
 		return
 	}
-	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "in a ConfigMap | **", " requests, ", "ready after "} {
+	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "in a ConfigMap | **", " requests, ", "| 3 | an object that may be watched | ", "ready after "} {
 		assert.Contains(t, out.String(), text)
 	}
 }

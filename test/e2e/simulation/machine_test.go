@@ -196,13 +196,13 @@ func (m *machine) look(ctx context.Context, name types.NamespacedName) engine.Re
 	}
 	if t == nil {
 		result := m.engine.Vanished(ctx, name)
-		if result == (engine.Result{}) {
+		if result.Idle() {
 			m.rests(name, gone)
 		}
 		return result
 	}
 	result := m.engine.Run(ctx, t)
-	if result == (engine.Result{}) && t.Status.Phase.Terminal() && ctx.Err() == nil {
+	if result.Idle() && t.Status.Phase.Terminal() && ctx.Err() == nil {
 		m.rests(name, t.ResourceVersion)
 	}
 	return result

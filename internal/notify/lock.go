@@ -1,0 +1,47 @@
+package notify
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// turnTime is how much later than the one before it each of those is woken who wait for a lock. The
+// first one takes it, as a rule, and the others then wait for that one.
+const turnTime = 25 * time.Millisecond
+
+// heldBy notes who was found to hold a lock. Who is about to look whether it is free need not: it was
+// taken since.
+func (w *Watches) heldBy(o *object, holder types.NamespacedName) {
+	if o.holder == holder && o.state == watching {
+		return
+	}
+	o.holder = holder
+	if !w.Holds(holder) {
+		w.ended(o, failed)
+		return
+	}
+	o.state = watching
+	for _, name := range o.waiters {
+		if waiting := w.waiters[name]; waiting.because == o {
+			waiting.pending.Stop()
+			waiting.pending, waiting.because = nil, nil
+		}
+	}
+}
+
+// Ended wakes those who wait for locks that a Transaction held.
+func (w *Watches) Ended(holder types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.of {
+		if o.holder != holder || o.state != watching {
+			continue
+		}
+		// Whoever comes from now on has to find out who holds it.
+		o.state, o.last = failed, w.Clock.Now()
+		for n, name := range o.waiters {
+			w.wakeAfter(name, time.Duration(n)*turnTime, o)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/notify"
+	"janus.io/janus/internal/objectid"
+)
+
+// A world has watches, and notes who is woken when.
+type world struct {
+	*notify.Watches
+	t     *testing.T
+	start time.Time
+
+	mu      sync.Mutex
+	streams map[objectid.ID]*watch.FakeWatcher
+	opened  map[objectid.ID]int
+	fails   error
+	hangs   bool
+	holds   map[types.NamespacedName]bool
+	woken   []string
+}
+
+var (
+	account  = types.NamespacedName{Namespace: "shop", Name: "deployer"}
+	settings = objectid.ID{Resource: "configmaps", Namespace: "shop", Name: "settings"}
+	other    = objectid.ID{Resource: "configmaps", Namespace: "shop", Name: "other"}
+	lease    = objectid.ID{Group: "coordination.k8s.io", Resource: "leases", Namespace: "shop", Name: "lock"}
+)
+
+// within runs a test in a time of its own.
+func within(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{
+			t: t, start: time.Now(), streams: map[objectid.ID]*watch.FakeWatcher{}, opened: map[objectid.ID]int{},
+			holds: map[types.NamespacedName]bool{},
+		}
+		w.Watches = notify.New(notify.Options{Open: w.open, Wake: w.wake, Holds: func(name types.NamespacedName) bool { return w.holds[name] }, Clock: clock.RealClock{}})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.Run(ctx)
+		}()
+		synctest.Wait()
+		test(t, w)
+		stop()
+		<-done
+		assert.Zero(t, w.Len(), "watches are left")
+	})
+}
+
+func (w *world) open(ctx context.Context, of notify.Object) (watch.Interface, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened[of.ID]++
+	assert.Equal(w.t, account, of.Account)
+	if w.hangs {
+		w.mu.Unlock()
+		<-ctx.Done()
+		w.mu.Lock()
+		return nil, ctx.Err()
+	}
+	if w.fails != nil {
+		return nil, w.fails
+	}
+	stream := watch.NewFakeWithChanSize(100, false)
+	w.streams[of.ID] = stream
+	return stream, nil
+}
+
+func (w *world) wake(name types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.woken = append(w.woken, fmt.Sprintf("%s %s", name.Name, time.Since(w.start)))
+}
+
+// waits sets what a Transaction waits for, as one does that has looked just now.
+func (w *world) waits(name string, on ...errclass.Awaited) bool {
+	told := w.Set(named(name), account, on, time.Now())
+	synctest.Wait()
+	return told
+}
+
+// are compares who was woken since the last call, and when.
+func (w *world) are(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	assert.Equal(w.t, want, w.woken)
+	w.woken = nil
+}
+
+func (w *world) happens(id objectid.ID) { w.streams[id].Modify(nil) }
+
+func named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func on(id objectid.ID) errclass.Awaited { return errclass.Awaited{ID: id} }
+
+func heldBy(holder string) errclass.Awaited {
+	return errclass.Awaited{ID: lease, Holder: named(holder)}
+}
+
+// settled is after a watch has begun, and everybody was told of that.
+func (w *world) settled(name string, on ...errclass.Awaited) {
+	w.t.Helper()
+	require.True(w.t, w.waits(name, on...))
+	time.Sleep(time.Second)
+	synctest.Wait()
+	w.woken = nil
+	require.True(w.t, w.waits(name, on...))
+	w.start = time.Now()
+}
+
+func TestWhoWaitsIsWokenWhenSomethingHappens(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings))
+		time.Sleep(40 * time.Second)
+		w.are()
+		w.happens(settings)
+		w.are("a 40s")
+		assert.Equal(t, 1, w.opened[settings], "it is watched once")
+	})
+}
+
+// What happened between the look and the watch nobody tells: it is looked once more.
+func TestWhoWaitsIsWokenWhenTheWatchHasBegun(t *testing.T) {
+	t.Parallel()
+	within(t, func(_ *testing.T, w *world) {
+		w.waits("a", on(settings))
+		w.streams[settings].Add(nil) // It tells first of what is there.
+		time.Sleep(time.Minute)
+		w.are("a 20ms")
+	})
+}
+
+func TestWhatHappensDuringALookIsTold(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings))
+		began := time.Now()
+		time.Sleep(time.Second)
+		w.settled("b", on(settings))
+		w.happens(settings)
+		synctest.Wait()
+		assert.ElementsMatch(t, []string{"a 0s", "b 0s"}, w.woken)
+		w.woken = nil
+		assert.True(t, w.Set(named("b"), account, []errclass.Awaited{on(settings)}, began))
+		w.are("b 0s")
+		assert.True(t, w.waits("b", on(settings)))
+		time.Sleep(time.Minute)
+		w.are()
+	})
+}
+
+func TestAnObjectThatIsNeverQuietWakesOnceASecond(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings))
+		for range 200 {
+			w.happens(settings)
+			time.Sleep(50 * time.Millisecond)
+		}
+		synctest.Wait()
+		assert.InDelta(t, 10+5, len(w.woken), 2, "%v", w.woken)
+		w.woken = nil
+		time.Sleep(2 * time.Second)
+		assert.LessOrEqual(t, len(w.woken), 1, "the last of them is told, too")
+	})
+}
+
+func TestWhatMayNotBeWatchedIsPolledFor(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.fails = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("no"))
+		assert.True(t, w.waits("a", on(settings)), "it is not known yet")
+		w.are("a 0s")
+		assert.False(t, w.waits("a", on(settings)))
+		time.Sleep(4 * time.Minute)
+		assert.False(t, w.waits("a", on(settings)))
+		assert.Equal(t, 1, w.opened[settings], "it is not asked for again and again")
+		w.fails = nil
+		time.Sleep(2 * time.Minute)
+		w.are("a 5m0.02s")
+		assert.True(t, w.waits("a", on(settings)), "the right was granted")
+	})
+}
+
+// A watch ends after half an hour or so, and at any time with its connection.
+func TestAWatchThatEndsIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings))
+		for range 30 {
+			time.Sleep(time.Minute)
+			w.streams[settings].Action(watch.Bookmark, nil)
+		}
+		w.streams[settings].Stop()
+		w.are()
+		time.Sleep(time.Second)
+		w.are("a 30m0.02s")
+		assert.Equal(t, 2, w.opened[settings])
+		w.waits("a", on(settings))
+		w.streams[settings].Error(nil)
+		synctest.Wait()
+		assert.False(t, w.waits("a", on(settings)), "one that ended at once is not begun at once")
+		time.Sleep(2 * time.Second)
+		assert.True(t, w.waits("a", on(settings)))
+	})
+}
+
+// A connection may be dead without anyone's knowing. The API server sends a bookmark every minute.
+func TestAWatchThatTellsNothingAtAllIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings))
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, 1, w.opened[settings])
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, 2, w.opened[settings])
+		w.are("a 2m59.02s")
+	})
+}
+
+func TestAWatchThatDoesNotBeginIsGivenUpOn(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.hangs = true
+		assert.True(t, w.waits("a", on(settings)))
+		time.Sleep(16 * time.Second)
+		w.are("a 15s")
+		assert.False(t, w.waits("a", on(settings)))
+	})
+}
+
+func TestWhoWaitsForSeveralIsToldOfEach(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings), on(other))
+		w.happens(other)
+		w.are("a 0s")
+		assert.True(t, w.waits("a", on(settings)))
+		assert.Equal(t, 1, w.Len(), "nobody waits for the other one any more")
+		w.Drop(named("a"))
+		assert.Zero(t, w.Len())
+	})
+}
+
+func TestOneIsWokenAfterTheOtherWhenALockIsReleased(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.holds[named("x")], w.holds[named("a")] = true, true
+		for _, name := range []string{"a", "b", "c"} {
+			assert.True(t, w.waits(name, heldBy("x")))
+		}
+		w.Ended(named("y"))
+		time.Sleep(time.Minute)
+		w.are()
+		w.start = time.Now()
+		w.holds[named("x")] = false
+		w.Ended(named("x"))
+		w.are("a 0s")
+		w.Drop(named("a")) // It has got the lock,
+		time.Sleep(30 * time.Millisecond)
+		w.are("b 25ms")
+		assert.True(t, w.waits("b", heldBy("a"))) // as b finds out.
+		time.Sleep(time.Minute)
+		w.are()
+		w.start = time.Now()
+		w.Ended(named("a"))
+		time.Sleep(time.Minute)
+		w.are("b 0s", "c 25ms")
+		assert.Empty(t, w.opened)
+	})
+}
+
+// A Transaction of which nothing is heard may release its locks at any time.
+func TestALockOfAnUnknownHolderIsPolledFor(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.holds[named("x")] = true
+		assert.True(t, w.waits("a", heldBy("x")))
+		assert.False(t, w.waits("b", heldBy("unknown")))
+		w.are("a 0s")
+		assert.False(t, w.waits("a", heldBy("unknown")))
+		assert.True(t, w.waits("a", heldBy("x")))
+	})
+}
+
+func TestTheEndOfAHolderDuringALookIsTold(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.holds[named("x")] = true
+		w.waits("b", heldBy("x"))
+		began := time.Now()
+		time.Sleep(time.Second)
+		w.holds[named("x")] = false
+		w.Ended(named("x"))
+		w.are("b 1s")
+		assert.False(t, w.Set(named("a"), account, []errclass.Awaited{heldBy("x")}, began))
+		w.are("a 1s")
+	})
+}
+
+func TestOthersAreDropped(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		w.settled("a", on(settings))
+		w.settled("b", on(other))
+		w.DropAll(func(name types.NamespacedName) bool { return name.Name == "a" })
+		assert.Equal(t, 1, w.Len())
+		w.happens(other)
+		w.are("b 0s")
+	})
+}
+
+func TestNobodyIsToldBeforeOrAfterTheRun(t *testing.T) {
+	t.Parallel()
+	w := notify.New(notify.Options{Clock: clock.RealClock{}})
+	assert.False(t, w.Set(named("a"), account, []errclass.Awaited{on(settings)}, time.Now()))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	w.Run(ctx)
+	assert.False(t, w.Set(named("a"), account, []errclass.Awaited{on(settings)}, time.Now()))
+	assert.Zero(t, w.Len())
+}

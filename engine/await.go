@@ -62,7 +62,7 @@ func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
 	s.memory.CheckedReady()
 	items := plan.Waiting(s.txn.Status.Items)
 	if _, err := s.keepLocks(ctx); err != nil {
-		return nil, s.startRollbackIf(ctx, items[0], err)
+		return nil, s.stopMakingIf(ctx, items[0], err)
 	}
 	if len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0 {
 		return nil, s.recordAndOpen(ctx)
@@ -74,7 +74,7 @@ func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error
 	var found looks
 	for _, i := range items {
 		if cause := s.look(ctx, i, &found); cause != nil {
-			return nil, s.startRollback(ctx, *cause)
+			return nil, s.failItem(ctx, *cause)
 		}
 	}
 	if len(found.ready)+len(found.holding)+len(found.broken) > 0 {

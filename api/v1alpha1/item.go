@@ -72,10 +72,18 @@ type Item struct {
 	// Committing: its change may have been sent. Committed: its change is in
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
 	// effect. RollingBack: its compensation may have been sent. RolledBack: its change
-	// has been rolled back. Unresolved: it could not be rolled back; message says why.
-	// Skipped: it is not made; reason and message say why. An Await is Committed from when
+	// has been rolled back. Unresolved: it could not be rolled back, or it cannot be told
+	// whether it is in effect; message says why. Skipped: it is not made; reason and message say why. An Await is Committed from when
 	// its turn comes, and RolledBack once what it waits for does not matter any more.
 	State ItemState `json:"state"`
+
+	// failed is true if the change has failed and spec.onFailure is Continue: it is Skipped
+	// because it was refused before it was sent, Rejected, Unresolved, or in effect and not
+	// ready. While it is Committing, Janus finds out whether it is in effect. What depends on
+	// it is not made.
+	//
+	// +optional
+	Failed bool `json:"failed,omitempty"`
 
 	// prepared is true once the before-image is saved.
 	Prepared bool `json:"prepared"`
@@ -218,8 +226,10 @@ type Item struct {
 	Plan *Plan `json:"plan,omitempty"`
 }
 
-// Changes reports whether the item makes a change: it is not skipped, and no Await.
-func (i *Item) Changes() bool { return i.State != ItemSkipped && i.Type != Await }
+// Changes reports whether the item makes a change: it is not skipped, not refused, and no Await.
+func (i *Item) Changes() bool {
+	return i.State != ItemSkipped && i.State != ItemRejected && i.Type != Await
+}
 
 // OwnedFields are fields that a field manager owns.
 type OwnedFields struct {

@@ -44,6 +44,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeHandOver(r)
 			c.judgeCommit(r)
 			c.judgeRollback(r)
+			c.judgeContinued(r)
 			c.judgeUnresolved(r)
 			c.judgePlaces(r)
 			c.judgeAdmitted(r)

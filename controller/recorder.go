@@ -82,12 +82,15 @@ func (w *Recorder) items(log *zap.Logger, before, after *api.Transaction) {
 			warnings = append(warnings, "item "+item.Name+": "+warning)
 		}
 		// Why an item was rejected, or is refused before anything is done, is told with the
-		// phase.
+		// phase, unless the others are made.
 		if item.State == api.ItemSkipped && old.State != item.State {
 			w.recorder.Eventf(part(after, item), nil, eventType(after), reasonSkipped, "Transact", "%s", says(item))
-		} else if item.Message != old.Message && item.Message != "" && item.State != api.ItemRejected && item.State != api.ItemPending {
+		} else if item.Message != old.Message && item.Message != "" && (item.State != api.ItemRejected || item.Failed) && item.State != api.ItemPending {
 			action := "RollBack"
-			if item.State == api.ItemCommitted {
+			switch {
+			case item.Failed:
+				action = "Transact"
+			case item.State == api.ItemCommitted:
 				action = "HandOver"
 			}
 			w.recorder.Eventf(part(after, item), nil, corev1.EventTypeWarning, item.Reason, action, "%s", says(item))

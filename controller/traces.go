@@ -229,8 +229,7 @@ func itemSpan(txn *api.Transaction, index int, seen *stretch, parent otlp.Span) 
 		span.Start = parent.Start
 		span.Attributes = append(span.Attributes, otlp.Attribute{Key: "janus.item.times", Value: "of the Transaction"})
 	}
-	switch item.State {
-	case api.ItemRejected, api.ItemUnresolved:
+	if item.Failed || item.State == api.ItemRejected || item.State == api.ItemUnresolved {
 		span.Failure = item.Reason
 	}
 	return span

@@ -75,7 +75,7 @@ func (s *awaiting) checkAll(ctx context.Context) (missing, err error) {
 func (s *awaiting) keep(ctx context.Context, first int) (kept bool, err error) {
 	if s.txn.Status.Phase != api.PhaseRollingBack {
 		if _, err = s.keepLocks(ctx); err != nil {
-			return false, s.startRollbackIf(ctx, first, err)
+			return false, s.stopMakingIf(ctx, first, err)
 		}
 		return true, nil
 	}
@@ -111,7 +111,7 @@ func (s *awaiting) fail(ctx context.Context, i int, cause plan.Cause) error {
 	if s.txn.Status.Phase == api.PhaseRollingBack {
 		return rollback{s.saga}.leaveNotReady(ctx, i, cause)
 	}
-	return s.startRollback(ctx, cause)
+	return s.failItem(ctx, cause)
 }
 
 // looks are what was found about the items that are waited for.

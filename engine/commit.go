@@ -42,13 +42,13 @@ func (s committing) capture(ctx context.Context, i int) error {
 	}
 	l, err := s.keepLocks(ctx)
 	if err != nil {
-		return s.startRollbackIf(ctx, i, err)
+		return s.stopMakingIf(ctx, i, err)
 	}
 	asked := s.txn.Spec.Changes[i].When != ""
 	if asked {
 		wanted, err := s.Gates.Admits(ctx, s.txn, i)
 		if err != nil {
-			return s.startRollbackIf(ctx, i, err)
+			return s.failItemIf(ctx, i, err)
 		}
 		if !wanted {
 			return s.skip(ctx, i)
@@ -63,11 +63,11 @@ func (s committing) capture(ctx context.Context, i int) error {
 	s.memory.SetUnrecorded(true)
 	saved, err := s.saveImages(ctx, l, []int{i})
 	if err != nil {
-		return s.startRollbackIf(ctx, i, err)
+		return s.failItemIf(ctx, i, err)
 	}
 	err = s.record(ctx, func(status *api.TransactionStatus) error {
 		s.noteWhen(&status.Items[i], asked, true)
-		return recordImages(status, []int{i}, saved)
+		return s.recordImages(status, []int{i}, saved)
 	})
 	if err == nil {
 		s.memory.SetUnrecorded(false)
@@ -100,7 +100,7 @@ func (s committing) skip(ctx context.Context, i int) error {
 func (s committing) do(ctx context.Context, these []int) error {
 	l, err := s.keepLocks(ctx)
 	if err != nil {
-		return s.startRollbackIf(ctx, these[0], err)
+		return s.stopMakingIf(ctx, these[0], err)
 	}
 	return s.send(ctx, l, these...)
 }
@@ -110,7 +110,7 @@ func (s committing) do(ctx context.Context, these []int) error {
 func (s committing) resolve(ctx context.Context, i int) error {
 	l, err := s.keepLocks(ctx)
 	if err != nil {
-		return s.startRollbackIf(ctx, i, err)
+		return s.stopMakingIf(ctx, i, err)
 	}
 	observe, err := s.observer(i, api.ItemCommitting, s.warner(i))
 	if err != nil {
@@ -118,14 +118,14 @@ func (s committing) resolve(ctx context.Context, i int) error {
 	}
 	finding, err := observe(ctx)
 	if err != nil {
-		return s.startRollbackIf(ctx, i, err)
+		return s.failItemIf(ctx, i, err)
 	}
 	switch finding {
 	case outcome.Applied:
 		s.flight.Happened(i, plan.Ended)
 		return nil
 	case outcome.Diverged:
-		return s.startRollback(ctx, plan.ItemCause(s.txn, i, plan.Diverged(s.txn, i)))
+		return s.failItem(ctx, plan.ItemCause(s.txn, i, plan.Diverged(s.txn, i)))
 	case outcome.Applying:
 		s.unsure(i)
 		return s.send(ctx, l, i)

@@ -18,6 +18,7 @@
 //	suspend.go, stop.go, rollback.go (with aside.go, undo.go), finalize.go (with history.go),
 //	cleanup.go, ttl.go, retry.go
 //	                    the phases, each a type of its own around a saga
+//	goingon.go          the way on without what has failed
 //	startrollback.go    the way from committing to rolling back
 //	intent.go, images.go, locks.go, poll.go
 //	                    intents, before-images, locks, and how often to look again

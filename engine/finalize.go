@@ -13,14 +13,20 @@ import (
 // the same decision again: all items are in their last state.
 type ending struct{ *saga }
 
-// finish ends a Transaction whose changes are all in effect.
+// finish ends a Transaction whose changes are all in effect, or that has made all that it can: what
+// is in effect is then left to those who are to own its fields as by a commit.
 func (s ending) finish(ctx context.Context) error {
-	if plan.GuardsLast(&s.txn.Status) {
+	inPart := plan.Unmade(&s.txn.Status)
+	if !inPart && plan.GuardsLast(&s.txn.Status) {
 		return guarding(s).beforeCommit(ctx)
 	}
-	remembered, again, err := revisions(s).enter(ctx)
-	if err != nil || again {
-		return err
+	var remembered remembered
+	if !inPart {
+		var again bool
+		var err error
+		if remembered, again, err = revisions(s).enter(ctx); err != nil || again {
+			return err
+		}
 	}
 	if s.flight.Known.Any(plan.Over) {
 		return s.recordEnded(ctx) // The hand-over removes what tells that a change was made.
@@ -37,9 +43,9 @@ func (s ending) finish(ctx context.Context) error {
 		if remembered.problem != "" {
 			last.Reason, last.Message = plan.ReasonHistory, errclass.Printable(remembered.problem)
 		}
-		for i, problem := range problems {
-			item := &status.Items[i]
-			item.Reason, item.Message = plan.ReasonManagerStays, errclass.Printable(problem)
+		plan.NoteHandOver(status.Items, problems)
+		if inPart {
+			return plan.MovePhase(status, api.PhaseFailed)
 		}
 		return plan.MovePhase(status, api.PhaseCommitted)
 	})

@@ -22,9 +22,17 @@ func (s *saga) saveImages(ctx context.Context, l locked, items []int) (Prepared,
 }
 
 // recordImages records where they are, and what else is known of the items by then.
-func recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {
+func (s *saga) recordImages(status *api.TransactionStatus, items []int, saved Prepared) error {
+	refused := false
 	for n, i := range items {
 		known := saved.Items[n]
+		if known.Refused != nil {
+			refused = true
+			if err := plan.FailItem(s.txn, status, i, plan.ItemCause(s.txn, i, known.Refused), s.clock.Now()); err != nil {
+				return err
+			}
+			continue
+		}
 		if status.Items[i].DeferredBy == "" {
 			status.Items[i].DeferredBy = known.DeferredBy
 		}
@@ -40,6 +48,9 @@ func recordImages(status *api.TransactionStatus, items []int, saved Prepared) er
 	status.RollbackRef = saved.Ref
 	if saved.Account != "" {
 		status.ServiceAccountUID = types.UID(saved.Account)
+	}
+	if refused {
+		return plan.SkipDependents(s.txn, status.Items)
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
 			item.WaitStartTime = s.now()
 		}
+		if item.Failed { // It was found to be in effect after all.
+			return plan.SettleFailed(item, api.ItemCommitted)
+		}
 		return plan.MoveItem(item, api.ItemCommitted)
 	case api.ItemRollingBack:
 		undone, _ := s.memory.Undone(i)

@@ -32,7 +32,7 @@ func (s pace) await(ctx context.Context, left time.Duration) error {
 	if items := plan.Waiting(s.txn.Status.Items); len(items) > 0 {
 		again = min(again, s.pollTime(items))
 	} else if _, err := s.keepLocks(ctx); err != nil {
-		return s.startRollbackIf(ctx, plan.ScheduleOf(s.txn).Next(s.txn.Status.Items), err)
+		return s.stopMakingIf(ctx, plan.ScheduleOf(s.txn).Next(s.txn.Status.Items), err)
 	}
 	wait := errclass.New(errclass.Retryable, plan.Paced, "begin", "the next change", "it waits for its turn, because spec.changesPerMinute is %d", *s.txn.Spec.ChangesPerMinute)
 	wait.RetryAfter = again

@@ -170,6 +170,9 @@ type PreparedItem struct {
 	// DeferredBy names an earlier item that may be the reason why the change is refused
 	// now. Nothing else is known of it then: it is prepared when its turn comes.
 	DeferredBy string
+	// Refused is why the change cannot be made, of a Transaction that goes on when a change
+	// fails. Nothing else is known of it then, and nothing is saved.
+	Refused error
 }
 
 // Changes makes changes and rolls them back.

@@ -23,7 +23,7 @@ func (s preflight) validate(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(found.Problems) > 0:
-		return s.refuseAll(ctx, found)
+		return s.refuse(ctx, found)
 	case s.txn.Spec.DryRun:
 		return ending(s).end(ctx, false, func(status *api.TransactionStatus) error {
 			s.pass(status, found)
@@ -52,10 +52,27 @@ func (s preflight) tryAll(ctx context.Context) (plan.Preflight, error) {
 
 // pass records what was tried, and with what result.
 func (s preflight) pass(status *api.TransactionStatus, found plan.Preflight) {
-	status.Items = found.Items
+	status.Items, found.GoesOn = found.Items, plan.GoesOn(s.txn)
 	plan.DateResults(status.Items, *s.now())
 	s.accept(status)
 	plan.SetValidated(status, s.txn.Generation, s.clock.Now(), found)
+}
+
+// refuse goes on without the changes that the pre-flight has refused, if that is wanted and any are
+// left.
+func (s preflight) refuse(ctx context.Context, found plan.Preflight) error {
+	left, err := plan.SetApart(s.txn, found)
+	if err != nil {
+		return err
+	}
+	if !left || s.txn.Spec.DryRun {
+		return s.refuseAll(ctx, found)
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		s.pass(status, found)
+		plan.SetPartlyRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
+		return plan.MovePhase(status, api.PhasePreparing)
+	})
 }
 
 // refuseAll ends a Transaction that the pre-flight found something wrong with. Nothing

@@ -52,7 +52,7 @@ func (s preparing) prepare(ctx context.Context) error {
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
 		}
-		if err := recordImages(status, items, saved); err != nil {
+		if err := s.recordImages(status, items, saved); err != nil {
 			return err
 		}
 		return plan.MovePhase(status, api.PhasePrepared)

@@ -80,6 +80,9 @@ func (s committing) conclude(ctx context.Context, all []sent) error {
 	if first := refused[0]; !s.flight.Known[first.in.Index()].NoEffect() {
 		return s.refused(ctx, first.in, first.err)
 	}
+	if plan.GoesOn(s.txn) {
+		return s.goOnWithout(ctx, refused)
+	}
 	return s.reject(ctx, refused)
 }
 
@@ -110,7 +113,7 @@ func (s committing) refused(ctx context.Context, in Intent, refusal error) error
 			return nil
 		}
 	}
-	return s.startRollback(ctx, plan.ItemCause(s.txn, in.Index(), refusal))
+	return s.failItem(ctx, plan.ItemCause(s.txn, in.Index(), refusal))
 }
 
 // reject records that changes were refused, and starts rolling back because of the first. Of one
@@ -130,4 +133,14 @@ func (s committing) reject(ctx context.Context, refused []*sent) error {
 		}
 		return s.recordRollback(status, plan.ItemCause(s.txn, refused[0].in.Index(), refused[0].err))
 	})
+}
+
+func (s committing) goOnWithout(ctx context.Context, refused []*sent) error {
+	var causes []plan.Cause
+	known := map[string]bool{}
+	for _, c := range refused {
+		cause := plan.ItemCause(s.txn, c.in.Index(), c.err)
+		causes, known[cause.Item] = append(causes, cause), s.flight.Known[c.in.Index()].NoEffect()
+	}
+	return goingOn(s).fail(ctx, causes, known)
 }

@@ -45,7 +45,7 @@ func (s *saga) recordRollback(status *api.TransactionStatus, cause plan.Cause) e
 	if err := plan.EndAwaits(status.Items); err != nil {
 		return err
 	}
-	plan.SetCause(status, s.txn.Generation, s.clock.Now(), cause)
+	plan.ReplaceCause(status, s.txn.Generation, s.clock.Now(), cause)
 	status.RollbackStartTime = s.now()
 	return plan.MovePhase(status, api.PhaseRollingBack)
 }

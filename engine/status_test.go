@@ -58,13 +58,13 @@ func legalStatus(before, after *api.Transaction) error {
 
 // reachable allows what one checkpoint may do to an item: one move, or none, or
 // for an item whose before-image is taken late two, saved and opened. An unsettled
-// item is opened again.
+// item is opened again. One whose intent is withdrawn may be skipped at once.
 func reachable(was *api.Item, to api.ItemState) bool {
 	from := was.State
 	if was.Type == api.Await { // Nothing is sent for it, so it goes through its states at once.
 		return from == to || from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack || plan.LegalItem(from, to)
 	}
-	return from == to || plan.LegalItem(from, to) || to == api.ItemCommitting && (from == api.ItemPending || was.Unsettled)
+	return from == api.ItemCommitting && to == api.ItemSkipped || from == to || plan.LegalItem(from, to) || to == api.ItemCommitting && (from == api.ItemPending || was.Unsettled)
 }
 
 func legalConditions(t *api.Transaction) error {
@@ -124,6 +124,9 @@ func polarity(t *api.Transaction) error {
 		want = [...]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionFalse}
 	default:
 		want = [...]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
+		if plan.GoesOn(t) && slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Failed || i.State == api.ItemSkipped && !plan.NotWanted(&i) }) {
+			want[3] = metav1.ConditionFalse // What has failed does not stop the others.
+		}
 	}
 	if got != want {
 		return fmt.Errorf("phase %s: Ready, Reconciling, Stalled, Succeeded are %v and should be %v", t.Status.Phase, got, want)

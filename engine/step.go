@@ -63,6 +63,10 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return ending{s.saga}.fail(ctx, a.Cause)
 	case plan.StartRollback:
 		return s.startRollback(ctx, a.Cause)
+	case plan.Settle:
+		return goingOn{s.saga}.settle(ctx, a.Item)
+	case plan.StopMaking:
+		return goingOn{s.saga}.stop(ctx, a.Cause)
 	case plan.ObserveUndo:
 		return rollback{s.saga}.settle(ctx, a.Item)
 	case plan.Undo:

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -171,7 +172,7 @@ var scenarios = []scenario{
 func refuseB(w *world) { w.refuse["do b"] = errRefused }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides, depending, needing, restoring, guards) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides, depending, needing, restoring, guards, continuing) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)
@@ -230,6 +231,10 @@ func oracle(t reporter, w *world) {
 			t.Errorf("%s, but item %s is in effect %d times:\n%s", phase, name, inEffect, w.transcript())
 		case phase == api.PhaseFailed && item.RolledBack && inEffect != 0:
 			t.Errorf("Failed, and item %d (%s) is in effect and said to be rolled back:\n%s", i, item.State, w.transcript())
+		case phase == api.PhaseFailed && item.State == api.ItemCommitted && plan.EndedInPart(&last.Status) && plan.GoesOn(last):
+			if inEffect != 1 && item.Type != api.Await {
+				t.Errorf("item %s is Committed, and in effect %d times:\n%s", name, inEffect, w.transcript())
+			}
 		case phase == api.PhaseFailed && item.State != api.ItemUnresolved && inEffect != 0:
 			t.Errorf("Failed, and item %d (%s) is in effect but not named:\n%s", i, item.State, w.transcript())
 		}
@@ -270,6 +275,7 @@ func TestACrashAfterAnyLineChangesNothingAboutTheEnd(t *testing.T) {
 		{"remembered", inHistory, api.PhaseCommitted},
 		{"refusal-in-the-pre-flight", func(w *world) { w.problems = twoProblems }, api.PhaseFailed},
 		{"plan", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
+		{"refusal-after-which-it-goes-on", going(refuseB), api.PhaseFailed},
 	} {
 		t.Run(base.name, func(t *testing.T) {
 			var story strings.Builder
@@ -333,6 +339,7 @@ func TestAnyOneRequestMayFail(t *testing.T) {
 				w.refuse["do c"] = errRefused
 				w.invalidUntil("b", "a")
 			}, api.PhaseRolledBack},
+			{"while a change is refused, and it goes on", going(refuseB), api.PhaseFailed},
 			{"while all is tried only", func(w *world) { w.stored.Spec.DryRun = true }, api.PhasePlanned},
 		} {
 			t.Run(failure.name+" "+base.name, func(t *testing.T) {

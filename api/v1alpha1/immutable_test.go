@@ -36,6 +36,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		"another parallelism":              {"parallelism", set(int64(3), "parallelism")},
 		"another retryLimit":               {"retryLimit", set(int64(3), "retryLimit")},
 		"another pace":                     {"changesPerMinute", set(int64(3), "changesPerMinute")},
+		"another onFailure":                {"onFailure", set("Rollback", "onFailure")},
 		"another field manager":            {"fieldManager", set("helm", "fieldManager")},
 		"another dependency":               {"changes", inChange([]any{name(1)}, "dependsOn")},
 		"another time after its end":       {"ttlSecondsAfterFinished", set(int64(61), "ttlSecondsAfterFinished")},
@@ -52,7 +53,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 	} {
 		tried[c.field] = true
 		t.Run(title, func(t *testing.T) {
-			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set("Graph", "order"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute"), set("gitops", "fieldManager")))
+			tx, err := create(t.Context(), client, transaction(set("7m", "lockTimeout"), set(int64(60), "ttlSecondsAfterFinished"), set(int64(10), "revisionHistoryLimit"), set("Graph", "order"), set(int64(2), "parallelism"), set(int64(2), "retryLimit"), set(int64(2), "changesPerMinute"), set("gitops", "fieldManager"), set("Continue", "onFailure")))
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})

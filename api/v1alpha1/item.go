@@ -73,10 +73,18 @@ type Item struct {
 	// effect. Rejected: its change was refused, or may have been sent, and is not in
 	// effect. RollingBack: its compensation may have been sent, or was made and is waited
 	// for. RolledBack: its change has been rolled back. Unresolved: it could not be rolled
-	// back, or is not ready since; message says why.
-	// Skipped: it is not made; reason and message say why. An Await is Committed from when
+	// back, or is not ready since, or it cannot be told whether it is in effect; message says
+	// why. Skipped: it is not made; reason and message say why. An Await is Committed from when
 	// its turn comes, and RolledBack once what it waits for does not matter any more.
 	State ItemState `json:"state"`
+
+	// failed is true if the change has failed and spec.onFailure is Continue: it is Skipped
+	// because it was refused before it was sent, Rejected, Unresolved, or in effect and not
+	// ready. While it is Committing, Janus finds out whether it is in effect. What depends on
+	// it is not made.
+	//
+	// +optional
+	Failed bool `json:"failed,omitempty"`
 
 	// prepared is true once the before-image is saved.
 	Prepared bool `json:"prepared"`
@@ -295,8 +303,10 @@ type RollbackWait struct {
 // or waited for, or did not become ready.
 func (i *Item) Restored() bool { return i.State == ItemRolledBack || i.RollbackWait != nil }
 
-// Changes reports whether the item makes a change: it is not skipped, and no Await.
-func (i *Item) Changes() bool { return i.State != ItemSkipped && i.Type != Await }
+// Changes reports whether the item makes a change: it is not skipped, not refused, and no Await.
+func (i *Item) Changes() bool {
+	return i.State != ItemSkipped && i.State != ItemRejected && i.Type != Await
+}
 
 // OwnedFields are fields that a field manager owns.
 type OwnedFields struct {

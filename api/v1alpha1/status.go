@@ -157,8 +157,8 @@ type TransactionStatus struct {
 	// conditions are Validated, Locked, Succeeded, Ready, Reconciling, Stalled and
 	// RolledBack, Suspended once the Transaction has been, and Approved if spec.approval
 	// demands it. Validated is True once every change that can be tried before the others
-	// has been. Succeeded is Unknown while the Transaction runs. Ready is True once it has
-	// committed, or is planned. Stalled is True when it has ended otherwise.
+	// has been. Succeeded is Unknown while the Transaction runs and nothing has failed. Ready
+	// is True once it has committed, or is planned. Stalled is True when it has ended otherwise.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -190,8 +190,9 @@ const (
 	// PhasePlanned has tried every change without effect, because spec.dryRun is
 	// set, and nothing stands in their way. Final.
 	PhasePlanned Phase = "Planned"
-	// PhaseFailed has ended before any change was made, or could not compensate
-	// every change that landed: status.items says which. Final, unless what
+	// PhaseFailed has ended before any change was made, could not compensate
+	// every change that landed, or has left some unmade because onFailure is
+	// Continue: status.items says which. Final, unless what
 	// stood in the way can heal: then it goes back to RollingBack, a bounded
 	// number of times.
 	PhaseFailed Phase = "Failed"

@@ -181,6 +181,19 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	FieldManager string `json:"fieldManager,omitempty"`
 
+	// onFailure says what a change that fails does to the others. Rollback (the default): what
+	// has landed is rolled back. Continue: all that does not depend on it is made, nothing is
+	// rolled back, and the Transaction ends Failed; status.items says what was not made, and
+	// why. A change depends on those that it names in dependsOn or refers to, on earlier changes
+	// of the same object, and on the creation of its Namespace or CustomResourceDefinition.
+	// When timeout or retryLimit is over, or a lock is lost, nothing further is begun, and what
+	// is in effect stays. cancel and onDelete roll back all the same, until all that can be made
+	// is made.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
 	// ttlSecondsAfterFinished is how many seconds after its end a Transaction is
 	// deleted, and its before-images with it. Without it, it stays until it is
 	// deleted. One with changes that could not be rolled back, or were left by
@@ -316,6 +329,18 @@ const (
 	CancelRollback CancelPolicy = "Rollback"
 	// CancelStop leaves them.
 	CancelStop CancelPolicy = "Stop"
+)
+
+// FailurePolicy says what a change that fails does to the others.
+//
+// +kubebuilder:validation:Enum=Rollback;Continue
+type FailurePolicy string
+
+const (
+	// FailureRollback has what has landed rolled back.
+	FailureRollback FailurePolicy = "Rollback"
+	// FailureContinue has all made that does not depend on the change.
+	FailureContinue FailurePolicy = "Continue"
 )
 
 // OrderPolicy says what a change comes after.

@@ -29,6 +29,7 @@ type wishes struct {
 	keepOrder   bool
 	policy      string
 	onDelete    string
+	onFailure   string
 	ttl         time.Duration
 	acceptLoss  bool
 	approval    bool
@@ -50,6 +51,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringVar(&w.order, "order", "", "spec.order: List, or Graph for changes that need not wait for each other")
 	f.StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to roll back over what others have written")
 	f.StringVar(&w.onDelete, "on-delete", "", "spec.onDelete: if the Transaction is deleted while it runs, Release (the default) stops and leaves its changes, Rollback rolls them back")
+	f.StringVar(&w.onFailure, "on-failure", "", "spec.onFailure: if a change fails, Rollback (the default) rolls back what has landed, Continue makes all that does not depend on it")
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
 	f.BoolVar(&w.acceptLoss, "accept-loss", false, "also make changes that cannot be rolled back completely")
 	f.BoolVar(&w.approval, "require-approval", false, "spec.approval: change nothing until someone has approved the plan")
@@ -59,6 +61,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	completeOf(cmd, "order", api.OrderList, api.OrderGraph)
 	completeOf(cmd, "conflict-policy", api.ConflictFail, api.ConflictForce)
 	completeOf(cmd, "on-delete", api.DeleteRelease, api.DeleteRollback)
+	completeOf(cmd, "on-failure", api.FailureRollback, api.FailureContinue)
 }
 
 // transaction is what the wishes come to: the Transaction in the manifests if they are one,
@@ -92,7 +95,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
 	}
-	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.ttl != 0 || w.acceptLoss || w.approval {
+	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.onFailure != "" || w.ttl != 0 || w.acceptLoss || w.approval {
 		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
 	}
 	if given := *s.flags.Namespace; given != "" && u.GetNamespace() != "" && u.GetNamespace() != given {
@@ -147,7 +150,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	}
 	t.Spec = api.TransactionSpec{
 		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
-		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete),
+		ConflictPolicy: api.ConflictPolicy(w.policy), OnDelete: api.DeletePolicy(w.onDelete), OnFailure: api.FailurePolicy(w.onFailure),
 	}
 	if w.approval {
 		t.Spec.Approval = &api.Approval{Required: true}

@@ -133,7 +133,7 @@ func (l *live) done() {}
 
 func (l *live) item(t *api.Transaction, i int) string {
 	item := t.Status.Items[i]
-	sign, colour := signOf(item.State)
+	sign, colour := signOf(&item)
 	line := fmt.Sprintf("%s %-12s %s %s %s", sign, item.State, item.Name, typeOf(t, i), item.Target.String())
 	if item.Reason != "" {
 		line += " (" + item.Reason + ")"
@@ -156,8 +156,11 @@ const (
 )
 
 // signOf returns what an item is marked with, and its colour.
-func signOf(state api.ItemState) (sign, colour string) {
-	switch state {
+func signOf(item *api.Item) (sign, colour string) {
+	if plan.Failed(item) {
+		return "✗", red
+	}
+	switch item.State {
 	case api.ItemCommitted:
 		return "✓", green
 	case api.ItemRolledBack:
@@ -174,7 +177,7 @@ func signOf(state api.ItemState) (sign, colour string) {
 // around picks the lines of the items around the first that is not done.
 func around(t *api.Transaction, text []string, room int) []string {
 	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool {
-		return i.State != api.ItemCommitted && i.State != api.ItemSkipped
+		return i.State != api.ItemCommitted && i.State != api.ItemSkipped && !plan.Failed(&i)
 	})
 	from := min(max(at-room/2, 0), len(text)-room)
 	return text[from : from+room]

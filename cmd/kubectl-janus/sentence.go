@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // sentence says in one line how a Transaction is.
@@ -90,11 +91,11 @@ func (s *session) summary(out io.Writer, t *api.Transaction) {
 	_, reason, message := reasonOf(t)
 	s.say("%s: %s", reason, message)
 	for i, item := range t.Status.Items {
-		if item.Reason != "" && item.State != api.ItemSkipped {
+		if item.Reason != "" && !plan.NotWanted(&item) {
 			s.say("  %s", itemSentence(t, i))
 		}
 	}
-	if t.Status.Phase == api.PhaseFailed && unresolved(t) {
+	if t.Status.Phase == api.PhaseFailed && unresolved(t) && !plan.EndedInPart(&t.Status) {
 		s.say("What could not be rolled back, and what to do: kubectl janus recover %s -n %s", t.Name, t.Namespace)
 	}
 }

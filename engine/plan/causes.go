@@ -63,7 +63,15 @@ func SetCause(status *api.TransactionStatus, generation int64, now time.Time, ca
 	if reason, _ := RecordedCause(status); reason != "" {
 		return
 	}
-	status.FailedItem = cause.Item
+	ReplaceCause(status, generation, now, cause)
+}
+
+// ReplaceCause records why the Transaction does not commit, and not what has failed before without
+// stopping it. The first item that failed stays.
+func ReplaceCause(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {
+	if status.FailedItem == "" {
+		status.FailedItem = cause.Item
+	}
 	message := cause.Message
 	if cause.Item != "" {
 		message = "item " + cause.Item + ": " + message

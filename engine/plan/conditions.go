@@ -25,6 +25,7 @@ const (
 	reasonRunning      = "Running"
 	reasonSuspended    = "Suspended"
 	reasonResumed      = "Resumed"
+	reasonContinued    = "Continued"
 	messageNothingDone = "nothing was changed"
 )
 
@@ -38,9 +39,9 @@ func Summarize(t *api.Transaction, now time.Time) {
 	}
 	for i := range status.Items {
 		switch {
-		case status.Items[i].Committed:
+		case status.Items[i].Committed && !(status.Items[i].Failed && status.Items[i].Type == api.Await):
 			committed++
-		case status.Items[i].State == api.ItemSkipped:
+		case NotWanted(&status.Items[i]):
 			wanted--
 		}
 	}
@@ -51,6 +52,7 @@ func Summarize(t *api.Transaction, now time.Time) {
 	if Accepted(t) && t.Generation != status.ObservedGeneration && Unchanged(t) {
 		status.ObservedGeneration = t.Generation
 	}
+	restateCause(t, now)
 	for _, c := range conditions(status, wanted) {
 		setCondition(status, t.Generation, now, c)
 	}
@@ -85,7 +87,11 @@ func SetInvalid(status *api.TransactionStatus, generation int64, now time.Time, 
 // SetRefused records what the pre-flight found wrong.
 func SetRefused(status *api.TransactionStatus, generation int64, now time.Time, problems []Problem) {
 	reportProblems(status.Items, problems)
-	SetCause(status, generation, now, sumUp(status.Items, problems))
+	cause := sumUp(status.Items, problems)
+	if others := unrefused(status.Items); others > 0 {
+		cause.Message = errclass.Printable(fmt.Sprintf("%s; the %d others would be made, because spec.onFailure is Continue", cause.Message, others))
+	}
+	SetCause(status, generation, now, cause)
 	status.FailedItem = firstWrong(status.Items, problems)
 }
 
@@ -148,6 +154,10 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 }
 
 func failedConditions(status *api.TransactionStatus, reason, cause string) []condition {
+	if EndedInPart(status) {
+		message := inPart(status, cause)
+		return ended(reason, message, condition{api.ConditionRolledBack, no, reasonContinued, message})
+	}
 	unresolved := DescribeUnresolved(status)
 	if len(unresolved) == 0 {
 		invalid := ended(reason, cause+"; "+messageNothingDone,
@@ -196,6 +206,8 @@ func running(status *api.TransactionStatus) []condition {
 	succeeded := condition{api.ConditionSucceeded, unknown, string(phase), step}
 	if cause, failing := Failure(status); failing {
 		succeeded.reason, succeeded.message = cause.Reason, cause.Message
+	} else if reason, cause := RecordedCause(status); reason != "" {
+		succeeded = condition{api.ConditionSucceeded, no, reason, cause}
 	}
 	out := []condition{
 		locked, succeeded,

@@ -36,6 +36,8 @@ const (
 	OpenUndo          Verb = "OpenUndo"          // record that items are about to be rolled back
 	Undo              Verb = "Undo"              // compensate an item
 	RetryUndos        Verb = "RetryUndos"        // roll back what was set aside, now that the others are rolled back
+	Settle            Verb = "Settle"            // find out about a change that has failed, while others are made
+	StopMaking        Verb = "StopMaking"        // begin nothing further, and leave what is in effect
 	LeaveUndo         Verb = "LeaveUndo"         // record that items stay in effect, because what depends on them does
 	SkipUndo          Verb = "SkipUndo"          // leave an item that was about to be rolled back, if that has not begun
 	FinishUndo        Verb = "FinishUndo"        // nothing is left to roll back: end
@@ -57,7 +59,7 @@ type Action struct {
 	// Items are those that are made side by side, Item first, for Do, and those that stay in
 	// effect, for LeaveUndo.
 	Items []int
-	// Cause says why, for Fail and StartRollback.
+	// Cause says why, for Fail, StartRollback and StopMaking.
 	Cause Cause
 	// At is when to look again, for Await.
 	At time.Time
@@ -109,13 +111,15 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	if flight.ReadyCheckDue && !still {
 		return Action{Verb: CheckReady} // Others may take long, or wait themselves.
 	}
+	unsettled := settling(t.Status.Items, schedule.Order)
 	for n, i := range schedule.Order {
 		switch t.Status.Items[i].State {
-		case api.ItemCommitted, api.ItemSkipped, api.ItemPending, api.ItemPrepared:
+		case api.ItemCommitting:
+		default:
 			continue
 		}
 		switch {
-		case flight.over(i), still && (flight.Known[i] == Unsent || flight.Known[i].IsParked()):
+		case flight.over(i), t.Status.Items[i].Failed, unsettled >= 0 && schedule.unsettledBefore(t.Status.Items, n), still && (flight.Known[i] == Unsent || flight.Known[i].IsParked()):
 			continue
 		case flight.Due && flight.Known.Any(Over):
 			return Action{Verb: Record}
@@ -133,6 +137,8 @@ func decideCommitting(t *api.Transaction, flight InFlight) Action {
 	}
 	i := schedule.Next(t.Status.Items)
 	switch {
+	case i < 0 && unsettled >= 0:
+		return Action{Verb: Settle, Item: unsettled}
 	case i < 0:
 		return Action{Verb: AwaitReady}
 	case t.Status.Items[i].State == api.ItemPending:
@@ -306,6 +312,9 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 	if t.Spec.Cancel != "" {
 		return Cause{Reason: errclass.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
 	}
+	if GoesOn(t) && t.Status.Phase == api.PhaseCommitting && !canStop(t.Status.Items) {
+		return Cause{}, false // What is left is to find out what has become of the changes.
+	}
 	if Overdue(t, now) {
 		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))
 		if waiting := WaitingFor(t); waiting != "" {
@@ -316,15 +325,21 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 	return retriesOver(t)
 }
 
-// stopWith ends a Transaction that has recorded no intent, and turns one that has.
+// stopWith ends a Transaction that has recorded no intent, and turns one that has, or leaves what
+// it has made.
 func stopWith(t *api.Transaction, cause Cause) Action {
-	if t.Status.Phase == api.PhaseCommitting {
+	switch {
+	case t.Status.Phase != api.PhaseCommitting:
+		return Action{Verb: Fail, Cause: cause}
+	case GoesOn(t) && cause.Reason != errclass.SpecChanged && cause.Reason != errclass.Cancelled:
+		return Action{Verb: StopMaking, Cause: cause}
+	default:
 		return Action{Verb: StartRollback, Cause: cause}
 	}
-	return Action{Verb: Fail, Cause: cause}
 }
 
-// nothingLeft reports whether every change is made and ready, or skipped. Of a spec that
+// nothingLeft reports whether every change is made and ready, or skipped, or has failed where that
+// does not stop the others. Of a spec that
 // another client has changed only what is on record counts.
 func nothingLeft(t *api.Transaction, flight InFlight) bool {
 	trusted := len(t.Status.Items) == len(t.Spec.Changes) && (t.Generation == t.Status.ObservedGeneration || Unchanged(t))

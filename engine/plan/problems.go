@@ -20,6 +20,8 @@ type Preflight struct {
 	Deferred []Deferral
 	// Problems are what is wrong, by item; at least one of them will not heal.
 	Problems []Problem
+	// GoesOn says that the others are made when a change fails.
+	GoesOn bool
 }
 
 // Deferral is why the change of an item is tried later.
@@ -136,6 +138,14 @@ func Preparable(t *api.Transaction) []int {
 
 // tried says that what could be tried was accepted, and what could not.
 func tried(found Preflight) string {
+	message := triedOf(found)
+	if found.GoesOn {
+		message += "; if one fails, all that does not depend on it is made, and nothing is rolled back, because spec.onFailure is Continue"
+	}
+	return errclass.Printable(message)
+}
+
+func triedOf(found Preflight) string {
 	if len(found.Deferred) == 0 {
 		return "every change was tried without effect, and accepted"
 	}
@@ -143,6 +153,6 @@ func tried(found Preflight) string {
 	for _, d := range found.Deferred {
 		texts = append(texts, fmt.Sprintf("item %s (%s)", found.Items[d.Item].Name, d.Why))
 	}
-	return errclass.Printable(fmt.Sprintf("%d of %d changes were tried without effect, and accepted; deferred: %s",
-		len(found.Items)-len(texts), len(found.Items), strings.Join(texts, "; ")))
+	return fmt.Sprintf("%d of %d changes were tried without effect, and accepted; deferred: %s",
+		len(found.Items)-len(texts), len(found.Items), strings.Join(texts, "; "))
 }

@@ -243,6 +243,16 @@ func (s Schedule) Next(items []api.Item) int {
 	return -1
 }
 
+// unsettledBefore reports whether the n-th change in order comes after one that has failed and of which
+// it is not known whether it is in effect.
+func (s Schedule) unsettledBefore(items []api.Item, n int) bool {
+	before := s.Order[:n]
+	if s.needs != nil {
+		before = s.needs[s.Order[n]]
+	}
+	return settling(items, before) >= 0
+}
+
 // after reports whether a change is begun only when another is done.
 func (s Schedule) after(i, other int) bool {
 	if s.needs == nil {
@@ -254,12 +264,12 @@ func (s Schedule) after(i, other int) bool {
 
 // done reports whether nothing is left to do or to wait for.
 func done(item *api.Item) bool {
-	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !Unready(item)
+	return item.State == api.ItemSkipped || item.State == api.ItemCommitted && !Unready(item) || Failed(item)
 }
 
 // Unready reports whether a change is in effect and waited for.
 func Unready(item *api.Item) bool {
-	return item.State == api.ItemCommitted && item.WaitStartTime != nil && item.ReadyTime == nil
+	return item.State == api.ItemCommitted && item.WaitStartTime != nil && item.ReadyTime == nil && !item.Failed
 }
 
 func allDone(items []api.Item, which []int) bool {

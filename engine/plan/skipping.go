@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -13,6 +11,9 @@ import (
 const (
 	ReasonWhenFalse         = "WhenFalse"
 	reasonDependencySkipped = "DependencySkipped"
+	// reasonDependencyFailed is that of a change that is not made because one that it depends on
+	// has failed.
+	reasonDependencyFailed = "DependencyFailed"
 	// ReasonNotActivated is that of a change whose activation names a kind that the
 	// cluster does not serve.
 	ReasonNotActivated = "NotActivated"
@@ -20,34 +21,6 @@ const (
 
 // NotReady is the reason of the wait for a change to be done.
 const NotReady = "NotReady"
-
-// SkipDependents skips what depends on changes that are skipped.
-func SkipDependents(t *api.Transaction, items []api.Item) error {
-	order, err := Order(t)
-	if err != nil {
-		return err
-	}
-	skipped := map[string]string{}
-	for _, i := range order {
-		name, on := ChangeName(i, t.Spec.Changes[i]), ""
-		for _, dependency := range t.Spec.Changes[i].DependsOn {
-			if _, ok := skipped[dependency]; ok {
-				on = dependency
-				break
-			}
-		}
-		item := &items[i]
-		if on != "" && (item.State == api.ItemPending || item.State == api.ItemPrepared) {
-			if err := Skip(item, reasonDependencySkipped, fmt.Sprintf("%s is left as it is: it depends on %s, which is skipped", item.Target.String(), on)); err != nil {
-				return err
-			}
-		}
-		if item.State == api.ItemSkipped {
-			skipped[name] = item.Reason
-		}
-	}
-	return nil
-}
 
 // Skip records that a change is not made.
 func Skip(item *api.Item, reason, message string) error {

@@ -23,7 +23,7 @@ var phaseMoves = map[api.Phase][]api.Phase{
 	api.PhasePending:     {api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
 	api.PhasePreparing:   {api.PhasePrepared, api.PhasePending, api.PhaseFailed},
 	api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
-	api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
+	api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack, api.PhaseFailed},
 	api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},
 	api.PhaseFailed:      {api.PhaseRollingBack},
 }
@@ -42,7 +42,7 @@ func MoveItem(item *api.Item, to api.ItemState) error {
 func takeUp(item *api.Item) error {
 	unsettled := item.State == api.ItemUnresolved && item.Unsettled
 	item.SetAside, item.SetAsideFor, item.BlockedBy = false, nil, ""
-	item.Reason, item.Message, item.Conflicts, item.Unsettled = "", "", nil, false
+	item.Reason, item.Message, item.Conflicts, item.Unsettled, item.Failed = "", "", nil, false, false
 	if unsettled {
 		SetItemState(item, api.ItemCommitting)
 		return nil
@@ -55,6 +55,7 @@ func BeginUndo(item *api.Item) error {
 	if isBlocked(item) {
 		return takeUp(item)
 	}
+	item.Failed = false
 	return MoveItem(item, api.ItemRollingBack)
 }
 

@@ -35,7 +35,7 @@ func (s Schedule) Window(changes []api.Change, items []api.Item, most int) []int
 		}
 	}
 	for i := range items {
-		if items[i].State == api.ItemCommitting {
+		if items[i].State == api.ItemCommitting && !items[i].Failed {
 			begin(i)
 		}
 	}

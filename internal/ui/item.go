@@ -84,7 +84,10 @@ func tell(item *Item, i api.Item) {
 	if i.Type != "" {
 		item.Type = string(i.Type)
 	}
-	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed {
+	if i.Failed {
+		item.Notes = append(item.Notes, "failed; what depends on it is not made")
+	}
+	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed && !i.Failed {
 		item.Notes = append(item.Notes, "waited for since "+stamp(i.WaitStartTime))
 	}
 	if wait := i.RollbackWait; wait != nil && wait.ReadyTime == nil {

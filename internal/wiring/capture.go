@@ -83,6 +83,8 @@ func (c *capture) block(ctx context.Context, from, to int) error {
 	}
 	for n, one := range found {
 		switch {
+		case problems[n] != nil && plan.GoesOn(c.txn) && plan.Definite(problems[n]):
+			c.prepared[from+n] = engine.PreparedItem{Refused: problems[n]}
 		case problems[n] != nil:
 			c.problems, c.wave, c.bytes = append(c.problems, problems[n]), nil, 0
 		case c.prepared[from+n].DeferredBy == "" && len(c.problems) == 0:

@@ -62,7 +62,7 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p plan.Problem) bool { return !mayHeal(p.Err) }) {
 		return nil, problems[0].Err
 	}
-	if len(problems)+len(f.problems) == 0 && !f.txn.Spec.DryRun {
+	if (len(problems)+len(f.problems) == 0 || plan.GoesOn(f.txn)) && !f.txn.Spec.DryRun {
 		f.planner.tried.keep(tries)
 	}
 	return problems, nil

@@ -19,7 +19,7 @@ func (c *trial) judgeCancelled(r *run) {
 	})
 	switch api.Phase(s.phase) {
 	case api.PhaseCommitting:
-		if r.Spec.OnDelete == api.DeleteRollback && open && !s.allIn(api.ItemCommitted, api.ItemSkipped) {
+		if r.Spec.OnDelete == api.DeleteRollback && open && !r.finished(s) {
 			c.breach(Atomicity, "%s: it was deleted while it was Committing, with onDelete Rollback, and went (@%d) with %s", r, r.gone.Revision, s.states())
 		}
 	case api.PhaseRollingBack:

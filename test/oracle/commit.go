@@ -7,10 +7,11 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// judgeCommit: Committed means that every change is in effect.
+// judgeCommit: Committed means that every change is in effect. Where a failure does not stop the
+// others, so does an item that is Committed.
 func (c *trial) judgeCommit(r *run) {
 	s := r.end()
-	if s == nil || s.phase != string(api.PhaseCommitted) {
+	if s == nil || s.phase != string(api.PhaseCommitted) && r.endedInPart() == nil {
 		return
 	}
 	for i := range min(len(s.items), len(r.Items)) {
@@ -207,7 +208,7 @@ func (v *version) made(r *run) bool {
 // target. The last item says it when the time is over for all.
 func (r *run) managerStays(s *state, target Ref) bool {
 	for i := range min(len(s.items), len(r.Items)) {
-		if (r.Items[i] == target || i == len(s.items)-1) && s.items[i].reason == "ManagerStays" {
+		if (r.Items[i] == target || i == len(s.items)-1) && (s.items[i].reason == "ManagerStays" || strings.Contains(s.items[i].message, "fields not handed over")) {
 			return true
 		}
 	}

@@ -139,10 +139,10 @@ func (r *run) branches() bool {
 }
 
 // doneAt reports whether a change was done in a state. Where the list is the order, one
-// that is skipped is no reason not to go on.
+// that is skipped, or has failed without stopping the others, is no reason not to go on.
 func (r *run) doneAt(s *state, i int) bool {
 	item, change := &s.items[i], &r.Spec.Changes[i]
-	if item.in(api.ItemSkipped) {
+	if item.in(api.ItemSkipped) || item.failed && !item.in(api.ItemCommitting) {
 		return !r.branches()
 	}
 	return item.in(api.ItemCommitted) && (item.ready || change.ReadyWhen == nil && change.GoneWhen == nil)

@@ -49,6 +49,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeCommit(r)
 			c.judgeUnchanged(r)
 			c.judgeRollback(r)
+			c.judgeContinued(r)
 			c.judgeUnresolved(r)
 			c.judgePlaces(r)
 			c.judgeAdmitted(r)

@@ -186,7 +186,7 @@ func (c *trial) judgeReleased(r *run) {
 		if w.Method != "DELETE" || w.made == nil || !isLock(w.ref) || w.made.before == nil || !lease(w.made.before).heldBy(r) {
 			continue
 		}
-		if s := r.before(w.made.Revision); s != nil && s.atWork() && r.gone == nil && !c.moved(r, w) {
+		if s := r.before(w.made.Revision); s != nil && r.atWork(s) && r.gone == nil && !c.moved(r, w) {
 			c.breach(LockExclusion, "%s: its lock %s@%d was deleted by %s while it was %s (@%d) with %s", r, w.ref, w.made.Revision, w.At, s.phase, s.Revision, s.states())
 		}
 	}
@@ -205,10 +205,10 @@ func (c *trial) moved(r *run, w *write) bool {
 }
 
 // atWork reports whether a Transaction has changes to make or to roll back.
-func (s *state) atWork() bool {
+func (r *run) atWork(s *state) bool {
 	switch api.Phase(s.phase) {
 	case api.PhaseCommitting:
-		return !s.deleting && !s.allIn(api.ItemCommitted, api.ItemSkipped)
+		return !s.deleting && !r.finished(s)
 	case api.PhaseRollingBack:
 		return slices.ContainsFunc(s.items, func(i item) bool {
 			return i.in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack)

@@ -62,7 +62,8 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 	if is.count != was.count+int64(step) {
 		c.breach(Phases, "%s: status.version went from %d (@%d) to %d (@%d by %s)", r, was.count, was.Revision, is.count, is.Revision, is.by.At)
 	}
-	if was.phase != is.phase && !slices.Contains(phaseMoves[api.Phase(was.phase)], api.Phase(is.phase)) {
+	inPart := r.continues() && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseFailed)
+	if was.phase != is.phase && !inPart && !slices.Contains(phaseMoves[api.Phase(was.phase)], api.Phase(is.phase)) {
 		c.breach(Phases, "%s went from %q (@%d) to %q (@%d by %s)", r, was.phase, was.Revision, is.phase, is.Revision, is.by.At)
 	}
 	if was.phase == string(api.PhasePreparing) && is.phase == string(api.PhasePending) && (was.approval.plans == 0 || was.approval.digest != "") {
@@ -90,7 +91,8 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		from, to := api.ItemState(was.items[i].state), api.ItemState(is.items[i].state)
 		settling := was.items[i].unsettled && from == api.ItemUnresolved && to == api.ItemCommitting
 		// What was about to be changed and is not to be any more: nothing was sent for it.
-		withdrawn := from == api.ItemCommitting && to == api.ItemPrepared && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseRollingBack)
+		withdrawn := from == api.ItemCommitting && to == api.ItemPrepared && was.phase == string(api.PhaseCommitting) && is.phase == string(api.PhaseRollingBack) ||
+			r.continues() && from == api.ItemCommitting && (to == api.ItemPrepared || to == api.ItemSkipped) && was.phase == string(api.PhaseCommitting)
 		// The same of what was about to be rolled back, when the rollback is suspended.
 		spared := from == api.ItemRollingBack && to == api.ItemCommitted && !was.suspended && is.suspended
 		// Nothing is sent for an Await.
@@ -126,7 +128,7 @@ func (c *trial) judgeConsistent(r *run, s *state) {
 	}
 	for i := range s.items {
 		item := &s.items[i]
-		if final && !item.in(allowed...) {
+		if final && !item.in(allowed...) && !(item.in(api.ItemCommitted) && s.phase == string(api.PhaseFailed) && r.endedInPart() != nil) {
 			c.breach(Phases, "%s is %s (@%d) with item %d %s", r, s.phase, s.Revision, i, item.state)
 		}
 		if s.phase == string(api.PhaseCommitted) && !item.in(api.ItemSkipped) && i < len(r.Spec.Changes) && !r.doneAt(s, i) {

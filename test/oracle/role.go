@@ -162,7 +162,7 @@ func allows(s *state, i int, as role, r *run) bool {
 	switch {
 	case as == handOver:
 		// What is skipped has nothing to hand over: another Transaction may, of the same object.
-		return s.allIn(api.ItemCommitted, api.ItemSkipped) && !s.allIn(api.ItemSkipped)
+		return r.finished(s) && !s.allIn(api.ItemSkipped, api.ItemRejected)
 	case i >= len(s.items):
 		return false
 	case as == do:

@@ -60,7 +60,7 @@ type item struct {
 	// content is the digest of the content, if that is in a source.
 	content                                    string
 	prepared, committed, rolledBack, unsettled bool
-	unchanged                                  bool
+	unchanged, failed                          bool
 	aside                                      bool
 	ready                                      bool
 	holdTime, readyTime                        time.Time
@@ -169,7 +169,7 @@ func readItem(entry map[string]any) item {
 		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
 		blockedBy: str(entry, "blockedBy"), lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"), content: str(entry, "contentDigest"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
-		unchanged: entry["unchanged"] == true, unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, ready: str(entry, "readyTime") != "",
+		unchanged: entry["unchanged"] == true, unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, failed: entry["failed"] == true, ready: str(entry, "readyTime") != "",
 	}
 	out.holdTime, _ = time.Parse(time.RFC3339, str(entry, "holdStartTime"))
 	out.readyTime, _ = time.Parse(time.RFC3339, str(entry, "readyTime"))

@@ -36,6 +36,7 @@ type workload struct {
 	Ends           api.Phase `json:"ends"`
 	ConflictPolicy string    `json:"conflictPolicy"`
 	OnDelete       string    `json:"onDelete"`
+	OnFailure      string    `json:"onFailure"`
 	DryRun         bool      `json:"dryRun"`
 	// Rights is cluster if the ServiceAccount may do anything anywhere.
 	Rights string `json:"rights"`
@@ -172,6 +173,9 @@ func (w workload) transaction(at place, name string, with map[string]any, list [
 	}
 	if w.Approves {
 		spec["approval"] = map[string]any{"required": true}
+	}
+	if w.OnFailure != "" {
+		spec["onFailure"] = w.OnFailure
 	}
 	if w.DryRun {
 		spec["dryRun"] = true

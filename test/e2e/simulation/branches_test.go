@@ -188,6 +188,20 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 				timeout := api.Duration("2s")
 				c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a == 'never'", Timeout: &timeout}}
 			}), refused),
+		goingOn(one("continues", []thing{alpha, beta},
+			with(refused, "refused", func(*api.Change) {}),
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) { c.DependsOn = []string{"refused"} }),
+			with(beta.change(api.Update, news), "beta", func(*api.Change) {}),
+			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"beta"} }))),
+		goingOn(one("continues-in-a-list", []thing{alpha, beta},
+			alpha.change(api.Patch, news), refused, beta.change(api.Delete, nil), gamma.change(api.Create, news))),
+		goingOn(one("continues-unready", []thing{alpha, beta},
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
+				timeout := api.Duration("2s")
+				c.ReadyWhen = &api.ReadyWhen{Expression: "object.data.a == 'never'", Timeout: &timeout}
+			}),
+			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.When = "objects.alpha != null" }),
+			beta.change(api.Patch, news))),
 		one("gone", []thing{alpha}, with(alpha.change(api.Delete, nil), "alpha", func(c *api.Change) {
 			c.GoneWhen = &api.GoneWhen{Expression: "object == null", Timeout: &minute}
 		})),
@@ -197,4 +211,12 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 // guardOf is a guard of a thing.
 func guardOf(t thing, expression string) api.Change {
 	return api.Change{Name: "guard-" + t.name, Target: t.target(), Type: api.Await, Guard: true, ReadyWhen: &api.ReadyWhen{Expression: expression}}
+}
+
+// goingOn has the Transactions of a workload go on when a change fails.
+func goingOn(s scenario) scenario {
+	for i := range s.transactions {
+		s.transactions[i].OnFailure = api.FailureContinue
+	}
+	return s
 }

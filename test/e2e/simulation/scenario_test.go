@@ -219,7 +219,7 @@ func drawChange(random *rand.Rand, t thing, there map[thing]bool, n int) api.Cha
 }
 
 // small are the workloads of which every plan is run. Those whose names end in "back" are
-// rolled back, the one that is tried is planned; the others commit.
+// rolled back, the one that is tried is planned, those that go on fail; the others commit.
 func small() []scenario {
 	alpha, beta, delta, epsilon := pool[0], pool[1], pool[3], pool[4]
 	refused := thing{configMap, "refused"}.change(api.Create, old)
@@ -295,6 +295,8 @@ func (s scenario) end() api.Phase {
 		return api.PhaseFailed
 	case s.transactions[0].DryRun:
 		return api.PhasePlanned
+	case s.transactions[0].OnFailure == api.FailureContinue:
+		return api.PhaseFailed
 	}
 	return api.PhaseCommitted
 }

@@ -124,7 +124,17 @@ func drawn(seed uint64) script {
 	}
 	branch(source(seed, 3), &p.scenario)
 	pace(source(seed, 4), &p.scenario)
+	goOn(source(seed, 7), &p.scenario)
 	return p
+}
+
+// goOn has some Transactions go on when a change fails.
+func goOn(random *rand.Rand, s *scenario) {
+	for i := range s.transactions {
+		if random.IntN(4) == 0 {
+			s.transactions[i].OnFailure = api.FailureContinue
+		}
+	}
 }
 
 // pace bounds the failed attempts of some Transactions, and how fast some go.

@@ -34,6 +34,7 @@ var (
 		"janus_transaction_phase_transitions_total": {dto.MetricType_COUNTER, map[string][]string{"from_phase": phases, "to_phase": phases}},
 		"janus_transaction_duration_seconds":        {dto.MetricType_HISTOGRAM, map[string][]string{"outcome": {"Committed", "RolledBack", "Failed"}}},
 		"janus_transactions_active":                 {dto.MetricType_GAUGE, map[string][]string{"phase": {"Pending", "Preparing", "Prepared", "Committing", "RollingBack"}}},
+		"janus_transactions_awaiting_approval":      {dto.MetricType_GAUGE, map[string][]string{}},
 		"janus_item_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"prepare", "commit", "observe", "rollback"}, "result": results}},
 		"janus_lock_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"acquire", "renew", "release"}, "result": lockResult}},
 		"janus_shards_held":                         {dto.MetricType_GAUGE, map[string][]string{}},

@@ -41,7 +41,7 @@ var own = slices.Concat(
 	grants("coordination.k8s.io", "leases", "", "get", "create", "update", "delete"),
 	grants("", "configmaps", "", "get", "create", "delete", "patch"),
 	grants("", "secrets", "", "get", "create", "delete", "patch"),
-	grants("apps", "controllerrevisions", "", "get", "list", "create", "delete"),
+	grants("apps", "controllerrevisions", "", "get", "list", "create", "update", "delete"),
 	grants("events.k8s.io", "events", "", "create"),
 	grants("authentication.k8s.io", "tokenreviews", "", "create"),
 	grants("authorization.k8s.io", "subjectaccessreviews", "", "create"),
@@ -75,7 +75,7 @@ func TestJanusdMayDoNothingElse(t *testing.T) {
 	for _, g := range slices.Concat(
 		grants("", "secrets", "", "list", "watch", "update", "deletecollection"),
 		grants("", "configmaps", "", "list", "watch", "update", "deletecollection"),
-		grants("apps", "controllerrevisions", "", "update", "patch", "watch", "deletecollection"),
+		grants("apps", "controllerrevisions", "", "patch", "watch", "deletecollection"),
 		grants("apps", "deployments", "", "get", "list", "create", "update", "patch", "delete"),
 		grants("", "pods", "", "get", "create", "delete"),
 		grants("", "pods", "exec", "create"),

@@ -185,8 +185,8 @@ func (s *awaiting) look(ctx context.Context, i int, into *looks) *plan.Cause {
 	case plan.Definite(err):
 		return new(plan.ItemCause(s.txn, i, err))
 	case err != nil:
-		into.unclear, message = err, errclass.Message(err)
-	case found.Failed:
+		into.unclear, message = err, item.Target.String()+": "+errclass.Message(err)
+	case found.Failed && !plan.Restoring(item): // What a status says may be of before the compensation.
 		return s.neverReady(i, errclass.ReadyFailed, found, message)
 	case found.Ready && (!plan.MustHold(s.txn, i) || since != nil && plan.HoldLeft(s.txn, i, now) <= 0):
 		into.ready = append(into.ready, i)

@@ -20,9 +20,9 @@ func (w *world) guard(name string) {
 	c.Type, c.Guard, c.ReadyWhen = api.Await, true, &api.ReadyWhen{Expression: "object != null"}
 }
 
-// breaks has a guard not hold any more once a line was written.
-func (w *world) breaks(name, after string) {
-	w.after[after] = func() { w.unready[name] = Readiness{Message: "ConfigMap shop/" + name + ": object != null is false"} }
+// breaks has the guard g not hold any more once a line was written.
+func (w *world) breaks(after string) {
+	w.after[after] = func() { w.unready["g"] = Readiness{Message: "ConfigMap shop/g: object != null is false"} }
 }
 
 // replaces has the object of a guard be another one once a line was written.
@@ -34,11 +34,11 @@ var guards = []scenario{
 	{"a guard holds from the first change to the commit", []string{"g", "a", "b"}, func(w *world) { w.guard("g") }, api.PhaseCommitted},
 	{"a guard does not hold before the first change", []string{"g", "a", "b"}, func(w *world) {
 		w.guard("g")
-		w.breaks("g", "look at g: ready=true")
+		w.breaks("look at g: ready=true")
 	}, api.PhaseRolledBack},
 	{"a guard does not hold before the commit", []string{"g", "a", "b"}, func(w *world) {
 		w.guard("g")
-		w.breaks("g", "do b")
+		w.breaks("do b")
 	}, api.PhaseRolledBack},
 	{"a guard is another object before the commit", []string{"g", "a", "b"}, func(w *world) {
 		w.guard("g")
@@ -113,8 +113,8 @@ func TestWhatIsSaidOfAGuardThatDoesNotHold(t *testing.T) {
 		set  func(w *world)
 		says string
 	}{
-		"before the first change": {func(w *world) { w.breaks("g", "look at g: ready=true") }, "the guard held, and does not right before the first change: ConfigMap shop/g: object != null is false"},
-		"before the commit":       {func(w *world) { w.breaks("g", "do a") }, "the guard held, and does not right before the commit: ConfigMap shop/g: object != null is false"},
+		"before the first change": {func(w *world) { w.breaks("look at g: ready=true") }, "the guard held, and does not right before the first change: ConfigMap shop/g: object != null is false"},
+		"before the commit":       {func(w *world) { w.breaks("do a") }, "the guard held, and does not right before the commit: ConfigMap shop/g: object != null is false"},
 		"another object": {
 			func(w *world) { w.replaces("g", "do a") },
 			"the guard held, and does not right before the commit: ConfigMap shop/g is not the object that it was when it was found ready: it was absent, and is uid another",
@@ -141,7 +141,7 @@ func TestWhatIsSaidOfAGuardThatDoesNotHold(t *testing.T) {
 func TestAGuardIsJudgedNoMoreOnceTheEndHasBegun(t *testing.T) {
 	w := newWorld(t, "g", "a")
 	w.guard("g")
-	w.breaks("g", "hand over")
+	w.breaks("hand over")
 	w.replies["hand over"] = []reply{{err: errLost, lost: true}}
 	w.run()
 	require.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())

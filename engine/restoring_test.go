@@ -50,10 +50,11 @@ var restoring = []scenario{
 		w.refers["b"] = []string{"a"}
 		w.after["-- looks again in 10s"] = func() { delete(w.unrestored, "b") }
 	}, api.PhaseRolledBack},
-	{"a compensation cannot become ready", []string{"a", "b", "c"}, func(w *world) {
+	{"a restored target says that it has failed, and is ready later", []string{"a", "b", "c"}, func(w *world) {
 		refusedAndRestored(w)
 		w.unrestored["b"] = Readiness{Failed: true, Message: "ConfigMap shop/b: crashed"}
-	}, api.PhaseFailed},
+		w.after["-- looks again in 1s"] = func() { delete(w.unrestored, "b") }
+	}, api.PhaseRolledBack},
 	{"the time of a rollback ends while a compensation is waited for", []string{"a", "b", "c"}, func(w *world) {
 		refusedAndRestored(w)
 		w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
@@ -142,11 +143,12 @@ func TestWhatIsSaidOfACompensationThatIsNotReady(t *testing.T) {
 func TestACompensationThatIsTheOnlyOneNotReadyIsSaidToBeRolledBack(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
 	refusedAndRestored(w)
+	w.restoredWhen("b", "2s")
 	w.unrestored["b"] = Readiness{Failed: true, Message: "ConfigMap shop/b: crashed"}
 	w.run()
 	for _, c := range w.stored.Status.Conditions {
 		if c.Type == api.ConditionReady {
-			assert.True(t, strings.HasPrefix(c.Message, "rolled back, and not ready: item b (ConfigMap shop/b): restored, but not ready since: ConfigMap shop/b: crashed"), c.Message)
+			assert.True(t, strings.HasPrefix(c.Message, "rolled back, and not ready: item b (ConfigMap shop/b): restored, but not ready within 2s: ConfigMap shop/b: crashed"), c.Message)
 		}
 	}
 }

@@ -67,6 +67,14 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 		return goingOn{s.saga}.settle(ctx, a.Item)
 	case plan.StopMaking:
 		return goingOn{s.saga}.stop(ctx, a.Cause)
+	default:
+		return s.performUndo(ctx, a)
+	}
+}
+
+// performUndo is perform for a Transaction that is rolled back, stands still or has ended.
+func (s *stepper) performUndo(ctx context.Context, a plan.Action) error {
+	switch a.Verb {
 	case plan.ObserveUndo:
 		return rollback{s.saga}.settle(ctx, a.Item)
 	case plan.Undo:

@@ -1,6 +1,11 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // An approval is two annotations that are written together: which plan is approved, and by
 // whom. The policy transaction-approvals.backup.janus.io lets only those write them who have
@@ -80,4 +85,29 @@ type ApprovalStatus struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	Changed []string `json:"changed,omitempty"`
+}
+
+// NeedsApproval reports whether the changes are made only once their plan is approved.
+func (t *Transaction) NeedsApproval() bool {
+	return t.Spec.Approval != nil && t.Spec.Approval.Required && !t.Spec.DryRun
+}
+
+// DescribeApproval says which plan waits for approval, or who has approved it; empty if none has to.
+// The name of the user may hold anything.
+func (t *Transaction) DescribeApproval() string {
+	a := t.Status.Approval
+	if a == nil || !t.NeedsApproval() {
+		return ""
+	}
+	name := fmt.Sprintf("plan %d %s", a.Plans, a.Digest)
+	switch {
+	case a.ApprovalTime != nil:
+		return fmt.Sprintf("%s, by %s at %s", name, a.ApprovedBy, a.ApprovalTime.UTC().Format(time.RFC3339))
+	case a.Digest == "":
+		return "another plan is made"
+	case t.Status.Phase.Terminal():
+		return name + " was not approved"
+	default:
+		return name + " waits since " + a.RequestTime.UTC().Format(time.RFC3339)
+	}
 }

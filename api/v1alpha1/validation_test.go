@@ -22,6 +22,7 @@ const (
 	failRule        = "failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
 	holdRule        = "holdFor must be shorter than timeout"
 	rollbackRule    = "rollback has no meaning for Create, whose rollback waits until the object is gone, and for Await, which changes nothing"
+	brokenRule      = "a guard takes everything back if it is broken: leave out onFailure Continue, or the guard"
 	guardRule       = "guard has a meaning for Await alone"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
@@ -132,6 +133,11 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 			transaction(inChange("Patch", "type"),
 				inChange(map[string]any{"readyWhen": map[string]any{"status": "Ready", "timeout": "5s", "holdFor": "10s"}}, "rollback")),
 			[]refusal{{"spec.changes[0].rollback.readyWhen", "Invalid value: " + holdRule}},
+		},
+		"a guard of a Transaction that rolls nothing back": {
+			transaction(inChange("Await", "type"), dropInChange("content"), inChange(true, "guard"),
+				inChange(map[string]any{"status": "Ready"}, "readyWhen"), set("Continue", "onFailure")),
+			[]refusal{{"spec", "Invalid value: " + brokenRule}},
 		},
 		"a guard that changes something": {
 			transaction(inChange(true, "guard")),

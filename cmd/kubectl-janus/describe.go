@@ -18,6 +18,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/errclass"
 )
 
 func newDescribe(s *session) *cobra.Command {
@@ -48,7 +49,7 @@ func describe(out io.Writer, t *api.Transaction) {
 	field("ServiceAccount", t.Spec.ServiceAccountName)
 	field("Phase", phaseOf(t))
 	field("Progress", t.Status.Progress)
-	field("Approval", plan.DescribeApproval(t))
+	field("Approval", errclass.Printable(t.DescribeApproval()))
 	field("Started", stamp(t.Status.StartTime))
 	field("Ended", stamp(t.Status.CompletionTime))
 	field("Duration", t.Status.Duration)

@@ -36,9 +36,7 @@ const reasonNotApproved = "NotApproved"
 const maxChangedPlans = 16
 
 // NeedsApproval reports whether the changes are made only once their plan is approved.
-func NeedsApproval(t *api.Transaction) bool {
-	return t.Spec.Approval != nil && t.Spec.Approval.Required && !t.Spec.DryRun
-}
+func NeedsApproval(t *api.Transaction) bool { return t.NeedsApproval() }
 
 // ShowsPlan reports whether the status says what each change would do.
 func ShowsPlan(t *api.Transaction) bool { return t.Spec.DryRun || NeedsApproval(t) }
@@ -206,23 +204,4 @@ func approvalConditions(t *api.Transaction) []condition {
 		out = append(out, condition{api.ConditionReady, no, AwaitingApproval, message}, condition{api.ConditionReconciling, yes, AwaitingApproval, message})
 	}
 	return out
-}
-
-// DescribeApproval says which plan waits for approval, or who has approved it; empty if none has to.
-func DescribeApproval(t *api.Transaction) string {
-	a := t.Status.Approval
-	if a == nil || !NeedsApproval(t) {
-		return ""
-	}
-	name := fmt.Sprintf("plan %d %s", a.Plans, a.Digest)
-	switch {
-	case a.ApprovalTime != nil:
-		return fmt.Sprintf("%s, by %s at %s", name, errclass.Printable(a.ApprovedBy), a.ApprovalTime.UTC().Format(time.RFC3339))
-	case a.Digest == "":
-		return "another plan is made"
-	case t.Status.Phase.Terminal():
-		return name + " was not approved"
-	default:
-		return name + " waits since " + a.RequestTime.UTC().Format(time.RFC3339)
-	}
 }

@@ -112,14 +112,14 @@ func TestWhichPlansHaveChanged(t *testing.T) {
 func TestAnApprovalIsDescribed(t *testing.T) {
 	txn := standingPlan()
 	digest := txn.Status.Approval.Digest
-	assert.Equal(t, "plan 1 "+digest+" waits since 2030-01-02T03:04:05Z", DescribeApproval(txn))
+	assert.Equal(t, "plan 1 "+digest+" waits since 2030-01-02T03:04:05Z", txn.DescribeApproval())
 	approvedBy("jane")(txn)
 	Accept(txn, &txn.Status, metav1.NewTime(fixture.Start))
-	assert.Equal(t, "plan 1 "+digest+", by jane at 2030-01-02T03:04:05Z", DescribeApproval(txn))
+	assert.Equal(t, "plan 1 "+digest+", by jane at 2030-01-02T03:04:05Z", txn.DescribeApproval())
 	Outdate(&txn.Status, nil)
-	assert.Equal(t, "another plan is made", DescribeApproval(txn))
+	assert.Equal(t, "another plan is made", txn.DescribeApproval())
 	ended := standingPlan()
 	ended.Status.Phase = api.PhaseFailed
-	assert.Equal(t, "plan 1 "+ended.Status.Approval.Digest+" was not approved", DescribeApproval(ended))
-	assert.Empty(t, DescribeApproval(with(api.PhaseCommitted, api.ItemCommitted)))
+	assert.Equal(t, "plan 1 "+ended.Status.Approval.Digest+" was not approved", ended.DescribeApproval())
+	assert.Empty(t, with(api.PhaseCommitted, api.ItemCommitted).DescribeApproval())
 }

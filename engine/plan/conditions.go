@@ -39,7 +39,7 @@ func Summarize(t *api.Transaction, now time.Time) {
 	}
 	for i := range status.Items {
 		switch {
-		case status.Items[i].Committed && !(status.Items[i].Failed && status.Items[i].Type == api.Await):
+		case status.Items[i].Committed && (!status.Items[i].Failed || status.Items[i].Type != api.Await):
 			committed++
 		case NotWanted(&status.Items[i]):
 			wanted--

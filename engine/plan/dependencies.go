@@ -2,6 +2,9 @@ package plan
 
 import (
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -70,4 +73,26 @@ func below(on [][]int, i int) []int {
 // isBlocked reports whether an item is in effect for no other reason than that another one is.
 func isBlocked(item *api.Item) bool {
 	return item.State == api.ItemUnresolved && item.Reason == errclass.Blocked && item.BlockedBy != ""
+}
+
+// homesOf are what must exist before an object can: its namespace, and something that
+// defines its group.
+func homesOf(t api.Target) []string {
+	group := t.APIVersion // identity has left the group alone
+	return []string{"namespace " + t.Namespace, "group " + group}
+}
+
+// homeMadeBy is what the object of a Create makes room for, if it does.
+func homeMadeBy(c api.Change) string {
+	gv, err := schema.ParseGroupVersion(c.Target.APIVersion)
+	switch {
+	case err != nil || c.Type != api.Create:
+	case gv.Group == "" && c.Target.Kind == "Namespace":
+		return "namespace " + c.Target.Name
+	case gv.Group == "apiextensions.k8s.io" && c.Target.Kind == "CustomResourceDefinition":
+		if _, group, ok := strings.Cut(c.Target.Name, "."); ok {
+			return "group " + group
+		}
+	}
+	return ""
 }

@@ -64,13 +64,6 @@ func (o *object) leave(name types.NamespacedName) {
 	}
 }
 
-// begin watches an object from now on.
-func (w *Watches) begin(o *object) {
-	ctx, cancel := context.WithCancel(w.ctx)
-	o.cancel = cancel
-	w.running.Go(func() { w.follow(ctx, o) })
-}
-
 // follow watches an object until ctx is done. A watch that has ended is begun again.
 func (w *Watches) follow(ctx context.Context, o *object) {
 	pause := firstPause

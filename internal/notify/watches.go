@@ -45,7 +45,7 @@ type Watches struct {
 	mu      sync.Mutex
 	of      map[Object]*object
 	waiters map[types.NamespacedName]*waiter
-	ctx     context.Context // of all watches; nil before Run and after
+	begin   func(*object) // begins to watch an object; nil before Run and after
 	running sync.WaitGroup
 }
 
@@ -75,11 +75,15 @@ func New(o Options) *Watches {
 // Run watches until ctx is done. Before and after nobody is told anything.
 func (w *Watches) Run(ctx context.Context) {
 	w.mu.Lock()
-	w.ctx = ctx
+	w.begin = func(o *object) {
+		watching, cancel := context.WithCancel(ctx)
+		o.cancel = cancel
+		w.running.Go(func() { w.follow(watching, o) })
+	}
 	w.mu.Unlock()
 	<-ctx.Done()
 	w.mu.Lock()
-	w.ctx = nil
+	w.begin = nil
 	for name := range w.waiters {
 		w.drop(name)
 	}
@@ -92,7 +96,7 @@ func (w *Watches) Run(ctx context.Context) {
 func (w *Watches) Set(name, account types.NamespacedName, on []errclass.Awaited, since time.Time) (told bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx == nil || len(on) == 0 || len(w.of)+len(on) > Limit {
+	if w.begin == nil || len(on) == 0 || len(w.of)+len(on) > Limit {
 		w.drop(name)
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/errclass"
 )
 
 // Detail is all that the page shows of one Transaction.
@@ -57,7 +57,7 @@ func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 		Summary: summaryOf(t), ServiceAccount: t.Spec.ServiceAccountName, Duration: t.Status.Duration,
 		FailedItem: t.Status.FailedItem, Failures: t.Status.Failures, Recoveries: t.Status.Recoveries,
 		Revision: t.Status.Revision, Chain: isChain(t), Timeline: timeline(t), Items: itemsOf(t), Events: []Event{}, Unread: []string{},
-		Approval: plan.DescribeApproval(t),
+		Approval: errclass.Printable(t.DescribeApproval()),
 	}
 	if t.Spec.UndoOf != nil {
 		d.UndoOf = cmp.Or(t.Spec.UndoOf.Name, fmt.Sprintf("revision %d", ptr.Deref(t.Spec.UndoOf.Revision, 0)))

@@ -128,7 +128,7 @@ func (c *trial) judgeConsistent(r *run, s *state) {
 	}
 	for i := range s.items {
 		item := &s.items[i]
-		if final && !item.in(allowed...) && !(item.in(api.ItemCommitted) && s.phase == string(api.PhaseFailed) && r.endedInPart() != nil) {
+		if final && !item.in(allowed...) && (!item.in(api.ItemCommitted) || s.phase != string(api.PhaseFailed) || r.endedInPart() == nil) {
 			c.breach(Phases, "%s is %s (@%d) with item %d %s", r, s.phase, s.Revision, i, item.state)
 		}
 		if s.phase == string(api.PhaseCommitted) && !item.in(api.ItemSkipped) && i < len(r.Spec.Changes) && !r.doneAt(s, i) {

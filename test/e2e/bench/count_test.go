@@ -12,16 +12,16 @@ import (
 // requests counts what was asked of the API server, by verb and resource.
 type requests map[string]int
 
-// requestsIn counts the requests of a user agent about a namespace. Watches and what the
+// requestsIn counts the requests of janusd about a namespace. Watches and what the
 // API server asks itself are not among them.
-func (s *stage) requestsIn(agent, namespace string) (requests, error) {
+func (s *stage) requestsIn(namespace string) (requests, error) {
 	events, err := s.cluster.Audit()
 	if err != nil {
 		return nil, err
 	}
 	out := requests{}
 	for _, e := range events {
-		if e.Verb == "watch" || !strings.HasPrefix(e.UserAgent, agent) || e.Namespace != namespace && !strings.Contains(e.RequestURI, "/"+namespace+"/") {
+		if e.Verb == "watch" || !strings.HasPrefix(e.UserAgent, "janusd") || e.Namespace != namespace && !strings.Contains(e.RequestURI, "/"+namespace+"/") {
 			continue
 		}
 		out[nameOf(e)]++

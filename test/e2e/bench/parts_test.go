@@ -121,7 +121,7 @@ func (s *stage) contest(namespace string, n, round int) map[string]func(context.
 
 // costOf tells what janusd does for one Transaction.
 func (s *stage) costOf(ctx context.Context, namespace string, run func(context.Context) error) ([]string, requests, error) {
-	before, err := s.requestsIn("janusd", namespace)
+	before, err := s.requestsIn(namespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +139,7 @@ func (s *stage) costOf(ctx context.Context, namespace string, run func(context.C
 	if err != nil {
 		return nil, nil, err
 	}
-	after, err := s.requestsIn("janusd", namespace)
+	after, err := s.requestsIn(namespace)
 	made := after.since(before)
 	return []string{
 		fmt.Sprint(made.sum()), fmt.Sprint(made.writes()), fmt.Sprint((is.cpu - was.cpu).Milliseconds()),

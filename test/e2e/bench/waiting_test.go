@@ -84,14 +84,14 @@ func (s *stage) waitFor(ctx context.Context, n int, mode waitMode) (r row, err e
 	if err := sleep(ctx, s.idle); err != nil {
 		return r, err
 	}
-	before, err := s.requestsIn("janusd", namespace)
+	before, err := s.requestsIn(namespace)
 	if err != nil {
 		return r, err
 	}
 	if err := sleep(ctx, 2*s.idle); err != nil {
 		return r, err
 	}
-	after, err := s.requestsIn("janusd", namespace)
+	after, err := s.requestsIn(namespace)
 	if err != nil {
 		return r, err
 	}

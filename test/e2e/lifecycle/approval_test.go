@@ -28,12 +28,12 @@ const approved = `{approval: {required: true}, changes: [
 
 const dropped = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: dropped}, data: {version: \"1\"}}\n"
 
-func guarded(t *testing.T, options ...harness.Option) *harness.Env {
+func guarded(t *testing.T) *harness.Env {
 	t.Helper()
 	e := harness.New(t)
 	e.GuardApprovals()
 	e.Apply(fixture.AB + dropped)
-	e.Start(options...)
+	e.Start()
 	return e
 }
 
@@ -247,7 +247,7 @@ func TestAPlanThatStandsOutlivesJanusd(t *testing.T) {
 	e.Submit("release", approved)
 	txn := e.Standing("release", 1)
 	e.Merge("person", harness.TransactionRef+"release", `{"spec":{"suspend":true}}`)
-	txn = e.Await("release", "it is suspended", func(t *api.Transaction) bool { return t.Status.SuspendTime != nil })
+	e.Await("release", "it is suspended", func(t *api.Transaction) bool { return t.Status.SuspendTime != nil })
 	first.Stop()
 	e.Approve(txn)
 	e.Start()

@@ -11,7 +11,7 @@ import (
 // revisions remembers committed Transactions, so that they can be undone. Each Transaction is given
 // a number when it first holds its locks: those that change the same objects are numbered in the
 // order in which they do. Of one that commits the before-images are kept. The number, and what is to
-// be remembered, are on record before anything is made under it: whoever goes on makes the same
+// be remembered, are on record before anything is made under it: a process that takes over makes the same
 // revision, and no other.
 type revisions struct{ *saga }
 

@@ -17,7 +17,7 @@ import (
 const counterName = "janus-revisions"
 
 // highest is the highest number that another is given after: no namespace comes so far, and
-// whoever makes a revision of a higher one by hand must not use up the numbers.
+// a revision that was made by hand with a higher one must not use up the numbers.
 const highest = 1 << 53
 
 // attempts is how often a number is asked for that another process takes at the same time.
@@ -29,7 +29,7 @@ type counters struct {
 	by map[string]*counter
 }
 
-// counter is the counter of a namespace. All but turn is for whoever has the turn.
+// counter is the counter of a namespace. Only the caller that has the turn uses the other fields.
 type counter struct {
 	turn   chan struct{} // has room for one: others of this process would only lose against it
 	known  bool

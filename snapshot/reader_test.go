@@ -152,7 +152,7 @@ func TestEmptyDigestMatchesNothing(t *testing.T) {
 	wantFault(t, err, errclass.Terminal, errclass.BeforeImageTampered)
 }
 
-// Whoever shows a record must know whether it is confidential, and not by the kind alone.
+// A caller that shows a record must know whether it is confidential, and not by the kind alone.
 func TestARecordSaysWhetherItWasInASecret(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)

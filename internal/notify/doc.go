@@ -5,8 +5,8 @@
 // object need not be allowed to watch others. Only metadata is watched, so that no content is
 // kept here. A lock is not watched: its holder is a Transaction, and those are watched anyhow.
 //
-// What is told is no more than that it is time to look. Whoever is told looks for himself, so an
-// event that is late or doubled costs a look, and one that is lost a wait.
+// An event says only that it is time to look. The Transaction then looks for itself, so an event that
+// is late or doubled costs a look, and one that is lost a wait.
 //
 // Invariant: while Watches reports that a Transaction is told, it is woken after every change of
 // what it waits for that was made since its last look, and when that cannot be told any more.

@@ -10,8 +10,8 @@ import (
 // first one takes it, as a rule, and the others then wait for that one.
 const turnTime = 25 * time.Millisecond
 
-// heldBy notes who was found to hold a lock. Who is about to look whether it is free need not: it was
-// taken since.
+// heldBy notes which Transaction was found to hold a lock. Those that were about to look whether it is
+// free are not woken: it was taken in the meantime.
 func (w *Watches) heldBy(o *object, holder types.NamespacedName) {
 	if o.holder == holder && o.state == watching {
 		return
@@ -38,7 +38,7 @@ func (w *Watches) Ended(holder types.NamespacedName) {
 		if o.holder != holder || o.state != watching {
 			continue
 		}
-		// Whoever comes from now on has to find out who holds it.
+		// A Transaction that starts to wait now must find out who holds it.
 		o.state, o.last = failed, w.Clock.Now()
 		for n, name := range o.waiters {
 			w.wakeAfter(name, time.Duration(n)*turnTime, o)

@@ -22,7 +22,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// waitMode is what many Transactions wait for, and as whom.
+// waitMode says what many Transactions wait for, and with which rights.
 type waitMode struct {
 	name string
 	// polls says that their ServiceAccount may read what they wait for, and not watch it.

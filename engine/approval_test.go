@@ -68,6 +68,11 @@ var needing = []scenario{
 			w.approves(func() {})
 		}
 	}), api.PhaseFailed},
+	{"what the pre-flight leaves is approved", []string{"a", "b", "c"}, standing(going(func(w *world) { w.problems = twoProblems })), api.PhaseFailed},
+	{"what the pre-flight leaves is approved and has changed", []string{"a", "b", "c"}, standing(going(func(w *world) {
+		w.problems = twoProblems[:1]
+		w.after["-- someone approves"] = func() { w.targets["b"], w.problems = "theirs", nil }
+	})), api.PhaseCommitted},
 	{"approvals are not guarded", []string{"a"}, standing(func(w *world) { w.unguarded = true }), api.PhaseFailed},
 	{"approvals are not guarded any more", []string{"a"}, standing(func(w *world) {
 		w.after["-- someone approves"] = func() { w.unguarded = true }

@@ -32,12 +32,17 @@ func (s preflight) validate(ctx context.Context) error {
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		s.pass(status, found)
-		if plan.NeedsApproval(s.txn) {
-			plan.Stand(s.txn, status, found.Account, *s.now())
-			return plan.MovePhase(status, plan.OrPending(status.Phase))
-		}
-		return plan.MovePhase(status, api.PhasePreparing)
+		return s.goOn(status, found)
 	})
+}
+
+// goOn has the plan stand if someone has to approve it, and the changes be prepared otherwise.
+func (s preflight) goOn(status *api.TransactionStatus, found plan.Preflight) error {
+	if plan.NeedsApproval(s.txn) {
+		plan.Stand(s.txn, status, found.Account, *s.now())
+		return plan.MovePhase(status, plan.OrPending(status.Phase))
+	}
+	return plan.MovePhase(status, api.PhasePreparing)
 }
 
 // tryAll tries every change. A plan stands only where nobody can approve it who may not.
@@ -50,8 +55,10 @@ func (s preflight) tryAll(ctx context.Context) (plan.Preflight, error) {
 	return s.Planner.Validate(ctx, s.txn)
 }
 
-// pass records what was tried, and with what result.
+// pass records what was tried, and with what result. What an earlier pre-flight has refused, for a
+// plan that was approved and has changed, is no matter any more.
 func (s preflight) pass(status *api.TransactionStatus, found plan.Preflight) {
+	plan.ForgetCause(status)
 	status.Items, found.GoesOn = found.Items, plan.GoesOn(s.txn)
 	plan.DateResults(status.Items, *s.now())
 	s.accept(status)
@@ -71,7 +78,7 @@ func (s preflight) refuse(ctx context.Context, found plan.Preflight) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		s.pass(status, found)
 		plan.SetPartlyRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
-		return plan.MovePhase(status, api.PhasePreparing)
+		return s.goOn(status, found)
 	})
 }
 

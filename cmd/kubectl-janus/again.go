@@ -18,7 +18,9 @@ func newRetry(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry NAME", Short: "Run the changes of a Transaction that did not commit once more", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
 		Long: `Run the changes of a Transaction that did not commit once more. A Transaction runs once, so this creates another one with
-the same spec, but for suspend and cancel. It is refused while something is left that could not be rolled back.`,
+the same spec, but for suspend and cancel. It is refused while something is left that could not be rolled back. What
+onFailure Continue has left in effect is not made again: the new Transaction has an Await in its place, with the same
+name.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])
 			switch {
@@ -31,6 +33,7 @@ the same spec, but for suspend and cancel. It is refused while something is left
 			case unresolved(t):
 				return fmt.Errorf("transaction %s/%s has left changes that could not be rolled back: see kubectl janus recover %s", t.Namespace, t.Name, t.Name)
 			}
+			leaveOut(t)
 			u, err := s.copyOf(cmd.Context(), &y, t, name, short(t.Name)+"-retry-")
 			if err != nil {
 				return err
@@ -113,6 +116,22 @@ remembers it (kubectl janus history) and nobody has changed what it had set.`,
 	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
 	wait.addTo(cmd)
 	return cmd
+}
+
+// leaveOut has an Await in place of each change that is in effect: other changes may refer to it by
+// its name. The Await waits only if the change did.
+func leaveOut(t *api.Transaction) {
+	for i := range t.Status.Items {
+		change := &t.Spec.Changes[i]
+		if t.Status.Items[i].State != api.ItemCommitted || change.Type == api.Await {
+			continue
+		}
+		ready := change.ReadyWhen
+		if ready == nil {
+			ready = &api.ReadyWhen{Expression: "true"}
+		}
+		*change = api.Change{Name: change.Name, Type: api.Await, Target: change.Target, DependsOn: change.DependsOn, ReadyWhen: ready}
+	}
 }
 
 // short is a name of which another is made up.

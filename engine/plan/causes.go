@@ -89,6 +89,14 @@ func RecordedCause(status *api.TransactionStatus) (reason, message string) {
 	return c.Reason, c.Message
 }
 
+// ForgetCause removes what RecordedCause returns.
+func ForgetCause(status *api.TransactionStatus) {
+	if reason, _ := RecordedCause(status); reason != "" {
+		meta.RemoveStatusCondition(&status.Conditions, api.ConditionSucceeded)
+		status.FailedItem = ""
+	}
+}
+
 // SetFailure records why a Transaction that has not made any change is about to
 // end. Succeeded stays Unknown until it has.
 func SetFailure(status *api.TransactionStatus, generation int64, now time.Time, cause Cause) {

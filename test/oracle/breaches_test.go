@@ -369,6 +369,10 @@ func TestIllegalMovesAreFound(t *testing.T) {
 			check(func(s tree) { move(s, 1, api.ItemUnresolved) })(w)
 			check(func(s tree) { move(s, 1, api.ItemCommitting) })(w)
 		}})},
+		{"an item that is to be made after all", Phases, "item 2 went from Skipped", commit(hooks{"do1": func(w *world) {
+			check(func(s tree) { move(s, 2, api.ItemSkipped) })(w)
+			check(func(s tree) { move(s, 2, api.ItemPending) })(w)
+		}})},
 		{"an item that skips a state", Phases, "item 3 went from Prepared", commit(hooks{"do1": check(func(s tree) { move(s, 3, api.ItemCommitted) })})},
 		{"a version that jumps", Phases, "status.version went from 3 (@113) to 8", commit(hooks{"do0": check(func(s tree) { s["version"] = int64(8) })})},
 		{"items that are gone", Phases, "it had 4 items (@113) and has 5", commit(hooks{"do0": check(func(s tree) { s["items"] = append(s["items"].([]any), tree{}) })})},

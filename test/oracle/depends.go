@@ -24,7 +24,7 @@ func (c *trial) judgeDepends(r *run) {
 		switch w.role {
 		case do:
 			for _, j := range on[w.item] {
-				if !r.doneAt(s, j) && !r.madeBefore(s, j, w) {
+				if !r.doneAt(s, j) && !c.madeBefore(r, s, j, w) {
 					c.breach(Order, "%s: %s made %s@%d while item %d, which it depends on, was %s (@%d), ready: %t",
 						r.named(w.item), w.At, w.ref, w.made.Revision, j, s.items[j].state, s.Revision, s.items[j].ready)
 				}
@@ -73,13 +73,19 @@ func (c *trial) judgeAwaits(r *run, on [][]int) {
 }
 
 // madeBefore reports whether a change was in effect before a write, although that was not
-// on record: several are recorded together.
-func (r *run) madeBefore(s *state, i int, w *write) bool {
+// on record: several are recorded together. One that found its content in effect has written
+// nothing, and after a crash it may find something else.
+func (c *trial) madeBefore(r *run, s *state, i int, w *write) bool {
 	change := &r.Spec.Changes[i]
 	if !s.items[i].in(api.ItemCommitting) || change.ReadyWhen != nil || change.GoneWhen != nil {
 		return false
 	}
 	before, after := r.around(w, i, do)
+	if !before && !after && (change.Type == api.Patch || change.Type == api.Update) {
+		if met := c.objects[r.Items[i]].at(w.made.Revision); met != nil && c.hasContent(r, i, met, s) {
+			return true
+		}
+	}
 	next := r.next(s, i)
 	return before || !after && (next == nil || next.items[i].in(api.ItemCommitted))
 }

@@ -98,7 +98,9 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		// Nothing is sent for an Await.
 		waits := i < len(r.Spec.Changes) && r.awaits(i) &&
 			(from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack && is.phase == string(api.PhaseRollingBack))
-		if from != to && !waits && !settling && !withdrawn && !spared && !slices.Contains(itemMoves[from], to) {
+		// Another plan is made of all changes anew.
+		replanned := from == api.ItemSkipped && to == api.ItemPending && is.approval.plans > was.approval.plans
+		if from != to && !waits && !settling && !withdrawn && !spared && !replanned && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
 		}
 	}

@@ -36,14 +36,18 @@ func (r *run) sourceOf(i int) (Ref, *api.ContentSource) {
 }
 
 // pin is the digest of the content of an item, and the state that has recorded it first; nil if
-// none has.
+// none has. Each plan that is to be approved has one of its own.
 func (r *run) pin(i int) (string, *state) {
+	var by *state
 	for _, s := range r.states {
-		if i < len(s.items) && s.items[i].content != "" {
-			return s.items[i].content, s
+		if i < len(s.items) && s.items[i].content != "" && (by == nil || s.approval.plans > by.approval.plans) {
+			by = s
 		}
 	}
-	return "", nil
+	if by == nil {
+		return "", nil
+	}
+	return by.items[i].content, by
 }
 
 // enterSources finds the contents that are in sources: those with the digest that the status

@@ -72,6 +72,28 @@ func TestATransactionStandsUntilItsPlanIsApproved(t *testing.T) {
 	e.NothingLeft("release")
 }
 
+// What the pre-flight refuses is no part of the plan. The others wait for their approval, and are
+// made.
+func TestAPlanOfWhatIsLeftStandsToo(t *testing.T) {
+	t.Parallel()
+	e := guarded(t)
+	e.Submit("release", `{approval: {required: true}, onFailure: Continue, changes: [
+  {name: taken, target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Create, content: {data: {version: "2"}}},
+  {name: patch, target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "2"}}}]}`)
+	txn := e.Standing("release", 1)
+	assert.Equal(t, errclass.AlreadyExists, txn.Status.Items[0].Reason)
+	assert.Equal(t, api.ItemPending, txn.Status.Items[1].State)
+	assert.Equal(t, "1", e.Value("ConfigMap/b", "data", "version"))
+	assert.Empty(t, e.Names("coordination.k8s.io/v1 Lease", "app.kubernetes.io/managed-by=janus"), "no lock is held meanwhile")
+
+	e.Approve(txn)
+	txn = e.Ended("release")
+	require.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, api.ItemCommitted, txn.Status.Items[1].State)
+	assert.Equal(t, "2", e.Value("ConfigMap/b", "data", "version"))
+	assert.EqualValues(t, 1, txn.Status.Approval.Plans)
+}
+
 // What a person writes into a field of the plan, or a target that is another object, makes
 // another plan; a write to what the plan does not touch does not.
 func TestAPlanThatHasChangedNeedsAnotherApproval(t *testing.T) {

@@ -163,7 +163,10 @@ func (w *world) once() (result Result, crash bool) {
 func (w *world) transcript() string { return strings.Join(w.lines, "\n") + "\n" }
 
 func (w *world) say(line string) {
-	w.lines = append(w.lines, line)
+	const most = 10_000
+	if w.lines = append(w.lines, line); len(w.lines) > most {
+		w.t.Fatalf("the Transaction goes on for ever; its last calls are\n%s", strings.Join(w.lines[most-50:], "\n"))
+	}
 	for prefix, act := range w.after {
 		if strings.HasPrefix(line, prefix) {
 			delete(w.after, prefix)

@@ -160,7 +160,7 @@ func (c Change) confirmGone(ctx context.Context, before Baseline) error {
 
 func (deleteStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
 	before := e.Record.Before
-	_, live, err := c.locate(ctx)
+	_, live, err := c.locateSince(ctx, before)
 	switch {
 	case err != nil:
 		return outcome.Diverged, err

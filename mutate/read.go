@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 
 	"janus.io/janus/internal/errclass"
@@ -32,6 +33,23 @@ func (c Change) at(ref target.Ref) Change {
 func (c Change) client() dynamic.ResourceInterface {
 	return c.Environment.clientOf(c.Ref.GVR, c.Ref.Namespace)
 }
+
+// locateSince is locate of a target that was seen before. What is older than that is not
+// believed at once: that another object has the name says that the one before is gone.
+func (c Change) locateSince(ctx context.Context, before *unstructured.Unstructured) (Change, *unstructured.Unstructured, error) {
+	found, live, err := c.locate(ctx)
+	if err != nil || live == nil || before == nil {
+		return found, live, err
+	}
+	if order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), before.GetResourceVersion()); err == nil && order < 0 {
+		return c.locate(ctx)
+	}
+	return found, live, nil
+}
+
+// Marked reports whether an object shows that the change has written it. One that does not may have
+// been read as it was before.
+func (c Change) Marked(obj *unstructured.Unstructured) bool { return c.Names.owns(obj) }
 
 // unreadable is the error of a target that the API server takes for a list.
 func (c Change) unreadable() error {

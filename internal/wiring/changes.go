@@ -104,7 +104,7 @@ func (r recalled) look(ctx context.Context, in engine.Intent) {
 	}
 	change := r.change
 	change.Content = content
-	if live, err := mutate.Read(ctx, change); err == nil && live != nil {
+	if live, err := mutate.Read(ctx, change); err == nil && live != nil && change.Marked(live) {
 		warn(in, change.Warnings(ctx, live))
 	}
 }

@@ -362,6 +362,20 @@ func (e *env) terminate() {
 	require.NoError(e.t, e.Kube.CoreV1().Namespaces().Delete(e.t.Context(), e.namespace, metav1.DeleteOptions{}))
 }
 
+// An API server, or a cache before it, that shows the object that had the name before says nothing
+// about the one that is to be deleted.
+func TestAnObjectThatWasThereBeforeIsNoProofOfADeletion(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	first := e.create(settings)
+	e.remove(first)
+	e.create(settings)
+	i := e.prepare(0, api.Delete, settings)
+	i.wire.answerOld(first)
+	i.finds(outcome.NotApplied)
+	i.sent("GET GET")
+}
+
 // The right to look at the target is taken away when its deletion has been accepted.
 // That refusal is no proof that it is still there.
 func TestARefusalAfterTheDeletionWasAcceptedProvesNothing(t *testing.T) {

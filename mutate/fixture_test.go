@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,8 @@ type wire struct {
 	// forbidden is the number of the request that is answered by 403, and of all after
 	// it; 0 for none.
 	forbidden int
+	// old is the answer to the next request, if there is one, in place of what the server says.
+	old *unstructured.Unstructured
 }
 
 var errLost = errors.New("lost by the test")
@@ -53,8 +56,15 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	n := len(w.log)
 	w.log = append(w.log, r.Method)
-	before, after, aside, forbidden := w.before, w.after, w.aside, w.forbidden
+	before, after, aside, forbidden, old := w.before, w.after, w.aside, w.forbidden, w.old
+	w.old = nil
 	w.mu.Unlock()
+	if old != nil {
+		body, err := old.MarshalJSON()
+		return &http.Response{
+			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Body: io.NopCloser(bytes.NewReader(body)),
+		}, err
+	}
 	if aside != nil {
 		aside(n)
 	}
@@ -113,6 +123,14 @@ func (w *wire) forbidFrom(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forbidden = n
+}
+
+// answerOld answers the next request by an object that was there before.
+func (w *wire) answerOld(obj *unstructured.Unstructured) {
+	w.requests()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.old = obj
 }
 
 // env is a namespace in which changes are made and rolled back.

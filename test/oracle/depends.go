@@ -145,11 +145,16 @@ func (r *run) branches() bool {
 }
 
 // doneAt reports whether a change was done in a state. Where the list is the order, one
-// that is skipped, or has failed without stopping the others, is no reason not to go on.
+// that is skipped, or has failed without stopping the others, is no reason not to go on. An
+// Await that was done stays so: it is called RolledBack as soon as a rollback begins, and a request
+// that was sent before may land then.
 func (r *run) doneAt(s *state, i int) bool {
 	item, change := &s.items[i], &r.Spec.Changes[i]
 	if item.in(api.ItemSkipped) || item.failed && !item.in(api.ItemCommitting) {
 		return !r.branches()
+	}
+	if r.awaits(i) && item.in(api.ItemRolledBack) {
+		return item.ready
 	}
 	return item.in(api.ItemCommitted) && (item.ready || change.ReadyWhen == nil && change.GoneWhen == nil)
 }

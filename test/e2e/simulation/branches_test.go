@@ -172,13 +172,13 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 		one("restored-back", []thing{alpha, beta}, beta.change(api.Patch, news),
 			with(alpha.change(api.Update, news), "alpha", func(c *api.Change) {
 				hold := api.Duration("2s")
-				c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a == 'old-a'", HoldFor: &hold}}
+				c.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a == 'old-a'", HoldFor: &hold, Timeout: &minute}}
 			}), refused),
 		one("restored-diamond-back", []thing{alpha, beta}, func() []api.Change {
 			changes := diamond(refused)
 			for i := range changes {
 				if changes[i].Name == "left" || changes[i].Name == "right" {
-					changes[i].Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a != 'new'"}}
+					changes[i].Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Expression: "object.data.a != 'new'", Timeout: &minute}}
 				}
 			}
 			return changes

@@ -128,17 +128,26 @@ func (c *checking) running(ctx context.Context) {
 	}
 }
 
-// policies looks for the one without which creating Transactions is to act as anybody.
+// policies looks for those that say who may do what with a Transaction.
 func (c *checking) policies(ctx context.Context) {
-	const identity = "transaction-identity.backup.janus.io"
-	_, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, identity, metav1.GetOptions{})
+	c.bound(ctx, "transaction-identity.backup.janus.io", "who may name which ServiceAccount", func(binding string) {
+		c.is(false, "there is no ValidatingAdmissionPolicyBinding %s: whoever may create Transactions may act as any ServiceAccount of the namespace; install deploy/policies", binding)
+	})
+	c.bound(ctx, "transaction-approvals.backup.janus.io", "who may approve a plan", func(binding string) {
+		c.print("no    there is no ValidatingAdmissionPolicyBinding %s: Transactions with spec.approval are refused; install deploy/policies", binding)
+	})
+}
+
+// bound looks for the binding of a policy.
+func (c *checking) bound(ctx context.Context, binding, restrains string, missing func(binding string)) {
+	_, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, binding, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		c.is(false, "there is no ValidatingAdmissionPolicyBinding %s: whoever may create Transactions may act as any ServiceAccount of the namespace; install deploy/policies", identity)
+		missing(binding)
 	case err != nil:
-		c.cannot("whether a policy restrains who names which ServiceAccount: %v", err)
+		c.cannot("whether a policy restrains %s: %v", restrains, err)
 	default:
-		c.is(true, "who may name which ServiceAccount is restrained by %s", identity)
+		c.is(true, "%s is restrained by %s", restrains, binding)
 	}
 }
 
@@ -188,6 +197,7 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 	if account == "" {
 		return
 	}
+	c.exists(ctx, namespace, account)
 	as := func(verb, group string) (bool, error) {
 		return c.may(ctx, authzv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: "serviceaccounts", Name: account})
 	}
@@ -198,6 +208,19 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 		return
 	}
 	c.is(impersonate || use, "you may have Transactions act as ServiceAccount %s/%s (impersonate, or use on serviceaccounts.%s)", namespace, account, api.GroupVersion.Group)
+}
+
+// exists checks whether there is a ServiceAccount.
+func (c *checking) exists(ctx context.Context, namespace, account string) {
+	_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		c.is(false, "ServiceAccount %s/%s does not exist: create it, with the rights that its Transactions need", namespace, account)
+	case err != nil:
+		c.cannot("whether ServiceAccount %s/%s exists: %v", namespace, account, err)
+	default:
+		c.is(true, "ServiceAccount %s/%s exists", namespace, account)
+	}
 }
 
 func (c *checking) may(ctx context.Context, what authzv1.ResourceAttributes) (bool, error) {

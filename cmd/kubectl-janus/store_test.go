@@ -38,7 +38,7 @@ func runs(t *testing.T, e *harness.Env, wrap func(http.RoundTripper) http.RoundT
 		return c
 	})
 	cmd := newRoot(s.IOStreams)
-	for _, own := range []*cobra.Command{newRun(s), newRetry(s), newPlan(s)} {
+	for _, own := range []*cobra.Command{newRun(s), newRetry(s), newPlan(s), newCheck(s)} {
 		for _, other := range cmd.Commands() {
 			if other.Name() == own.Name() {
 				cmd.RemoveCommand(other)

@@ -1,10 +1,17 @@
 package readiness
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // object is read field by field: one that is missing, or that is not of the type that it
 // should be, counts as its default.
-type object struct{ fields map[string]any }
+type object struct {
+	fields map[string]any
+	wait   Wait
+}
 
 func (o object) has(path ...string) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(o.fields, path...)
@@ -39,7 +46,7 @@ func (o object) list(path ...string) []object {
 	var out []object
 	for _, entry := range entries {
 		fields, _ := entry.(map[string]any)
-		out = append(out, object{fields})
+		out = append(out, object{fields: fields})
 	}
 	return out
 }
@@ -48,12 +55,14 @@ func (o object) list(path ...string) []object {
 type condition struct {
 	status, reason, message string
 	observed                int64
+	updated                 time.Time // to the second; zero if the kind does not say
 }
 
 func (o object) condition(kind string) (condition, bool) {
 	for _, c := range o.list("status", "conditions") {
 		if c.text("type") == kind {
-			return condition{c.text("status"), c.text("reason"), c.text("message"), c.number(0, "observedGeneration")}, true
+			updated, _ := time.Parse(time.RFC3339, c.text("lastUpdateTime"))
+			return condition{c.text("status"), c.text("reason"), c.text("message"), c.number(0, "observedGeneration"), updated}, true
 		}
 	}
 	return condition{}, false

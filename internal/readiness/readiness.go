@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,10 +75,13 @@ func Unseen(u *unstructured.Unstructured) bool {
 	return len(fields) == 0
 }
 
+// Wait is since when an object is waited for, and what time it is; zero if it is not told.
+type Wait struct{ Since, Now time.Time }
+
 // Of tells how far an object is. hasStatus says that its kind has the subresource status;
 // it counts only for what is Unseen.
-func Of(u *unstructured.Unstructured, hasStatus bool) (State, error) {
-	o := object{u.Object}
+func Of(u *unstructured.Unstructured, hasStatus bool, wait Wait) (State, error) {
+	o := object{u.Object, wait}
 	if u.GetDeletionTimestamp() != nil {
 		return failed("it is being deleted"), nil
 	}

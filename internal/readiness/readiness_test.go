@@ -3,6 +3,7 @@ package readiness
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/stretchr/testify/assert"
@@ -178,7 +179,7 @@ func TestEachKindIsReadyWhenThePageSaysSo(t *testing.T) {
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {
 				u := parse(t, r.object)
-				got, err := Of(u, true)
+				got, err := Of(u, true, Wait{})
 				require.NoError(t, err)
 				switch r.want {
 				case right:
@@ -199,7 +200,7 @@ func TestEachKindIsReadyWhenThePageSaysSo(t *testing.T) {
 // A kind without the subresource status has nobody who would write one.
 func TestAKindWithoutAStatusIsReadyAtOnce(t *testing.T) {
 	for _, object := range []string{`{apiVersion: x.io/v1, kind: A}`, `{apiVersion: x.io/v1, kind: A, metadata: {generation: 1}, status: {}}`} {
-		got, err := Of(parse(t, object), false)
+		got, err := Of(parse(t, object), false, Wait{})
 		require.NoError(t, err)
 		assert.True(t, got.Ready, "%s: %+v", object, got)
 	}
@@ -212,7 +213,7 @@ func TestAStatusOfTheWrongTypeIsNotReady(t *testing.T) {
 			u := parse(t, `{metadata: {generation: 1}, spec: {hard: {pods: "1"}, type: LoadBalancer}, type: kubernetes.io/service-account-token, status: `+broken+`}`)
 			u.SetAPIVersion(gk.Group + "/v1")
 			u.SetKind(gk.Kind)
-			got, err := Of(u, true)
+			got, err := Of(u, true, Wait{})
 			assert.True(t, err != nil || !got.Ready, "%s with %s: %+v", gk, broken, got)
 		}
 	}
@@ -239,4 +240,26 @@ func withKind(t *testing.T, data []byte) []byte {
 	out, err := json.Marshal(fields)
 	require.NoError(t, err)
 	return out
+}
+
+// The controller of a Deployment that is set back to an earlier template says for a moment that the
+// rollout before has failed.
+func TestAFailedRolloutBeforeTheChangeIsNotOneAfterIt(t *testing.T) {
+	u := parse(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, spec: {replicas: 1, progressDeadlineSeconds: 60}, status: {observedGeneration: 2, replicas: 1,
+ conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, lastUpdateTime: "2026-01-01T10:00:00Z"}]}}`)
+	over := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		since, now time.Time
+		failed     bool
+	}{
+		{over.Add(time.Minute), over.Add(61 * time.Second), false},
+		{over.Add(time.Minute), over.Add(2 * time.Minute), true},
+		{over.Add(500 * time.Millisecond), over.Add(time.Second), false},
+		{over.Add(-time.Minute), over.Add(time.Second), true},
+		{time.Time{}, time.Time{}, true},
+	} {
+		got, err := Of(u, true, Wait{c.since, c.now})
+		require.NoError(t, err)
+		assert.Equal(t, c.failed, got.Failed, "since %s, now %s: %+v", c.since, c.now, got)
+	}
 }

@@ -1,6 +1,9 @@
 package readiness
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // pods says how many of the Pods that are wanted there are in some state.
 func pods(n, of int64, state string) string { return fmt.Sprintf("%d/%d Pods %s", n, of, state) }
@@ -43,13 +46,21 @@ func deployment(o object) State {
 	default:
 		return ready()
 	}
-	if c, _ := o.condition("Progressing"); c.reason == "ProgressDeadlineExceeded" {
+	if c, _ := o.condition("Progressing"); c.reason == "ProgressDeadlineExceeded" && !o.mayProgress(c) {
 		return failed("no progress within its progressDeadlineSeconds, %s%s", message, o.failure())
 	}
 	if o.truth("spec", "paused") {
 		return waiting("%s, and it is paused (spec.paused)", message)
 	}
 	return waiting("%s%s", message, o.failure())
+}
+
+// mayProgress reports whether a Deployment that made no progress in time may make some since it
+// was changed: its controller says so a little later, if the ReplicaSet of the template is there
+// already. It has as long as before.
+func (o object) mayProgress(over condition) bool {
+	deadline := time.Duration(o.number(600, "spec", "progressDeadlineSeconds")) * time.Second
+	return !o.wait.Since.IsZero() && !over.updated.After(o.wait.Since) && o.wait.Now.Before(o.wait.Since.Add(deadline))
 }
 
 // failure is why Pods cannot be made, such as a quota.

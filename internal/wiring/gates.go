@@ -146,7 +146,7 @@ func (s *sight) byStatus(ctx context.Context) (engine.Readiness, error) {
 			return engine.Readiness{}, err
 		}
 	}
-	state, err := readiness.Of(live, hasStatus)
+	state, err := readiness.Of(live, hasStatus, s.waiting())
 	if err != nil {
 		return engine.Readiness{Failed: true, Message: fmt.Sprintf("%s: its status cannot be read: %s", s.name(), s.without(err))}, nil
 	}
@@ -154,6 +154,22 @@ func (s *sight) byStatus(ctx context.Context) (engine.Readiness, error) {
 		state.Message = "it is not ready"
 	}
 	return engine.Readiness{Ready: state.Ready, Failed: state.Failed, Message: s.name() + ": " + state.Message}, nil
+}
+
+// waiting says since when the target is as it is to be. An Await changes nothing: what its target says
+// counts as it is.
+func (s *sight) waiting() readiness.Wait {
+	item := &s.txn.Status.Items[s.item]
+	now := s.clock.Now()
+	switch {
+	case item.Type == api.Await:
+		return readiness.Wait{}
+	case item.RollbackWait != nil:
+		return readiness.Wait{Since: item.RollbackWait.StartTime.Time, Now: now}
+	case item.WaitStartTime != nil:
+		return readiness.Wait{Since: item.WaitStartTime.Time, Now: now}
+	}
+	return readiness.Wait{Since: now, Now: now}
 }
 
 // gone says who may have deleted what is waited for.

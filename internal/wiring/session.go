@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -28,6 +29,7 @@ type shared struct {
 	written  *written
 	patience *patience
 	sources  *sources
+	clock    clock.PassiveClock
 }
 
 // session is a Transaction that is worked on as its ServiceAccount.

@@ -226,18 +226,25 @@ func running(status *api.TransactionStatus) []condition {
 	return out
 }
 
-// skippedOf says what was skipped, if anything was.
+// skippedOf says what was skipped, and what was deleted because a when was false, if anything was.
 func skippedOf(status *api.TransactionStatus) string {
-	var names []string
+	var skipped, deleted []string
 	for i := range status.Items {
-		if status.Items[i].State == api.ItemSkipped {
-			names = append(names, status.Items[i].Name)
+		switch item := &status.Items[i]; {
+		case item.State == api.ItemSkipped:
+			skipped = append(skipped, item.Name)
+		case item.DeletesInstead():
+			deleted = append(deleted, item.Name)
 		}
 	}
-	if len(names) == 0 {
-		return ""
+	text := ""
+	if len(deleted) > 0 {
+		text = "; deleted, because a when is false: items " + strings.Join(deleted, ", ")
 	}
-	return errclass.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
+	if len(skipped) > 0 {
+		text += "; skipped: items " + strings.Join(skipped, ", ")
+	}
+	return errclass.Printable(text)
 }
 
 // DescribeUnresolved says of each Unresolved item why it could not be rolled back: first of those

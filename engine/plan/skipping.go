@@ -14,8 +14,11 @@ const (
 	// reasonDependencyFailed is that of a change that is not made because one that it depends on
 	// has failed.
 	reasonDependencyFailed = "DependencyFailed"
-	// ReasonNotActivated is that of a change whose activation names a kind that the
-	// cluster does not serve.
+	// reasonDependencyDeleted is that of a change that is not made because the target of one that
+	// it depends on is deleted, and that has nothing to delete itself.
+	reasonDependencyDeleted = "DependencyDeleted"
+	// ReasonNotActivated is that of a change whose activation does not hold: it asks for a kind
+	// that the cluster does not serve.
 	ReasonNotActivated = "NotActivated"
 )
 

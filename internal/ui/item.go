@@ -72,6 +72,9 @@ func ask(item *Item, c api.Change) {
 	if c.Guard {
 		item.Notes = append(item.Notes, "guard: judged again before the first change and before the commit")
 	}
+	if c.WhenFalse == api.WhenFalseDelete {
+		item.Notes = append(item.Notes, "deleted if its when is false")
+	}
 	if c.ContentFrom != nil {
 		item.Notes = append(item.Notes, "content from "+c.ContentFrom.String())
 	}
@@ -83,6 +86,12 @@ func tell(item *Item, i api.Item) {
 	item.Reason, item.Message = i.Reason, i.Message
 	if i.Type != "" {
 		item.Type = string(i.Type)
+	}
+	switch {
+	case i.DeletesInstead():
+		item.Notes = append(item.Notes, "deletes its target, because a when is false")
+	case len(i.DeletedWith) > 0 && i.State != api.ItemSkipped:
+		item.Notes = append(item.Notes, "deleted if the when of "+strings.Join(i.DeletedWith, " or ")+" is false")
 	}
 	if i.Failed {
 		item.Notes = append(item.Notes, "failed; what depends on it is not made")

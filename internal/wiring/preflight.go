@@ -66,7 +66,7 @@ type check func(ctx context.Context) ([]plan.Problem, error)
 
 // checks are in the order in which they rely on each other.
 func (f *preflight) checks() []check {
-	return []check{f.resolve, f.fit, f.inTime, f.mayDo, f.try}
+	return []check{f.resolve, f.fit, f.inTime, f.mayDo, f.try, f.tryDeletions}
 }
 
 func (f *preflight) note(found []plan.Problem) {
@@ -137,12 +137,14 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 			return nil, p.Err
 		}
 	}
-	if f.undo == nil {
-		relate(f.txn, order, references)
-	} else {
+	if f.undo != nil {
 		relateUndo(f.txn, f.undo.original)
+		return problems, nil
 	}
-	return problems, nil
+	if err := plan.RelateDeletions(f.txn, relate(f.txn, order, references)); err != nil {
+		return nil, err
+	}
+	return append(problems, f.undeletable(&v)...), nil
 }
 
 // pin notes in some items what pins their content, and in all whether that is confidential. It

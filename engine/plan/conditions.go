@@ -226,27 +226,6 @@ func running(status *api.TransactionStatus) []condition {
 	return out
 }
 
-// skippedOf says what was skipped, and what was deleted because a when was false, if anything was.
-func skippedOf(status *api.TransactionStatus) string {
-	var skipped, deleted []string
-	for i := range status.Items {
-		switch item := &status.Items[i]; {
-		case item.State == api.ItemSkipped:
-			skipped = append(skipped, item.Name)
-		case item.DeletesInstead():
-			deleted = append(deleted, item.Name)
-		}
-	}
-	text := ""
-	if len(deleted) > 0 {
-		text = "; deleted, because a when is false: items " + strings.Join(deleted, ", ")
-	}
-	if len(skipped) > 0 {
-		text += "; skipped: items " + strings.Join(skipped, ", ")
-	}
-	return errclass.Printable(text)
-}
-
 // DescribeUnresolved says of each Unresolved item why it could not be rolled back: first of those
 // that block others, since what they say is what to do something about.
 func DescribeUnresolved(status *api.TransactionStatus) []string {

@@ -17,7 +17,7 @@ import (
 // activated reports whether an activation holds for the kinds that the cluster serves now; kinds gives
 // all of them. What is served is no secret: it is read as janusd, as it is for every other question
 // about kinds.
-func activated(resolver *target.Resolver, kinds func() ([]target.ServedKind, error), of api.Target, a *api.Activation) (bool, error) {
+func activated(ctx context.Context, resolver *target.Resolver, kinds func() ([]target.ServedKind, error), of api.Target, a *api.Activation) (bool, error) {
 	if a.Expression == "" {
 		return resolver.Serves(a.APIVersion, a.Kind)
 	}
@@ -33,7 +33,7 @@ func activated(resolver *target.Resolver, kinds func() ([]target.ServedKind, err
 	for i, k := range found {
 		served[i] = expression.Kind{Group: k.GVK.Group, Version: k.GVK.Version, Kind: k.GVK.Kind, Resource: k.Resource, Namespaced: k.Namespaced}
 	}
-	holds, err := e.Evaluate(context.Background(), served)
+	holds, err := e.Evaluate(ctx, served)
 	if err != nil {
 		return false, errclass.New(errclass.Terminal, errclass.Invalid, "evaluate activation of", of.String(), "%s: %w", a.Expression, err)
 	}
@@ -65,7 +65,7 @@ func (g *Gates) Activates(ctx context.Context, t *api.Transaction, i int) (bool,
 		}
 	}
 	g.resolver.Refresh()
-	return activated(g.resolver, g.resolver.Kinds, t.Status.Items[i].Target, t.Spec.Changes[i].Activation)
+	return activated(ctx, g.resolver, g.resolver.Kinds, t.Status.Items[i].Target, t.Spec.Changes[i].Activation)
 }
 
 // served makes sure that the API server serves what a definition or an APIService says, and nothing of

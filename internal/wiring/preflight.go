@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -77,13 +78,23 @@ func (f *preflight) note(found []plan.Problem) {
 	slices.SortStableFunc(f.problems, func(a, b plan.Problem) int { return a.Item - b.Item })
 }
 
+// validation begins to go through the changes. The kinds that are served are looked up once.
+func (f *preflight) validation(ctx context.Context) validation {
+	kinds := sync.OnceValues(f.resolver.Kinds)
+	return validation{
+		resolver: f.resolver, txn: f.txn,
+		namespaces: map[string]bool{}, names: map[string]bool{}, definitions: map[string]map[string]any{},
+		live:      func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) },
+		image:     func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) },
+		activated: func(of api.Target, a *api.Activation) (bool, error) { return activated(ctx, f.resolver, kinds, of, a) },
+	}
+}
+
 // resolve finds the resource of each target, and checks the changes against themselves. Of a
 // change that is not activated, and of one that depends on it, nothing more is asked, and no
 // content.
 func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
-	v := validation{resolver: f.resolver, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
-	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
-	v.image = func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) }
+	v := f.validation(ctx)
 	order, err := plan.Order(f.txn)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	legal "k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,8 +83,8 @@ type validation struct {
 	live func(target.Ref) (map[string]any, error)
 	// definitions are the outlines of those that earlier changes make.
 	definitions map[string]map[string]any
-	// kinds are those that are served; they are looked up once.
-	kinds func() ([]target.ServedKind, error)
+	// activated reports whether an activation holds now.
+	activated func(of api.Target, a *api.Activation) (bool, error)
 	// fresh is set once the kinds that are served have been looked up again.
 	fresh bool
 }
@@ -119,10 +118,7 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 // activate decides whether the change of an item is activated, and skips it if not.
 func (v *validation) activate(item *api.Item, a *api.Activation) error {
 	v.refresh()
-	if v.kinds == nil {
-		v.kinds = sync.OnceValues(v.resolver.Kinds)
-	}
-	holds, err := activated(v.resolver, v.kinds, item.Target, a)
+	holds, err := v.activated(item.Target, a)
 	if err != nil {
 		return err
 	}

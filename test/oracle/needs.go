@@ -158,7 +158,7 @@ func (r *run) orderedAfter() [][]int {
 	out := r.dependencies()
 	for i := range out {
 		for j := i - 1; j >= 0; j-- {
-			if r.Items[j] == r.Items[i] && !(r.turns(i) && r.turns(j)) {
+			if r.Items[j] == r.Items[i] && (!r.turns(i) || !r.turns(j)) {
 				out[i] = append(out[i], j)
 				break
 			}

@@ -166,7 +166,7 @@ func TestWhatDependsOnAnObjectIsGoneBeforeItIsDeleted(t *testing.T) {
 	e.Apply(shop)
 	e.Merge("person", "apps/v1 Deployment/web", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	e.Submit("held", shopping["list"])
-	e.Await("held", "deleting the Deployment", func(txn *api.Transaction) bool {
+	e.Await("held", "deleting the Deployment", func(*api.Transaction) bool {
 		web := e.Object("apps/v1 Deployment/web")
 		return web != nil && web.GetDeletionTimestamp() != nil
 	})

@@ -162,6 +162,12 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			}),
 			with(beta.change(api.Update, news), "beta", func(c *api.Change) { c.DependsOn = []string{"alpha"} }),
 			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"beta"} })),
+		one("deletes-what-it-would-create", []thing{alpha, beta},
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
+				c.When, c.WhenFalse = "object == null", api.WhenFalseDelete
+			}),
+			with(beta.change(api.Create, news), "beta", func(c *api.Change) { c.DependsOn = []string{"alpha"} }),
+			with(gamma.change(api.Patch, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"beta"} })),
 		one("deletes-in-a-list", []thing{alpha, beta},
 			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
 				c.When, c.WhenFalse = "object == null", api.WhenFalseDelete

@@ -51,6 +51,12 @@ var deletions = []scenario{
 		w.deletes("a")
 		w.targets["d"], w.targets["c"] = "", ""
 	}, api.PhaseCommitted},
+	{"deletes, one that may be deleted by itself is not asked", []string{"a", "b"}, func(w *world) {
+		w.deletes("a")
+		w.deletes("b")
+		w.refers["b"] = []string{"a"}
+		w.targets["b"] = ""
+	}, api.PhaseCommitted},
 	{"deletes, what makes nothing is skipped", []string{"e", "d", "c", "b", "a"}, func(w *world) {
 		w.deletes("a")
 		w.needs("b", "a")

@@ -180,10 +180,15 @@ func turnDependencies(t *api.Transaction, items []api.Item, root int, with []int
 	}
 }
 
+// wasFalse reports whether the when of an item was asked, and false.
+func wasFalse(item *api.Item) bool {
+	return slices.ContainsFunc(item.Results, func(r api.ConditionResult) bool { return r.Condition == api.ConditionWhen && !r.Holds })
+}
+
 // SkipAbsent records that an item has nothing to delete.
 func SkipAbsent(t *api.Transaction, item *api.Item, i int) error {
 	reason, why := reasonDependencyDeleted, "it is not there, and would be deleted with "+strings.Join(item.DeletedWith, ", ")
-	if deletesIfFalse(&t.Spec.Changes[i]) {
+	if deletesIfFalse(&t.Spec.Changes[i]) && wasFalse(item) {
 		reason, why = ReasonWhenFalse, "it is not there, and would be deleted"
 	}
 	return Skip(item, reason, item.Target.String()+" is left as it is: "+why)

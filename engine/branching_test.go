@@ -38,6 +38,13 @@ func (w *world) onlyWhen(name string, holds bool) {
 	w.unasked[name] = !holds
 }
 
+// onlyWhere gives a change an activation that is decided when its turn comes.
+func (w *world) onlyWhere(name string, holds bool) {
+	c := &w.stored.Spec.Changes[slices.IndexFunc(w.stored.Spec.Changes, func(c api.Change) bool { return c.Name == name })]
+	c.Activation = &api.Activation{APIVersion: "example.com/v1", Kind: "Widget"}
+	w.unasked[name] = !holds
+}
+
 // diamond has d depend on b and c, and both on a; the list has them the other way round.
 func diamond(w *world) {
 	w.needs("d", "b", "c")
@@ -87,6 +94,17 @@ var branching = []scenario{
 	}, api.PhaseCommitted},
 	{"a change is skipped", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", false) }, api.PhaseCommitted},
 	{"a change is wanted", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", true) }, api.PhaseCommitted},
+	{"a change is activated in its turn", []string{"a", "b", "c"}, func(w *world) { w.onlyWhere("b", true) }, api.PhaseCommitted},
+	{"a change is not activated in its turn", append(slices.Clone(turned), "e"), func(w *world) {
+		diamond(w)
+		w.onlyWhere("b", false)
+		w.onlyWhen("c", true)
+	}, api.PhaseCommitted},
+	{"it cannot be told whether a change is activated", []string{"a", "b", "c"}, func(w *world) {
+		w.onlyWhere("b", true)
+		w.replies["ask for the kind of b"] = []reply{{err: errBusy}}
+		w.refuse["do c"] = errRefused
+	}, api.PhaseRolledBack},
 	{"it cannot be told whether a change is wanted", []string{"a", "b", "c"}, func(w *world) {
 		w.onlyWhen("b", true)
 		w.refuse["ask for b"] = errclass.New(errclass.Terminal, errclass.Invalid, "evaluate when of", "ConfigMap shop/b", "no such key: x")

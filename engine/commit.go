@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -44,19 +43,19 @@ func (s committing) capture(ctx context.Context, i int) error {
 	if err != nil {
 		return s.stopMakingIf(ctx, i, err)
 	}
-	asked := s.txn.Spec.Changes[i].When != ""
-	if asked {
-		wanted, err := s.Gates.Admits(ctx, s.txn, i)
-		if err != nil {
-			return s.failItemIf(ctx, i, err)
-		}
-		if !wanted {
-			return s.skip(ctx, i)
-		}
+	found, err := s.judge(ctx, i)
+	if err != nil {
+		return s.failItemIf(ctx, i, err)
+	}
+	switch {
+	case found.deletes(s.txn.Spec.Changes[i]):
+		return s.deleteInstead(ctx, i, found)
+	case !found.wanted():
+		return s.skip(ctx, i, found)
 	}
 	if s.txn.Status.Items[i].Type == api.Await {
 		return s.record(ctx, func(status *api.TransactionStatus) error {
-			s.noteWhen(&status.Items[i], asked, true)
+			s.noteVerdict(&status.Items[i], found)
 			return plan.BeginAwait(&status.Items[i], *s.now())
 		})
 	}
@@ -66,33 +65,13 @@ func (s committing) capture(ctx context.Context, i int) error {
 		return s.failItemIf(ctx, i, err)
 	}
 	err = s.record(ctx, func(status *api.TransactionStatus) error {
-		s.noteWhen(&status.Items[i], asked, true)
+		s.noteVerdict(&status.Items[i], found)
 		return s.recordImages(status, []int{i}, saved)
 	})
 	if err == nil {
 		s.memory.SetUnrecorded(false)
 	}
 	return err
-}
-
-// noteWhen records what the when of an item was found to be, if it was asked.
-func (s committing) noteWhen(item *api.Item, asked, holds bool) {
-	if asked {
-		plan.NoteResult(item, api.ConditionWhen, holds, *s.now(), "")
-	}
-}
-
-// skip records that the change of item i is not wanted, and so are not those that depend
-// on it.
-func (s committing) skip(ctx context.Context, i int) error {
-	return s.record(ctx, func(status *api.TransactionStatus) error {
-		s.noteWhen(&status.Items[i], true, false)
-		message := fmt.Sprintf("%s is left as it is: when is false (%s)", status.Items[i].Target.String(), s.txn.Spec.Changes[i].When)
-		if err := plan.Skip(&status.Items[i], plan.ReasonWhenFalse, message); err != nil {
-			return err
-		}
-		return plan.SkipDependents(s.txn, status.Items)
-	})
 }
 
 // do makes changes whose intents this process has recorded, side by side if there are
@@ -134,7 +113,7 @@ func (s committing) resolve(ctx context.Context, i int) error {
 		s.flight.Happened(i, plan.Left)
 		return nil
 	}
-	if s.txn.Spec.Changes[i].Type == api.Create {
+	if plan.ChangeOf(s.txn, i).Type == api.Create {
 		// It is asked again where it counts; until then there is nothing to write.
 		if err := s.mayCreate(i); err != nil {
 			return err

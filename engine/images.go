@@ -39,6 +39,12 @@ func (s *saga) recordImages(status *api.TransactionStatus, items []int, saved Pr
 		if known.DeferredBy != "" {
 			continue
 		}
+		if plan.DeletesInstead(s.txn, i) && known.Image.UID == "" {
+			if err := plan.SkipAbsent(s.txn, &status.Items[i], i); err != nil {
+				return err
+			}
+			continue
+		}
 		status.Items[i].Before = &known.Image
 		status.Items[i].Taken, status.Items[i].Warnings = known.Taken, known.Warnings
 		if err := plan.MoveItem(&status.Items[i], api.ItemPrepared); err != nil {

@@ -26,7 +26,7 @@ func (s *saga) recordItem(item *api.Item, i int) error {
 		answer := s.flight.Answer(i)
 		item.CreatedUID, item.Unchanged = answer.Made, answer.Unchanged
 		item.Warnings = plan.WithWarnings(item.Warnings, answer.Warnings, s.share())
-		if i < len(s.txn.Spec.Changes) && plan.Gated(s.txn.Spec.Changes[i]) {
+		if i < len(s.txn.Spec.Changes) && plan.Gated(plan.ChangeOf(s.txn, i)) {
 			item.WaitStartTime = s.now()
 		}
 		if item.Failed { // It was found to be in effect after all.

@@ -103,7 +103,7 @@ func (in Intent) Transaction() *api.Transaction { return in.txn }
 func (in Intent) Index() int { return in.item }
 
 // Change is what to do.
-func (in Intent) Change() api.Change { return in.txn.Spec.Changes[in.item] }
+func (in Intent) Change() api.Change { return plan.ChangeOf(in.txn, in.item) }
 
 // Item is the record of the item.
 func (in Intent) Item() api.Item { return in.txn.Status.Items[in.item] }

@@ -68,7 +68,9 @@ func openChanges(t *api.Transaction, status *api.TransactionStatus, most int) er
 	if plan.Spacing(t) > 0 {
 		most = 1
 	}
-	for _, i := range plan.ScheduleOf(t).Window(t.Spec.Changes, status.Items, most) {
+	next := *t // What is recorded with it may have changed the order.
+	next.Status.Items = status.Items
+	for _, i := range plan.ScheduleOf(&next).Window(&next, most) {
 		if err := plan.MoveItem(&status.Items[i], api.ItemCommitting); err != nil {
 			return err
 		}

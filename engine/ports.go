@@ -92,6 +92,9 @@ type Planner interface {
 
 // Gates tells whether a change is wanted, and when it is done, or its compensation is.
 type Gates interface {
+	// Activates reports whether the activation of a change holds, with what was made before it in
+	// effect.
+	Activates(ctx context.Context, t *api.Transaction, item int) (bool, error)
 	// Admits reports whether the when of a change holds. An error of class Terminal
 	// means that this cannot be told.
 	Admits(ctx context.Context, t *api.Transaction, item int) (bool, error)

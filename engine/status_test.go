@@ -38,7 +38,7 @@ func legalStatus(before, after *api.Transaction) error {
 			return err
 		}
 		replanned := is.Approval != nil && was.Approval != nil && is.Approval.Plans > was.Approval.Plans
-		if i < len(was.Items) && !reachable(&was.Items[i], item.State) && (!replanned || was.Items[i].State != api.ItemSkipped) {
+		if i < len(was.Items) && !reachable(&was.Items[i], item) && (!replanned || was.Items[i].State != api.ItemSkipped) {
 			return fmt.Errorf("item %s: %s follows %s", item.Name, item.State, was.Items[i].State)
 		}
 		if len(item.Reason) > 63 || len(item.Message) > 2048 {
@@ -60,8 +60,11 @@ func legalStatus(before, after *api.Transaction) error {
 // reachable allows what one checkpoint may do to an item: one move, or none, or
 // for an item whose before-image is taken late two, saved and opened. An unsettled
 // item is opened again. One whose intent is withdrawn may be skipped at once.
-func reachable(was *api.Item, to api.ItemState) bool {
-	from := was.State
+func reachable(was, is *api.Item) bool {
+	from, to := was.State, is.State
+	if is.Type == api.Delete && was.Type != api.Delete { // It deletes its target instead, and is prepared for that.
+		return to == api.ItemPending && (from == api.ItemPending || from == api.ItemPrepared || from == api.ItemSkipped)
+	}
 	if was.Type == api.Await { // Nothing is sent for it, so it goes through its states at once.
 		return from == to || from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack || plan.LegalItem(from, to)
 	}

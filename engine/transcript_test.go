@@ -172,7 +172,7 @@ var scenarios = []scenario{
 func refuseB(w *world) { w.refuse["do b"] = errRefused }
 
 func TestTranscripts(t *testing.T) {
-	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides, depending, needing, restoring, guards, continuing) {
+	for _, s := range slices.Concat(scenarios, halted, expiring, remembering, preflights, branching, bounded, asides, depending, needing, restoring, guards, continuing, deletions) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, s.items...)
 			s.set(w)

@@ -115,6 +115,9 @@ func describe(t *api.Transaction) string {
 	var items []string
 	for _, item := range t.Status.Items {
 		text := item.Name + " " + string(item.State)
+		if item.Type == api.Delete {
+			text += "(deletes)"
+		}
 		if plan.Restoring(&item) {
 			text += "(restored)"
 		}
@@ -224,6 +227,9 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Pre
 		found = plan.Preflight{Items: items, Account: "acc0", Problems: p.problems}
 		shown := t.DeepCopy()
 		shown.Status.Items = items
+		if err := plan.RelateDeletions(shown, p.referred(items)); err != nil {
+			return "", err
+		}
 		for i, later := range plan.Later(shown) {
 			if later {
 				found.Deferred = append(found.Deferred, plan.Deferral{Item: i, Why: "item a1 changes it first"})
@@ -236,6 +242,17 @@ func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Pre
 	})
 }
 
+// referred are the items that the content of each refers to.
+func (p planner) referred(items []api.Item) [][]int {
+	out := make([][]int, len(items))
+	for i := range items {
+		for _, name := range p.refers[items[i].Name] {
+			out[i] = append(out[i], plan.IndexOf(items, name))
+		}
+	}
+	return out
+}
+
 func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int, lost func()) (out Prepared, err error) {
 	defer func() { tellLost(err, lost) }()
 	return out, p.call("save", func() (string, error) {
@@ -245,6 +262,9 @@ func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int, los
 			item := t.Status.Items[i]
 			p.images[item.Name] = p.targets[item.Target.Name]
 			image := api.BeforeImage{Key: item.Name, Digest: "d", UID: types.UID("uid-" + item.Target.Name), ResourceVersion: "1"}
+			if p.targets[item.Target.Name] == "" {
+				image.UID, image.ResourceVersion = "", ""
+			}
 			out.Items = append(out.Items, PreparedItem{Image: image, Plan: p.targets[item.Target.Name]})
 			names = append(names, item.Name)
 		}
@@ -285,6 +305,7 @@ func (c changes) Do(ctx context.Context, in Intent) error {
 		if plan.NeedsApproval(c.stored) && !plan.Approved(c.stored) {
 			c.t.Errorf("%s is made, and nobody has approved it:\n%s", name, c.transcript())
 		}
+		c.mayBeDeleted(in)
 		c.targets[target] = wrote(name)
 		c.dos[name]++
 		if c.idle[name] {
@@ -359,6 +380,22 @@ func (c changes) mayBeMade(in Intent) {
 	}
 }
 
+// mayBeDeleted checks that what depends on a target is deleted before it, or was not there.
+func (c changes) mayBeDeleted(in Intent) {
+	name := in.Item().Name
+	if in.Item().Type != api.Delete {
+		return
+	}
+	for _, other := range c.stored.Status.Items {
+		switch kind := c.stored.Spec.Changes[plan.IndexOf(c.stored.Status.Items, other.Name)].Type; {
+		case !slices.Contains(other.DeletedWith, name) || other.State == api.ItemSkipped:
+		case other.Type != api.Delete || kind == api.Delete || kind == api.Await || c.dos[other.Name] <= c.undos[other.Name]:
+			c.t.Errorf("%s is deleted while %s, which depends on it, is %s (%s, deleted %d times):\n%s",
+				name, other.Name, other.State, other.Type, c.dos[other.Name], c.transcript())
+		}
+	}
+}
+
 // mayBeUndone checks that nothing which depends on a change is in effect any more, but for what
 // was refused and may need this one to be rolled back first.
 func (c changes) mayBeUndone(in Intent) {
@@ -404,6 +441,14 @@ func (g gates) Admits(_ context.Context, t *api.Transaction, i int) (wanted bool
 	return wanted, g.call("ask for "+name, func() (string, error) {
 		wanted = !g.unasked[name]
 		return fmt.Sprintf("ask for %s: %t", name, wanted), nil
+	})
+}
+
+func (g gates) Activates(_ context.Context, t *api.Transaction, i int) (holds bool, err error) {
+	name := t.Spec.Changes[i].Name
+	return holds, g.call("ask for the kind of "+name, func() (string, error) {
+		holds = !g.unasked[name]
+		return fmt.Sprintf("ask for the kind of %s: %t", name, holds), nil
 	})
 }
 

@@ -11,7 +11,9 @@ import "k8s.io/apimachinery/pkg/runtime"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.propagationPolicy) || self.type == 'Delete'",message="propagationPolicy has a meaning for Delete alone"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Delete' ? !has(self.readyWhen) : !has(self.goneWhen)",message="goneWhen has a meaning for Delete alone, and readyWhen for the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || !(self.type in ['Create', 'Await'])",message="acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptLoss) || !(self.type in ['Create', 'Await']) || self.type == 'Create' && has(self.whenFalse) && self.whenFalse == 'Delete'",message="acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"
+// +kubebuilder:validation:XValidation:rule="!has(self.whenFalse) || has(self.when)",message="whenFalse has a meaning only beside when"
+// +kubebuilder:validation:XValidation:rule="!has(self.whenFalse) || !(self.type in ['Delete', 'Await'])",message="whenFalse has a meaning for Create, Update and Patch alone: a Delete or an Await whose when is false is skipped"
 // +kubebuilder:validation:XValidation:rule="!has(self.guard) || !self.guard || self.type == 'Await'",message="guard has a meaning for Await alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollback) || !(self.type in ['Create', 'Await'])",message="rollback has no meaning for Create, whose rollback waits until the object is gone, and for Await, which changes nothing"
 type Change struct {
@@ -73,6 +75,7 @@ type Change struct {
 	// the deletion of a Namespace or of a Job, or setting immutable on a
 	// ConfigMap. Without it such a change is refused before anything is done. A
 	// rollback then restores what it can, and the message of the item says what is lost.
+	// Of a change with whenFalse Delete it also allows the deletions that it brings about.
 	//
 	// +optional
 	AcceptLoss bool `json:"acceptLoss,omitempty"`
@@ -92,7 +95,7 @@ type Change struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 
 	// when is a CEL expression that is asked before the change is made; if it is false
-	// the change is skipped. object is the target, and objects has the targets of
+	// the change is skipped, or what whenFalse says is done. object is the target, and objects has the targets of
 	// other changes by their name, such as objects.database; what does not exist is
 	// null. An expression that cannot be evaluated ends the Transaction.
 	//
@@ -100,6 +103,17 @@ type Change struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	When string `json:"when,omitempty"`
+
+	// whenFalse says what is done with the target if when is false. Skip (the default) leaves
+	// it as it is. Delete deletes it, as a Delete would; before that, the targets of the
+	// changes that depend on this one are deleted, in reverse order. Those changes are the
+	// ones that name it in dependsOn, that change its target later, that are of a kind or in
+	// a namespace that it creates, and in a list those whose content refers to its target;
+	// and what depends on them. Of these, a Delete or an Await is skipped. What does not exist
+	// is skipped too.
+	//
+	// +optional
+	WhenFalse WhenFalse `json:"whenFalse,omitempty"`
 
 	// readyWhen says when a Create, Update or Patch is done. Without it that is so once
 	// the API server has accepted it. For Await it says what to wait for.
@@ -133,9 +147,10 @@ type Change struct {
 	// +optional
 	Rollback *ChangeRollback `json:"rollback,omitempty"`
 
-	// activation makes the change only if the cluster serves a kind when the
-	// Transaction begins. Otherwise the change is skipped, and its target may be of a
-	// kind that nobody knows.
+	// activation makes the change only if the cluster serves a kind. Otherwise the change
+	// is skipped, and its target may be of a kind that nobody knows. It is decided when the
+	// Transaction begins, or in the turn of the change if an earlier change of the
+	// Transaction is of a CustomResourceDefinition or an APIService that may decide it.
 	//
 	// +optional
 	Activation *Activation `json:"activation,omitempty"`
@@ -211,6 +226,18 @@ func (s *ContentSource) String() string {
 	}
 	return "key " + s.Ref().Key + " of " + kind + " " + s.Ref().Name
 }
+
+// WhenFalse says what is done with the target of a change whose when is false.
+//
+// +kubebuilder:validation:Enum=Skip;Delete
+type WhenFalse string
+
+const (
+	// WhenFalseSkip leaves it as it is.
+	WhenFalseSkip WhenFalse = "Skip"
+	// WhenFalseDelete deletes it, and before it what depends on it.
+	WhenFalseDelete WhenFalse = "Delete"
+)
 
 // Propagation says what a Delete does with the objects that its target owns.
 //

@@ -111,19 +111,44 @@ type ReadyStatus string
 // StatusReady means that the target has done its work, as internal/readiness tells kind by kind.
 const StatusReady ReadyStatus = "Ready"
 
-// Activation names a kind that a cluster may have or not.
+// Activation is a condition on the kinds that a cluster may serve or not: one kind by its name, or
+// an expression over all of them.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.expression) ? !has(self.apiVersion) && !has(self.kind) : has(self.apiVersion) && has(self.kind)",message="needs either apiVersion and kind, or expression"
 type Activation struct {
 	// apiVersion is the group and version of the kind, such as monitoring.coreos.com/v1.
 	//
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	APIVersion string `json:"apiVersion"`
+	APIVersion string `json:"apiVersion,omitempty"`
 
 	// kind is the kind, such as ServiceMonitor.
 	//
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
+
+	// expression is a CEL expression that is true if the change is to be made. kinds is the
+	// list of the kinds that the cluster serves, one entry for each version, with the fields
+	// group, version, kind, resource and namespaced, such as
+	// kinds.exists(k, k.group == 'cert-manager.io' && k.kind == 'Certificate'). Nothing else
+	// can be asked for. While an API that is registered does not answer, the expression is
+	// not evaluated.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Expression string `json:"expression,omitempty"`
+}
+
+// String says what is asked for.
+func (a *Activation) String() string {
+	if a.Expression != "" {
+		return a.Expression
+	}
+	return a.APIVersion + " " + a.Kind
 }

@@ -17,7 +17,8 @@ type Item struct {
 
 	// type is what is done with the target, if that follows from spec.undoOf. name is
 	// then that of the item which is rolled back. It is Await for an item that waits and
-	// changes nothing.
+	// changes nothing, and Delete for one that deletes its target because a when is false, its
+	// own or that of a change that it depends on.
 	//
 	// +optional
 	Type ChangeType `json:"type,omitempty"`
@@ -59,13 +60,24 @@ type Item struct {
 	// dependsOn names the earlier changes that this one depends on: those that dependsOn
 	// names in the spec, and those whose targets the content or the expressions of this one
 	// refer to. Of an undo they follow from the Transaction that is undone, the other way
-	// round. What this change depends on is rolled back after it, and not before.
+	// round; and of an item that deletes its target because a when is false, they are those
+	// that are deleted before it. What this change depends on is rolled back after it, and not before.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	DependsOn []string `json:"dependsOn,omitempty"`
+
+	// deletedWith names the earlier changes with whenFalse Delete that this one depends on: if
+	// the when of one of them is false, the target of this one is deleted before its own. A
+	// Delete or an Await is skipped then.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	DeletedWith []string `json:"deletedWith,omitempty"`
 
 	// state is where the item is; prepared, committed and rolledBack follow from
 	// it. Pending: nothing was done. Prepared: its before-image is saved.
@@ -306,6 +318,20 @@ func (i *Item) Restored() bool { return i.State == ItemRolledBack || i.RollbackW
 // Changes reports whether the item makes a change: it is not skipped, not refused, and no Await.
 func (i *Item) Changes() bool {
 	return i.State != ItemSkipped && i.State != ItemRejected && i.Type != Await
+}
+
+// DeletesInstead reports whether the item deletes its target because a when is false, and does not make
+// its change.
+func (i *Item) DeletesInstead() bool {
+	if i.Type != Delete {
+		return false
+	}
+	for _, r := range i.Results {
+		if r.Condition == ConditionWhen && !r.Holds {
+			return true
+		}
+	}
+	return len(i.DeletedWith) > 0
 }
 
 // OwnedFields are fields that a field manager owns.

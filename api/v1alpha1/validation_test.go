@@ -24,6 +24,7 @@ const (
 	rollbackRule    = "rollback has no meaning for Create, whose rollback waits until the object is gone, and for Await, which changes nothing"
 	brokenRule      = "a guard takes everything back if it is broken: leave out onFailure Continue, or the guard"
 	guardRule       = "guard has a meaning for Await alone"
+	activationRule  = "needs either apiVersion and kind, or expression"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"
 	lockRule        = "must be a duration from 1s to 24h, such as 90s, 5m or 1h30m"
 	standRule       = "must be a duration from 1s to 8760h, such as 90s, 5m or 1h30m"
@@ -86,7 +87,13 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 			inChange(map[string]any{"expression": "object.data.failed == 'true'", "messageExpression": "object.data.why"}, "failWhen")),
 		"a guard": transaction(inChange("Await", "type"), dropInChange("content"), inChange(true, "guard"),
 			inChange(map[string]any{"expression": "object != null"}, "readyWhen")),
-		"a change that is no guard": transaction(inChange(false, "guard")),
+		"a change of an optional kind, by an expression": transaction(
+			inChange(map[string]any{"expression": "kinds.exists(k, k.group == 'monitoring.coreos.com')"}, "activation")),
+		"a change that is skipped":       transaction(inChange("object != null", "when"), inChange("Skip", "whenFalse")),
+		"a Create that deletes instead":  transaction(inChange("object != null", "when"), inChange("Delete", "whenFalse"), inChange(true, "acceptLoss")),
+		"a Patch that deletes instead":   transaction(inChange("Patch", "type"), inChange("object != null", "when"), inChange("Delete", "whenFalse")),
+		"an Update that deletes instead": transaction(inChange("Update", "type"), inChange("object != null", "when"), inChange("Delete", "whenFalse")),
+		"a change that is no guard":      transaction(inChange(false, "guard")),
 		"a Patch whose rollback is waited for": transaction(inChange("Patch", "type"),
 			inChange(map[string]any{"readyWhen": map[string]any{"status": "Ready", "timeout": "5m", "holdFor": "10s"}}, "rollback")),
 		"a Delete whose rollback is waited for": transaction(inChange("Delete", "type"), dropInChange("content"),
@@ -138,6 +145,34 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 			transaction(inChange("Await", "type"), dropInChange("content"), inChange(true, "guard"),
 				inChange(map[string]any{"status": "Ready"}, "readyWhen"), set("Continue", "onFailure")),
 			[]refusal{{"spec", "Invalid value: " + brokenRule}},
+		},
+		"an activation that asks for nothing": {
+			transaction(inChange(map[string]any{}, "activation")),
+			[]refusal{{"spec.changes[0].activation", "Invalid value: " + activationRule}},
+		},
+		"an activation by a kind and by an expression": {
+			transaction(inChange(map[string]any{"apiVersion": "v1", "kind": "Pod", "expression": "true"}, "activation")),
+			[]refusal{{"spec.changes[0].activation", "Invalid value: " + activationRule}},
+		},
+		"an activation by half a kind": {
+			transaction(inChange(map[string]any{"kind": "Pod"}, "activation")),
+			[]refusal{{"spec.changes[0].activation", "Invalid value: " + activationRule}},
+		},
+		"a deletion if nothing is false": {
+			transaction(inChange("Delete", "whenFalse")),
+			[]refusal{{"spec.changes[0]", "Invalid value: whenFalse has a meaning only beside when"}},
+		},
+		"a Delete that deletes if its when is false": {
+			transaction(inChange("Delete", "type"), dropInChange("content"), inChange("object != null", "when"), inChange("Delete", "whenFalse")),
+			[]refusal{{"spec.changes[0]", "Invalid value: whenFalse has a meaning for Create, Update and Patch alone: a Delete or an Await whose when is false is skipped"}},
+		},
+		"another thing to do if it is false": {
+			transaction(inChange("object != null", "when"), inChange("Orphan", "whenFalse")),
+			[]refusal{{"spec.changes[0].whenFalse", `Unsupported value: "Orphan": supported values: "Skip", "Delete"`}},
+		},
+		"a Create that accepts a loss and is skipped": {
+			transaction(inChange(true, "acceptLoss"), inChange("object != null", "when"), inChange("Skip", "whenFalse")),
+			[]refusal{{"spec.changes[0]", "Invalid value: acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"}},
 		},
 		"a guard that changes something": {
 			transaction(inChange(true, "guard")),

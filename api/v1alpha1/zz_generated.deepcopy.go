@@ -304,6 +304,11 @@ func (in *Item) DeepCopyInto(out *Item) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.DeletedWith != nil {
+		in, out := &in.DeletedWith, &out.DeletedWith
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.WaitStartTime != nil {
 		in, out := &in.WaitStartTime, &out.WaitStartTime
 		*out = (*in).DeepCopy()

@@ -94,6 +94,12 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 	if names := refersTo(t, i); len(names) > 0 {
 		detail("depends on %s", strings.Join(names, ", "))
 	}
+	switch {
+	case item.DeletesInstead():
+		detail("deletes its target, because a when is false")
+	case len(item.DeletedWith) > 0 && item.State != api.ItemSkipped:
+		detail(deletedIf(&item))
+	}
 	if item.LockLease != "" && !ended(t) {
 		detail("locked by Lease %s", item.LockLease)
 	}

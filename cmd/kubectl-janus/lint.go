@@ -125,6 +125,11 @@ func expressions(c api.Change, names map[string]bool) []string {
 			}
 		}
 	}
+	if c.Activation != nil && c.Activation.Expression != "" {
+		if _, err := expression.CompileKinds(c.Activation.Expression); err != nil {
+			out = append(out, "activation.expression: "+err.Error())
+		}
+	}
 	check("when", c.When, expression.Compile)
 	if c.ReadyWhen != nil {
 		check("readyWhen.expression", c.ReadyWhen.Expression, expression.Compile)

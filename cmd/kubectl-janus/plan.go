@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -158,7 +159,7 @@ func printDifferences(out io.Writer, item *api.Item) {
 		write(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
 	}
 	p := item.Plan
-	if p == nil || len(p.Fields) == 0 && p.Deferred == "" && len(item.Taken) == 0 && len(item.Warnings) == 0 {
+	if p == nil || len(p.Fields) == 0 && p.Deferred == "" && len(item.Taken)+len(item.Warnings)+len(item.DeletedWith) == 0 {
 		return
 	}
 	write(out, "\n%s %s\n", item.Name, item.Target.String())
@@ -186,12 +187,20 @@ func printRemarks(out io.Writer, item *api.Item) {
 	if item.Plan.More > 0 {
 		write(out, "    and %d fields more\n", item.Plan.More)
 	}
+	if len(item.DeletedWith) > 0 {
+		write(out, "    %s\n", deletedIf(item))
+	}
 	for _, taken := range item.Taken {
 		write(out, "    taken from %s: %s\n", taken.Manager, some(taken.Fields, taken.More))
 	}
 	for _, warning := range item.Warnings {
 		write(out, "    warning: %s\n", warning)
 	}
+}
+
+// deletedIf says when the target of an item is deleted in place of its change.
+func deletedIf(item *api.Item) string {
+	return "deleted if the when of " + strings.Join(item.DeletedWith, " or ") + " is false"
 }
 
 // verdict is the exit code of a plan, and what is wrong with it.

@@ -76,7 +76,7 @@ func BenchmarkSettle(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		for _, i := range ScheduleOf(next).Window(next.Spec.Changes, next.Status.Items, DefaultWindow) {
+		for _, i := range ScheduleOf(next).Window(next, DefaultWindow) {
 			if err := MoveItem(&next.Status.Items[i], api.ItemCommitting); err != nil {
 				b.Fatal(err)
 			}

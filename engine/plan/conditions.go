@@ -226,20 +226,6 @@ func running(status *api.TransactionStatus) []condition {
 	return out
 }
 
-// skippedOf says what was skipped, if anything was.
-func skippedOf(status *api.TransactionStatus) string {
-	var names []string
-	for i := range status.Items {
-		if status.Items[i].State == api.ItemSkipped {
-			names = append(names, status.Items[i].Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return errclass.Printable(fmt.Sprintf("; skipped: items %s", strings.Join(names, ", ")))
-}
-
 // DescribeUnresolved says of each Unresolved item why it could not be rolled back: first of those
 // that block others, since what they say is what to do something about.
 func DescribeUnresolved(status *api.TransactionStatus) []string {

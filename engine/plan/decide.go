@@ -189,7 +189,7 @@ func stopWith(t *api.Transaction, cause Cause) Action {
 func nothingLeft(t *api.Transaction, flight InFlight) bool {
 	trusted := len(t.Status.Items) == len(t.Spec.Changes) && (t.Generation == t.Status.ObservedGeneration || Unchanged(t))
 	for i := range t.Status.Items {
-		if !done(&t.Status.Items[i]) && (!trusted || !flight.over(i) || Gated(t.Spec.Changes[i])) {
+		if !done(&t.Status.Items[i]) && (!trusted || !flight.over(i) || Gated(ChangeOf(t, i))) {
 			return false
 		}
 	}

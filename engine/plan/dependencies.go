@@ -82,11 +82,12 @@ func homesOf(t api.Target) []string {
 	return []string{"namespace " + t.Namespace, "group " + group}
 }
 
-// homeMadeBy is what the object of a Create makes room for, if it does.
+// homeMadeBy is what the object of a Create makes room for, if it does; or that of a change that may
+// delete it.
 func homeMadeBy(c api.Change) string {
 	gv, err := schema.ParseGroupVersion(c.Target.APIVersion)
 	switch {
-	case err != nil || c.Type != api.Create:
+	case err != nil || c.Type != api.Create && !deletesIfFalse(&c):
 	case gv.Group == "" && c.Target.Kind == "Namespace":
 		return "namespace " + c.Target.Name
 	case gv.Group == "apiextensions.k8s.io" && c.Target.Kind == "CustomResourceDefinition":

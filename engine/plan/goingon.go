@@ -133,6 +133,9 @@ func SettleFailed(item *api.Item, state api.ItemState) error {
 // SkipDependents skips what depends on changes that are skipped, or have failed. An intent that
 // another process may have acted on is found out about.
 func SkipDependents(t *api.Transaction, items []api.Item) error {
+	now := *t
+	now.Status.Items = items
+	t = &now
 	order, err := Order(t)
 	if err != nil {
 		return err
@@ -181,6 +184,9 @@ func hindrance(t *api.Transaction, items []api.Item, needs []int, i int, byName 
 			return j, reasonDependencyFailed
 		}
 	}
+	if deletesInstead(t, items, i) {
+		return -1, ""
+	}
 	for _, name := range t.Spec.Changes[i].DependsOn {
 		if j, ok := byName[name]; ok && items[j].State == api.ItemSkipped {
 			return j, reasonDependencySkipped
@@ -201,7 +207,7 @@ func hindered(item, on *api.Item, reason string) string {
 
 // NotWanted reports whether a change was not made because it was not to be.
 func NotWanted(item *api.Item) bool {
-	return item.State == api.ItemSkipped && (item.Reason == ReasonWhenFalse || item.Reason == reasonDependencySkipped || item.Reason == ReasonNotActivated)
+	return item.State == api.ItemSkipped && (item.Reason == ReasonWhenFalse || item.Reason == reasonDependencySkipped || item.Reason == reasonDependencyDeleted || item.Reason == ReasonNotActivated)
 }
 
 // EndedInPart reports whether a Transaction that goes on when a change fails has come to its end, with

@@ -23,8 +23,8 @@ func Spacing(t *api.Transaction) time.Duration {
 // spec.changesPerMinute spaces them. Those that may turn out not to be wanted do not count.
 func InTime(t *api.Transaction) error {
 	n := 0
-	for i, change := range t.Spec.Changes {
-		if change.When == "" && t.Status.Items[i].Changes() {
+	for i := range t.Spec.Changes {
+		if !AskedInTurn(t, i) && t.Status.Items[i].Changes() {
 			n++
 		}
 	}

@@ -128,7 +128,7 @@ func Preparable(t *api.Transaction) []int {
 			continue
 		}
 		key := item.Target.Identity()
-		if !seen[key] && item.DeferredBy == "" && (i >= len(t.Spec.Changes) || t.Spec.Changes[i].When == "") {
+		if !seen[key] && item.DeferredBy == "" && !AskedInTurn(t, i) {
 			out = append(out, i)
 		}
 		seen[key] = true

@@ -30,7 +30,7 @@ func WaitCondition(t *api.Transaction, i int) api.ConditionName {
 	switch {
 	case Restoring(&t.Status.Items[i]):
 		return api.ConditionRollbackReadyWhen
-	case i < len(t.Spec.Changes) && t.Spec.Changes[i].GoneWhen != nil:
+	case i < len(t.Spec.Changes) && ChangeOf(t, i).GoneWhen != nil:
 		return api.ConditionGoneWhen
 	default:
 		return api.ConditionReadyWhen

@@ -52,6 +52,7 @@ func scheduled(t *api.Transaction) (Schedule, error) {
 	changes := t.Spec.Changes
 	listed := inListOrder(len(changes))
 	if !InBranches(&t.Spec) {
+		listed.Order = turnList(t, listed.Order)
 		return listed, listOnly(t)
 	}
 	needs, err := needsOf(t)
@@ -92,7 +93,8 @@ func listOnly(t *api.Transaction) error {
 }
 
 // needsOf lists for each change what must be done before it: what it depends on, the
-// change before of the same object, and the creation of its namespace or kind.
+// change before of the same object, and the creation of its namespace or kind; or of what
+// is deleted instead, what is deleted before it.
 func needsOf(t *api.Transaction) ([][]int, error) {
 	changes := t.Spec.Changes
 	byName := map[string]int{}
@@ -124,6 +126,7 @@ func needsOf(t *api.Transaction) ([][]int, error) {
 			made[home] = i
 		}
 	}
+	turnNeeds(t, needs)
 	return needs, nil
 }
 
@@ -271,7 +274,7 @@ func Waiting(items []api.Item) []int {
 // IsLast reports whether a change is the last whatever happens: nothing can fail after
 // it that would have it rolled back.
 func IsLast(t *api.Transaction, i int) bool {
-	if i >= len(t.Spec.Changes) || Gated(t.Spec.Changes[i]) || guarded(t) {
+	if i >= len(t.Spec.Changes) || Gated(ChangeOf(t, i)) || guarded(t) {
 		return false
 	}
 	s := ScheduleOf(t)
@@ -286,7 +289,7 @@ func IsLast(t *api.Transaction, i int) bool {
 func IsTail(t *api.Transaction, i int) bool {
 	order := ScheduleOf(t).Order
 	for n := len(order) - 1; n >= 0 && order[n] != i; n-- {
-		if t.Spec.Changes[order[n]].Type != api.Delete {
+		if ChangeOf(t, order[n]).Type != api.Delete {
 			return false
 		}
 	}

@@ -49,6 +49,7 @@ func StoredBytes(t *api.Transaction) (int, error) {
 			size += plannedBytes
 		}
 		size += len(item.DependsOn) * (blockedBytes + len(item.Name)) // of each of them
+		size += len(item.DeletedWith) * (len(item.Name) + 3)          // It is named by each of them.
 		size += itemBytes + 2*(len(item.Target.Namespace)+len(item.Target.Kind)+len(item.Target.Name))
 		if i < len(t.Spec.Changes) && t.Spec.Changes[i].ContentFrom != nil {
 			size += digestBytes

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -14,8 +16,11 @@ const (
 	// reasonDependencyFailed is that of a change that is not made because one that it depends on
 	// has failed.
 	reasonDependencyFailed = "DependencyFailed"
-	// ReasonNotActivated is that of a change whose activation names a kind that the
-	// cluster does not serve.
+	// reasonDependencyDeleted is that of a change that is not made because the target of one that
+	// it depends on is deleted, and that has nothing to delete itself.
+	reasonDependencyDeleted = "DependencyDeleted"
+	// ReasonNotActivated is that of a change whose activation does not hold: it asks for a kind
+	// that the cluster does not serve.
 	ReasonNotActivated = "NotActivated"
 )
 
@@ -54,4 +59,25 @@ func EndAwaits(items []api.Item) error {
 		}
 	}
 	return nil
+}
+
+// skippedOf says what was skipped, and what was deleted because a when was false, if anything was.
+func skippedOf(status *api.TransactionStatus) string {
+	var skipped, deleted []string
+	for i := range status.Items {
+		switch item := &status.Items[i]; {
+		case item.State == api.ItemSkipped:
+			skipped = append(skipped, item.Name)
+		case item.DeletesInstead():
+			deleted = append(deleted, item.Name)
+		}
+	}
+	text := ""
+	if len(deleted) > 0 {
+		text = "; deleted, because a when is false: items " + strings.Join(deleted, ", ")
+	}
+	if len(skipped) > 0 {
+		text += "; skipped: items " + strings.Join(skipped, ", ")
+	}
+	return errclass.Printable(text)
 }

@@ -50,6 +50,21 @@ func takeUp(item *api.Item) error {
 	return MoveItem(item, api.ItemRollingBack)
 }
 
+// deletesFrom are the states from which an item may come to delete its target instead of making its
+// change: nothing was sent for it yet.
+var deletesFrom = []api.ItemState{api.ItemPending, api.ItemPrepared, api.ItemSkipped}
+
+// deleteFrom has an item delete its target instead. It is prepared for that when its turn comes.
+func deleteFrom(item *api.Item) error {
+	if !slices.Contains(deletesFrom, item.State) {
+		return fmt.Errorf("item %s: it is %s, and cannot delete its target instead", item.Name, item.State)
+	}
+	item.Type = api.Delete
+	item.Before, item.Taken, item.Warnings, item.DeferredBy, item.Reason, item.Message = nil, nil, nil, "", "", ""
+	SetItemState(item, api.ItemPending)
+	return nil
+}
+
 // BeginUndo records that an item is about to be rolled back, whose change is in effect.
 func BeginUndo(item *api.Item) error {
 	if isBlocked(item) {

@@ -45,6 +45,23 @@ func TestAnItemMovesOnlyAsTheTableSays(t *testing.T) {
 	assert.Equal(t, 14, moves, "a new move needs a reason, and scenarios")
 }
 
+// What deletes its target instead is prepared for that, and nothing was sent for what it was to do.
+func TestOnlyWhatWasNotSentMayDeleteInstead(t *testing.T) {
+	for _, from := range allStates {
+		item := api.Item{Name: "a", Before: &api.BeforeImage{Key: "k"}, Reason: "DependencySkipped", Message: "m"}
+		SetItemState(&item, from)
+		was := item
+		err := deleteFrom(&item)
+		if slices.Contains([]api.ItemState{api.ItemPending, api.ItemPrepared, api.ItemSkipped}, from) {
+			require.NoError(t, err)
+			assert.Equal(t, api.Item{Name: "a", Type: api.Delete, State: api.ItemPending}, item)
+			continue
+		}
+		require.ErrorContains(t, err, "it is "+string(from)+", and cannot delete its target instead")
+		assert.Equal(t, was, item)
+	}
+}
+
 func TestAPhaseMovesOnlyAsTheTableSays(t *testing.T) {
 	for _, from := range allPhases {
 		for _, to := range allPhases {

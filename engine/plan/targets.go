@@ -15,10 +15,10 @@ func IndexOf(items []api.Item, name string) int {
 // Creates reports whether item i is a Create, or may be: a spec that another client has cut
 // short since does not tell.
 func Creates(t *api.Transaction, i int) bool {
-	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Create
+	return i >= len(t.Spec.Changes) || ChangeOf(t, i).Type == api.Create
 }
 
 // Deletes reports whether item i is a Delete, or may be.
 func Deletes(t *api.Transaction, i int) bool {
-	return i >= len(t.Spec.Changes) || t.Spec.Changes[i].Type == api.Delete
+	return i >= len(t.Spec.Changes) || ChangeOf(t, i).Type == api.Delete
 }

@@ -99,7 +99,7 @@ func waitOf(t *api.Transaction, i int) (timeout, hold *api.Duration) {
 	if i >= len(t.Spec.Changes) {
 		return nil, nil
 	}
-	switch c := t.Spec.Changes[i]; {
+	switch c := ChangeOf(t, i); {
 	case Restoring(&t.Status.Items[i]) && c.Rollback == nil:
 		return nil, nil
 	case Restoring(&t.Status.Items[i]):

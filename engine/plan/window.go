@@ -26,11 +26,13 @@ func (s Schedule) beside(items []api.Item, candidates []int, over func(int) bool
 
 // Window lists the changes to open next, so that no more than so many intents are open:
 // those that can be made one after the other with nothing to write down in between.
-func (s Schedule) Window(changes []api.Change, items []api.Item, most int) []int {
+func (s Schedule) Window(t *api.Transaction, most int) []int {
+	items := t.Status.Items
+	gated := func(i int) bool { return i < len(t.Spec.Changes) && Gated(ChangeOf(t, i)) }
 	open := map[int]bool{}
 	waited := len(Waiting(items))
 	begin := func(i int) {
-		if open[i] = true; i < len(changes) && Gated(changes[i]) {
+		if open[i] = true; gated(i) {
 			waited++
 		}
 	}
@@ -40,7 +42,7 @@ func (s Schedule) Window(changes []api.Change, items []api.Item, most int) []int
 		}
 	}
 	begun := func(i int) bool {
-		return done(&items[i]) || open[i] && (i >= len(changes) || !Gated(changes[i]))
+		return done(&items[i]) || open[i] && !gated(i)
 	}
 	var out []int
 	for n, i := range s.Order {

@@ -50,7 +50,7 @@ func TestTheWindow(t *testing.T) {
 			if tt.set != nil {
 				tt.set(&txn.Spec)
 			}
-			assert.Equal(t, tt.want, ScheduleOf(txn).Window(txn.Spec.Changes, txn.Status.Items, tt.most))
+			assert.Equal(t, tt.want, ScheduleOf(txn).Window(txn, tt.most))
 		})
 	}
 }

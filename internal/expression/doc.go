@@ -1,5 +1,6 @@
 // Package expression evaluates the CEL expressions of a Transaction: in the dialect of
-// the API server, within its cost limit, over objects as they are.
+// the API server, within its cost limit, over objects as they are, or over the kinds that a
+// cluster serves.
 //
 // It reads nothing. Whoever evaluates an expression gives it the objects that it names,
 // and is told which those are before.

@@ -72,6 +72,9 @@ func ask(item *Item, c api.Change) {
 	if c.Guard {
 		item.Notes = append(item.Notes, "guard: judged again before the first change and before the commit")
 	}
+	if c.WhenFalse == api.WhenFalseDelete {
+		item.Notes = append(item.Notes, "deleted if its when is false")
+	}
 	if c.ContentFrom != nil {
 		item.Notes = append(item.Notes, "content from "+c.ContentFrom.String())
 	}
@@ -84,6 +87,7 @@ func tell(item *Item, i api.Item) {
 	if i.Type != "" {
 		item.Type = string(i.Type)
 	}
+	item.Notes = append(item.Notes, deletion(i)...)
 	if i.Failed {
 		item.Notes = append(item.Notes, "failed; what depends on it is not made")
 	}
@@ -138,6 +142,17 @@ func tell(item *Item, i api.Item) {
 	if i.Plan.More > 0 {
 		item.Notes = append(item.Notes, fmt.Sprintf("%d more fields would change", i.Plan.More))
 	}
+}
+
+// deletion says whether the target of an item is deleted in place of its change, or may be.
+func deletion(i api.Item) []string {
+	switch {
+	case i.DeletesInstead():
+		return []string{"deletes its target, because a when is false"}
+	case len(i.DeletedWith) > 0 && i.State != api.ItemSkipped:
+		return []string{"deleted if the when of " + strings.Join(i.DeletedWith, " or ") + " is false"}
+	}
+	return nil
 }
 
 func difference(secret bool, field, before, after, who string) Difference {

@@ -48,7 +48,7 @@ func (s session) askAll(ctx context.Context, items []int) (map[question]bool, er
 	var questions []question
 	for _, i := range items {
 		ref, err := refOf(s.txn.Status.Items[i])
-		change, compensation := verbsOf(s.txn.Spec.Changes[i].Type)
+		change, compensation := s.verbs(i)
 		if err != nil {
 			continue // That is found out by who goes through them.
 		}
@@ -67,6 +67,28 @@ func (s session) askAll(ctx context.Context, items []int) (map[question]bool, er
 		return nil, found[0]
 	}
 	return answers, nil
+}
+
+// verbs are those that item i needs, and those that rolling it back needs: whether it makes its change
+// or deletes its target instead.
+func (s session) verbs(i int) (making, rollingBack []string) {
+	making, rollingBack = verbsOf(plan.ChangeOf(s.txn, i).Type)
+	if !plan.MayBeDeleted(s.txn, i) {
+		return making, rollingBack
+	}
+	also, back := verbsOf(api.Delete)
+	return unite(making, also), unite(rollingBack, back)
+}
+
+// unite adds to a list what it does not have.
+func unite(list, others []string) []string {
+	out := slices.Clone(list)
+	for _, one := range others {
+		if !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // verbsOf are those that a change needs, and those that rolling it back needs.
@@ -101,7 +123,7 @@ func (s session) denials(ctx context.Context, items []int, answers map[question]
 		if err != nil {
 			return nil, err
 		}
-		change, compensation := verbsOf(s.txn.Spec.Changes[i].Type)
+		change, compensation := s.verbs(i)
 		for _, need := range []struct {
 			verbs []string
 			what  string

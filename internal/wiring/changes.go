@@ -185,7 +185,7 @@ func sameTarget(record snapshot.Record, change mutate.Change) error {
 func recreated(t *api.Transaction, i int, ref target.Ref) types.UID {
 	for j := i + 1; j < len(t.Status.Items) && j < len(t.Spec.Changes); j++ {
 		later, err := refOf(t.Status.Items[j])
-		if err == nil && later.ID() == ref.ID() && t.Spec.Changes[j].Type == api.Delete {
+		if err == nil && later.ID() == ref.ID() && plan.Deletes(t, j) {
 			return t.Status.Items[j].RecreatedUID
 		}
 	}

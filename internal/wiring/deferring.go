@@ -32,6 +32,9 @@ func (s session) deferring() (*deferring, error) {
 // by returns the last item before i that may be the reason why its change was refused; -1
 // for none.
 func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
+	if j := d.undecided(i, refusal); j >= 0 {
+		return j, nil
+	}
 	if hurdleOf(refusal) == "" {
 		return -1, nil
 	}
@@ -55,6 +58,18 @@ func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
 	return -1, nil
 }
 
+// undecided is the last item with whose target that of item i may be deleted, if what refuses its change is
+// that there is one, or none: then it is not known yet whether that is to be made. It is -1 for none, and
+// once that is decided.
+func (d *deferring) undecided(i int, refusal error) int {
+	items := d.txn.Status.Items
+	if with := items[i].DeletedWith; len(with) > 0 && d.txn.Status.Phase != api.PhaseCommitting &&
+		(errclass.Is(refusal, errclass.AlreadyExists) || hurdleOf(refusal) == absent) {
+		return plan.IndexOf(items, with[len(with)-1])
+	}
+	return -1
+}
+
 // step is a change as explanations look at it. Of an undo, the content is that of the
 // object which it restores. Content that no explanation looks at is left out, unless all is
 // wanted: to read those of all changes for each that is refused would take long.
@@ -65,7 +80,7 @@ func (d *deferring) step(ctx context.Context, i int, all bool) (step, error) {
 		return step{}, err
 	}
 	if !all && ref.GVK.Group != rolesGroup {
-		return step{d.txn.Spec.Changes[i].Type, ref, nil, accountOf(d.txn)}, nil
+		return step{plan.ChangeOf(d.txn, i).Type, ref, nil, accountOf(d.txn)}, nil
 	}
 	content, err := d.sources.content(ctx, d.txn, i, d.id)
 	if err == nil && d.image != nil {
@@ -74,11 +89,15 @@ func (d *deferring) step(ctx context.Context, i int, all bool) (step, error) {
 	if err != nil && !mayHeal(err) {
 		content, err = nil, nil // That is what is wrong with the item, and is told as that.
 	}
-	return step{d.txn.Spec.Changes[i].Type, ref, content, accountOf(d.txn)}, err
+	return step{plan.ChangeOf(d.txn, i).Type, ref, content, accountOf(d.txn)}, err
 }
 
 // why says by which earlier item a change is deferred, and what refuses it until then.
-func (d *deferring) why(j int, refusal error) string {
+func (d *deferring) why(i, j int, refusal error) string {
+	if d.undecided(i, refusal) == j {
+		return fmt.Sprintf("whether it is made is decided by the when of item %s, and as it is now, it is refused (%s)",
+			d.txn.Status.Items[j].Name, errclass.ReasonOf(refusal))
+	}
 	return fmt.Sprintf("item %s changes %s first, and may be the reason why it is refused now (%s)",
 		d.txn.Status.Items[j].Name, d.txn.Status.Items[j].Target.String(), errclass.ReasonOf(refusal))
 }
@@ -115,7 +134,7 @@ func (f *preflight) deferBy(d *deferring, p plan.Problem, j int) {
 		return
 	}
 	item.DeferredBy = f.txn.Status.Items[j].Name
-	f.refusals[p.Item] = refusal{why: d.why(j, p.Err), err: p.Err}
+	f.refusals[p.Item] = refusal{why: d.why(p.Item, j, p.Err), err: p.Err}
 }
 
 // refusal is why a change is deferred that is refused now.

@@ -88,7 +88,7 @@ func FuzzSpec(f *testing.F) {
 // validateAlone makes the checks of Validate that ask nobody.
 func validateAlone(t *testing.T, txn *api.Transaction) {
 	t.Helper()
-	v := validation{content: func(i int) (map[string]any, error) { return contentOf(txn.Spec.Changes[i]) }, definitions: map[string]map[string]any{}, live: func(target.Ref) (map[string]any, error) { return nil, nil }, resolver: target.NewResolver(knownKinds(), nil), namespaces: map[string]bool{}, names: map[string]bool{}, txn: txn}
+	v := validation{content: func(i int) (map[string]any, error) { return contentOf(txn.Spec.Changes[i]) }, definitions: map[string]map[string]any{}, live: func(target.Ref) (map[string]any, error) { return nil, nil }, resolver: target.NewResolver(knownKinds(), nil), activated: func(api.Target, *api.Activation) (bool, error) { return true, nil }, namespaces: map[string]bool{}, names: map[string]bool{}, txn: txn}
 	txn.Status.Items = make([]api.Item, len(txn.Spec.Changes))
 	var problems []error
 	for i, change := range txn.Spec.Changes {

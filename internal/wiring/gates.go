@@ -8,6 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/readiness"
 )
@@ -36,7 +37,7 @@ func (g *Gates) Admits(ctx context.Context, t *api.Transaction, i int) (bool, er
 // Ready evaluates the failWhen, and then the readyWhen or goneWhen, of a change. All of them
 // see the same objects.
 func (g *Gates) Ready(ctx context.Context, t *api.Transaction, i int) (engine.Readiness, error) {
-	change := t.Spec.Changes[i]
+	change := plan.ChangeOf(t, i)
 	if change.GoneWhen == nil && change.ReadyWhen == nil {
 		return engine.Readiness{Ready: true}, nil
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -64,7 +65,7 @@ func chainsOf(t *api.Transaction) ([]chain, error) {
 			return nil, err
 		}
 		known, ok := byTarget[ref.ID()]
-		switch kind := t.Spec.Changes[i].Type; {
+		switch kind := plan.ChangeOf(t, i).Type; {
 		case kind == api.Delete:
 			delete(byTarget, ref.ID())
 		case !ok || kind == api.Create:

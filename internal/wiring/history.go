@@ -74,7 +74,7 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 			return out, errclass.New(errclass.Terminal, errclass.Invalid, "remember", describe(t), "item %s: %w", item.Name, err)
 		}
 		out.Items = append(out.Items, revision.Item{
-			Index: i, Name: item.Name, Type: t.Spec.Changes[i].Type, Target: item.Target, Before: item.Before, Set: set,
+			Index: i, Name: item.Name, Type: plan.ChangeOf(t, i).Type, Target: item.Target, Before: item.Before, Set: set,
 			Confidential: item.Confidential,
 		})
 	}
@@ -84,7 +84,7 @@ func (h *History) revisionOf(t *api.Transaction) (revision.Revision, error) {
 // setBy is what a change has set, as a digest. An undo sets what follows from what it has
 // undone.
 func (h *History) setBy(t *api.Transaction, i int) (string, error) {
-	change, item := t.Spec.Changes[i], t.Status.Items[i]
+	change, item := plan.ChangeOf(t, i), t.Status.Items[i]
 	switch {
 	case t.Status.Undoing != nil:
 		return t.Status.Undoing.Digest, nil

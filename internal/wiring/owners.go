@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
@@ -60,7 +61,7 @@ func (k ownerRefs) Deleted(uid types.UID) bool {
 // deletes reports whether item j is a Delete of an object that was there.
 func (k ownerRefs) deletes(j int) bool {
 	before := k.txn.Status.Items[j].Before
-	return j < len(k.txn.Spec.Changes) && k.txn.Spec.Changes[j].Type == api.Delete && before != nil && before.UID != ""
+	return j < len(k.txn.Spec.Changes) && plan.Deletes(k.txn, j) && before != nil && before.UID != ""
 }
 
 // Dependents reads the before-images of later Deletes, each once while this process

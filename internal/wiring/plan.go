@@ -11,9 +11,9 @@ import (
 // confidential object it names fields, and shows no value.
 func planOf(ctx context.Context, t *api.Transaction, i int, s seen) (*api.Plan, error) {
 	switch {
-	case t.Spec.Changes[i].Type == api.Delete && s.before == nil:
+	case plan.ChangeOf(t, i).Type == api.Delete && s.before == nil:
 		return &api.Plan{Effect: api.EffectNone}, nil
-	case t.Spec.Changes[i].Type == api.Delete:
+	case plan.ChangeOf(t, i).Type == api.Delete:
 		return &api.Plan{Effect: api.EffectDelete}, nil
 	}
 	fields, err := s.change.Differences(ctx, s.before, s.forecast.After)

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,7 +67,7 @@ type check func(ctx context.Context) ([]plan.Problem, error)
 
 // checks are in the order in which they rely on each other.
 func (f *preflight) checks() []check {
-	return []check{f.resolve, f.fit, f.inTime, f.mayDo, f.try}
+	return []check{f.resolve, f.fit, f.inTime, f.mayDo, f.try, f.tryDeletions}
 }
 
 func (f *preflight) note(found []plan.Problem) {
@@ -77,13 +78,23 @@ func (f *preflight) note(found []plan.Problem) {
 	slices.SortStableFunc(f.problems, func(a, b plan.Problem) int { return a.Item - b.Item })
 }
 
+// validation begins to go through the changes. The kinds that are served are looked up once.
+func (f *preflight) validation(ctx context.Context) validation {
+	kinds := sync.OnceValues(f.resolver.Kinds)
+	return validation{
+		resolver: f.resolver, txn: f.txn,
+		namespaces: map[string]bool{}, names: map[string]bool{}, definitions: map[string]map[string]any{},
+		live:      func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) },
+		image:     func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) },
+		activated: func(of api.Target, a *api.Activation) (bool, error) { return activated(ctx, f.resolver, kinds, of, a) },
+	}
+}
+
 // resolve finds the resource of each target, and checks the changes against themselves. Of a
 // change that is not activated, and of one that depends on it, nothing more is asked, and no
 // content.
 func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
-	v := validation{resolver: f.resolver, namespaces: map[string]bool{}, names: map[string]bool{}, txn: f.txn, definitions: map[string]map[string]any{}}
-	v.live = func(ref target.Ref) (map[string]any, error) { return f.definition(ctx, ref) }
-	v.image = func(item api.Item) (map[string]any, error) { return f.undo.image(ctx, item) }
+	v := f.validation(ctx)
 	order, err := plan.Order(f.txn)
 	if err != nil {
 		return nil, err
@@ -137,12 +148,14 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 			return nil, p.Err
 		}
 	}
-	if f.undo == nil {
-		relate(f.txn, order, references)
-	} else {
+	if f.undo != nil {
 		relateUndo(f.txn, f.undo.original)
+		return problems, nil
 	}
-	return problems, nil
+	if err := plan.RelateDeletions(f.txn, relate(f.txn, order, references)); err != nil {
+		return nil, err
+	}
+	return append(problems, f.undeletable(&v)...), nil
 }
 
 // pin notes in some items what pins their content, and in all whether that is confidential. It

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,6 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -120,7 +122,7 @@ func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
 		}
 	}()
 	forecast, ok := known.at(i, mutate.VersionOf(found.before))
-	if ok && s.undo == nil {
+	if ok && s.undo == nil && !plan.DeletesInstead(s.txn, i) {
 		found.forecast = forecast
 	} else if err := s.foresee(ctx, i, &found); err != nil {
 		return seen{}, err
@@ -145,7 +147,7 @@ func (s session) readItem(ctx context.Context, i int) (seen, error) {
 		return seen{}, err
 	}
 	defer put()
-	spec := s.txn.Spec.Changes[i]
+	spec := plan.ChangeOf(s.txn, i)
 	content, err := s.sources.content(ctx, s.txn, i, s.id)
 	if err != nil {
 		return seen{}, err
@@ -160,15 +162,27 @@ func (s session) readItem(ctx context.Context, i int) (seen, error) {
 		return seen{}, errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").
 			WithHint("use Patch or Update to change it; nothing of it was touched")
 	}
+	if errclass.Is(err, errclass.KindNotFound) && plan.DeletesInstead(s.txn, i) {
+		err = s.unlessUnserved(change, err)
+	}
 	if err != nil {
 		return seen{}, s.explainDenied(ctx, change, []string{"get"}, err)
 	}
 	return seen{change: change, before: before}, stillThere(s.txn, i, change.Ref, before)
 }
 
+// unlessUnserved passes an error on that a target of a kind which is not served was met with, unless
+// the cluster serves that in no version: then there is nothing to delete.
+func (s session) unlessUnserved(change mutate.Change, err error) error {
+	if _, served, lookErr := s.resolver.Elsewhere(change.Ref); served || lookErr != nil {
+		return cmp.Or(lookErr, err)
+	}
+	return nil
+}
+
 // foresee tries the change of an item.
 func (s session) foresee(ctx context.Context, i int, found *seen) error {
-	kind := s.txn.Spec.Changes[i].Type
+	kind := plan.ChangeOf(s.txn, i).Type
 	strategy, err := strategyFor(kind, found.change)
 	if err != nil {
 		return err
@@ -208,7 +222,7 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 		if earlier.ID() != ref.ID() || !t.Status.Items[j].Changes() {
 			continue
 		}
-		kind, before := t.Spec.Changes[j].Type, t.Status.Items[j].Before
+		kind, before := plan.ChangeOf(t, j).Type, t.Status.Items[j].Before
 		if kind == api.Create || kind == api.Delete || before == nil || now != nil && now.GetUID() == before.UID {
 			return nil
 		}
@@ -255,13 +269,16 @@ func saves(t *api.Transaction) int {
 	n := 2
 	for i, item := range t.Status.Items {
 		ref, err := refOf(item)
-		if err != nil || targets[ref.ID()] || i >= len(t.Spec.Changes) || t.Spec.Changes[i].When != "" || item.DeferredBy != "" {
+		if err != nil || targets[ref.ID()] || i >= len(t.Spec.Changes) || maybeUnwanted(&t.Spec.Changes[i]) || len(item.DeletedWith) > 0 || item.DeferredBy != "" {
 			n++
 		}
 		targets[ref.ID()] = true
 	}
 	return n
 }
+
+// maybeUnwanted reports whether it may have been asked in the turn of a change whether it is wanted.
+func maybeUnwanted(c *api.Change) bool { return c.When != "" || c.Activation != nil }
 
 func notNil(errs []error) []error {
 	var out []error

@@ -26,8 +26,9 @@ func targetName(t api.Target) objectName {
 }
 
 // relate records what each item depends on. The objects that its content refers to are given, as
-// far as they are known.
-func relate(t *api.Transaction, order []int, references map[int][]objectName) {
+// far as they are known. It returns the earlier changes whose targets they are.
+func relate(t *api.Transaction, order []int, references map[int][]objectName) [][]int {
+	needed := make([][]int, len(t.Spec.Changes))
 	made, byName := map[objectName][]int{}, map[string]int{}
 	for n, i := range order {
 		item, change := &t.Status.Items[i], &t.Spec.Changes[i]
@@ -47,6 +48,7 @@ func relate(t *api.Transaction, order []int, references map[int][]objectName) {
 		for _, object := range references[i] {
 			for _, j := range made[object] {
 				refers(j)
+				needed[i] = append(needed[i], j)
 			}
 		}
 		item.DependsOn = nil
@@ -61,6 +63,7 @@ func relate(t *api.Transaction, order []int, references map[int][]objectName) {
 			made[key] = append(made[key], i)
 		}
 	}
+	return needed
 }
 
 // namesIn are the changes that the expressions of a change ask for.

@@ -106,7 +106,7 @@ func (s session) typeOf(ref target.Ref) func(context.Context) (typed.ParseableTy
 
 // options are how the Transaction wants a change made.
 func (s session) options(i int) mutate.Options {
-	change := s.txn.Spec.Changes[i]
+	change := plan.ChangeOf(s.txn, i)
 	return mutate.Options{
 		Unforced:    change.Force != nil && !*change.Force,
 		AcceptLoss:  change.AcceptLoss,

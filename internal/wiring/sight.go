@@ -193,6 +193,11 @@ func checkGates(t *api.Transaction, change api.Change) error {
 		field, text string
 		compile     func(string) (*expression.Expression, error)
 	}
+	if change.Activation != nil && change.Activation.Expression != "" {
+		if _, err := expression.CompileKinds(change.Activation.Expression); err != nil {
+			return malformedActivation(change.Target, err)
+		}
+	}
 	gates := []gate{{"when", change.When, expression.Compile}}
 	if change.ReadyWhen != nil {
 		gates = append(gates, gate{"readyWhen", change.ReadyWhen.Expression, expression.Compile})

@@ -53,7 +53,7 @@ func newSources(own dynamic.Interface, now clock.PassiveClock, parallel int) *so
 
 // content is the content of the change of an item, from wherever it is.
 func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (map[string]any, error) {
-	change := t.Spec.Changes[i]
+	change := plan.ChangeOf(t, i)
 	if change.ContentFrom == nil {
 		return contentOf(change)
 	}

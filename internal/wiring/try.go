@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -96,8 +97,10 @@ func (f *preflight) waits() []string {
 	out := make([]string, len(items))
 	for i, later := range plan.Later(f.txn) {
 		switch {
+		case plan.Undecided(f.txn, i):
+			out[i] = fmt.Sprintf("its activation is decided when its turn comes: item %s may change what it asks for", f.decider(i))
 		case later && f.before(i) == "":
-			out[i] = "its when is asked when its turn comes"
+			out[i] = "its when is asked when its turn comes" + f.deletes(i)
 		case later:
 			out[i] = fmt.Sprintf("item %s changes %s first", f.before(i), items[i].Target.String())
 		case items[i].Deferred && f.txn.Spec.Changes[i].Type == api.Create:
@@ -105,6 +108,33 @@ func (f *preflight) waits() []string {
 		}
 	}
 	return out
+}
+
+// deletes says what is deleted if the when of item i is false.
+func (f *preflight) deletes(i int) string {
+	items := f.txn.Status.Items
+	if f.txn.Spec.Changes[i].WhenFalse != api.WhenFalseDelete {
+		return ""
+	}
+	var before []string
+	for j := range items {
+		if slices.Contains(items[j].DeletedWith, items[i].Name) && plan.MayBeDeleted(f.txn, j) {
+			before = append(before, items[j].Name)
+		}
+	}
+	if len(before) == 0 {
+		return "; if it is false, the target is deleted"
+	}
+	return fmt.Sprintf("; if it is false, the target is deleted, and before it those of items %s", strings.Join(before, ", "))
+}
+
+// decider names the last item that may decide the activation of item i.
+func (f *preflight) decider(i int) string {
+	before := plan.Deciders(f.txn, i)
+	if len(before) == 0 {
+		return ""
+	}
+	return f.txn.Status.Items[before[len(before)-1]].Name
 }
 
 // before names the last item before i with the same target that is to be made.

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,6 +83,8 @@ type validation struct {
 	live func(target.Ref) (map[string]any, error)
 	// definitions are the outlines of those that earlier changes make.
 	definitions map[string]map[string]any
+	// activated reports whether an activation holds now.
+	activated func(of api.Target, a *api.Activation) (bool, error)
 	// fresh is set once the kinds that are served have been looked up again.
 	fresh bool
 }
@@ -106,19 +109,24 @@ func (v *validation) begin(i int, change api.Change) (api.Item, error) {
 		return item, errclass.New(errclass.Terminal, errclass.Invalid, "validate", change.Target.String(),
 			"no object can have the name %q: %s", change.Target.Name, strings.Join(append(wrong, "a name is part of a URL"), ", "))
 	}
-	if change.Activation == nil {
+	if change.Activation == nil || len(plan.Deciders(v.txn, i)) > 0 {
 		return item, nil
 	}
+	return item, v.activate(&item, change.Activation)
+}
+
+// activate decides whether the change of an item is activated, and skips it if not.
+func (v *validation) activate(item *api.Item, a *api.Activation) error {
 	v.refresh()
-	served, err := v.resolver.Serves(change.Activation.APIVersion, change.Activation.Kind)
-	if err == nil {
-		plan.NoteResult(&item, api.ConditionActivation, served, metav1.Time{}, "")
+	holds, err := v.activated(item.Target, a)
+	if err != nil {
+		return err
 	}
-	if err != nil || served {
-		return item, err
+	plan.NoteResult(item, api.ConditionActivation, holds, metav1.Time{}, "")
+	if holds {
+		return nil
 	}
-	return item, plan.Skip(&item, plan.ReasonNotActivated, fmt.Sprintf("%s is left as it is: the cluster serves no kind %s in %s",
-		item.Target.String(), change.Activation.Kind, change.Activation.APIVersion))
+	return plan.Skip(item, plan.ReasonNotActivated, plan.NotActivated(item, a))
 }
 
 // item finds the resource of an item, and checks its change against its target and against
@@ -131,11 +139,11 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 		return err
 	}
 	if change.Type == api.Await {
-		return v.awaited(item)
+		return v.unserved(item, i, v.awaited(item))
 	}
 	ref, err := v.resolver.Resolve(change.Target, v.txn.Namespace, v.planned)
 	if err != nil {
-		return err
+		return v.unserved(item, i, err)
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
 	content, err := v.contentOf(i, *item, ref)
@@ -155,6 +163,19 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
 	return nil
+}
+
+// unserved returns why the target of an item cannot be resolved. Where its activation was to be decided
+// when its turn comes, it is decided now: what resource to lock, and which rights to ask for, nobody
+// knows, and no change of the Transaction tells.
+func (v *validation) unserved(item *api.Item, i int, err error) error {
+	if !errclass.Is(err, errclass.KindNotFound) || !plan.Undecided(v.txn, i) {
+		return err
+	}
+	if decided := v.activate(item, v.txn.Spec.Changes[i].Activation); decided != nil || item.State != api.ItemSkipped {
+		return cmp.Or(decided, err)
+	}
+	return plan.SkipDependents(v.txn, v.txn.Status.Items)
 }
 
 // awaited completes an item that is only waited for. Its kind may be served later, unless it is a

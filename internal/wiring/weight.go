@@ -15,7 +15,7 @@ const DefaultImagesLimit = 384 << 20
 // recordOf is what is kept of an item, so that it can be rolled back.
 func (s session) recordOf(i int, o seen) snapshot.Record {
 	record := snapshot.Record{
-		Item: i, Type: string(s.txn.Spec.Changes[i].Type), Target: o.change.Ref, Before: o.before, After: o.forecast.After,
+		Item: i, Type: string(plan.ChangeOf(s.txn, i).Type), Target: o.change.Ref, Before: o.before, After: o.forecast.After,
 		Took: o.forecast.Took, FieldManager: s.txn.Spec.FieldManager,
 		Confidential: o.change.Sensitive,
 	}

@@ -48,6 +48,8 @@ func (c *trial) judgeResults(r *run) {
 				want["when"] = false
 			case item.in(api.ItemSkipped) && item.reason == "NotActivated":
 				want["activation"] = false
+			case r.at[i] != nil && r.at[i].Revision <= s.Revision:
+				// By whose when it deletes is for judgeDeletions.
 			case change.When != "" && item.prepared:
 				want["when"] = true
 			}
@@ -78,6 +80,12 @@ func (c *trial) judgeWhen(r *run, i int) {
 	}
 	var was *state
 	for _, s := range r.states {
+		if r.at[i] == s {
+			if _, own := s.items[i].results["when"]; own && was != nil && s.by != nil && !c.held(r, i, text, false, was.Revision, s.Revision) {
+				c.breach(Order, "%s: it deletes its target (@%d), and its when (%s) was at no time false since @%d", r.named(i), s.Revision, text, was.Revision)
+			}
+			return
+		}
 		if was != nil && s.by != nil && i < len(s.items) && i < len(was.items) && was.items[i].in(api.ItemPending) && !s.items[i].in(api.ItemPending) {
 			skipped := s.items[i].in(api.ItemSkipped)
 			if (!skipped || s.items[i].reason == "WhenFalse") && !c.held(r, i, text, !skipped, was.Revision, s.Revision) {

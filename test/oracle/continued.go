@@ -37,7 +37,7 @@ func (r *run) endedInPart() *state {
 // unwanted are the reasons of changes that were not to be made, and stopped those for which nothing
 // further was.
 var (
-	unwanted = []string{"WhenFalse", "DependencySkipped", "NotActivated"}
+	unwanted = []string{"WhenFalse", "DependencySkipped", "DependencyDeleted", "NotActivated"}
 	stopped  = []string{"DeadlineExceeded", "RetryLimitExceeded", "LockLost"}
 )
 

@@ -24,7 +24,8 @@ func (c *trial) judgeDepends(r *run) {
 		switch w.role {
 		case do:
 			for _, j := range on[w.item] {
-				if !r.doneAt(s, j) && !c.madeBefore(r, s, j, w) {
+				outOf := r.turns(w.item) && s.items[j].in(api.ItemSkipped) // It has nothing to delete.
+				if !outOf && !r.doneAt(s, j) && !c.madeBefore(r, s, j, w) {
 					c.breach(Order, "%s: %s made %s@%d while item %d, which it depends on, was %s (@%d), ready: %t",
 						r.named(w.item), w.At, w.ref, w.made.Revision, j, s.items[j].state, s.Revision, s.items[j].ready)
 				}
@@ -81,7 +82,7 @@ func (c *trial) madeBefore(r *run, s *state, i int, w *write) bool {
 		return false
 	}
 	before, after := r.around(w, i, do)
-	if !before && !after && (change.Type == api.Patch || change.Type == api.Update) {
+	if !before && !after && !r.turns(i) && (change.Type == api.Patch || change.Type == api.Update) {
 		if met := c.objects[r.Items[i]].at(w.made.Revision); met != nil && c.hasContent(r, i, met, s) {
 			return true
 		}
@@ -118,22 +119,23 @@ func (r *run) next(s *state, i int) *state {
 	return nil
 }
 
-// dependencies returns what each change depends on, by the spec.
+// dependencies returns what each change depends on, by the spec; of what is deleted instead, the other
+// way round.
 func (r *run) dependencies() [][]int {
 	byName, branches := map[string]int{}, r.branches()
 	for i := range r.Spec.Changes {
 		byName[r.change(i)] = i
 	}
 	out := make([][]int, len(r.Spec.Changes))
+	if !branches {
+		return r.justAfter()
+	}
 	for i, change := range r.Spec.Changes {
-		for j := 0; j < i && !branches; j++ {
-			out[i] = append(out[i], j)
-		}
 		for _, name := range change.DependsOn {
 			out[i] = append(out[i], byName[name])
 		}
 	}
-	return out
+	return r.turnedAround(out)
 }
 
 // branches reports whether the list is not the order.

@@ -44,6 +44,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeConditions(r)
 			c.judgeReadyAgain(r)
 			c.judgeResults(r)
+			c.judgeDeletions(r)
 			c.judgeGuards(r)
 			c.judgeHandOver(r)
 			c.judgeCommit(r)

@@ -98,7 +98,7 @@ func (c *trial) needs(r *run) (out [][]int, whole bool) {
 			}
 		}
 	}
-	return out, !slices.ContainsFunc(r.Spec.Changes, func(c api.Change) bool { return c.ContentFrom != nil })
+	return r.turnedAround(out), !slices.ContainsFunc(r.asked, func(c api.Change) bool { return c.ContentFrom != nil })
 }
 
 // reversed fills in those of an undo.
@@ -158,7 +158,7 @@ func (r *run) orderedAfter() [][]int {
 	out := r.dependencies()
 	for i := range out {
 		for j := i - 1; j >= 0; j-- {
-			if r.Items[j] == r.Items[i] {
+			if r.Items[j] == r.Items[i] && (!r.turns(i) || !r.turns(j)) {
 				out[i] = append(out[i], j)
 				break
 			}
@@ -171,6 +171,9 @@ var asked = regexp.MustCompile(`objects\.([a-z0-9_]+)|objects\["([-a-z0-9]+)"\]`
 
 // refers reports whether a change depends on an earlier one.
 func (r *run) refers(i, j int) bool {
+	if r.turns(i) && r.turns(j) {
+		return slices.Contains(r.with[i], j)
+	}
 	change, name := &r.Spec.Changes[i], r.change(j)
 	if slices.Contains(change.DependsOn, name) {
 		return true

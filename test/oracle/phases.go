@@ -100,7 +100,9 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 			(from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack && is.phase == string(api.PhaseRollingBack))
 		// Another plan is made of all changes anew.
 		replanned := from == api.ItemSkipped && to == api.ItemPending && is.approval.plans > was.approval.plans
-		if from != to && !waits && !settling && !withdrawn && !spared && !replanned && !slices.Contains(itemMoves[from], to) {
+		// What deletes its target instead is prepared for that when its turn comes.
+		turns := i < len(r.at) && r.at[i] == is && to == api.ItemPending && (from == api.ItemPrepared || from == api.ItemSkipped)
+		if from != to && !turns && !waits && !settling && !withdrawn && !spared && !replanned && !slices.Contains(itemMoves[from], to) {
 			c.breach(Phases, "%s item %d went from %s (@%d) to %s (@%d by %s)", r, i, from, was.Revision, to, is.Revision, is.by.At)
 		}
 	}

@@ -28,6 +28,7 @@ type run struct {
 	// tampered is set when another client has written the status, which is the journal:
 	// what it says is then not what Janus says.
 	tampered bool
+	turning
 	// writes to its targets, in the order of the versions that they have made; those
 	// that have made none come last.
 	writes []*write
@@ -56,7 +57,9 @@ type state struct {
 // item is the record of a change.
 type item struct {
 	name, state, reason, message, lease, targetName string
-	blockedBy                                       string
+	// kind is the type, where that does not follow from the spec alone.
+	kind      string
+	blockedBy string
 	// content is the digest of the content, if that is in a source.
 	content                                    string
 	prepared, committed, rolledBack, unsettled bool
@@ -124,6 +127,7 @@ func (c *trial) enterRun(given *Run) {
 		c.enterDerived(r)
 	}
 	c.enterSources(r)
+	r.enterDeletions()
 	c.runs = append(c.runs, r)
 	c.users[r.user] = true
 	c.own[r.ref] = true
@@ -166,7 +170,7 @@ func readState(v *version) *state {
 
 func readItem(entry map[string]any) item {
 	out := item{
-		name: str(entry, "name"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
+		name: str(entry, "name"), kind: str(entry, "type"), state: str(entry, "state"), reason: str(entry, "reason"), message: str(entry, "message"),
 		blockedBy: str(entry, "blockedBy"), lease: str(entry, "lockLease"), targetName: str(entry, "target", "name"), content: str(entry, "contentDigest"),
 		prepared: entry["prepared"] == true, committed: entry["committed"] == true, rolledBack: entry["rolledBack"] == true,
 		unchanged: entry["unchanged"] == true, unsettled: entry["unsettled"] == true, aside: entry["setAside"] == true, failed: entry["failed"] == true, ready: str(entry, "readyTime") != "",

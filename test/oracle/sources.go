@@ -24,7 +24,11 @@ const (
 
 // sourceOf is the object that holds the content of a change.
 func (r *run) sourceOf(i int) (Ref, *api.ContentSource) {
-	from := r.Spec.Changes[i].ContentFrom
+	changes := r.Spec.Changes
+	if i < len(r.asked) {
+		changes = r.asked // What deletes its target instead had a content too.
+	}
+	from := changes[i].ContentFrom
 	if from == nil || r.Spec.UndoOf != nil {
 		return Ref{}, nil
 	}

@@ -174,9 +174,13 @@ func perhapsOwn(r *run, o *object, deleted *version) *version {
 	return nil
 }
 
-// imageOf is what the status says of the before-image of an item.
+// imageOf is what the status says of the before-image of an item. Of one that deletes its target instead it
+// is the one that was saved for the deletion.
 func (r *run) imageOf(i int) *image {
 	for _, s := range r.states {
+		if i < len(r.at) && r.at[i] != nil && s.Revision < r.at[i].Revision {
+			continue
+		}
 		if i < len(s.items) && s.items[i].before != nil {
 			return s.items[i].before
 		}

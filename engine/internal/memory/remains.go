@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -52,7 +53,7 @@ type remains struct {
 	Version     string            `json:"v"` // resourceVersion
 	Deletion    *metav1.Time      `json:"d,omitempty"`
 	LockTimeout *api.Duration     `json:"l,omitempty"`
-	Whens       []string          `json:"w"` // of each change
+	Whens       []string          `json:"w"` // of each change, or what else it is asked for in its turn
 	Phase       api.Phase         `json:"p"`
 	Checkpoints int64             `json:"c"` // status.version
 	Completion  *metav1.Time      `json:"e,omitempty"`
@@ -75,8 +76,15 @@ func remainsOf(t *api.Transaction) remains {
 		Phase: t.Status.Phase, Checkpoints: t.Status.Version, Completion: t.Status.CompletionTime,
 		Images: t.Status.RollbackRef, Revision: t.Status.Revision, Digest: t.Status.RevisionDigest,
 	}
-	for _, change := range t.Spec.Changes {
-		r.Whens = append(r.Whens, change.When)
+	for i, change := range t.Spec.Changes {
+		asked := change.When
+		if change.Activation != nil {
+			asked = cmp.Or(asked, change.Activation.String())
+		}
+		if i < len(t.Status.Items) && len(t.Status.Items[i].DeletedWith) > 0 {
+			asked = cmp.Or(asked, "deleted with another")
+		}
+		r.Whens = append(r.Whens, asked)
 	}
 	for _, item := range t.Status.Items {
 		r.Items = append(r.Items, remainsOfAnItem{item.Target, item.Resource, item.State, item.LockLease})

@@ -25,6 +25,7 @@ func branch(random *rand.Rand, s *scenario) {
 		for n := range spec.Changes {
 			if random.IntN(4) == 0 {
 				gate(random, &spec.Changes[n], random.IntN(len(spec.Changes)))
+				deleteIfFalse(random, &spec.Changes[n])
 			}
 		}
 	}
@@ -103,6 +104,13 @@ func gate(random *rand.Rand, c *api.Change, other int) {
 	}
 }
 
+// deleteIfFalse has changes that are made only under a condition delete their targets otherwise, or not.
+func deleteIfFalse(random *rand.Rand, c *api.Change) {
+	if c.When != "" && c.Type != api.Delete && c.Type != api.Await && random.IntN(2) == 0 {
+		c.WhenFalse = api.WhenFalseDelete
+	}
+}
+
 // await makes of a change a wait, for its target or for that of another.
 func await(random *rand.Rand, c *api.Change, other int) {
 	short, hold := api.Duration("20s"), api.Duration("3s")
@@ -148,6 +156,29 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) { c.When = "objects.beta == null" }),
 			with(beta.change(api.Patch, news), "beta", func(c *api.Change) { c.When = "object != null" }),
 			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"alpha"} })),
+		one("deletes", []thing{alpha, beta},
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
+				c.When, c.WhenFalse = "objects.gamma != null", api.WhenFalseDelete
+			}),
+			with(beta.change(api.Update, news), "beta", func(c *api.Change) { c.DependsOn = []string{"alpha"} }),
+			with(gamma.change(api.Create, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"beta"} })),
+		one("deletes-what-it-would-create", []thing{alpha, beta},
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
+				c.When, c.WhenFalse = "object == null", api.WhenFalseDelete
+			}),
+			with(beta.change(api.Create, news), "beta", func(c *api.Change) { c.DependsOn = []string{"alpha"} }),
+			with(gamma.change(api.Patch, news), "gamma", func(c *api.Change) { c.DependsOn = []string{"beta"} })),
+		one("deletes-in-a-list", []thing{alpha, beta},
+			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
+				c.When, c.WhenFalse = "object == null", api.WhenFalseDelete
+			}),
+			with(beta.change(api.Patch, news), "beta", func(*api.Change) {}),
+			with(alpha.change(api.Patch, news), "again", func(*api.Change) {})),
+		one("deletes-diamond-back", []thing{alpha, beta}, append(func() []api.Change {
+			changes := diamond(thing{configMap, "omega"}.change(api.Create, news))
+			changes[1].When, changes[1].WhenFalse, changes[1].ReadyWhen = "object == null", api.WhenFalseDelete, nil
+			return changes
+		}(), with(refused, "refused", func(c *api.Change) { c.DependsOn = []string{"right", "first"} }))...),
 		one("never-ready-back", []thing{alpha, beta}, beta.change(api.Patch, news),
 			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
 				timeout := api.Duration("2s")

@@ -65,7 +65,7 @@ func (s preflight) refuse(ctx context.Context, found plan.Preflight) error {
 	if err != nil {
 		return err
 	}
-	if !left || s.txn.Spec.DryRun {
+	if !left || s.txn.Spec.DryRun || plan.NeedsApproval(s.txn) { // What is approved is a whole plan.
 		return s.refuseAll(ctx, found)
 	}
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {

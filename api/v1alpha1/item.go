@@ -16,8 +16,8 @@ type Item struct {
 	Target Target `json:"target"`
 
 	// type is what is done with the target, if that follows from spec.undoOf. name is
-	// then that of the item which is rolled back. It is Await for an item that waits and
-	// changes nothing.
+	// then that of the item which is rolled back; with toRevision, it is rREVISION-NAME of
+	// the newest. It is Await for an item that waits and changes nothing.
 	//
 	// +optional
 	Type ChangeType `json:"type,omitempty"`

@@ -140,7 +140,7 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 	if f.undo == nil {
 		relate(f.txn, order, references)
 	} else {
-		relateUndo(f.txn, f.undo.original)
+		relateUndo(f.txn, f.undo)
 	}
 	return problems, nil
 }

@@ -395,6 +395,14 @@ type BeforeImage struct {
 	//
 	// +optional
 	Unchanged bool `json:"unchanged,omitempty"`
+
+	// after is a digest of the content that the dry run of the change gave the target, if the
+	// Transaction is to be remembered: the same for content that means the same. It is empty
+	// where that is not known, and for confidential content.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	After string `json:"after,omitempty"`
 }
 
 // ItemState is where an item is.

@@ -49,7 +49,11 @@ func (h *History) Keep(ctx context.Context, t *api.Transaction) (taken bool, err
 	if err != nil {
 		return false, err
 	}
-	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
+	labels := snapshot.Labels(t.Name)
+	if !inEffect(t) {
+		labels[revision.UnchangedLabel] = "true"
+	}
+	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, labels, what)
 }
 
 // revisionOf is what is remembered of a Transaction: the same before and after a crash,
@@ -125,7 +129,7 @@ func (h *History) forgetOldest(ctx context.Context, namespace string, limit int)
 	if err != nil {
 		return err
 	}
-	for _, old := range known[:max(len(known)-limit, 0)] {
+	for _, old := range revision.Outdated(known, limit) {
 		if err := h.forget(ctx, namespace, old); err != nil {
 			return fmt.Errorf("forget revision %d: %w", old.Number, err)
 		}

@@ -57,7 +57,7 @@ func (h history) Prune(_ context.Context, _ *api.Transaction, limit int) error {
 }
 
 func (h history) Find(_ context.Context, t *api.Transaction) (found api.Undoing, err error) {
-	return api.Undoing{Name: t.Spec.UndoOf.Name, UID: "7f39", Revision: 7, Digest: "sha256:d"}, h.call("find what is to be undone", func() (string, error) {
+	return api.Undoing{UndoneRevision: api.UndoneRevision{Name: t.Spec.UndoOf.Name, UID: "7f39", Revision: 7, Digest: "sha256:d"}}, h.call("find what is to be undone", func() (string, error) {
 		return "find what is to be undone", nil
 	})
 }

@@ -45,7 +45,9 @@ func (s *saga) recordImages(status *api.TransactionStatus, items []int, saved Pr
 			}
 			continue
 		}
-		status.Items[i].Before = &known.Image
+		if status.Items[i].Before = &known.Image; s.policy.HistoryLimit(s.txn) == 0 {
+			known.Image.After = "" // It is of use to the history alone.
+		}
 		status.Items[i].Taken, status.Items[i].Warnings = known.Taken, known.Warnings
 		if err := plan.MoveItem(&status.Items[i], api.ItemPrepared); err != nil {
 			return err

@@ -30,6 +30,9 @@ type Original struct {
 	// Recreated is set when the target was created again by an earlier change of the
 	// Transaction that inverts this one: it has another uid.
 	Recreated bool
+	// Since names what made the change, where several are inverted by one: another client
+	// may have come after any of them.
+	Since string
 }
 
 // Owners are who owned the fields of the target before the change, and before those that
@@ -48,37 +51,65 @@ func (of Original) Owners() []metav1.ManagedFieldsEntry {
 // InverseOf is the type of the change that undoes another; empty if its own is none.
 func InverseOf(t api.ChangeType) api.ChangeType { return strategies[t].inverse }
 
-// Invert returns the content of c, a change that undoes another after that has
-// committed, for the target as it is now. It is a conflict if another client has changed since
-// what the other has made, unless that is to be overwritten. There may be something to say
-// beside. The content is nil for a Delete.
-func (c Change) Invert(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
-	known, ok := strategies[api.ChangeType(of.Record.Type)]
-	if !ok {
-		return nil, nil, c.fail(errclass.Terminal, errclass.Invalid, "undo the change of", "unknown type of change %q", of.Record.Type)
+// Invert returns the content of c, a change of a type that undoes others after they have
+// committed, the newest first, for the target as it is now, and who is to own its fields. It is a
+// conflict if another client has changed since what one of the others has made, unless that is to
+// be overwritten. There may be something to say beside. The content is nil for a Delete.
+//
+// Several changes are undone one after the other, each on what undoing the one before it leaves.
+// So it shows whether another client came in between, and what nobody of them has changed stays.
+func (c Change) Invert(ctx context.Context, as api.ChangeType, of []Original, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
+	r := rewinding{Change: c, state: live, real: true}
+	for n, one := range of {
+		r.begun = n > 0
+		known, ok := strategies[api.ChangeType(one.Record.Type)]
+		if !ok {
+			return nil, nil, nil, c.fail(errclass.Terminal, errclass.Invalid, "undo the change of", "unknown type of change %q", one.Record.Type)
+		}
+		if err := known.rewind(&r, ctx, one); err != nil {
+			return nil, nil, nil, err
+		}
 	}
-	return known.invert(c, ctx, of, live)
+	content, err = r.content(ctx, as, live)
+	return content, r.owners(as, of), r.notes, err
 }
 
-// invertCreate checks whether an object is as the creation has left it.
-func (c Change) invertCreate(ctx context.Context, of Original, live *unstructured.Unstructured) (content map[string]any, notes []string, err error) {
-	if live == nil {
-		return nil, nil, nil
+// rewinding is a target on its way back: as it is, without what was undone so far.
+type rewinding struct {
+	Change
+	// state is nil for one that is not there. Its managedFields tell who owns its fields.
+	state *unstructured.Unstructured
+	// real says that the state is made of the object that is there now, and not of one that was
+	// deleted since.
+	real bool
+	// begun is set once the newest change is undone.
+	begun bool
+	notes []string
+}
+
+// uncreate checks whether the object is as the creation has left it, and takes it away.
+func (r *rewinding) uncreate(ctx context.Context, of Original) error {
+	if r.state == nil {
+		if r.begun {
+			r.notes = append(r.notes, r.warn("another client had deleted it after "+of.Since)...)
+		}
+		return nil
 	}
-	if live.GetAnnotations()[MarkerAnnotation] != of.Marker {
-		return nil, nil, c.fail(errclass.Conflict, errclass.AlreadyExists, "undo the creation of", "it is not the object that was created: its annotation %s is another", MarkerAnnotation).
+	const op = "undo the creation of"
+	if r.state.GetAnnotations()[MarkerAnnotation] != of.Marker {
+		return r.fail(errclass.Conflict, errclass.AlreadyExists, op, "it is not the object that was created%s: its annotation %s is another", of.by(), MarkerAnnotation).
 			WithHint("it is kept; delete it by hand if it is not wanted")
 	}
-	found, err := fieldmerge.Foreign(live, func(manager string) bool { return family(manager) || fieldmerge.ControlPlane(manager) })
+	found, err := fieldmerge.Foreign(r.state, func(manager string) bool { return family(manager) || fieldmerge.ControlPlane(manager) })
 	if err != nil {
-		return nil, nil, c.unreadableOwners(err)
+		return r.unreadableOwners(err)
 	}
 	found = of.withoutHandedOver(found)
-	found = together(found, fieldmerge.NewOwners(live, of.Record.After, family))
+	found = together(found, fieldmerge.NewOwners(r.state, of.Record.After, family))
 	if of.Record.After != nil {
-		images, err := c.images(ctx, of.Record.After, nil, live)
+		images, err := r.images(ctx, of.Record.After, nil, r.state)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		for _, f := range images.Drift() {
 			// What nobody owns the API server has chosen when it was created, and not in the
@@ -88,11 +119,19 @@ func (c Change) invertCreate(ctx context.Context, of Original, live *unstructure
 			}
 		}
 	}
-	if notes, err = c.despite(of, "undo the creation of", found); err != nil {
-		return nil, nil, err
+	if err := r.despite(of, op, found); err != nil {
+		return err
 	}
-	more, err := c.admitAdopted(ctx, live)
-	return nil, append(notes, more...), err
+	r.state = nil
+	return nil
+}
+
+// by names what made the change, where that is to be told.
+func (of Original) by() string {
+	if of.Since == "" {
+		return ""
+	}
+	return " by " + of.Since
 }
 
 // withoutHandedOver leaves out what the commit itself has left to others, and they have not
@@ -111,55 +150,140 @@ func (of Original) withoutHandedOver(found []fieldmerge.FieldConflict) []fieldme
 	})
 }
 
-// despite is the conflict of what others have changed since, or what is reported if
-// that is to be overwritten.
-func (c Change) despite(of Original, op string, found []fieldmerge.FieldConflict) ([]string, error) {
+// despite is the conflict of what others have changed since, unless that is to be overwritten,
+// which is reported then.
+func (r *rewinding) despite(of Original, op string, found []fieldmerge.FieldConflict) error {
 	switch {
 	case len(found) == 0:
-		return nil, nil
+		return nil
 	case of.Overwrite:
-		return c.warn("another client has changed it since, which is overwritten, because conflictPolicy is Force: " + listed(c.fields(found))), nil
+		r.notes = append(r.notes, r.warn("another client has changed it"+of.since()+", which is overwritten, because conflictPolicy is Force: "+listed(r.fields(found)))...)
+		return nil
 	default:
-		return nil, c.changedSince(op, found)
+		return r.changedSince(of, op, found)
 	}
+}
+
+// since says since when another client has changed something.
+func (of Original) since() string {
+	if of.Since == "" {
+		return " since"
+	}
+	return " since " + of.Since
 }
 
 // changedSince is the conflict of an object that others have changed since the change
 // that is to be undone.
-func (c Change) changedSince(op string, found []fieldmerge.FieldConflict) error {
+func (c Change) changedSince(of Original, op string, found []fieldmerge.FieldConflict) error {
 	fields := c.fields(found)
-	err := c.fail(errclass.Conflict, errclass.FieldConflict, op, "another client has changed it since: %s", listed(fields)).
+	err := c.fail(errclass.Conflict, errclass.FieldConflict, op, "another client has changed it%s: %s", of.since(), listed(fields)).
 		WithHint("undo what has come after it first, or set conflictPolicy to Force")
 	err.Fields = fields
 	return err
 }
 
-// invertDelete returns what is to be created again, with the owners that it can have.
-func (c Change) invertDelete(ctx context.Context, of Original, _ *unstructured.Unstructured) (map[string]any, []string, error) {
-	before := of.Record.Before
-	if before == nil {
-		return nil, nil, c.incomplete(of.Record)
+// undelete brings back what was deleted. Whether it can be created, if it is the newest change, the
+// API server says.
+func (r *rewinding) undelete(_ context.Context, of Original) error {
+	if of.Record.Before == nil {
+		return r.incomplete(of.Record)
 	}
+	if r.state != nil && r.begun {
+		return r.fail(errclass.Conflict, errclass.AlreadyExists, "undo the deletion of", "another client has created it since %s", of.Since).
+			WithHint("theirs is kept; delete it by hand if it is not wanted")
+	}
+	r.state, r.real = of.Record.Before, false
+	return nil
+}
+
+// unwrite gives the fields of the change the values that they had before it.
+func (r *rewinding) unwrite(ctx context.Context, of Original) error {
+	const op = "undo the change of"
+	record := of.Record
+	switch {
+	case record.Before == nil || record.After == nil:
+		return r.fail(errclass.Terminal, errclass.Irreversible, op, "what the change made of it was not known when it was prepared").
+			WithHint("compare it with its before-image and correct it by hand")
+	case r.state == nil:
+		return r.fail(errclass.Conflict, errclass.NotFound, op, "another client has deleted it%s", of.since()).
+			WithHint("create it again if it is still wanted")
+	case !of.Recreated && !sameObject(r.state, record.Before.GetUID()):
+		return r.fail(errclass.Conflict, errclass.AlreadyExists, op, "another client has deleted and re-created it%s", of.since()).WithHint("theirs is kept")
+	}
+	images, err := r.images(ctx, record.Before, record.After, r.state)
+	if err != nil {
+		return err
+	}
+	images.Force = of.Overwrite
+	images.Ours, images.HandedOver, images.Former, images.LeftTo, images.Given = family, true, of.First, record.FieldManager, record.Owners
+	restored := images.Restore()
+	if err := r.despite(of, op, restored.Conflicts); err != nil {
+		return err
+	}
+	if len(restored.Reclaimed) > 0 {
+		var paths []string
+		for _, f := range r.fields(restored.Reclaimed) {
+			paths = append(paths, f.Path)
+		}
+		r.notes = append(r.notes, r.warn("left as they are, because who scales it has written them since: "+strings.Join(paths, ", "))...)
+	}
+	if r.state = restored.Desired; of.Since == "" {
+		return nil // There is none before it.
+	}
+	owners, err := images.OwnersBefore(r.state)
+	if err != nil {
+		return r.unreadableOwners(err)
+	}
+	r.state.SetManagedFields(owners)
+	return nil
+}
+
+// content is what the target is to be, for a change of a type: nil for a Delete.
+func (r *rewinding) content(ctx context.Context, as api.ChangeType, live *unstructured.Unstructured) (map[string]any, error) {
+	switch {
+	case r.state == nil && live != nil:
+		more, err := r.admitAdopted(ctx, live)
+		r.notes = append(r.notes, more...)
+		return nil, err
+	case r.state == nil:
+		return nil, nil
+	case !r.real:
+		return r.again(ctx, as, live)
+	}
+	out := fieldmerge.Strip(r.state)
+	if status, there := r.state.Object["status"]; there && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && !statusApart(live) {
+		// Where it is no subresource it is a field like any other.
+		out.Object["status"] = status
+	}
+	return out.Object, nil
+}
+
+// again is what was deleted, with the owners that it can have. If it was created again since, and
+// stays, the object keeps the marks of who has made it.
+func (r *rewinding) again(ctx context.Context, as api.ChangeType, live *unstructured.Unstructured) (map[string]any, error) {
+	before := r.state
 	now := map[types.UID]types.UID{}
-	var notes []string
 	for _, owner := range before.GetOwnerReferences() {
-		uid, err := c.ownerUID(ctx, owner)
+		uid, err := r.ownerUID(ctx, owner)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if now[owner.UID] = uid; uid == "" {
-			notes = append(notes, c.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
+			r.notes = append(r.notes, r.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
 		}
 	}
-	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && statusApart(before) {
-		notes = append(notes, c.warn(".status is not restored, because it is for controllers to write")...)
+	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && statusApart(before) {
+		r.notes = append(r.notes, r.warn(".status is not restored, because it is for controllers to write")...)
 	}
 	again, err := fieldmerge.Reown(before, func(old types.UID) types.UID { return now[old] })
 	if err != nil {
-		return nil, nil, c.unreadableOwners(err)
+		return nil, r.unreadableOwners(err)
 	}
-	content := unmarked(snapshot.ForCreate(again)) // It is the new change that makes it now.
-	return content.Object, notes, nil
+	out := unmarked(snapshot.ForCreate(again)) // It is another change that makes it now.
+	if as == api.Update && live != nil {
+		keepMarks(out, live)
+	}
+	return out.Object, nil
 }
 
 // ownerUID is the uid of the object that has the name of an owner now; empty if none has.
@@ -174,43 +298,17 @@ func (c Change) ownerUID(ctx context.Context, owner metav1.OwnerReference) (type
 	return uid, err
 }
 
-// invertWrite returns the object as it is to be: as it is now, with the fields of the change
-// as they were before it.
-func (c Change) invertWrite(ctx context.Context, of Original, live *unstructured.Unstructured) (map[string]any, []string, error) {
-	const op = "undo the change of"
-	record := of.Record
-	switch {
-	case record.Before == nil || record.After == nil:
-		return nil, nil, c.fail(errclass.Terminal, errclass.Irreversible, op, "what the change made of it was not known when it was prepared").
-			WithHint("compare it with its before-image and correct it by hand")
-	case live == nil:
-		return nil, nil, c.fail(errclass.Conflict, errclass.NotFound, op, "another client has deleted it since").
-			WithHint("create it again if it is still wanted")
-	case !of.Recreated && !sameObject(live, record.Before.GetUID()):
-		return nil, nil, c.fail(errclass.Conflict, errclass.AlreadyExists, op, "another client has deleted and re-created it since").WithHint("theirs is kept")
+// owners are who is to own the fields once they are as they were: who did before the oldest of the
+// changes. What was created again has fields of others, too, that came later.
+func (r *rewinding) owners(as api.ChangeType, of []Original) []metav1.ManagedFieldsEntry {
+	out := of[len(of)-1].Owners()
+	if len(of) == 1 || as == api.Delete || r.real {
+		return out
 	}
-	images, err := c.images(ctx, record.Before, record.After, live)
-	if err != nil {
-		return nil, nil, err
-	}
-	images.Force = of.Overwrite
-	images.Ours, images.HandedOver, images.Former, images.LeftTo, images.Given = family, true, of.First, record.FieldManager, record.Owners
-	restored := images.Restore()
-	notes, err := c.despite(of, op, restored.Conflicts)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(restored.Reclaimed) > 0 {
-		var paths []string
-		for _, f := range c.fields(restored.Reclaimed) {
-			paths = append(paths, f.Path)
+	for _, e := range r.state.GetManagedFields() {
+		if !family(e.Manager) {
+			out = append(slices.Clone(out), e)
 		}
-		notes = append(notes, c.warn("left as they are, because who scales it has written them since: "+strings.Join(paths, ", "))...)
 	}
-	out := fieldmerge.Strip(restored.Desired)
-	if status, there := restored.Desired.Object["status"]; there && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !statusApart(live) {
-		// Where it is no subresource it is a field like any other.
-		out.Object["status"] = status
-	}
-	return out.Object, notes, nil
+	return out
 }

@@ -71,6 +71,19 @@ func unmarked(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
+// keepMarks gives an object what mark has added to another.
+func keepMarks(obj, from *unstructured.Unstructured) {
+	meta, _ := obj.Object["metadata"].(map[string]any)
+	for name, keys := range map[string][]string{"annotations": {MarkerAnnotation, api.TransactionKey}, "labels": {api.TransactionKey}} {
+		values, _, _ := unstructured.NestedStringMap(from.Object, "metadata", name)
+		for _, key := range keys {
+			if value, there := values[key]; there {
+				enter(meta, name, map[string]any{key: value})
+			}
+		}
+	}
+}
+
 // leaveOut takes keys out of a map of the metadata, and the map if nothing is left of it.
 func leaveOut(meta map[string]any, name string, keys ...string) {
 	there, _ := meta[name].(map[string]any)

@@ -163,7 +163,7 @@ func TestTheInverseOfADeletionSaysNothingOfWhoHasMadeTheObject(t *testing.T) {
 			e := newEnv(t)
 			e.prepare(0, api.Create, text).done()
 			i := e.prepare(1, api.Delete, text).done()
-			content, notes, err := i.change.Invert(t.Context(), mutate.Original{Record: i.record}, nil)
+			content, _, notes, err := i.change.Invert(t.Context(), api.Create, []mutate.Original{{Record: i.record}}, nil)
 			require.NoError(t, err)
 			assert.Empty(t, notes)
 			again := &unstructured.Unstructured{Object: content}

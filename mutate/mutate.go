@@ -72,14 +72,14 @@ type Strategy interface {
 // its inverse.
 var strategies = map[api.ChangeType]struct {
 	strategy Strategy
-	// inverse is the type of that change, and invert finds its content.
+	// inverse is the type of that change, and rewind leads back to the target before it.
 	inverse api.ChangeType
-	invert  func(Change, context.Context, Original, *unstructured.Unstructured) (content map[string]any, notes []string, err error)
+	rewind  func(*rewinding, context.Context, Original) error
 }{
-	api.Create: {createStrategy{}, api.Delete, Change.invertCreate},
-	api.Update: {updateStrategy{}, api.Update, Change.invertWrite},
-	api.Patch:  {patchStrategy{}, api.Update, Change.invertWrite},
-	api.Delete: {deleteStrategy{}, api.Create, Change.invertDelete},
+	api.Create: {createStrategy{}, api.Delete, (*rewinding).uncreate},
+	api.Update: {updateStrategy{}, api.Update, (*rewinding).unwrite},
+	api.Patch:  {patchStrategy{}, api.Update, (*rewinding).unwrite},
+	api.Delete: {deleteStrategy{}, api.Create, (*rewinding).undelete},
 }
 
 // For returns the strategy of a type of change.

@@ -58,7 +58,7 @@ func TestTheUndoOfACommittedChangeLeavesTheStatusToItsController(t *testing.T) {
 	i := e.prepare(0, api.Patch, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}}").done()
 	require.NoError(t, mutate.HandOver(t.Context(), i.change, i.owners, i.baseline, nil))
 	undo := e.plan(1, api.Update, widget)
-	content, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, First: i.record.Before}, i.now())
+	content, _, _, err := undo.change.Invert(t.Context(), api.Update, []mutate.Original{{Record: i.record, First: i.record.Before}}, i.now())
 	require.NoError(t, err)
 	assert.NotContains(t, content, "status")
 	undo.change.Content = content

@@ -242,7 +242,7 @@ func TestWhatIsInjectedMakesACreatedObjectNobodyElses(t *testing.T) {
 	i.handedOver()
 	e.edit(i.object, injected)
 	undo := e.plan(0, api.Delete, text)
-	_, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record, Marker: i.change.Names.Marker}, i.now())
+	_, _, _, err := undo.change.Invert(t.Context(), api.Delete, []mutate.Original{{Record: i.record, Marker: i.change.Names.Marker}}, i.now())
 	require.NoError(t, err)
 	e.remove(i.object)
 }
@@ -268,7 +268,7 @@ func TestTheCountOfADaemonSetsTemplatesIsNobodys(t *testing.T) {
 	i.handedOver()
 	e.merge("kubectl-rollout", obj, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"}}}}}`)
 	undo := e.plan(0, api.Update, change)
-	content, _, err := undo.change.Invert(t.Context(), mutate.Original{Record: i.record}, i.now())
+	content, _, _, err := undo.change.Invert(t.Context(), api.Update, []mutate.Original{{Record: i.record}}, i.now())
 	require.NoError(t, err)
 	template := content["spec"].(map[string]any)["template"].(map[string]any)
 	assert.Equal(t, "now", template["metadata"].(map[string]any)["annotations"].(map[string]any)["kubectl.kubernetes.io/restartedAt"])

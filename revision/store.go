@@ -23,6 +23,13 @@ import (
 // selected.
 const ChangesLabel = "janus.io/changes"
 
+// StateLabel has what State gives, so that revisions after which their objects were the same can be
+// selected.
+const StateLabel = "janus.io/state"
+
+// UnchangedLabel is true on the revision of a Transaction that has written nothing.
+const UnchangedLabel = "janus.io/unchanged"
+
 // Store reaches the revisions, and the numbers that they have. It may be used concurrently.
 type Store struct {
 	client   rest.Interface
@@ -50,7 +57,11 @@ const (
 type Entry struct {
 	Number int64
 	Owner  Owner
-	meta   metav1.ObjectMeta
+	// State is what State gave; empty if not all of it is known.
+	State string
+	// Unchanged says that nothing was written.
+	Unchanged bool
+	meta      metav1.ObjectMeta
 }
 
 // List lists the revisions of a namespace, the lowest number first.
@@ -65,7 +76,7 @@ func (s *Store) List(ctx context.Context, namespace string) ([]Entry, error) {
 		for _, item := range page.Items {
 			owner, ok := ownerOf(item.ObjectMeta)
 			if number := numberOf(item.Name); ok && number > 0 {
-				out = append(out, Entry{number, owner, item.ObjectMeta})
+				out = append(out, Entry{number, owner, item.Labels[StateLabel], item.Labels[UnchangedLabel] == "true", item.ObjectMeta})
 			}
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
@@ -184,6 +195,9 @@ func object(namespace string, number int64, labels map[string]string, r Revision
 		return nil, err
 	}
 	all := map[string]string{ChangesLabel: changes}
+	if state := State(r); state != "" {
+		all[StateLabel] = state
+	}
 	for key, value := range labels {
 		all[key] = value
 	}

@@ -16,9 +16,10 @@ type Item struct {
 	Target Target `json:"target"`
 
 	// type is what is done with the target, if that follows from spec.undoOf. name is
-	// then that of the item which is rolled back. It is Await for an item that waits and
-	// changes nothing, and Delete for one that deletes its target because a when is false, its
-	// own or that of a change that it depends on.
+	// then that of the item which is rolled back; with toRevision, it is rREVISION-NAME of
+	// the newest. It is Await for an item that waits and changes nothing, and Delete for one
+	// that deletes its target because a when is false, its own or that of a change that it
+	// depends on.
 	//
 	// +optional
 	Type ChangeType `json:"type,omitempty"`
@@ -421,6 +422,14 @@ type BeforeImage struct {
 	//
 	// +optional
 	Unchanged bool `json:"unchanged,omitempty"`
+
+	// after is a digest of the content that the dry run of the change gave the target, if the
+	// Transaction is to be remembered: the same for content that means the same. It is empty
+	// where that is not known, and for confidential content.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	After string `json:"after,omitempty"`
 }
 
 // ItemState is where an item is.

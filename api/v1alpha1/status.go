@@ -106,7 +106,8 @@ type TransactionStatus struct {
 	// +optional
 	Approval *ApprovalStatus `json:"approval,omitempty"`
 
-	// undoing is the Transaction that spec.undoOf has been found to name.
+	// undoing is the Transaction that spec.undoOf has been found to name. With toRevision it is
+	// the newest of several.
 	//
 	// +optional
 	Undoing *Undoing `json:"undoing,omitempty"`

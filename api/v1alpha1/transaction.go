@@ -111,7 +111,8 @@ type TransactionSpec struct {
 	// +listType=atomic
 	Changes []Change `json:"changes,omitempty"`
 
-	// undoOf makes the Transaction undo another that has committed and is remembered.
+	// undoOf makes the Transaction undo another that has committed and is remembered, or
+	// with toRevision all that have since.
 	// Its changes are rolled back in the reverse order, each as a change of this
 	// Transaction, which is locked, recorded, rolled back and remembered like any
 	// other: what was created is deleted, what was deleted is created again, and the

@@ -2,9 +2,10 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/types"
 
-// UndoOf names a committed Transaction of the same namespace that is remembered.
+// UndoOf names a committed Transaction of the same namespace that is remembered, or all that have
+// committed since one.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.revision) != has(self.name)",message="name the Transaction to undo by its revision or by its name, and not by both"
+// +kubebuilder:validation:XValidation:rule="[has(self.revision), has(self.name), has(self.toRevision)].filter(x, x).size() == 1",message="name what to undo by revision, by name or by toRevision, and by one of them alone"
 type UndoOf struct {
 	// revision is the status.revision of the Transaction to undo.
 	//
@@ -19,6 +20,17 @@ type UndoOf struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
+	// toRevision undoes all that have committed in the namespace with a higher number, the
+	// newest first, as one Transaction: each of their targets gets the state that it had
+	// before the first of them that changed it. With 0, everything that is remembered is
+	// undone. It fails before anything is changed if one of them is not remembered or has
+	// not ended, or if another client has changed one of the fields since or in between.
+	// Transactions that were rolled back, and those that wrote nothing, are passed over.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ToRevision *int64 `json:"toRevision,omitempty"`
+
 	// acceptLoss is the acceptLoss of every change that follows from undoOf, such as
 	// the deletion of a Namespace that the Transaction has created.
 	//
@@ -26,14 +38,35 @@ type UndoOf struct {
 	AcceptLoss bool `json:"acceptLoss,omitempty"`
 }
 
-// Undoing is what an undo has found to be undone.
+// MaxUndone is how many Transactions one undo undoes.
+const MaxUndone = 200
+
+// Undoing is what an undo has found to be undone: one Transaction, or with toRevision several, of
+// which it is the newest.
 type Undoing struct {
-	// name is the name of the Transaction that is undone.
+	UndoneRevision `json:",inline"`
+
+	// earlier are the others, if spec.undoOf has toRevision, the newest first.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=199
+	// +listType=atomic
+	Earlier []UndoneRevision `json:"earlier,omitempty"`
+}
+
+// All are the Transactions that are undone, the newest first.
+func (u *Undoing) All() []UndoneRevision {
+	return append([]UndoneRevision{u.UndoneRevision}, u.Earlier...)
+}
+
+// UndoneRevision is a Transaction that is undone.
+type UndoneRevision struct {
+	// name is the name of the Transaction.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// uid is the uid of that Transaction: another of its name is not meant.
+	// uid is the uid of the Transaction: another of its name is not meant.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=128

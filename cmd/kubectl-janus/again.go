@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -51,69 +50,6 @@ name.`,
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up from the old one")
 	y.addTo(cmd)
-	wait.addTo(cmd)
-	return cmd
-}
-
-func newUndo(s *session) *cobra.Command {
-	var name, account string
-	var revision int64
-	var acceptLoss bool
-	var wait waits
-	cmd := &cobra.Command{
-		Use: "undo {NAME | --revision N --service-account NAME}", Short: "Undo a committed Transaction by another one",
-		Long: `Undo a committed Transaction by another one that is all or nothing too. That works for as long as the namespace
-remembers it (kubectl janus history) and nobody has changed what it had set.`,
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.names,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			namespace, err := s.namespace()
-			if err != nil {
-				return err
-			}
-			undo := &api.UndoOf{AcceptLoss: acceptLoss}
-			generate := fmt.Sprintf("undo-%d-", revision)
-			switch {
-			case (len(args) == 1) == (revision != 0):
-				return errors.New("what is to be undone? give the name of a Transaction, or --revision with a number of kubectl janus history")
-			case revision != 0:
-				undo.Revision = &revision
-			default:
-				t, err := s.read(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if t.Status.Phase != api.PhaseCommitted {
-					return fmt.Errorf("transaction %s/%s is %s: only what has committed can be undone", t.Namespace, t.Name, phaseOf(t))
-				}
-				undo.Name, generate = t.Name, short(t.Name)+"-undo-"
-				if account == "" {
-					account = t.Spec.ServiceAccountName
-				}
-			}
-			if account == "" {
-				return errors.New("no ServiceAccount is named: set --service-account to the one that the undo uses")
-			}
-			t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-			if name == "" {
-				t.GenerateName = generate
-			}
-			t.Spec.ServiceAccountName, t.Spec.UndoOf = account, undo
-			u, err := untyped(t)
-			if err != nil {
-				return err
-			}
-			made, err := s.create(cmd.Context(), draft{Unstructured: u})
-			if err != nil {
-				return err
-			}
-			s.print("transaction.backup.janus.io/%s created", made.Name)
-			return wait.end(cmd.Context(), s, made)
-		},
-	}
-	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up")
-	cmd.Flags().StringVar(&account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction")
-	cmd.Flags().Int64Var(&revision, "revision", 0, "undo the revision with this number")
-	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
 	wait.addTo(cmd)
 	return cmd
 }

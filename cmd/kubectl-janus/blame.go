@@ -62,7 +62,7 @@ func (s *session) blame(ctx context.Context, namespace string, t api.Target) err
 		if err != nil {
 			return unread(fmt.Sprintf("read revision %d of namespace %s", e.Number, namespace), err)
 		}
-		_, ago, err := whatOf(ctx, transactions, namespace, e)
+		what, err := whatOf(ctx, transactions, namespace, e)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *session) blame(ctx context.Context, namespace string, t api.Target) err
 				write(w, "REVISION\tTRANSACTION\tITEM\tTYPE\tSERVICEACCOUNT\tCOMMITTED\n")
 				found = true
 			}
-			write(w, "%d\t%s\t%s\t%s\t%s\t%s\n", e.Number, e.Owner.Name, item.Name, item.Type, r.ServiceAccount, ago)
+			write(w, "%d\t%s\t%s\t%s\t%s\t%s\n", e.Number, e.Owner.Name, item.Name, item.Type, r.ServiceAccount, what.ago)
 		}
 	}
 	if err := w.Flush(); err != nil {

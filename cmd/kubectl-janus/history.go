@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/dynamic"
 
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/revision"
 )
@@ -22,9 +25,10 @@ func newHistory(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [TRANSACTION]",
 		Short: "List the committed Transactions of the namespace that can be undone, or show what one of them changed", Args: cobra.MaximumNArgs(1),
-		Long: `List the committed Transactions of the namespace that can be undone. With the name of one, or with --revision, show what it
-changed, field by field: the values before, and those that the dry run of the change gave. They are read from the
-before-images with your own rights. Values of Secrets and of other confidential content are not shown.`,
+		Long: `List the committed Transactions of the namespace that can be undone. SAME AS names the newest one before, after which the
+objects were as they are after this one, defaults and amounts such as 1000m and 1 considered. With the name of one, or with
+--revision, show what it changed, field by field: the values before, and those that the dry run of the change gave. They are
+read from the before-images with your own rights. Values of Secrets and of other confidential content are not shown.`,
 		Example: `  kubectl janus history
   kubectl janus history release-2
   kubectl janus history --revision 1`,
@@ -60,17 +64,31 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "REVISION\tTRANSACTION\tPROGRESS\tCOMMITTED")
+	_, _ = fmt.Fprintln(w, "REVISION\tTRANSACTION\tPROGRESS\tCOMMITTED\tSAME AS")
 	transactions, err := s.transactions(namespace)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		progress, ago, err := whatOf(cmd.Context(), transactions, namespace, e)
-		if err != nil {
+	all, left := make([]remembered, len(entries)), make([]revision.After, len(entries))
+	for n, e := range entries {
+		if all[n], err = whatOf(cmd.Context(), transactions, namespace, e); err != nil {
 			return err
 		}
-		write(w, "%d\t%s\t%s\t%s\n", e.Number, e.Owner.Name, progress, ago)
+		left[n] = all[n].after
+	}
+	for n, same := range revision.SameAs(left) {
+		as := ""
+		if same >= 0 {
+			as = fmt.Sprintf("revision %d", entries[same].Number)
+		}
+		if entries[n].Unchanged {
+			as = strings.TrimPrefix(as+", nothing was written", ", ")
+		}
+		write(w, "%d\t%s\t%s\t%s", entries[n].Number, entries[n].Owner.Name, all[n].progress, all[n].ago)
+		if as != "" { // Without it, nothing comes after the time.
+			write(w, "\t%s", as)
+		}
+		write(w, "\n")
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the history: %w", err)
@@ -78,23 +96,46 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 	return nil
 }
 
-// whatOf tells of the Transaction of a revision how many changes it has made, and how long ago.
-func whatOf(ctx context.Context, transactions dynamic.ResourceInterface, namespace string, e revision.Entry) (progress, ago string, err error) {
+// remembered is what the Transaction of a revision tells.
+type remembered struct {
+	// progress is how many changes it has made, and ago how long ago.
+	progress, ago string
+	after         revision.After
+}
+
+func whatOf(ctx context.Context, transactions dynamic.ResourceInterface, namespace string, e revision.Entry) (remembered, error) {
 	u, err := transactions.Get(ctx, e.Owner.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", "(deleted)", nil
+		return remembered{ago: "(deleted)"}, nil
 	case err != nil:
-		return "", "", explain("read Transaction "+namespace+"/"+e.Owner.Name, err)
+		return remembered{}, explain("read Transaction "+namespace+"/"+e.Owner.Name, err)
 	}
 	t, err := typed(u)
 	if err != nil {
-		return "", "", err
+		return remembered{}, err
 	}
+	t.Derive()
+	out := remembered{progress: t.Status.Progress, after: afterOf(t)}
 	if t.Status.CompletionTime != nil {
-		ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
+		out.ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
 	}
-	return t.Status.Progress, ago, nil
+	return out, nil
+}
+
+// afterOf is what a Transaction has left of its targets.
+func afterOf(t *api.Transaction) revision.After {
+	order, err := plan.Order(t)
+	if err != nil {
+		return nil
+	}
+	out := revision.After{}
+	for _, i := range order {
+		if i < len(t.Status.Items) && t.Status.Items[i].Changes() {
+			out.Enter(t.Status.Items[i].Target, t.Spec.Changes[i].Type, t.Status.Items[i].Before)
+		}
+	}
+	return out
 }
 
 // unread says why revisions cannot be read. What was being done is said once. Who may see

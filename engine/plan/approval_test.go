@@ -37,16 +37,18 @@ func TestEverythingThatIsShownIsInTheDigest(t *testing.T) {
 	assert.Len(t, plain.Status.Approval.Digest, 64)
 	assert.Equal(t, plain.Status.Approval, standingPlan().Status.Approval, "the same is the same")
 	for name, edit := range map[string]func(*api.Transaction){
-		"another Transaction":        func(t *api.Transaction) { t.UID = "other" },
-		"another spec":               func(t *api.Transaction) { t.Spec.OnDelete = api.DeleteRollback },
-		"another content":            func(t *api.Transaction) { t.Status.Items[1].ContentDigest = "other" },
-		"another object":             func(t *api.Transaction) { t.Status.Items[1].Target.Name = "other" },
-		"another namespace":          func(t *api.Transaction) { t.Status.Items[1].Target.Namespace = "other" },
-		"another effect":             func(t *api.Transaction) { t.Status.Items[1].Plan.Effect = api.EffectDelete },
-		"another result":             func(t *api.Transaction) { t.Status.Items[1].Plan.Digest = "other" },
-		"an item that is skipped":    func(t *api.Transaction) { SetItemState(&t.Status.Items[1], api.ItemSkipped) },
-		"another Transaction undone": func(t *api.Transaction) { t.Status.Undoing = &api.Undoing{Name: "other"} },
-		"a later plan":               func(t *api.Transaction) { t.Status.Approval = &api.ApprovalStatus{Plans: 1} },
+		"another Transaction":     func(t *api.Transaction) { t.UID = "other" },
+		"another spec":            func(t *api.Transaction) { t.Spec.OnDelete = api.DeleteRollback },
+		"another content":         func(t *api.Transaction) { t.Status.Items[1].ContentDigest = "other" },
+		"another object":          func(t *api.Transaction) { t.Status.Items[1].Target.Name = "other" },
+		"another namespace":       func(t *api.Transaction) { t.Status.Items[1].Target.Namespace = "other" },
+		"another effect":          func(t *api.Transaction) { t.Status.Items[1].Plan.Effect = api.EffectDelete },
+		"another result":          func(t *api.Transaction) { t.Status.Items[1].Plan.Digest = "other" },
+		"an item that is skipped": func(t *api.Transaction) { SetItemState(&t.Status.Items[1], api.ItemSkipped) },
+		"another Transaction undone": func(t *api.Transaction) {
+			t.Status.Undoing = &api.Undoing{UndoneRevision: api.UndoneRevision{Name: "other"}}
+		},
+		"a later plan": func(t *api.Transaction) { t.Status.Approval = &api.ApprovalStatus{Plans: 1} },
 	} {
 		assert.NotEqual(t, plain.Status.Approval.Digest, standingPlan(edit).Status.Approval.Digest, name)
 	}

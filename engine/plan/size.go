@@ -23,6 +23,10 @@ const itemBytes = 470
 // digestBytes is what an item grows by in addition if its content is not in the Transaction.
 const digestBytes = 120
 
+// afterBytes is what an item grows by in addition if the Transaction may be remembered: a digest of
+// what its change makes of the target.
+const afterBytes = 45
+
 // plannedBytes is what an item grows by in addition if its plan stands for approval, beside the
 // fields, which are left out where there is no room for them.
 const plannedBytes = 150
@@ -47,6 +51,9 @@ func StoredBytes(t *api.Transaction) (int, error) {
 	for i, item := range t.Status.Items {
 		if NeedsApproval(t) {
 			size += plannedBytes
+		}
+		if t.Spec.RevisionHistoryLimit == nil || *t.Spec.RevisionHistoryLimit > 0 {
+			size += afterBytes
 		}
 		size += len(item.DependsOn) * (blockedBytes + len(item.Name)) // of each of them
 		size += len(item.DeletedWith) * (len(item.Name) + 3)          // It is named by each of them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,7 +61,7 @@ func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 		Approval: errclass.Printable(t.DescribeApproval()),
 	}
 	if t.Spec.UndoOf != nil {
-		d.UndoOf = cmp.Or(t.Spec.UndoOf.Name, fmt.Sprintf("revision %d", ptr.Deref(t.Spec.UndoOf.Revision, 0)))
+		d.UndoOf = undoes(t)
 	}
 	var unread []string
 	d.Locks, unread = h.locks(ctx, t)
@@ -80,6 +81,23 @@ func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 		})
 	}
 	return d
+}
+
+// undoes says what a Transaction undoes; with toRevision, once that is found, all of it.
+func undoes(t *api.Transaction) string {
+	of := t.Spec.UndoOf
+	if of.ToRevision == nil {
+		return cmp.Or(of.Name, fmt.Sprintf("revision %d", ptr.Deref(of.Revision, 0)))
+	}
+	text := fmt.Sprintf("all since revision %d", *of.ToRevision)
+	if t.Status.Undoing == nil {
+		return text
+	}
+	var names []string
+	for _, one := range t.Status.Undoing.All() {
+		names = append(names, fmt.Sprintf("%d %s", one.Revision, one.Name))
+	}
+	return text + ": " + strings.Join(names, ", ")
 }
 
 func isChain(t *api.Transaction) bool {

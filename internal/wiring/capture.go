@@ -40,6 +40,7 @@ type captured struct {
 	position int // among the items
 	record   snapshot.Encoded
 	idle     bool
+	after    string // what the change makes of the target, as a digest
 }
 
 // run returns where the before-images are. Of what is wrong it reports all.
@@ -119,7 +120,7 @@ func (c *capture) item(ctx context.Context, out *captured) error {
 		}
 	}
 	c.prepared[out.position] = prepared
-	out.idle = found.forecast.Idle
+	out.idle, out.after = found.forecast.Idle, found.change.Meaning(found.forecast.After)
 	out.record, err = c.store.Encode(c.recordOf(i, found))
 	return err
 }
@@ -138,7 +139,7 @@ func (c *capture) flush(ctx context.Context) error {
 	for n, one := range c.wave {
 		item := &c.prepared[one.position]
 		item.Image = saved.Images[n]
-		item.Image.Unchanged = one.idle
+		item.Image.Unchanged, item.Image.After = one.idle, one.after
 	}
 	c.wave, c.bytes = nil, 0
 	return nil

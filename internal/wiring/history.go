@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -50,7 +49,11 @@ func (h *History) Keep(ctx context.Context, t *api.Transaction) (taken bool, err
 	if err != nil {
 		return false, err
 	}
-	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, snapshot.Labels(t.Name), what)
+	labels := snapshot.Labels(t.Name)
+	if !inEffect(t) {
+		labels[revision.UnchangedLabel] = "true"
+	}
+	return h.revisions.Create(ctx, t.Namespace, t.Status.Revision, labels, what)
 }
 
 // revisionOf is what is remembered of a Transaction: the same before and after a crash,
@@ -87,7 +90,7 @@ func (h *History) setBy(t *api.Transaction, i int) (string, error) {
 	change, item := plan.ChangeOf(t, i), t.Status.Items[i]
 	switch {
 	case t.Status.Undoing != nil:
-		return t.Status.Undoing.Digest, nil
+		return undoneDigest(t.Status.Undoing), nil
 	case item.Confidential:
 		return "", nil
 	case change.ContentFrom != nil:
@@ -110,68 +113,6 @@ func (h *History) Remembered(ctx context.Context, t *api.Transaction) (bool, err
 	return owner.UID == t.UID, err
 }
 
-// Find finds the revision that spec.undoOf names.
-func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, error) {
-	undo := *t.Spec.UndoOf
-	number := ptr.Deref(undo.Revision, 0)
-	if undo.Name != "" {
-		named, err := h.transaction(ctx, types.NamespacedName{Namespace: t.Namespace, Name: undo.Name})
-		switch {
-		case err != nil:
-			return api.Undoing{}, err
-		case named == nil:
-			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
-		case named.Status.RevisionDigest == "":
-			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", describe(named),
-				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
-		}
-		number = named.Status.Revision
-	}
-	found, _, digest, err := h.read(ctx, t.Namespace, number)
-	return api.Undoing{Name: found.Transaction.Name, UID: found.Transaction.UID, Revision: number, Digest: digest}, err
-}
-
-// undone reads the revision that has been found to be undone, and the Transaction that it is of.
-func (h *History) undone(ctx context.Context, t *api.Transaction) (revision.Revision, *api.Transaction, error) {
-	found, owner, digest, err := h.read(ctx, t.Namespace, t.Status.Undoing.Revision)
-	if err == nil && digest != t.Status.Undoing.Digest {
-		return found, nil, h.forged(t.Namespace, t.Status.Undoing.Revision)
-	}
-	return found, owner, err
-}
-
-// read reads a revision, and believes it if its Transaction says the same of it: others
-// can make revisions, but not write the status of a Transaction.
-func (h *History) read(ctx context.Context, namespace string, number int64) (found revision.Revision, owner *api.Transaction, digest string, err error) {
-	found, err = h.revisions.Get(ctx, namespace, number)
-	if errclass.Is(err, errclass.NotFound) {
-		return found, nil, "", errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number), "it does not exist, or not any more").
-			WithHint("kubectl get controllerrevisions -l app.kubernetes.io/managed-by=janus lists those that can be undone")
-	}
-	if err != nil {
-		return found, nil, "", err
-	}
-	digest, err = revision.Digest(found)
-	if err != nil {
-		return found, nil, "", err
-	}
-	owner, err = h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: found.Transaction.Name})
-	if err != nil {
-		return found, nil, "", err
-	}
-	if owner == nil || owner.UID != found.Transaction.UID || owner.Status.Phase != api.PhaseCommitted ||
-		owner.Status.Revision != number || owner.Status.RevisionDigest != digest {
-		return found, nil, "", h.forged(namespace, number)
-	}
-	return found, owner, digest, nil
-}
-
-func (h *History) forged(namespace string, number int64) error {
-	return errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number),
-		"it is not what its Transaction says of it: that has not committed, is gone, or another client has made the revision").
-		WithHint("nothing was done; find out who made it")
-}
-
 // Prune forgets the oldest. Transactions that commit at the same time share it: each by
 // itself would list the same revisions, and all would try to delete the same ones. One of
 // them stands for the others because it matters to none of them who forgets a revision: it
@@ -188,7 +129,7 @@ func (h *History) forgetOldest(ctx context.Context, namespace string, limit int)
 	if err != nil {
 		return err
 	}
-	for _, old := range known[:max(len(known)-limit, 0)] {
+	for _, old := range revision.Outdated(known, limit) {
 		if err := h.forget(ctx, namespace, old); err != nil {
 			return fmt.Errorf("forget revision %d: %w", old.Number, err)
 		}

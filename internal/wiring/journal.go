@@ -40,6 +40,30 @@ func (j *Journal) Read(ctx context.Context, name types.NamespacedName) (*api.Tra
 	return FromUnstructured(obj)
 }
 
+// eachAtOnce is how many Transactions are in memory at a time: one may have more than a megabyte.
+const eachAtOnce = 20
+
+// Each calls do for every Transaction of a namespace.
+func (j *Journal) Each(ctx context.Context, namespace string, do func(*api.Transaction)) error {
+	options := metav1.ListOptions{Limit: eachAtOnce}
+	for {
+		page, err := j.client.Namespace(namespace).List(ctx, options)
+		if err != nil {
+			return errclass.Wrap(err, "list the Transactions of", "namespace "+namespace, false)
+		}
+		for i := range page.Items {
+			t, err := FromUnstructured(&page.Items[i])
+			if err != nil {
+				return err
+			}
+			do(t)
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
 // find gets a Transaction, or the API server's own error.
 func (j *Journal) find(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, error) {
 	return j.client.Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})

@@ -149,7 +149,7 @@ func (f *preflight) resolve(ctx context.Context) ([]plan.Problem, error) {
 		}
 	}
 	if f.undo != nil {
-		relateUndo(f.txn, f.undo.original)
+		relateUndo(f.txn, f.undo)
 		return problems, nil
 	}
 	if err := plan.RelateDeletions(f.txn, relate(f.txn, order, references)); err != nil {

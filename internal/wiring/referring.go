@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/expression"
 )
 
@@ -183,37 +182,4 @@ func podReferences(spec map[string]any) []podObject {
 func asMap(v any) map[string]any {
 	out, _ := v.(map[string]any)
 	return out
-}
-
-// relateUndo records what each item of an undo depends on: a change is undone before those that it
-// depends on, so to undo them depends on that it is undone. What depends on a change that has
-// nothing to be undone stands in for it.
-func relateUndo(t, original *api.Transaction) {
-	dependants := map[string][]string{}
-	for i := range original.Status.Items {
-		for _, name := range plan.DependsOn(original, i) {
-			dependants[name] = append(dependants[name], original.Status.Items[i].Name)
-		}
-	}
-	for i := range t.Status.Items {
-		item := &t.Status.Items[i]
-		earlier := t.Status.Items[:i]
-		seen := map[string]bool{item.Name: true}
-		item.DependsOn = nil
-		for next := dependants[item.Name]; len(next) > 0; {
-			var through []string
-			for _, name := range next {
-				switch {
-				case seen[name]:
-					continue
-				case plan.IndexOf(earlier, name) >= 0:
-					item.DependsOn = append(item.DependsOn, name)
-				default:
-					through = append(through, dependants[name]...)
-				}
-				seen[name] = true
-			}
-			next = through
-		}
-	}
 }

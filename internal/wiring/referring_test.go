@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/revision"
 )
 
 // accepted is a Transaction of the namespace shop whose items are resolved.
@@ -156,7 +157,13 @@ func TestAnUndoDependsTheOtherWayRound(t *testing.T) {
 	original.Status.Items[2].DependsOn = []string{"nothing"}
 	original.Spec.Changes[3].DependsOn = []string{"web"} // as an older Janus has left it
 	undo := accepted(changeOf(api.Delete, "v1", "ConfigMap", "gate", ""), changeOf(api.Delete, "v1", "ConfigMap", "web", ""), changeOf(api.Delete, "v1", "ConfigMap", "cfg", ""))
-	relateUndo(undo, original)
+	of := &past{original: original}
+	for _, index := range []int{3, 2, 0} {
+		of.of.Items = append(of.of.Items, revision.Item{Index: index, Name: original.Status.Items[index].Name})
+	}
+	relateUndo(undo, &undoing{changes: []inverted{
+		{undo.Spec.Changes[0], []made{{of, 0}}}, {undo.Spec.Changes[1], []made{{of, 1}}}, {undo.Spec.Changes[2], []made{{of, 2}}},
+	}})
 	assert.Empty(t, undo.Status.Items[0].DependsOn)
 	assert.Equal(t, []string{"gate"}, undo.Status.Items[1].DependsOn)
 	assert.Equal(t, []string{"web"}, undo.Status.Items[2].DependsOn, "through the deletion of what was not there, which has no undo")

@@ -39,7 +39,7 @@ type session struct {
 	id  *target.Identity
 	// undo is what the Transaction undoes, while its changes are found out from that; nil
 	// otherwise.
-	undo *undo
+	undo *undoing
 	// load bounds what is worked on side by side; nil where one item is worked on at a time.
 	load *fanout.Load
 }

@@ -2,7 +2,7 @@ package wiring
 
 import (
 	"context"
-	"slices"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,131 +15,206 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// An undo is a Transaction whose changes follow from another. What they are is on record
+// An undo is a Transaction whose changes follow from others. What they are is on record
 // in its items from the time when it is validated; with what content, in its before-images
 // from the time when they are prepared. Neither is found out twice.
 
-// inverse returns the changes that undo those of a revision. The Delete of what was not
-// there has none. What the Transaction that is undone waits for after a compensation, the undo
-// waits for after the change.
-func inverse(of revision.Revision, original *api.Transaction, acceptLoss bool) []api.Change {
-	var out []api.Change
-	for i := len(of.Items) - 1; i >= 0; i-- {
-		item := of.Items[i]
-		if item.Type == api.Delete && (item.Before == nil || item.Before.UID == "") {
-			continue
-		}
-		change := api.Change{Name: item.Name, Type: mutate.InverseOf(item.Type), Target: item.Target, AcceptLoss: acceptLoss}
-		if plan.RestoredWhen(original, item.Index) && plan.ChangeName(item.Index, original.Spec.Changes[item.Index]) == item.Name {
-			change.ReadyWhen = &original.Spec.Changes[item.Index].Rollback.ReadyWhen
-		}
-		out = append(out, change)
-	}
-	return out
+// undoing is what is needed to find the content of the changes of an undo.
+type undoing struct {
+	changes []inverted
 }
 
-// undo is what is needed to find the content of the changes of an undo.
-type undo struct {
+// inverted is a change of an undo, and what it undoes: one change, or with toRevision all that
+// were made of the target, the newest first.
+type inverted struct {
+	change api.Change
+	steps  []made
+}
+
+// made is a change that is undone.
+type made struct {
+	*past
+	at int // among the items of the revision
+}
+
+func (m made) item() revision.Item { return m.of.Items[m.at] }
+
+// past is a Transaction that is undone.
+type past struct {
+	number   int64
 	of       revision.Revision
-	original *api.Transaction // what is undone
+	original *api.Transaction
 	reader   *snapshot.Reader
 	owner    snapshot.Owner
 }
 
 // undoOf opens what a Transaction undoes; nil if it undoes none.
-func (p *Planner) undoOf(ctx context.Context, t *api.Transaction) (*undo, error) {
+func (p *Planner) undoOf(ctx context.Context, t *api.Transaction) (*undoing, error) {
 	if t.Spec.UndoOf == nil {
 		return nil, nil
 	}
-	of, found, err := p.history.undone(ctx, t)
-	if err != nil {
-		return nil, err
+	var all []*past
+	for _, which := range t.Status.Undoing.All() {
+		of, found, err := p.history.undone(ctx, t.Namespace, which)
+		if err != nil {
+			return nil, err
+		}
+		owner := snapshot.Owner{Namespace: t.Namespace, Name: of.Transaction.Name, UID: of.Transaction.UID}
+		all = append(all, &past{number: which.Revision, of: of, original: found, reader: p.store.Open(owner, of.Images), owner: owner})
 	}
-	owner := snapshot.Owner{Namespace: t.Namespace, Name: of.Transaction.Name, UID: of.Transaction.UID}
-	return &undo{of: of, original: found, reader: p.store.Open(owner, of.Images), owner: owner}, nil
+	if t.Spec.UndoOf.ToRevision != nil {
+		return &undoing{composed(all)}, nil
+	}
+	return &undoing{inversions(all[0])}, nil
+}
+
+// inversions returns the changes that undo those of a revision. The Delete of what was not
+// there has none.
+func inversions(of *past) []inverted {
+	var out []inverted
+	for i := len(of.of.Items) - 1; i >= 0; i-- {
+		item := of.of.Items[i]
+		if item.Type == api.Delete && (item.Before == nil || item.Before.UID == "") {
+			continue
+		}
+		one := made{of, i}
+		change := api.Change{Name: item.Name, Type: mutate.InverseOf(item.Type), Target: item.Target, ReadyWhen: one.readyWhen()}
+		out = append(out, inverted{change, []made{one}})
+	}
+	return out
+}
+
+// readyWhen is what an undo waits for after it has undone a change: what the Transaction that is
+// undone waits for after a compensation.
+func (m made) readyWhen() *api.ReadyWhen {
+	index := m.item().Index
+	if !plan.RestoredWhen(m.original, index) || plan.ChangeName(index, m.original.Spec.Changes[index]) != m.item().Name {
+		return nil
+	}
+	return &m.original.Spec.Changes[index].Rollback.ReadyWhen
 }
 
 // derive gives a Transaction that undoes another the changes that follow from that.
-func (u *undo) derive(t *api.Transaction) error {
+func (u *undoing) derive(t *api.Transaction) error {
 	if u == nil {
 		return nil
 	}
-	t.Spec.Changes = inverse(u.of, u.original, t.Spec.UndoOf.AcceptLoss)
-	if len(t.Spec.Changes) == 0 {
+	t.Spec.Changes = nil
+	for _, c := range u.changes {
+		c.change.AcceptLoss = t.Spec.UndoOf.AcceptLoss
+		t.Spec.Changes = append(t.Spec.Changes, c.change)
+	}
+	switch {
+	case len(t.Spec.Changes) > plan.MaxChanges:
+		return errclass.New(errclass.Terminal, errclass.TooLarge, "undo", revision.Describe(t.Namespace, t.Status.Undoing.Revision),
+			"with all others since revision %d, it changed %d objects, and a Transaction changes at most %d", *t.Spec.UndoOf.ToRevision, len(t.Spec.Changes), plan.MaxChanges).
+			WithHint("undo to a revision in between first")
+	case len(t.Spec.Changes) == 0:
 		return errclass.New(errclass.Terminal, errclass.Invalid, "undo", revision.Describe(t.Namespace, t.Status.Undoing.Revision), "it has changed nothing")
 	}
 	return nil
 }
 
 // invert finds the content of the change of an item, for the target as it is now, and who
-// owned its fields before the change that the item rolls back.
+// owned its fields before the changes that the item rolls back.
 func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
-	original, err := s.undo.find(ctx, s.txn.Status.Items[i])
-	if err != nil {
-		return nil, nil, nil, err
+	steps := s.undo.steps(s.txn.Status.Items[i].Name)
+	originals := make([]mutate.Original, len(steps))
+	for n, step := range steps {
+		if originals[n], err = step.load(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+		if err := sameTarget(originals[n].Record, c); err != nil {
+			return nil, nil, nil, err
+		}
+		originals[n].Overwrite = s.txn.Spec.ConflictPolicy == api.ConflictForce
+		if s.txn.Spec.UndoOf.ToRevision != nil {
+			originals[n].Since = fmt.Sprintf("revision %d, Transaction %s", step.number, step.owner.Name)
+		}
 	}
-	if err := sameTarget(original.Record, c); err != nil {
-		return nil, nil, nil, err
+	if len(originals) == 0 {
+		return nil, nil, nil, notFound(s.txn.Status.Items[i])
 	}
 	for j := range s.txn.Status.Items[:i] {
 		earlier, err := refOf(s.txn.Status.Items[j])
 		if err == nil && earlier.ID() == c.Ref.ID() && s.txn.Spec.Changes[j].Type == api.Create {
-			original.Recreated = true
+			originals[0].Recreated = true
 		}
 	}
-	original.Overwrite = s.txn.Spec.ConflictPolicy == api.ConflictForce
-	content, notes, err = c.Invert(ctx, original, live)
-	return content, original.Owners(), notes, err
+	return c.Invert(ctx, s.txn.Spec.Changes[i].Type, originals, live)
 }
 
-// confidential reports whether the content of the change that an item rolls back came from a
+func notFound(item api.Item) error {
+	return errclass.New(errclass.Terminal, errclass.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
+}
+
+// steps are the changes that an item rolls back, by its name.
+func (u *undoing) steps(item string) []made {
+	if u != nil {
+		for _, c := range u.changes {
+			if c.change.Name == item {
+				return c.steps
+			}
+		}
+	}
+	return nil
+}
+
+// confidential reports whether the content of a change that an item rolls back came from a
 // Secret.
-func (u *undo) confidential(item string) bool {
-	return u != nil && slices.ContainsFunc(u.of.Items, func(of revision.Item) bool { return of.Name == item && of.Confidential })
-}
-
-// find finds what an item rolls back, by its name.
-func (u *undo) find(ctx context.Context, item api.Item) (mutate.Original, error) {
-	for i, of := range u.of.Items {
-		if of.Name != item.Name || of.Before == nil {
-			continue
+func (u *undoing) confidential(item string) bool {
+	for _, step := range u.steps(item) {
+		if step.item().Confidential {
+			return true
 		}
-		record, err := u.reader.Load(ctx, *of.Before)
-		if err != nil {
-			return mutate.Original{}, err
-		}
-		first, err := u.first(ctx, i)
-		return mutate.Original{Record: record, First: first, Marker: markerOf(u.owner.UID, of.Index)}, err
 	}
-	return mutate.Original{}, errclass.New(errclass.Terminal, errclass.BeforeImageLost, "undo", "item "+item.Name, "the revision names no before-image of it")
+	return false
 }
 
-// image returns the target of an item as it was before the change that it rolls back; nil if
-// that has made it.
-func (u *undo) image(ctx context.Context, item api.Item) (map[string]any, error) {
-	original, err := u.find(ctx, item)
+// load reads what is known of a change that is undone.
+func (m made) load(ctx context.Context) (mutate.Original, error) {
+	of := m.item()
+	if of.Before == nil {
+		return mutate.Original{}, notFound(api.Item{Name: of.Name})
+	}
+	record, err := m.reader.Load(ctx, *of.Before)
+	if err != nil {
+		return mutate.Original{}, err
+	}
+	first, err := m.first(ctx)
+	return mutate.Original{Record: record, First: first, Marker: markerOf(m.owner.UID, of.Index)}, err
+}
+
+// image returns the target of an item as it was before the oldest change that it rolls back; nil
+// if that has made it.
+func (u *undoing) image(ctx context.Context, item api.Item) (map[string]any, error) {
+	steps := u.steps(item.Name)
+	if len(steps) == 0 {
+		return nil, notFound(item)
+	}
+	original, err := steps[len(steps)-1].load(ctx)
 	if err != nil || original.Record.Before == nil {
 		return nil, err
 	}
 	return original.Record.Before.Object, nil
 }
 
-// first returns the target of an item before the first of the changes that have been made to
-// it in a row; nil if that is the item's own, or has made it.
-func (u *undo) first(ctx context.Context, item int) (*unstructured.Unstructured, error) {
-	at := item
-	for j := item - 1; j >= 0 && u.of.Items[at].Type != api.Create; j-- {
-		if u.of.Items[j].Target.Identity() != u.of.Items[item].Target.Identity() {
+// first returns the target of a change before the first of the changes that its Transaction has
+// made to it in a row; nil if that is the change itself, or has made it.
+func (m made) first(ctx context.Context) (*unstructured.Unstructured, error) {
+	items, at := m.of.Items, m.at
+	for j := m.at - 1; j >= 0 && items[at].Type != api.Create; j-- {
+		if items[j].Target.Identity() != items[m.at].Target.Identity() {
 			continue
 		}
-		if u.of.Items[j].Type == api.Delete {
+		if items[j].Type == api.Delete {
 			break
 		}
 		at = j
 	}
-	if at == item || u.of.Items[at].Before == nil {
+	if at == m.at || items[at].Before == nil {
 		return nil, nil
 	}
-	record, err := u.reader.Load(ctx, *u.of.Items[at].Before)
+	record, err := m.reader.Load(ctx, *items[at].Before)
 	return record.Before, err
 }

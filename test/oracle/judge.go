@@ -61,6 +61,7 @@ func Judge(e Evidence) []Breach {
 			c.judgeAccount(r)
 			c.judgeRefused(r)
 			c.judgeRemembered(r)
+			c.judgeTakenBack(r)
 			c.judgeNumbers(r)
 			c.judgeSources(r)
 			c.judgeApproval(r)

@@ -101,26 +101,34 @@ func (c *trial) needs(r *run) (out [][]int, whole bool) {
 	return r.turnedAround(out), !slices.ContainsFunc(r.asked, func(c api.Change) bool { return c.ContentFrom != nil })
 }
 
-// reversed fills in those of an undo.
+// reversed fills in those of an undo. Of several Transactions it is not known whether they are all:
+// one change for each object stands for many.
 func (c *trial) reversed(r *run, out [][]int) (on [][]int, whole bool) {
+	whole = r.Spec.UndoOf.ToRevision == nil
 	end := r.end()
 	if end == nil || len(end.items) != len(out) {
 		return out, false
 	}
-	uid := str(end.Object.Object, "status", "undoing", "uid")
-	at := slices.IndexFunc(c.runs, func(of *run) bool { return of != r && of.end() != nil && of.end().uid == uid })
-	if at < 0 {
+	undone := c.undone(r)
+	if len(undone) == 0 {
 		return out, false
 	}
-	index := func(name string) int { return slices.IndexFunc(end.items, func(i item) bool { return i.name == name }) }
-	original := c.runs[at]
-	of, whole := c.needs(original)
-	for i := range of {
-		// What depends on a change that has nothing to be undone stands in for it.
-		for _, j := range deep(of, i) {
-			later, earlier := index(original.change(i)), index(original.change(j))
-			if later >= 0 && earlier >= 0 && later < earlier {
-				out[earlier] = append(out[earlier], later)
+	for _, original := range undone {
+		of, all := c.needs(original)
+		whole = whole && all
+		index := func(i int) int {
+			if r.Spec.UndoOf.ToRevision != nil {
+				return slices.Index(r.Items, original.Items[i]) // There is one item for each object.
+			}
+			return slices.IndexFunc(end.items, func(one item) bool { return one.name == original.change(i) })
+		}
+		for i := range of {
+			// What depends on a change that has nothing to be undone stands in for it.
+			for _, j := range deep(of, i) {
+				later, earlier := index(i), index(j)
+				if later >= 0 && earlier >= 0 && later < earlier && !slices.Contains(out[earlier], later) {
+					out[earlier] = append(out[earlier], later)
+				}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,17 +14,28 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// earlier is the name of the Transaction that has committed before, and is remembered.
-const earlier = "earlier"
+// earlier is the name of the Transaction that has committed before, and is remembered, and since that
+// of one that has committed after it.
+const (
+	earlier = "earlier"
+	since   = earlier + "-since"
+)
 
 var revisions = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
 
-// commitEarlier has Janus carry out a Transaction before faults begin.
+// commitEarlier has Janus carry out Transactions before faults begin.
 func (r *run) commitEarlier() error {
 	if len(r.Earlier) == 0 {
 		return nil
 	}
-	txn, err := r.transaction(r.at, earlier, map[string]any{"revisionHistoryLimit": int64(9)}, r.Earlier)
+	if err := r.commit(earlier, r.Earlier); err != nil || len(r.Since) == 0 {
+		return err
+	}
+	return r.commit(since, r.Since)
+}
+
+func (r *run) commit(name string, changes []map[string]any) error {
+	txn, err := r.transaction(r.at, name, map[string]any{"revisionHistoryLimit": int64(9)}, changes)
 	if err != nil {
 		return err
 	}
@@ -45,7 +57,7 @@ func (r *run) commitEarlier() error {
 	}
 	// It has ended long ago: nobody who starts looks for what it may have left.
 	j.Stop()
-	_, err = r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Patch(r.ctx, earlier, types.MergePatchType,
+	_, err = r.Dynamic.Resource(api.Resource).Namespace(r.at.namespace).Patch(r.ctx, name, types.MergePatchType,
 		[]byte(`{"status": {"completionTime": "2020-01-01T00:00:00Z"}}`), metav1.PatchOptions{FieldManager: harness.Manager}, "status")
 	return err
 }
@@ -53,7 +65,7 @@ func (r *run) commitEarlier() error {
 // changed are the changes that a workload is about: an undo has those of the other.
 func (w workload) changed() []map[string]any {
 	if w.Undoes {
-		return w.Earlier
+		return append(slices.Clone(w.Earlier), w.Since...)
 	}
 	return w.Changes
 }

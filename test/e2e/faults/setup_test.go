@@ -132,7 +132,7 @@ func (r *run) findTargets() error {
 		changes = append(changes, list...)
 	}
 	if r.Undoes {
-		list, err := decode[[]any](r.Earlier, r.at)
+		list, err := decode[[]any](r.changed(), r.at)
 		if err != nil {
 			return err
 		}

@@ -60,9 +60,11 @@ type workload struct {
 	Faults string `json:"faults"`
 	Canary string `json:"canary"`
 	// Earlier are the changes of a Transaction that has committed before, and is remembered.
-	// Undoes says that it is undone in place of Changes, and Remembers is the
-	// revisionHistoryLimit.
+	// Since are those of another that has committed after that. Undoes says that what has
+	// committed is undone in place of Changes, both together if there are two, and Remembers is
+	// the revisionHistoryLimit.
 	Earlier   []map[string]any `json:"earlier"`
+	Since     []map[string]any `json:"since"`
 	Undoes    bool             `json:"undoes"`
 	Remembers int64            `json:"remembers"`
 	// Contenders are the changes of several Transactions that run at the same time, in
@@ -137,7 +139,10 @@ func (w workload) transactions(at place) ([]*unstructured.Unstructured, error) {
 		if w.Remembers > 0 {
 			with["revisionHistoryLimit"] = w.Remembers
 		}
-		if w.Undoes {
+		switch {
+		case w.Undoes && len(w.Since) > 0:
+			with["undoOf"] = map[string]any{"toRevision": int64(0)}
+		case w.Undoes:
 			with["undoOf"] = map[string]any{"name": earlier}
 		}
 		txn, err := w.transaction(at, transaction, with, w.Changes)

@@ -267,3 +267,59 @@ func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
 
 	assert.Equal(t, one.Status.Revision+1, two.Status.Revision, harness.Describe(two))
 }
+
+// Running the same again pushes out no older revision, whether it writes nothing or puts back what
+// another client has changed; and it does not pile up.
+func TestRunningTheSameAgainPushesOutNothing(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	e.Start()
+	e.Run("one", setTo("2", 2))
+	second := e.Run("two", setTo("3", 2))
+	for i := range 4 {
+		same := e.Run(fmt.Sprint("same-", i), setTo("3", 2))
+		require.Equal(t, api.PhaseCommitted, same.Status.Phase, harness.Describe(same))
+		assert.True(t, same.Status.Items[0].Unchanged)
+		assert.NotEmpty(t, same.Status.Items[0].Before.After)
+		assert.Equal(t, second.Status.Items[0].Before.After, same.Status.Items[0].Before.After)
+	}
+	assert.Equal(t, []string{"janus-revision-1", "janus-revision-2", "janus-revision-5", "janus-revision-6"}, namesOf(revisionsOf(t, e)))
+	assert.Equal(t, "true", revisionsOf(t, e)[2].Labels["janus.io/unchanged"])
+
+	e.Merge("person", "ConfigMap/a", `{"data": {"version": "9"}}`)
+	back := e.Run("back", setTo("3", 2))
+	assert.False(t, back.Status.Items[0].Unchanged)
+	left := revisionsOf(t, e)
+	assert.Equal(t, []string{"janus-revision-1", "janus-revision-2", "janus-revision-6", "janus-revision-7"}, namesOf(left))
+	assert.Equal(t, left[1].Labels["janus.io/state"], left[3].Labels["janus.io/state"])
+	assert.NotEqual(t, left[0].Labels["janus.io/state"], left[3].Labels["janus.io/state"])
+	assert.NotContains(t, left[3].Labels, "janus.io/unchanged")
+
+	e.Run("three", setTo("4", 2))
+	assert.Equal(t, []string{"janus-revision-2", "janus-revision-6", "janus-revision-7", "janus-revision-8"}, namesOf(revisionsOf(t, e)), "what counts pushes out the oldest")
+	assert.Empty(t, e.Run("plain", setTo("5", 0)).Status.Items[0].Before.After, "it is of use to the history alone")
+}
+
+// What a custom resource and a Deployment are to have is compared by its meaning, with the defaults
+// that the API server adds.
+func TestWhatMeansTheSameLeavesTheSameState(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	deployment := func(name, kind, more, cpu, memory string) string {
+		txn := e.Run(name, fmt.Sprintf(`{revisionHistoryLimit: 9, changes: [{target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: %s, content: {metadata: {labels: {app: web}}, spec: {%s replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web, resources: {limits: {cpu: %q, memory: %q}}}]}}}}}]}`, kind, more, cpu, memory))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		for _, r := range revisionsOf(t, e) {
+			if r.Revision == txn.Status.Revision {
+				require.NotEmpty(t, r.Labels["janus.io/state"])
+				return r.Labels["janus.io/state"]
+			}
+		}
+		return ""
+	}
+	first := deployment("one", "Create", "", "1", "1Gi")
+	other := deployment("two", "Update", "", "2", "1Gi")
+	assert.NotEqual(t, first, other)
+	assert.Equal(t, first, deployment("three", "Update", "revisionHistoryLimit: 10, ", "1000m", "1024Mi"), "10 is the default")
+}

@@ -69,7 +69,7 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to whoever had set them")
 	assert.NotContains(t, e.Object(harness.TransactionRef + "undo").Object["spec"], "changes", "what follows from undoOf is not stored")
 	assert.Equal(t, "8/8", undo.Status.Progress)
-	assert.Equal(t, &api.Undoing{Name: "release", UID: txn.UID, Revision: 1, Digest: txn.Status.RevisionDigest}, undo.Status.Undoing)
+	assert.Equal(t, &api.Undoing{UndoneRevision: api.UndoneRevision{Name: "release", UID: txn.UID, Revision: 1, Digest: txn.Status.RevisionDigest}}, undo.Status.Undoing)
 	var did []string
 	for _, item := range undo.Status.Items {
 		did = append(did, item.Name+" "+string(item.Type))

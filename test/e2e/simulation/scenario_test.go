@@ -259,6 +259,7 @@ func small() []scenario {
 		undone(one("patch-undone", []thing{alpha}, alpha.change(api.Patch, news))),
 		undone(one("create-undone", nil, alpha.change(api.Create, news))),
 		undone(one("secret-delete-undone", []thing{delta}, delta.change(api.Delete, nil))),
+		allUndone(one("twice-undone", []thing{alpha}, alpha.change(api.Patch, map[string]string{"a": "new"})), alpha.change(api.Patch, map[string]string{"c": "newer"})),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
 		tried(one("tried", []thing{alpha, delta}, alpha.change(api.Patch, news), delta.change(api.Patch, news), beta.change(api.Create, news), alpha.change(api.Delete, nil))),
 	}...)
@@ -283,6 +284,18 @@ func tried(s scenario) scenario {
 func undone(s scenario) scenario {
 	s = remembered(s)
 	s.transactions = append(s.transactions, undoOf(0))
+	return s
+}
+
+// allUndone has a scenario go on with another Transaction, and both undone at once.
+func allUndone(s scenario, changes ...api.Change) scenario {
+	s.transactions = append(s.transactions, api.TransactionSpec{ServiceAccountName: "deployer", Changes: changes})
+	s = remembered(s)
+	limit, to := int32(2), int64(0)
+	for i := range s.transactions {
+		s.transactions[i].RevisionHistoryLimit = &limit
+	}
+	s.transactions = append(s.transactions, api.TransactionSpec{ServiceAccountName: "deployer", UndoOf: &api.UndoOf{ToRevision: &to}})
 	return s
 }
 

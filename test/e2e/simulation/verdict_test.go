@@ -126,7 +126,30 @@ func drawn(seed uint64) script {
 	branch(source(seed, 3), &p.scenario)
 	pace(source(seed, 4), &p.scenario)
 	goOn(source(seed, 7), &p.scenario)
+	takeBack(source(seed, 8), &p.scenario)
 	return p
+}
+
+// takeBack has one scenario of eight end with the undo of all that has committed, or of all but the
+// first. What comes before is remembered, mostly.
+func takeBack(random *rand.Rand, s *scenario) {
+	if random.IntN(8) > 0 {
+		return
+	}
+	limit, to := int32(5), random.Int64N(2)
+	for i := range s.transactions {
+		if random.IntN(8) > 0 {
+			s.transactions[i].RevisionHistoryLimit = &limit
+		}
+	}
+	spec := api.TransactionSpec{ServiceAccountName: "deployer", UndoOf: &api.UndoOf{ToRevision: &to}}
+	if random.IntN(3) == 0 {
+		spec.ConflictPolicy = api.ConflictForce
+	}
+	if random.IntN(2) == 0 {
+		spec.RevisionHistoryLimit = &limit
+	}
+	s.transactions = append(s.transactions, spec)
 }
 
 // goOn has some Transactions go on when a change fails. The CRD does not allow that beside a guard.

@@ -98,7 +98,7 @@ func newWorld(p script) (*world, error) {
 // once that has ended.
 func (w *world) submitDue() error {
 	for i, spec := range w.plan.scenario.transactions {
-		if w.submitted[i] || spec.UndoOf != nil && !w.ended(spec.UndoOf.Name) {
+		if w.submitted[i] || spec.UndoOf != nil && !w.undoable(i, spec.UndoOf) {
 			continue
 		}
 		w.submitted[i] = true
@@ -107,6 +107,19 @@ func (w *world) submitDue() error {
 		}
 	}
 	return nil
+}
+
+// undoable reports whether what a Transaction is to undo has ended: one, or all before it.
+func (w *world) undoable(i int, of *api.UndoOf) bool {
+	if of.ToRevision == nil {
+		return w.ended(of.Name)
+	}
+	for n := range i {
+		if !w.submitted[n] || !w.ended(transactionName(n)) {
+			return false
+		}
+	}
+	return true
 }
 
 // ended reports whether a Transaction has come to an end, or is gone.

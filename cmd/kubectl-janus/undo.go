@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// undoWishes are the flags of undo.
+type undoWishes struct {
+	name, account        string
+	revision, toRevision int64
+	acceptLoss, yes      bool
+	wait                 waits
+}
+
+func newUndo(s *session) *cobra.Command {
+	var w undoWishes
+	cmd := &cobra.Command{
+		Use: "undo {NAME | --revision N | --to-revision N} [--service-account NAME]", Short: "Undo a committed Transaction, or all since a revision, by another Transaction",
+		Long: `Undo a committed Transaction by another one that is all or nothing too. That works for as long as the namespace
+remembers it (kubectl janus history) and nobody has changed what it had set.
+
+With --to-revision, all that have committed since are undone, as one Transaction: each object gets the state that it had
+after that revision. First the plan is shown, and you are asked whether to go on; --yes leaves out both. With number 0,
+everything that the namespace remembers is undone.`,
+		Example: `  kubectl janus undo release-2
+  kubectl janus undo --revision 7 --service-account deployer
+  kubectl janus undo --to-revision 4 --service-account deployer --wait`,
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			since := cmd.Flags().Changed("to-revision")
+			t, err := w.transaction(cmd.Context(), s, args, since)
+			if err != nil {
+				return err
+			}
+			u, err := untyped(t)
+			if err != nil {
+				return err
+			}
+			d := draft{Unstructured: u}
+			if since && !w.yes {
+				if err := s.wanted(cmd.Context(), d, time.Duration(w.wait.limit)); err != nil {
+					return err
+				}
+			}
+			made, err := s.create(cmd.Context(), d)
+			if err != nil {
+				return err
+			}
+			s.print("transaction.backup.janus.io/%s created", made.Name)
+			return w.wait.end(cmd.Context(), s, made)
+		},
+	}
+	cmd.Flags().StringVar(&w.name, "name", "", "the name of the new Transaction; the default is made up")
+	cmd.Flags().StringVar(&w.account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction")
+	cmd.Flags().Int64Var(&w.revision, "revision", 0, "undo the revision with this number")
+	cmd.Flags().Int64Var(&w.toRevision, "to-revision", 0, "undo all that have committed since the revision with this number")
+	cmd.Flags().BoolVar(&w.acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
+	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "with --to-revision: show no plan, and do not ask")
+	w.wait.addTo(cmd)
+	return cmd
+}
+
+// transaction makes the Transaction that undoes what is named.
+func (w *undoWishes) transaction(ctx context.Context, s *session, args []string, since bool) (*api.Transaction, error) {
+	namespace, err := s.namespace()
+	if err != nil {
+		return nil, err
+	}
+	undo := &api.UndoOf{AcceptLoss: w.acceptLoss}
+	account, generate, named := w.account, fmt.Sprintf("undo-%d-", w.revision), len(args)
+	for _, given := range []bool{w.revision != 0, since} {
+		if given {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return nil, errors.New("what is to be undone? give the name of a Transaction, or --revision or --to-revision with a number of kubectl janus history")
+	case since:
+		undo.ToRevision, generate = &w.toRevision, fmt.Sprintf("undo-to-%d-", w.toRevision)
+	case w.revision != 0:
+		undo.Revision = &w.revision
+	default:
+		t, err := s.read(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		if t.Status.Phase != api.PhaseCommitted {
+			return nil, fmt.Errorf("transaction %s/%s is %s: only what has committed can be undone", t.Namespace, t.Name, phaseOf(t))
+		}
+		undo.Name, generate = t.Name, short(t.Name)+"-undo-"
+		if account == "" {
+			account = t.Spec.ServiceAccountName
+		}
+	}
+	if account == "" {
+		return nil, errors.New("no ServiceAccount is named: set --service-account to the one that the undo uses")
+	}
+	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
+	if w.name == "" {
+		t.GenerateName = generate
+	}
+	t.Spec.ServiceAccountName, t.Spec.UndoOf = account, undo
+	return t, nil
+}
+
+// wanted shows the plan of an undo and asks whether it is to be made.
+func (s *session) wanted(ctx context.Context, d draft, limit time.Duration) error {
+	if limit == 0 {
+		limit = 2 * time.Minute
+	}
+	tried := draft{Unstructured: d.DeepCopy()}
+	if tried.GetGenerateName() != "" {
+		tried.SetGenerateName(short(tried.GetGenerateName()) + "plan-")
+	}
+	t, err := s.tried(ctx, tried, false, limit)
+	if err != nil {
+		return err
+	}
+	if t.Status.Undoing != nil {
+		s.print("It undoes, the newest first:")
+		for _, one := range t.Status.Undoing.All() {
+			s.print("  revision %d, Transaction %s", one.Revision, one.Name)
+		}
+	}
+	if t.Status.Phase != api.PhasePlanned {
+		_, reason, message := reasonOf(t)
+		return fmt.Errorf("%s: %s", reason, message)
+	}
+	printPlan(s.Out, t)
+	s.say("Undo all of this? [y/N]")
+	answer, err := bufio.NewReader(s.In).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		if err != nil && answer == "" {
+			return errors.New("nobody answered, and nothing is undone: set --yes where nobody can be asked")
+		}
+		return errors.New("nothing is undone")
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package oracle
+
+import (
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// undone are the Transactions that an undo says it undoes, the newest first.
+func (c *trial) undone(r *run) (out []*run) {
+	end := r.end()
+	if end == nil || r.Spec.UndoOf == nil {
+		return nil
+	}
+	uids := []string{str(end.Object.Object, "status", "undoing", "uid")}
+	for _, e := range list(end.Object.Object, "status", "undoing", "earlier") {
+		one, _ := e.(map[string]any)
+		uids = append(uids, str(one, "uid"))
+	}
+	for _, uid := range uids {
+		at := slices.IndexFunc(c.runs, func(of *run) bool { return of != r && of.end() != nil && of.end().uid == uid })
+		if uid == "" || at < 0 {
+			return nil
+		}
+		out = append(out, c.runs[at])
+	}
+	return out
+}
+
+// judgeTakenBack: once an undo to a revision has committed, every object that the Transactions since
+// have written is as it was before the first of those writes, unless another client has written it
+// in between. It undoes all that has committed since, by its number, and nothing else.
+func (c *trial) judgeTakenBack(r *run) {
+	s := r.end()
+	if s == nil || s.phase != string(api.PhaseCommitted) || r.Spec.UndoOf == nil || r.Spec.UndoOf.ToRevision == nil {
+		return
+	}
+	undone := c.undone(r)
+	for i, one := range undone {
+		switch {
+		case one.end().revision <= *r.Spec.UndoOf.ToRevision:
+			c.breach(Order, "%s undoes %s, which has number %d", r, one, one.end().revision)
+		case i > 0 && one.end().revision >= undone[i-1].end().revision:
+			c.breach(Order, "%s undoes %s (%d) after %s (%d)", r, one, one.end().revision, undone[i-1], undone[i-1].end().revision)
+		}
+	}
+	c.judgeAllUndone(r, undone)
+	for ref, o := range c.objects {
+		if first := firstWrite(undone, ref); first != nil {
+			c.judgeAsBefore(r, o, first)
+		}
+	}
+}
+
+// judgeAllUndone: what had committed when an undo began, with a higher number, is undone, if it has
+// written something.
+func (c *trial) judgeAllUndone(r *run, undone []*run) {
+	for _, one := range c.runs {
+		end := one.end()
+		if one == r || end == nil || one.tampered || one.Namespace != r.Namespace || end.phase != string(api.PhaseCommitted) ||
+			end.revision <= *r.Spec.UndoOf.ToRevision || end.Revision > r.states[0].Revision || slices.Contains(undone, one) {
+			continue
+		}
+		if slices.ContainsFunc(end.items, func(i item) bool { return i.in(api.ItemCommitted) && !i.unchanged }) && (one.gone == nil || one.gone.Revision > r.end().Revision) {
+			c.breach(Atomicity, "%s has committed, and %s (@%d), which has number %d, is not undone", r, one, end.Revision, end.revision)
+		}
+	}
+}
+
+// firstWrite is the version of an object that the first write of some Transactions has made.
+func firstWrite(runs []*run, ref Ref) *version {
+	var first *version
+	for _, one := range runs {
+		for _, w := range one.writes {
+			if w.ref == ref && w.made != nil && w.role == do && (first == nil || w.made.Revision < first.Revision) {
+				first = w.made
+			}
+		}
+	}
+	return first
+}
+
+// judgeAsBefore compares an object, as an undo has left it, with what it was before a write.
+func (c *trial) judgeAsBefore(r *run, o *object, first *version) {
+	at := r.states[slices.IndexFunc(r.states, func(s *state) bool { return s.phase == string(api.PhaseCommitted) })].Revision
+	// Its locks are released before it says that it has committed.
+	foreign := slices.ContainsFunc(o.versions, func(v *version) bool {
+		return v.Revision >= first.Revision && v.Revision <= at && (v.by == nil || v.Revision > r.states[0].Revision && !v.by.of(r))
+	})
+	if foreign {
+		return
+	}
+	before, now := first.before, o.at(at)
+	if before != nil && before.Deleted {
+		before = nil
+	}
+	there := now != nil && !now.Deleted
+	switch {
+	case (before != nil) != there:
+		c.breach(Atomicity, "%s has committed (@%d), and %s is there: %t; before the first of what it undoes (@%d) it was: %t", r, at, first.Ref, there, first.Revision, before != nil)
+	case there:
+		for name, value := range before.content() {
+			if name != "metadata" && !same(value, now.content()[name]) {
+				c.breach(Atomicity, "%s has committed (@%d), and .%s of %s is not what it was before the first of what it undoes (@%d)", r, at, name, first.Ref, first.Revision)
+			}
+		}
+	}
+}

@@ -108,7 +108,7 @@ func (w *world) share(t *testing.T, random *rand.Rand, keys []Key, afterThree fu
 				lease, err := w.admin.CoordinationV1().Leases(lock.Namespace).Get(t.Context(), lock.Name, metav1.GetOptions{})
 				assert.True(t, err == nil && isOurs(lease, h.Identity), "%s: %v", lock, err)
 			}
-			assert.NoError(t, m.Keep(t.Context(), h, locks))
+			assert.NoError(t, m.Keep(t.Context(), h, locks)) //nolint:testifylint // it is not the goroutine of the test
 			book.exit(own)
 			// Others may write a Lease more often than one Release tries.
 			for err := m.Release(t.Context(), h, own); err != nil; err = m.Release(t.Context(), h, own) {

@@ -72,6 +72,7 @@ func TestLocksAreOpenToOthers(t *testing.T) {
 		require.NoError(t, locks.Delete(t.Context(), labelled.GetName(), metav1.DeleteOptions{}))
 	}
 	s.refused(s.create(leases, lock("janus-lock-forged", "shop/release/4711"), metav1.CreateOptions{}), "locks", "may not create Lease")
+	s.refused(s.create(leases, lock("janus-lock-forged", "janus.io/shared"), metav1.CreateOptions{}), "locks", "it is a lock that Transactions share")
 	s.takenBefore()
 }
 

@@ -171,6 +171,9 @@ func (a *acquisition) result(ctx context.Context) ([]Lock, error) {
 		return locks, nil
 	}
 	err := a.slots[a.failed].err
+	if held := (*HeldError)(nil); errors.As(err, &held) {
+		a.reserve(ctx, held)
+	}
 	if refused < len(a.slots) {
 		if failure := a.giveBack(ctx, a.slots[refused+1:]); failure != nil {
 			err = errors.Join(err, failure)

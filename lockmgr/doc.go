@@ -3,8 +3,8 @@
 //
 // # Invariant
 //
-// Two holders never hold the lock of one target at the same time, whether they
-// live in one process or in two, as long as nobody deletes Leases that are not
+// Two holders never hold the lock of one target at the same time unless both share
+// it, whether they live in one process or in two, as long as nobody deletes Leases that are not
 // theirs and every process measures durations alike. The lock orders work and
 // makes conflicts rare; it is not the fence. What is written to a target needs
 // preconditions of its own, since a process may be stopped for longer than its
@@ -33,6 +33,11 @@
 // that waits holds only locks that come before the one it waits for, and no
 // circle of waiting holders can form.
 //
+// # Sharing
+//
+// A lock whose Key is Shared has any number of readers, or one writer, in one
+// Lease. shared.go has the rules, and says why readers do not starve a writer.
+//
 // # Place
 //
 // The Lease is in the target's namespace. For a target without a namespace it
@@ -55,6 +60,9 @@
 // nothing and others one update each; a release costs N deletes. Each try
 // for a lock that another client holds costs a create and a get at first and
 // one get from then on, and what [Holder.Ended] asks.
+// A reader that joins others needs a create, a get and an update. A writer that
+// waits for readers needs one update more, and another one each third of its TTL.
+// Those that write one Lease at the same time need further attempts.
 //
 // # What it does not do
 //

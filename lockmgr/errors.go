@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,16 +18,33 @@ type HeldError struct {
 	// Lease is the namespace/name of the Lease that is in the way. It may be a
 	// stand-in, and so not where our own Lease would be.
 	Lease string
-	// Holder is the identity in that Lease.
+	// Holder is the identity in that Lease, or the first of those that share it.
 	Holder string
+	// Others is how many share it with Holder.
+	Others int
+	// Shared is set if the Lease is shared, so that one holder's end does not free it.
+	Shared bool
+	// Waits is set if Holder does not hold the lock, but waits to have it alone and comes first.
+	Waits bool
 	// Until is how long by our clock the record must still stand unchanged
 	// until it may be taken over; it is never zero. Where the record's time is
-	// over and it is in the way for another reason, it is when to look again.
+	// over and it is in the way for another reason, it is when to look again; so it is
+	// where the caller has to say again that it waits.
 	Until time.Duration
+
+	// wanted is the Lease as it was read if the holder may enter itself there as the next.
+	wanted *coordinationv1.Lease
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("lock of %s is held: Lease %s has holder %q for up to %s", e.Key, e.Lease, e.Holder, e.Until)
+	switch {
+	case e.Waits:
+		return fmt.Sprintf("lock of %s is wanted: %q comes first at Lease %s for up to %s", e.Key, e.Holder, e.Lease, e.Until)
+	case e.Others > 0:
+		return fmt.Sprintf("lock of %s is held: Lease %s has holder %q and %d more for up to %s", e.Key, e.Lease, e.Holder, e.Others, e.Until)
+	default:
+		return fmt.Sprintf("lock of %s is held: Lease %s has holder %q for up to %s", e.Key, e.Lease, e.Holder, e.Until)
+	}
 }
 
 // LostError says that another holder has a lock that was thought ours.

@@ -2,6 +2,7 @@ package lockmgr
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"janus.io/janus/internal/objectid"
+
+	"janus.io/janus/internal/sharedlease"
 )
 
 // FuzzLeaseNamesTellTargetsApart: two targets have two Leases, in one order.
@@ -64,6 +67,10 @@ var leases = []string{
 	`{"spec":{"holderIdentity":"they","leaseDurationSeconds":0}}`, `{"spec":{"holderIdentity":"they","leaseDurationSeconds":-5,"leaseTransitions":-2147483648}}`,
 	`{"spec":{"holderIdentity":"\u0000\u001b[31m ´/../us","leaseDurationSeconds":2147483647,"renewTime":"9999-12-31T23:59:59.999999Z","acquireTime":"0001-01-01T00:00:00.000000Z"}}`,
 	`{"spec":{"holderIdentity":"us/","renewTime":null,"preferredHolder":"x","strategy":"OldestEmulationVersion"}}`,
+	`{"metadata":{"annotations":{"janus.io/shared-by":"[{\"holder\":\"a\",\"seconds\":30,\"over\":\"7\"},{\"holder\":\"us\",\"seconds\":9}]"}},"spec":{"holderIdentity":"janus.io/shared"}}`,
+	`{"metadata":{"annotations":{"janus.io/shared-by":"[{\"holder\":\"a\",\"seconds\":-1},{\"holder\":\"a\",\"seconds\":5},{}]","janus.io/wanted-by":"{\"holder\":\"b\",\"seconds\":5}"}},"spec":{"holderIdentity":"janus.io/shared"}}`,
+	`{"metadata":{"annotations":{"janus.io/shared-by":"[]","janus.io/wanted-by":"{\"holder\":\"us\",\"seconds\":5}"}},"spec":{"holderIdentity":"janus.io/shared"}}`,
+	`{"metadata":{"annotations":{"janus.io/shared-by":"nonsense"}},"spec":{"holderIdentity":"janus.io/shared","leaseDurationSeconds":5}}`,
 }
 
 // FuzzLeasesOfOthers: whatever a Lease says, it is ours, free or expired, and then
@@ -90,9 +97,59 @@ func FuzzLeasesOfOthers(f *testing.F) {
 			return
 		}
 		require.Nil(t, lease.DeletionTimestamp)
-		holder := holderOf(lease)
-		require.True(t, holder == identity || holder == "" || duration(lease, h.seconds()) <= 0, "taken from %q", holder)
+		checkFree(t, h, lease)
 		checkOurs(t, h, lease, next)
+	})
+}
+
+// checkFree: nobody had the Lease who still has time.
+func checkFree(t *testing.T, h Holder, lease *coordinationv1.Lease) {
+	t.Helper()
+	if s, shared := sharedlease.Of(lease); shared {
+		for _, r := range s.Readers {
+			require.True(t, r.Holder == h.Identity || r.Seconds <= 0, "taken from %q", r.Holder)
+		}
+		return
+	}
+	holder := holderOf(lease)
+	require.True(t, holder == h.Identity || holder == "" || duration(lease, h.seconds()) <= 0, "taken from %q", holder)
+}
+
+// FuzzSharedLeasesOfOthers: whatever a Lease says, a reader joins those that share it, or has it
+// completely, or is kept out for a time that ends. No reader that is there goes.
+func FuzzSharedLeasesOfOthers(f *testing.F) {
+	for _, text := range leases {
+		f.Add([]byte(text), "us")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, identity string) {
+		lease := &coordinationv1.Lease{}
+		if identity == "" || json.Unmarshal(data, lease) != nil || lease.DeletionTimestamp != nil {
+			return
+		}
+		lease.UID, lease.ResourceVersion = lease.UID+"u", lease.ResourceVersion+"1"
+		clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
+		m := New(nil, Options{Namespace: "own", Clock: clock})
+		h, key, untouched := holder(identity), shared(deployment(lease.Namespace, "web")), lease.DeepCopy()
+		next, err := m.claim(t.Context(), h, key, lease)
+		if held := (*HeldError)(nil); errors.As(err, &held) {
+			require.Positive(t, held.Until)
+			clock.SetTime(clock.Now().Add(held.Until))
+			next, err = m.claim(t.Context(), h, key, lease)
+		}
+		require.NoError(t, err)
+		require.Equal(t, untouched, lease, "what was read is changed")
+		require.True(t, isOurs(next, identity))
+		require.Equal(t, placeOf(lease), placeOf(next))
+		require.Equal(t, lease.ResourceVersion, next.ResourceVersion)
+		if _, was := sharedlease.Of(lease); was {
+			require.Subset(t, sharedlease.By(next), sharedlease.By(lease))
+		}
+		after, is := sharedlease.Of(next)
+		if is {
+			own, _ := after.Reader(identity)
+			require.Equal(t, h.seconds(), own.Seconds)
+			require.Empty(t, after.Without(identity).Without(sharedlease.NextOf(next)).In(next, clock.Now()).Annotations[sharedlease.AnnotationNext])
+		}
 	})
 }
 
@@ -113,6 +170,9 @@ func waitAndClaim(t *testing.T, m *Manager, clock *clocktesting.FakePassiveClock
 	next, err := m.claim(t.Context(), h, key, lease)
 	require.NoError(t, err)
 	checkOurs(t, h, lease, next)
+	if _, shared := sharedlease.Of(lease); shared {
+		return
+	}
 	lease.ResourceVersion += "2" // Another client has written it: its time begins again.
 	_, err = m.claim(t.Context(), h, key, lease)
 	require.ErrorAs(t, err, &held)

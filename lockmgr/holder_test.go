@@ -1,6 +1,7 @@
 package lockmgr
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +16,9 @@ func TestWhoHoldsALockIsTold(t *testing.T) {
 	other, tap := w.process()
 	key, absent := w.key("web"), deployment(w.namespace+"-later", "web")
 	holds := func(key Key) string {
-		who, err := other.HolderOf(t.Context(), key)
+		who, err := other.HoldersOf(t.Context(), key)
 		require.NoError(t, err)
-		return who
+		return strings.Join(who, ", ")
 	}
 	require.Empty(t, holds(key))
 	require.Empty(t, holds(absent))
@@ -28,6 +29,9 @@ func TestWhoHoldsALockIsTold(t *testing.T) {
 	require.Equal(t, map[string]int{"GET": 1}, tap.counted())
 	require.Equal(t, "a", holds(absent), "by a stand-in")
 	require.Equal(t, "a", holds(clusterRole("reader")))
+	w.acquire(m, holder("b"), shared(w.key("read")))
+	w.acquire(m, holder("c"), shared(w.key("read")))
+	require.Equal(t, "b, c", holds(w.key("read")))
 
 	w.step(10 * ttl)
 	require.Equal(t, "a", holds(key), "what it was about to do may be half done")
@@ -36,6 +40,6 @@ func TestWhoHoldsALockIsTold(t *testing.T) {
 	w.remembersNothing(other)
 
 	tap.on(rule{method: "GET", lose: true})
-	_, err := other.HolderOf(t.Context(), key)
+	_, err := other.HoldersOf(t.Context(), key)
 	require.ErrorIs(t, err, errLost, "who does not know does not say nobody")
 }

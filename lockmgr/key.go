@@ -27,6 +27,9 @@ type Key struct {
 	// but of the Lease's name, so it must be the one kind that discovery returns
 	// for Group and Resource.
 	Kind string
+	// Shared is set for a lock that is held together with others whose Key is Shared, and to the
+	// exclusion of all whose Key is not. It is no part of the identity.
+	Shared bool
 }
 
 // Less says whether the lock of k is taken before that of other. It is a total
@@ -68,8 +71,16 @@ func hyphenate(parts ...string) string {
 }
 
 // inOrder returns the keys in the order in which locks are taken, each
-// identity once.
+// identity once: one that is not shared stands for those that are.
 func inOrder(keys []Key) []Key {
-	sorted := slices.SortedStableFunc(slices.Values(keys), Key.compare)
+	sorted := slices.SortedStableFunc(slices.Values(keys), func(a, b Key) int {
+		if c := a.compare(b); c != 0 || a.Shared == b.Shared {
+			return c
+		}
+		if b.Shared {
+			return -1
+		}
+		return 1
+	})
 	return slices.CompactFunc(sorted, func(a, b Key) bool { return a.compare(b) == 0 })
 }

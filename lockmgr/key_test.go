@@ -86,7 +86,7 @@ func FuzzLeaseNamesAreLegal(f *testing.F) {
 func TestVersionsOfOneKindAreOneTargetAndKindsOfTwoGroupsAreTwo(t *testing.T) {
 	t.Parallel()
 	// A Key has no version: this is for whoever thinks of adding one.
-	require.Equal(t, 2, reflect.TypeFor[Key]().NumField())
+	require.Equal(t, 3, reflect.TypeFor[Key]().NumField())
 	require.Equal(t, 4, reflect.TypeFor[objectid.ID]().NumField())
 	other := deployment("shop", "web")
 	other.Group = "extensions"
@@ -101,6 +101,15 @@ func TestKindIsNoPartOfTheIdentity(t *testing.T) {
 	require.Equal(t, other.hash(), deployment("shop", "web").hash())
 	require.Zero(t, other.compare(deployment("shop", "web")))
 	require.Len(t, inOrder([]Key{other, deployment("shop", "web")}), 1)
+}
+
+func TestWhetherALockIsSharedIsNoPartOfTheIdentity(t *testing.T) {
+	t.Parallel()
+	key := deployment("shop", "web")
+	require.Equal(t, key.LeaseName(), shared(key).LeaseName())
+	require.Zero(t, key.compare(shared(key)))
+	require.Equal(t, []Key{key}, inOrder([]Key{shared(key), key, shared(key)}))
+	require.Equal(t, []Key{shared(key)}, inOrder([]Key{shared(key), shared(key)}))
 }
 
 func TestLessIsATotalOrder(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/sharedlease"
 )
 
 // errGone says that a Lease that was ours has no holder now.
@@ -37,13 +39,13 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 		if err != nil {
 			return err
 		}
-		look, holder = true, holderOf(lease)
+		look, holder = true, firstHolder(lease)
 		next, err := m.claim(ctx, h, key, lease)
 		if err != nil {
 			m.memory.drop(h.Identity, place)
 			return err
 		}
-		if err := m.update(ctx, h, next, holder == h.Identity); !isOutdated(err) {
+		if err := m.update(ctx, h, next, isOurs(lease, h.Identity)); !isOutdated(err) {
 			return err
 		}
 	}
@@ -53,8 +55,11 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 // claim judges a record that was just read: it returns the Lease to write in
 // order to hold it, or *HeldError.
 func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if s, shared := sharedlease.Of(lease); shared && lease.DeletionTimestamp == nil {
+		return m.claimShared(ctx, h, key, lease, s)
+	}
 	now := m.clock.Now()
-	holder := holderOf(lease)
+	holder := firstHolder(lease)
 	if holder == h.Identity && lease.DeletionTimestamp == nil {
 		return renewed(lease, h, now), nil
 	}
@@ -86,12 +91,12 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 				return err
 			}
 		}
-		if holder := holderOf(lease); holder != h.Identity {
+		if !isOurs(lease, h.Identity) {
 			m.memory.drop(h.Identity, lock.place())
-			if holder == "" {
+			if !excludes(lease, lock.Key) {
 				return errGone
 			}
-			return &LostError{Lock: lock, Holder: holder}
+			return &LostError{Lock: lock, Holder: firstHolder(lease)}
 		}
 		outdated = m.update(ctx, h, renewed(lease, h, m.clock.Now()), found)
 		if !isOutdated(outdated) {
@@ -139,6 +144,9 @@ func (m *Manager) update(ctx context.Context, h Holder, next *coordinationv1.Lea
 	m.memory.doubt(h.Identity, place)
 	lease, err := m.client.Leases(place.Namespace).Update(ctx, next, metav1.UpdateOptions{})
 	if err != nil {
+		if _, shared := sharedlease.Of(next); shared {
+			h.doubt(err)
+		}
 		return fmt.Errorf("update Lease %s: %w", place, err)
 	}
 	m.hold(h, lease, sent)
@@ -154,5 +162,10 @@ func (m *Manager) get(ctx context.Context, place types.NamespacedName) (*coordin
 }
 
 func (m *Manager) hold(h Holder, lease *coordinationv1.Lease, since time.Time) {
-	m.memory.hold(h.Identity, heldLease{place: placeOf(lease), lease: remembered(lease), since: since})
+	lasts := duration(lease, 0)
+	if s, shared := sharedlease.Of(lease); shared {
+		own, _ := s.Reader(h.Identity)
+		lasts = own.Duration()
+	}
+	m.memory.hold(h.Identity, heldLease{place: placeOf(lease), lease: remembered(lease), since: since, lasts: lasts})
 }

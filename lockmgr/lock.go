@@ -11,6 +11,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/sharedlease"
 )
 
 // A Holder is who takes locks, and what its Leases look like.
@@ -19,9 +21,11 @@ type Holder struct {
 	// and over time: it carries the UID of the Transaction, since a new
 	// Transaction of the same name is another holder.
 	Identity string
-	// Labels and Annotations are put on the Leases.
-	Labels      map[string]string
-	Annotations map[string]string
+	// Labels and Annotations are put on the Leases that the holder has alone, and SharedLabels on
+	// those that it shares.
+	Labels       map[string]string
+	Annotations  map[string]string
+	SharedLabels map[string]string
 	// Owner is set on the Leases in OwnerNamespace, so that the garbage
 	// collector takes them along with it. An owner in another namespace would
 	// count as absent and the Lease as garbage. It may be nil.
@@ -30,6 +34,9 @@ type Holder struct {
 	// TTL is how long a lock lasts without being renewed. A Lease counts whole
 	// seconds: it is rounded up, and one second at least.
 	TTL time.Duration
+	// Waits is set if the caller waits for a lock that it is refused, and calls Acquire again
+	// until it has it, or Release. Then readers that come later do not come before it.
+	Waits bool
 	// Confirm is asked before a Lease is made or written, if it is not nil. Its error ends
 	// the attempt: whoever may have hung since it decided to take the lock is not to take
 	// it when it is wanted no more, for it would not be released; nor when another process
@@ -41,15 +48,19 @@ type Holder struct {
 	// released its locks. Then a Lease of its name was left behind, or was made by a request
 	// that landed late, and is taken over before its time is over. It is asked after the Lease
 	// was read: a holder that comes back writes the Lease first, and the take-over is refused.
+	// For a shared Lease it is asked about each of the holders, with a Lease that names it alone.
 	Ended func(ctx context.Context, lease *coordinationv1.Lease) bool
-	// Lost is called, if it is not nil, when what became of the creation of a Lease is not
-	// known: it may land when nobody looks any more.
+	// Lost is called, if it is not nil, when what became of the creation of a Lease, or of a write
+	// of a shared one, is not known: it may land when nobody looks any more.
 	Lost func()
 }
 
 // errNoIdentity is a mistake of the caller: an empty identity would take every
 // free Lease for its own.
 var errNoIdentity = errors.New("lockmgr: the holder has no identity")
+
+// errReserved is one, too: the Lease would look like one that readers share.
+var errReserved = errors.New("lockmgr: no holder may be called " + sharedlease.Holder)
 
 func (h Holder) confirm(ctx context.Context, found bool) error {
 	if h.Confirm == nil {
@@ -63,10 +74,14 @@ func (h Holder) ended(ctx context.Context, lease *coordinationv1.Lease) bool {
 }
 
 func (h Holder) check() error {
-	if h.Identity == "" {
+	switch h.Identity {
+	case "":
 		return errNoIdentity
+	case sharedlease.Holder:
+		return errReserved
+	default:
+		return nil
 	}
-	return nil
 }
 
 // seconds is the TTL as a Lease states it.

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"janus.io/janus/internal/sharedlease"
 )
 
 func TestTTLIsRoundedUpToWholeSecondsAndOneAtLeast(t *testing.T) {
@@ -51,6 +53,7 @@ func TestAHolderWithoutIdentityIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, errNoIdentity)
 	require.ErrorIs(t, m.Keep(t.Context(), Holder{}, nil), errNoIdentity)
 	require.ErrorIs(t, m.Release(t.Context(), Holder{}, nil), errNoIdentity)
+	require.ErrorIs(t, m.Release(t.Context(), holder(sharedlease.Holder), nil), errReserved)
 }
 
 func TestOnlyACertainRefusalProvesThatNoLeaseWasMade(t *testing.T) {

@@ -49,6 +49,9 @@ type limits struct {
 	// recheck is when to look again at a Lease that is in the way although
 	// its time is over.
 	recheck time.Duration
+	// readers is how many share a Lease at most: all annotations of an object may have 256 KiB
+	// together, and an entry has up to 1 KiB. Whoever comes then waits.
+	readers int
 }
 
 // A Manager acquires, keeps and releases locks for any number of holders. It is
@@ -73,7 +76,7 @@ func New(client coordinationv1client.LeasesGetter, opts Options) *Manager {
 		clock:     opts.Clock,
 		parallel:  opts.Parallel,
 		observe:   opts.Observe,
-		limits:    limits{attempts: 5, rounds: 3, recheck: time.Second},
+		limits:    limits{attempts: 20, rounds: 3, recheck: time.Second, readers: 200},
 		memory:    newMemory(),
 	}
 	if m.clock == nil {

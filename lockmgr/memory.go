@@ -32,6 +32,8 @@ type heldLease struct {
 	// since is when the request that wrote it was about to be sent: nobody
 	// else can have seen it before.
 	since time.Time
+	// lasts is how long the lock lasts from then on.
+	lasts time.Duration
 	// settled is set once the other place has been ruled out; see standin.go.
 	settled bool
 }
@@ -42,7 +44,7 @@ func (t heldLease) fresh(now time.Time) bool {
 		return false
 	}
 	used := now.Sub(t.since)
-	return used >= 0 && used < duration(t.lease, 0)/3
+	return used >= 0 && used < t.lasts/3
 }
 
 // A observedRecord is a record and when it was first seen. Every write changes the
@@ -53,6 +55,8 @@ type observedRecord struct {
 	version string
 	since   time.Time
 	waiters int
+	// entries are those of a shared Lease.
+	entries map[entryKey]observedEntry
 }
 
 func newMemory() *memory {

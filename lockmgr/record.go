@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
+
+	"janus.io/janus/internal/sharedlease"
 )
 
 // LabelStandsInFor marks a Lease that stands in for one in a namespace that did
@@ -25,6 +27,15 @@ func holderOf(lease *coordinationv1.Lease) string {
 
 func placeOf(lease *coordinationv1.Lease) types.NamespacedName {
 	return types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+}
+
+// excludes says whether a Lease that is not ours keeps us from the lock of a key. A Lease that has
+// lost its holder does not, nor one whose readers the key may join.
+func excludes(lease *coordinationv1.Lease, key Key) bool {
+	if _, shared := sharedlease.Of(lease); shared && key.Shared {
+		return false
+	}
+	return len(sharedlease.Holders(lease)) > 0
 }
 
 // duration is how long a record lasts. One that does not say so lasts as long
@@ -46,10 +57,15 @@ func newLease(h Holder, key Key, place types.NamespacedName, now time.Time) *coo
 			LeaseTransitions:     ptr.To[int32](0),
 		},
 	}
-	lease.Labels = maps.Clone(h.Labels)
-	lease.Annotations = maps.Clone(h.Annotations)
-	if h.Owner != nil && place.Namespace == h.OwnerNamespace {
-		lease.OwnerReferences = []metav1.OwnerReference{*h.Owner}
+	if key.Shared {
+		lease.Labels = maps.Clone(h.SharedLabels)
+		lease = sharedlease.Sharing{}.With(h.entry(place, "", now)).In(lease, now)
+	} else {
+		lease.Labels = maps.Clone(h.Labels)
+		lease.Annotations = maps.Clone(h.Annotations)
+		if h.Owner != nil && place.Namespace == h.OwnerNamespace {
+			lease.OwnerReferences = []metav1.OwnerReference{*h.Owner}
+		}
 	}
 	if isStandIn(key, place) {
 		if lease.Labels == nil {
@@ -67,6 +83,9 @@ func newLease(h Holder, key Key, place types.NamespacedName, now time.Time) *coo
 // Lease that has vanished.
 func takenOver(lease *coordinationv1.Lease, h Holder, key Key, now time.Time) *coordinationv1.Lease {
 	ours := newLease(h, key, placeOf(lease), now)
+	if key.Shared {
+		ours = sharedlease.Sharing{}.With(h.entry(placeOf(lease), lease.ResourceVersion, now)).In(ours, now)
+	}
 	transitions := ptr.Deref(lease.Spec.LeaseTransitions, 0)
 	if transitions < math.MaxInt32 {
 		transitions++
@@ -80,6 +99,9 @@ func takenOver(lease *coordinationv1.Lease, h Holder, key Key, now time.Time) *c
 // renewed is our Lease with its time begun again. It differs from what it was, so that
 // it gets another resourceVersion: a process that has hung cannot release it then.
 func renewed(lease *coordinationv1.Lease, h Holder, now time.Time) *coordinationv1.Lease {
+	if s, shared := sharedlease.Of(lease); shared {
+		return joined(lease, s, h, now)
+	}
 	next := lease.DeepCopy()
 	if last := lease.Spec.RenewTime; last != nil && now.Truncate(time.Microsecond).Equal(last.Time) {
 		now = now.Add(time.Microsecond)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"janus.io/janus/internal/fanout"
+
+	"janus.io/janus/internal/sharedlease"
 )
 
 // Release releases the locks of the keys that the holder has, and ends the
@@ -86,7 +88,7 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 			case err != nil:
 				return false, err
 			}
-			if holderOf(lease) != h.Identity {
+			if !isOurs(lease, h.Identity) && sharedlease.NextOf(lease) != h.Identity {
 				return false, nil
 			}
 			if lease.DeletionTimestamp != nil {
@@ -96,7 +98,7 @@ func (m *Manager) deleteOurs(ctx context.Context, h Holder, lock Lock, lease *co
 				return false, fmt.Errorf("delete Lease %s: %w", lock.place(), err)
 			}
 		}
-		err := m.delete(ctx, lease)
+		err := m.leave(ctx, h, lease)
 		if err == nil || apierrors.IsNotFound(err) {
 			return true, nil
 		}
@@ -139,7 +141,7 @@ func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
 	return errors.Join(errs...)
 }
 
-// giveBackAt deletes the Lease only as this process has last written it. Unlike Release
+// giveBackAt leaves the Lease only as this process has last written it. Unlike Release
 // it does not look again: this process may have hung, and one that has taken the
 // holder over may rely on the lock since. What is not released expires, or Release
 // finds it.
@@ -147,13 +149,17 @@ func (a *acquisition) giveBackAt(ctx context.Context, lock Lock, lease *coordina
 	if lease == nil {
 		return nil
 	}
-	err := a.delete(ctx, lease)
+	err := a.leaveAs(ctx, a.holder, lease)
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		a.observe(OperationRelease, ResultOK)
 		err = nil
 	case apierrors.IsConflict(err):
 		a.observe(OperationRelease, ResultLost)
+	case errors.Is(err, errContended):
+		// It stays remembered, so that the next Acquire gives it back before it waits.
+		a.observe(OperationRelease, ResultError)
+		return fmt.Errorf("release lock of %s: %w", lock.Key, err)
 	default:
 		a.memory.blur(a.holder.Identity, lock.place())
 		a.observe(OperationRelease, ResultError)

@@ -122,7 +122,7 @@ func (a *acquisition) settleHomes(ctx context.Context, u *unsettled) {
 func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordinationv1.Lease) {
 	s := &a.slots[i]
 	home := lockAt(s.key, s.place)
-	if holderOf(standIn) == a.holder.Identity && standIn.DeletionTimestamp == nil {
+	if isOurs(standIn, a.holder.Identity) && standIn.DeletionTimestamp == nil {
 		err := a.renew(ctx, a.holder, lockAt(s.key, placeOf(standIn)), standIn)
 		if err != nil {
 			a.fail(i, err)
@@ -153,14 +153,19 @@ func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordin
 // clearStandIn deletes another client's stand-in that is free, has expired or is of a holder
 // that has ended, and returns *HeldError if it is neither.
 func (a *acquisition) clearStandIn(ctx context.Context, key Key, standIn *coordinationv1.Lease) error {
-	if _, err := a.claim(ctx, a.holder, key, standIn); err != nil {
+	alone := key
+	alone.Shared = false // It is to go, so nobody joins it, and nobody needs to be the next.
+	if _, err := a.claim(ctx, a.holder, alone, standIn); err != nil {
+		if held := (*HeldError)(nil); errors.As(err, &held) {
+			held.Key, held.wanted = key, nil
+		}
 		return err
 	}
 	err := a.delete(ctx, standIn)
 	if apierrors.IsConflict(err) {
 		// Another client has written it since. It may be taken again.
 		return &HeldError{
-			Key: key, Lease: placeOf(standIn).String(), Holder: holderOf(standIn), Until: a.limits.recheck,
+			Key: key, Lease: placeOf(standIn).String(), Holder: firstHolder(standIn), Until: a.limits.recheck,
 		}
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

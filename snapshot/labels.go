@@ -8,6 +8,11 @@ func Labels(transaction string) map[string]string {
 	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: LabelValue(transaction)}
 }
 
+// SharedLabels are those of an object of Janus that several Transactions have together.
+func SharedLabels() map[string]string {
+	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: ""}
+}
+
 // LabelValue is the name of a Transaction as a label has it. The value of a label stops at
 // 63 characters where a name may have 253, so a longer name is cut and hashed.
 func LabelValue(transaction string) string { return shorten(transaction, maxLabel) }

@@ -136,8 +136,8 @@ type Change struct {
 	// guard makes an Await a condition of the whole Transaction. Once readyWhen has been found
 	// to hold, it must hold again, of the same object, right before the first change is begun
 	// and right before the Transaction is committed; otherwise all is rolled back, with
-	// reason GuardBroken. The object is locked from the beginning to the end, and its kind
-	// must be served when the Transaction begins.
+	// reason GuardBroken. The object is locked from the beginning to the end, by a lock that
+	// guards of other Transactions share, and its kind must be served when the Transaction begins.
 	//
 	// +optional
 	Guard bool `json:"guard,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/objectid"
+	"janus.io/janus/internal/sharedlease"
 	"janus.io/janus/lockmgr"
 )
 
@@ -85,12 +87,27 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// holderOf names the holder of a lock.
+// holderOf names the holders of a lock, and who waits to have it alone if they share it.
 func holderOf(l *coordinationv1.Lease) string {
-	holder := ptr.Deref(l.Spec.HolderIdentity, "")
-	if holder == "" {
-		return "nobody"
+	holders := sharedlease.Holders(l)
+	if len(holders) == 0 {
+		holders = []string{"nobody"}
 	}
+	for i, holder := range holders {
+		holders[i] = nameOf(holder)
+	}
+	text := strings.Join(holders, ", ")
+	if len(holders) > 1 {
+		text += " (shared)"
+	}
+	if next := sharedlease.NextOf(l); next != "" {
+		text += "; next " + nameOf(next)
+	}
+	return text
+}
+
+// nameOf names who has an identity.
+func nameOf(holder string) string {
 	if name, _, ok := api.ParseHolder(holder); ok {
 		return "Transaction " + name.String()
 	}
@@ -127,15 +144,15 @@ func newLocksRelease(s *session) *cobra.Command {
 			if err := l.find(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			holder, err := l.locks.HolderOf(cmd.Context(), l.key)
+			holders, err := l.locks.HoldersOf(cmd.Context(), l.key)
 			switch {
 			case err != nil:
 				return fmt.Errorf("look who holds the lock of %s: %w", l.key, err)
-			case holder == "":
+			case len(holders) == 0:
 				s.print("%s is not locked", l.key)
 				return nil
-			case holder != l.holder:
-				return fmt.Errorf("the lock of %s is held by %s, and not by %s: what holds it releases it, or its time runs out", l.key, holder, l.holder)
+			case !slices.Contains(holders, l.holder):
+				return fmt.Errorf("the lock of %s is held by %s, and not by %s: what holds it releases it, or its time runs out", l.key, strings.Join(holders, " and "), l.holder)
 			}
 			if err := l.release(cmd.Context()); err != nil {
 				return err
@@ -188,7 +205,11 @@ func (l *locking) acquire(ctx context.Context) error {
 	_, err := l.locks.Acquire(ctx, l.who(), []lockmgr.Key{l.key})
 	var held *lockmgr.HeldError
 	if errors.As(err, &held) {
-		return fmt.Errorf("the lock of %s is held by %s (Lease %s)", l.key, held.Holder, held.Lease)
+		holder := held.Holder
+		if held.Others > 0 {
+			holder += fmt.Sprintf(" and %d more", held.Others)
+		}
+		return fmt.Errorf("the lock of %s is held by %s (Lease %s)", l.key, holder, held.Lease)
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.key, err)

@@ -116,8 +116,10 @@ type Error struct {
 // Awaited is an object that something waits for.
 type Awaited struct {
 	objectid.ID
-	// Holder is the Transaction that holds the lock, if it is the Lease of one.
+	// Holder is the Transaction that holds the lock, if it is the Lease of one. With Shared others
+	// may be in the way for other holders than this one.
 	Holder types.NamespacedName
+	Shared bool
 }
 
 // Field is a field that another client has written.

@@ -15,10 +15,12 @@ import (
 	"janus.io/janus/internal/objectid"
 )
 
-// Object is one that is watched as a ServiceAccount. That of a lock is empty.
+// Object is one that is watched as a ServiceAccount. That of a lock is empty. A lock that is shared
+// is one for each of its holders that somebody waits for.
 type Object struct {
 	objectid.ID
 	Account types.NamespacedName
+	Holder  types.NamespacedName
 }
 
 // Options are how a process watches.
@@ -128,8 +130,11 @@ func (w *Watches) Set(name, account types.NamespacedName, on []errclass.Awaited,
 func (w *Watches) find(each errclass.Awaited, account types.NamespacedName) *object {
 	lock := each.Holder.Name != ""
 	of := Object{ID: each.ID}
-	if !lock {
+	switch {
+	case !lock:
 		of.Account = account
+	case each.Shared:
+		of.Holder = each.Holder
 	}
 	o := w.of[of]
 	if o == nil {

@@ -295,6 +295,35 @@ func TestOneIsWokenAfterTheOtherWhenALockIsReleased(t *testing.T) {
 	})
 }
 
+// Of a shared lock a writer waits for one of the readers, and a reader that comes later for that
+// writer. Neither is told of the end of the other's, and neither keeps the other from being told.
+func TestOfASharedLockEachIsToldOfTheHolderThatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		sharedBy := func(holder string) errclass.Awaited {
+			found := heldBy(holder)
+			found.Shared = true
+			return found
+		}
+		for _, holder := range []string{"x", "y", "writer"} {
+			w.holds[named(holder)] = true
+		}
+		assert.True(t, w.waits("writer", sharedBy("x")))
+		assert.True(t, w.waits("reader", sharedBy("writer")))
+		w.holds[named("x")] = false
+		w.Ended(named("x"))
+		assert.True(t, w.waits("late", sharedBy("writer")))
+		w.are("writer 0s")
+		assert.True(t, w.waits("writer", sharedBy("y")))
+		w.Ended(named("y"))
+		w.are("writer 0s")
+		w.Drop(named("writer"))
+		w.Ended(named("writer"))
+		time.Sleep(time.Minute)
+		w.are("reader 0s", "late 25ms")
+	})
+}
+
 // A Transaction of which nothing is heard may release its locks at any time.
 func TestALockOfAnUnknownHolderIsPolledFor(t *testing.T) {
 	t.Parallel()

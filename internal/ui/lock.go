@@ -8,10 +8,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/sharedlease"
 )
 
 // Lock is the lock of a target of a Transaction that has not ended.
@@ -19,9 +19,9 @@ type Lock struct {
 	Lease string   `json:"lease"`
 	Items []string `json:"items"`
 	// Holder is who has it: a Transaction as namespace/name, or the name that a client
-	// gives itself.
+	// gives itself. If guards share it, they are separated by commas.
 	Holder string `json:"holder"`
-	// Ours is true if it is the Transaction that is looked at.
+	// Ours is true if it is the Transaction that is looked at, or that is one of them.
 	Ours    bool   `json:"ours"`
 	Renewed string `json:"renewed"`
 	// Waiting are the other Transactions that wait for it.
@@ -57,7 +57,8 @@ func (h *handler) locks(ctx context.Context, t *api.Transaction) (found []Lock, 
 	}
 	leases, denied := h.leases(ctx, found)
 	for i := range found {
-		hold(&found[i], leases[found[i].Lease].Spec, t)
+		lease := leases[found[i].Lease]
+		hold(&found[i], &lease, t)
 	}
 	return found, append(unread, denied...)
 }
@@ -97,14 +98,17 @@ func (h *handler) leases(ctx context.Context, locks []Lock) (found map[string]co
 }
 
 // hold fills in who holds a lock.
-func hold(l *Lock, spec coordinationv1.LeaseSpec, t *api.Transaction) {
-	l.Holder = ptr.Deref(spec.HolderIdentity, "")
-	if spec.RenewTime != nil {
-		l.Renewed = stamp(&metav1.Time{Time: spec.RenewTime.Time})
+func hold(l *Lock, lease *coordinationv1.Lease, t *api.Transaction) {
+	if lease.Spec.RenewTime != nil {
+		l.Renewed = stamp(&metav1.Time{Time: lease.Spec.RenewTime.Time})
 	}
-	if name, uid, ok := api.ParseHolder(l.Holder); ok {
-		l.Holder, l.Ours = name.String(), uid == t.UID
+	holders := sharedlease.Holders(lease)
+	for i, holder := range holders {
+		if name, uid, ok := api.ParseHolder(holder); ok {
+			holders[i], l.Ours = name.String(), l.Ours || uid == t.UID
+		}
 	}
+	l.Holder = strings.Join(holders, ", ")
 }
 
 // wanting lists the Transactions that wait for locks and want that of an object.

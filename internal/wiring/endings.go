@@ -15,6 +15,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/sharedlease"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/snapshot"
 )
@@ -85,9 +86,13 @@ func isAbsent(err error, name string) bool {
 }
 
 // madeFor returns the Transaction for which Janus made a Lease. Other tools may lock too, and
-// may call themselves what they like.
+// may call themselves what they like. But they do not share locks: whoever is in the list of a
+// shared Lease was entered by Janus.
 func madeFor(lease *coordinationv1.Lease) (name types.NamespacedName, uid types.UID, ok bool) {
 	name, uid, ok = api.ParseHolder(ptr.Deref(lease.Spec.HolderIdentity, ""))
+	if _, shared := lease.Annotations[sharedlease.AnnotationReaders]; shared {
+		return name, uid, ok && uid != ""
+	}
 	ok = ok && uid != "" && lease.Annotations[api.TransactionKey] == name.String()
 	for key, value := range snapshot.Labels(name.Name) {
 		ok = ok && lease.Labels[key] == value

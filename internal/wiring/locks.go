@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -59,7 +60,7 @@ func (l *Locks) unkept(h lockmgr.Holder) {
 // taker is the holder as which locks are taken.
 func (l *Locks) taker(t *api.Transaction, lost func()) lockmgr.Holder {
 	h := holderOf(t)
-	h.Confirm, h.Lost, h.Ended = l.late.begin(t), lost, l.others.hasEnded
+	h.Confirm, h.Lost, h.Ended, h.Waits = l.late.begin(t), lost, l.others.hasEnded, true
 	return h
 }
 
@@ -172,7 +173,8 @@ func (l *Locks) Forget(t *api.Transaction) {
 }
 
 // keysOf returns the keys of what is to be locked, and which item each is of. A target that
-// was skipped before anything was locked, or is only waited for and no guard, is not.
+// was skipped before anything was locked, or is only waited for and no guard, is not. A guard
+// shares its lock with those of other Transactions.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
 		guards := item.Guard && item.State != api.ItemSkipped
@@ -183,7 +185,9 @@ func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		keys = append(keys, keyOf(ref))
+		key := keyOf(ref)
+		key.Shared = item.Type == api.Await
+		keys = append(keys, key)
 		items = append(items, i)
 	}
 	return keys, items, nil
@@ -199,6 +203,7 @@ func holderOf(t *api.Transaction) lockmgr.Holder {
 	return lockmgr.Holder{
 		Identity:       api.HolderOf(t),
 		Labels:         snapshot.Labels(t.Name),
+		SharedLabels:   snapshot.SharedLabels(),
 		Annotations:    map[string]string{api.TransactionKey: t.Namespace + "/" + t.Name},
 		OwnerNamespace: t.Namespace,
 		Owner: &metav1.OwnerReference{
@@ -217,8 +222,7 @@ func explainLock(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &held):
-		found := errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(),
-			"Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
+		found := errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(), "%s", inTheWay(held))
 		found.Awaited, found.RetryAfter = lockOf(held), held.Until
 		return found
 	case errors.As(err, &lost):
@@ -232,6 +236,18 @@ func explainLock(err error) error {
 	}
 }
 
+// inTheWay says who is.
+func inTheWay(held *lockmgr.HeldError) string {
+	switch {
+	case held.Waits:
+		return fmt.Sprintf("Lease %s is shared, and %s is waiting to have it alone; waiting until that has ended", held.Lease, held.Holder)
+	case held.Others > 0:
+		return fmt.Sprintf("Lease %s is held by %s and %d more; waiting until they have released it or it expires", held.Lease, held.Holder, held.Others)
+	default:
+		return fmt.Sprintf("Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
+	}
+}
+
 // lockOf is the Lease that is in the way, if a Transaction holds it. Of others nothing is heard.
 func lockOf(held *lockmgr.HeldError) []errclass.Awaited {
 	holder, _, ok := api.ParseHolder(held.Holder)
@@ -239,7 +255,7 @@ func lockOf(held *lockmgr.HeldError) []errclass.Awaited {
 		return nil
 	}
 	namespace, name, _ := strings.Cut(held.Lease, "/")
-	return []errclass.Awaited{{ID: objectid.ID{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Name: name}, Holder: holder}}
+	return []errclass.Awaited{{ID: objectid.ID{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Name: name}, Holder: holder, Shared: held.Shared}}
 }
 
 // nameOfHolder names a holder. A Lease that is being deleted is in the way without one.

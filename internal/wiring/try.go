@@ -178,14 +178,14 @@ func (f *preflight) attempt(ctx context.Context, i int) (s seen, later string, e
 		"it changes faster than it can be looked at")
 }
 
-// holder is who has the lock of an item's target.
+// holder is who has the lock of an item's target; empty if nobody has.
 func (f *preflight) holder(ctx context.Context, i int) (string, error) {
 	ref, err := refOf(f.txn.Status.Items[i])
 	if err != nil {
 		return "", err
 	}
-	holder, err := f.planner.locks.HolderOf(ctx, keyOf(ref))
-	return holder, explainLock(err)
+	holders, err := f.planner.locks.HoldersOf(ctx, keyOf(ref))
+	return strings.Join(holders, " and "), explainLock(err)
 }
 
 // plan tells what the change of an item would do. Several are made at once: it changes

@@ -17,6 +17,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
+	"janus.io/janus/internal/sharedlease"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/snapshot"
 )
@@ -253,16 +254,17 @@ func (e *Env) ClearedUp(name string) {
 	require.NoError(e.t, err, "locks or before-images of %s are left", name)
 }
 
-// locks names the Leases that a Transaction holds.
+// locks names the Leases that a Transaction holds, alone or with others, or is the next to hold.
 func (e *Env) locks(ctx context.Context, name string) ([]string, error) {
 	var out []string
 	for _, namespace := range []string{e.Namespace, SystemNamespace} {
-		leases, err := e.Kube.CoordinationV1().Leases(namespace).List(ctx, selectorOf(name))
+		leases, err := e.Kube.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=janus"})
 		if err != nil {
 			return nil, err
 		}
 		for _, lease := range leases.Items {
-			if lease.Spec.HolderIdentity != nil && strings.HasPrefix(*lease.Spec.HolderIdentity, e.Namespace+"/"+name+"/") {
+			holders := append(sharedlease.Holders(&lease), sharedlease.NextOf(&lease))
+			if slices.ContainsFunc(holders, func(holder string) bool { return strings.HasPrefix(holder, e.Namespace+"/"+name+"/") }) {
 				out = append(out, namespace+"/"+lease.Name)
 			}
 		}

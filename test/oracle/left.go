@@ -28,8 +28,9 @@ func (c *trial) judgeLeft(r *run) {
 		switch last := o.last(); {
 		case last == nil:
 		case isLock(ref):
-			if last.by != nil && lease(last).heldBy(r) {
-				c.breach(NothingLeft, "%s is %s, and %s@%d is still held by %s", r, r.finally(), ref, last.Revision, lease(last).holder)
+			is := lease(last)
+			if last.by != nil && (is.heldBy(r) || is.next != nil && is.next.heldAloneBy(r)) {
+				c.breach(NothingLeft, "%s is %s, and %s@%d is still held by %s, or waits for it", r, r.finally(), ref, last.Revision, is.holder)
 			}
 		case ref.Namespace == r.Namespace && isImageName(ref):
 			c.judgeImageLeft(r, s, last)

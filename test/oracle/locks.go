@@ -13,7 +13,8 @@ import (
 const slack = time.Millisecond
 
 // judgeLocks: a lock goes from one holder to another when it is free, when its time is over,
-// or when the Transaction that holds it is; then the Lease counts it.
+// or when the Transaction that holds it is; then the Lease counts it. Readers that share one join
+// and leave, each for itself, and none joins before a writer that waits.
 func (c *trial) judgeLocks() {
 	for ref, o := range c.objects {
 		if !isLock(ref) {
@@ -24,6 +25,7 @@ func (c *trial) judgeLocks() {
 				continue
 			}
 			c.judgeTakeover(v)
+			c.judgeJoining(v)
 		}
 	}
 }
@@ -33,10 +35,20 @@ func (c *trial) judgeTakeover(v *version) {
 	if was.holder == "" || is.holder == "" || was.holder == is.holder {
 		return
 	}
+	for _, reader := range was.readers {
+		c.judgeTakenFrom(reader, is, v)
+	}
 	if is.transitions != was.transitions+1 {
 		c.breach(LockExclusion, "%s@%d went from %s to %s, and leaseTransitions from %d to %d", v.Ref, v.Revision, was.holder, is.holder, was.transitions, is.transitions)
 	}
-	if c.ClocksTurned || was.renewed.IsZero() || is.renewed.IsZero() || c.seenOver(was, v) {
+	if was.readers == nil {
+		c.judgeTakenFrom(was, is, v)
+	}
+}
+
+// judgeTakenFrom: who had a lock, alone or with others, has had its time when another takes it.
+func (c *trial) judgeTakenFrom(was, is held, v *version) {
+	if c.ClocksTurned || was.holder == is.holder || was.renewed.IsZero() || is.renewed.IsZero() || c.seenOver(was, v) {
 		return
 	}
 	if over := was.renewed.Add(was.duration); is.renewed.Add(slack).Before(over) {
@@ -78,6 +90,12 @@ type held struct {
 	renewed     time.Time
 	duration    time.Duration
 	transitions int64
+	// readers are who shares it, not nil for a Lease that can be shared, and next who waits to have
+	// it alone.
+	readers []held
+	next    *held
+	// over tells one writing of a reader from another.
+	over string
 }
 
 func lease(v *version) held {
@@ -87,11 +105,17 @@ func lease(v *version) held {
 		duration: time.Duration(number(spec["leaseDurationSeconds"])) * time.Second, transitions: number(spec["leaseTransitions"]),
 	}
 	out.renewed, _ = time.Parse(time.RFC3339Nano, str(spec, "renewTime"))
+	out.readShared(v)
 	return out
 }
 
-// heldBy reports whether a holder's identity is that of a Transaction.
+// heldBy reports whether a Transaction has a lock, alone or with others.
 func (h held) heldBy(r *run) bool {
+	return h.heldAloneBy(r) || slices.ContainsFunc(h.readers, func(reader held) bool { return reader.heldAloneBy(r) })
+}
+
+// heldAloneBy reports whether a holder's identity is that of a Transaction.
+func (h held) heldAloneBy(r *run) bool {
 	return h.holder != "" && h.holder[strings.LastIndexByte(h.holder, '/')+1:] == r.uid()
 }
 
@@ -133,7 +157,7 @@ func (c *trial) holds(r *run, name string, intent *state, revision int64) (strin
 		seen = true
 		if v := o.at(revision); v != nil {
 			now := lease(v)
-			if now.heldBy(r) {
+			if now.heldAloneBy(r) {
 				return "", true
 			}
 			holder = now.holder
@@ -142,7 +166,7 @@ func (c *trial) holds(r *run, name string, intent *state, revision int64) (strin
 			if v.Revision >= revision {
 				break
 			}
-			taken := v.before != nil && !v.Deleted && lease(v.before).heldBy(r) && !lease(v).heldBy(r)
+			taken := v.before != nil && !v.Deleted && lease(v.before).heldAloneBy(r) && !lease(v).heldAloneBy(r)
 			if v.by == nil || taken && (intent == nil || v.Revision > intent.Revision) {
 				return "", true
 			}
@@ -183,6 +207,7 @@ func (c *trial) judgePlaces(r *run) {
 // judgeReleased: nobody takes the lock of a Transaction away that is at work.
 func (c *trial) judgeReleased(r *run) {
 	for _, w := range c.writes {
+		c.judgeTakenOut(r, w)
 		if w.Method != "DELETE" || w.made == nil || !isLock(w.ref) || w.made.before == nil || !lease(w.made.before).heldBy(r) {
 			continue
 		}

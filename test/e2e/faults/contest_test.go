@@ -13,11 +13,13 @@ import (
 )
 
 // race is a contest: Transactions that want the same targets at the same time, each in
-// an order of its own. Its name says all about it.
+// an order of its own, to change them or to be guarded by them. Its name says all about it.
 type race struct {
 	name string
 	// orders are the positions of targets in things, by Transaction.
 	orders [][]int
+	// guards are the positions of the targets that each Transaction is guarded by, if any.
+	guards [][]int
 	// refused are the Transactions that are refused when they commit.
 	refused   map[int]bool
 	processes int
@@ -73,6 +75,9 @@ func contestOf(name string) race {
 		r.refused[n] = random.IntN(4) == 0
 	}
 	r.processes = 1 + random.IntN(2)
+	for range r.orders {
+		r.guards = append(r.guards, random.Perm(targets)[:random.IntN(targets)])
+	}
 	return r
 }
 
@@ -94,6 +99,13 @@ func (r race) workload() workload {
 	}
 	for n, order := range r.orders {
 		var changes []map[string]any
+		for _, i := range r.guardsOf(n) {
+			object := named(i)
+			object["name"] = things[i].name
+			changes = append(changes, map[string]any{
+				"target": object, "type": api.Await, "guard": true, "readyWhen": map[string]any{"expression": "object != null"},
+			})
+		}
 		for k, i := range order {
 			object := named(i)
 			object["name"] = things[i].name
@@ -107,6 +119,13 @@ func (r race) workload() workload {
 		w.Contenders = append(w.Contenders, changes)
 	}
 	return w
+}
+
+func (r race) guardsOf(n int) []int {
+	if n >= len(r.guards) {
+		return nil
+	}
+	return r.guards[n]
 }
 
 func named(i int) map[string]any {

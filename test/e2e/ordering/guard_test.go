@@ -1,14 +1,18 @@
 package ordering
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/sharedlease"
 	"janus.io/janus/test/harness"
 )
 
@@ -58,10 +62,7 @@ func TestAGuardHoldsFromTheFirstChangeToTheCommit(t *testing.T) {
 changes:
 - {type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: signal}, content: {data: {light: "red"}}}
 `)
-	e.Await("other", "waiting for the lock", func(other *api.Transaction) bool {
-		_, reason, _ := harness.Condition(other, api.ConditionReconciling)
-		return reason == errclass.LockHeld
-	})
+	awaitsLock(e, "other")
 	word(e)
 	txn = e.Ended("guarded")
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
@@ -71,26 +72,109 @@ changes:
 	e.NothingLeft("guarded")
 }
 
-// Transactions that are guarded by the same object run one after the other.
-func TestGuardsOfOneObjectRunOneAfterTheOther(t *testing.T) {
+// awaitsLock waits until a Transaction waits for a lock, and returns what it says about that.
+func awaitsLock(e *harness.Env, name string) (message string) {
+	e.Await(name, "waiting for the lock", func(txn *api.Transaction) bool {
+		var reason string
+		_, reason, message = harness.Condition(txn, api.ConditionReconciling)
+		return reason == errclass.LockHeld
+	})
+	return message
+}
+
+// signalLease is the Lease that locks the signal.
+func signalLease(t *testing.T, e *harness.Env) *coordinationv1.Lease {
+	t.Helper()
+	_, name, _ := strings.Cut(e.Transaction("guarded").Status.Items[0].LockLease, "/")
+	lease, err := e.Kube.CoordinationV1().Leases(e.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	return lease
+}
+
+// Transactions that are guarded by the same object run side by side.
+func TestGuardsOfOneObjectShareItsLock(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.Start()
 	e.Apply(signal)
 	half(e)
-	e.Submit("beside", `
+	beside := e.Run("beside", `
+changes:
+- {name: signal, type: Await, guard: true, target: {apiVersion: v1, kind: ConfigMap, name: signal}, readyWhen: {expression: object.data.light == 'green'}}
+- {name: made, type: Create, target: {apiVersion: v1, kind: ConfigMap, name: beside}, content: {data: {a: b}}}
+`)
+	require.Equal(t, api.PhaseCommitted, beside.Status.Phase, harness.Describe(beside))
+	txn := e.Transaction("guarded")
+	require.Equal(t, api.PhaseCommitting, txn.Status.Phase)
+	assert.Equal(t, txn.Status.Items[0].LockLease, beside.Status.Items[0].LockLease)
+	e.NothingLeft("beside")
+	assert.Equal(t, []string{api.HolderOf(txn)}, sharedlease.By(signalLease(t, e)))
+	word(e)
+	require.Equal(t, api.PhaseCommitted, e.Ended("guarded").Status.Phase)
+	e.NothingLeft("guarded")
+	assert.Nil(t, signalLease(t, e))
+}
+
+// A Transaction that changes the object waits until those that are guarded by it have ended, and
+// one that is guarded by it and comes later waits for that Transaction.
+func TestWhoChangesTheObjectOfAGuardComesBeforeLaterGuards(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	e.Apply(signal)
+	half(e)
+	e.Submit("other", `
+changes:
+- {type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: signal}, content: {data: {light: "red"}}}
+`)
+	message := awaitsLock(e, "other")
+	assert.Contains(t, message, "is held by "+api.HolderOf(e.Transaction("guarded"))+"; waiting until it is released or expires")
+	e.Until("the Lease names who is next", func() bool {
+		return sharedlease.NextOf(signalLease(t, e)) == api.HolderOf(e.Transaction("other"))
+	})
+	e.Submit("late", `
+changes:
+- {name: signal, type: Await, guard: true, target: {apiVersion: v1, kind: ConfigMap, name: signal}, readyWhen: {expression: object.data.light == 'red'}}
+- {name: made, type: Create, target: {apiVersion: v1, kind: ConfigMap, name: late}, content: {data: {a: b}}}
+`)
+	message = awaitsLock(e, "late")
+	assert.Contains(t, message, api.HolderOf(e.Transaction("other"))+" is waiting to have it alone")
+	assert.Equal(t, "green", e.Value("ConfigMap/signal", "data", "light"))
+	word(e)
+	for _, name := range []string{"guarded", "other", "late"} {
+		txn := e.Ended(name)
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		e.NothingLeft(name)
+	}
+	assert.Nil(t, signalLease(t, e))
+}
+
+// A writer that gives up leaves the lock to those who share it.
+func TestAWriterThatGivesUpKeepsNoGuardOut(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	e.Apply(signal)
+	half(e)
+	e.Submit("other", `
+timeout: 2s
+changes:
+- {type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: signal}, content: {data: {light: "red"}}}
+`)
+	late := e.Ended("other")
+	require.Equal(t, api.PhaseFailed, late.Status.Phase, harness.Describe(late))
+	_, reason, _ := harness.Condition(late, api.ConditionSucceeded)
+	assert.Equal(t, errclass.DeadlineExceeded, reason)
+	e.NothingLeft("other")
+	beside := e.Run("beside", `
 changes:
 - {name: signal, type: Await, guard: true, target: {apiVersion: v1, kind: ConfigMap, name: signal}, readyWhen: {expression: object.data.light == 'green'}}
 `)
-	e.Await("beside", "waiting for the lock", func(other *api.Transaction) bool {
-		_, reason, _ := harness.Condition(other, api.ConditionReconciling)
-		return reason == errclass.LockHeld
-	})
-	word(e)
-	require.Equal(t, api.PhaseCommitted, e.Ended("guarded").Status.Phase)
-	require.Equal(t, api.PhaseCommitted, e.Ended("beside").Status.Phase)
-	e.NothingLeft("guarded")
-	e.NothingLeft("beside")
+	require.Equal(t, api.PhaseCommitted, beside.Status.Phase, harness.Describe(beside))
+	require.Equal(t, api.PhaseCommitting, e.Transaction("guarded").Status.Phase)
 }
 
 // What another client makes of the object is found right before the commit, and everything is

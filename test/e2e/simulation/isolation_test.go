@@ -16,7 +16,7 @@ import (
 var contests = flag.Int("contests", 30, "how many runs of Transactions that want the same targets")
 
 // contention is a few Transactions that want the same few objects, each in an order
-// of its own.
+// of its own: some to change them, some to be guarded by them, some both.
 func contention(random *rand.Rand) scenario {
 	s := scenario{name: "contention"}
 	things := pool[:2+random.IntN(2)]
@@ -28,6 +28,9 @@ func contention(random *rand.Rand) scenario {
 		for _, i := range random.Perm(len(things))[:1+random.IntN(len(things))] {
 			kind := []api.ChangeType{api.Patch, api.Update}[random.IntN(2)]
 			spec.Changes = append(spec.Changes, things[i].change(kind, map[string]string{"a": fmt.Sprintf("new-%d-%d", n, i)}))
+		}
+		for _, i := range random.Perm(len(things))[:random.IntN(len(things)+1)] {
+			spec.Changes = append([]api.Change{guardOf(things[i], "object != null")}, spec.Changes...)
 		}
 		if random.IntN(4) == 0 {
 			spec.Changes = append(spec.Changes, thing{configMap, fmt.Sprintf("refused-%d", n)}.change(api.Create, old))

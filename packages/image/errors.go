@@ -1,5 +1,7 @@
 package image
 
+import "cmp"
+
 // Reason is the kind of an Error: one of a registry, or one of these.
 type Reason string
 
@@ -19,7 +21,7 @@ type Error struct {
 	cause  error
 }
 
-func (e *Error) Error() string { return "image " + e.Image + ": " + e.text }
+func (e *Error) Error() string { return "image " + e.Image + ": " + cmp.Or(e.text, string(e.Reason)) }
 
 // Unwrap returns the error of the registry, if it is one.
 func (e *Error) Unwrap() error { return e.cause }

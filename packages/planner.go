@@ -40,7 +40,7 @@ type Request struct {
 	Type change.Type
 	// Image is what is installed.
 	Image image.Reference
-	// Name is that of the package; empty for that which Crossplane would give it.
+	// Name is that of the package; empty for the one that Crossplane would give it.
 	Name string
 	// Targets are the packages that are deleted, by source or name; for Replace the one in
 	// whose place another comes.
@@ -173,7 +173,7 @@ func (q *planning) targets(problem *resolve.Problem) error {
 	return nil
 }
 
-// step puts together what becomes of one package.
+// step puts together what happens to one package.
 func (q *planning) step(ctx context.Context, m resolve.Move) (change.Step, error) {
 	s := change.Step{Source: m.Source, From: m.From, To: m.To, Name: image.Name(m.Source)}
 	if s.Source == q.request.Image.Source && q.request.Name != "" {

@@ -80,8 +80,8 @@ func newPackagePlan(s *session) *cobra.Command {
 		Long: `Check a change of Crossplane packages, and show the Transaction that makes it. Images are read with the pull secrets
 that Crossplane would use, and with the credentials of the user. Nothing is written.
 
-All is checked that can be told before: versions of all dependencies, cycles, who controls which objects, what becomes
-of custom resources. What stands in the way is listed at once, each with a reason.
+All is checked that can be told before: versions of all dependencies, cycles, who controls which objects, what happens
+to custom resources. What stands in the way is listed at once, each with a reason.
 
 Exit codes: 0 nothing would change, 1 something would, 2 something stands in the way, or it cannot be told. With
 -o yaml, which prints the Transaction alone, the code is 0 if it is printed.`,
@@ -119,7 +119,7 @@ func newPlanInstall(s *session) *cobra.Command {
 		Example: `  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer
   kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer -o yaml | kubectl create -f -`,
 	}, func(args []string) error { return p.image(args[0]) })
-	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the package if it is new; the default is that which Crossplane would give it as a dependency")
+	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the package if it is new; the default is the one that Crossplane gives a dependency")
 	return cmd
 }
 
@@ -146,7 +146,7 @@ Transaction can be undone.`,
 		p.request.Targets = args[:1]
 		return p.image(args[1])
 	})
-	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the new package; the default is that which Crossplane would give it as a dependency")
+	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the new package; the default is the one that Crossplane gives a dependency")
 	return cmd
 }
 

@@ -12,7 +12,7 @@ import (
 	"janus.io/janus/packages/check"
 )
 
-// show prints what becomes of packages, and of what they define.
+// show prints what happens to packages, and of what they define.
 func (p *planningPackages) show(plan packages.Plan) {
 	c := plan.Change
 	if len(c.Steps) == 0 {

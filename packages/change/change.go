@@ -24,9 +24,9 @@ const (
 // Change is a change of packages.
 type Change struct {
 	Type Type
-	// Root is the source that is installed or deleted; for Replace that which comes.
+	// Root is the source that is installed or deleted; for Replace the one that comes.
 	Root string
-	// Steps are what becomes of packages: dependencies come before those that need them, and go
+	// Steps are what happens to packages: dependencies come before those that need them, and go
 	// after them. For Replace the package that is replaced is none of them.
 	Steps []Step
 	// Replaced is the package in whose place another comes.
@@ -37,13 +37,13 @@ type Change struct {
 	Found Found
 }
 
-// Step is what becomes of one package.
+// Step is what happens to one package.
 type Step struct {
 	Source string
 	Kind   image.Kind
 	// Name is that of the package in the cluster.
 	Name string
-	// From is the version that is installed, and To that which will be; either may be empty.
+	// From is the version that is installed, and To the one afterwards; either may be empty.
 	From, To string
 	// Digest is that of the image, and Revision the name of the revision of it.
 	Digest, Revision string
@@ -83,7 +83,7 @@ type Kind struct {
 	Unread string
 }
 
-// Harm is what becomes of a custom resource.
+// Harm is what happens to a custom resource.
 type Harm struct {
 	Name string
 	schema.Effect

@@ -69,7 +69,7 @@ func (k *checking) controlled(s change.Step, o installed.Object, there *unstruct
 	}
 }
 
-// data checks what becomes of custom resources.
+// data checks what happens to custom resources.
 func (k *checking) data() {
 	for _, s := range k.change.Steps {
 		if s.Goes() {

@@ -153,7 +153,7 @@ func (r reading) refuse(reason Reason, format string, args ...any) error {
 	return &Error{Image: r.image, Reason: reason, text: fmt.Sprintf(format, args...)}
 }
 
-// platform is that which Crossplane takes of an image for several.
+// platform is the one that Crossplane takes of an image for several.
 const platformOS, platformArchitecture = "linux", "amd64"
 
 // manifest reads the manifest of an image; of an image for several platforms, of one.

@@ -34,7 +34,7 @@ var Kinds = []Kind{Provider, Configuration, Function}
 // Package is what an image holds.
 type Package struct {
 	Kind Kind
-	// Name is that which the package calls itself.
+	// Name is what the package calls itself.
 	Name         string
 	Dependencies []Dependency
 	// Crossplane is the range of versions of Crossplane that it works with; empty for all.

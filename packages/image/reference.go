@@ -64,7 +64,7 @@ func repository(source string) (name.Repository, error) {
 	return repo, nil
 }
 
-// Name is that which Crossplane gives a package that it installs as a dependency: the path of
+// Name is what Crossplane calls a package that it installs as a dependency: the path of
 // the repository, as a DNS label.
 func Name(source string) string {
 	repo, err := repository(source)

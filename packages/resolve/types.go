@@ -56,7 +56,7 @@ type Problem struct {
 	MaxSteps int
 }
 
-// Move is what becomes of one source.
+// Move is what happens to one source.
 type Move struct {
 	Source string
 	// From is empty for a package that comes, and To for one that goes.

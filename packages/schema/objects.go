@@ -24,7 +24,7 @@ type Judge struct {
 	preserves bool
 }
 
-// Effect is what becomes of one custom resource.
+// Effect is what happens to one custom resource.
 type Effect struct {
 	// Dropped are the fields that would be lost.
 	Dropped []string
@@ -61,7 +61,7 @@ func NewJudge(definition *v1.CustomResourceDefinition, version string) (*Judge, 
 	return j, nil
 }
 
-// Effect tells what becomes of a custom resource of the version.
+// Effect tells what happens to a custom resource of the version.
 func (j *Judge) Effect(ctx context.Context, object *unstructured.Unstructured) Effect {
 	var out Effect
 	u := object.DeepCopy()

@@ -18,7 +18,7 @@ func TestAProviderIsInstalledWithItsDependency(t *testing.T) {
 	w.push("family", "v2.0.0", "Config", size)
 	w.push("bucket", "v1.0.0", "Bucket", size, crossplane.Needs(w.source("family"), ">=v1.0.0,<v2.0.0"))
 
-	shown := w.refused(1, "kubectl janus package plan install %s:v1.0.0 --service-account deployer --crossplane-version v2.1.3", w.source("bucket"))
+	shown := w.refused(1, "kubectl janus package plan install %s:v1.0.0 --service-account installer --crossplane-version v2.1.3", w.source("bucket"))
 	t.Log(shown)
 	assert.Contains(t, shown, "+ Provider acme-family: v1.1.0 comes")
 

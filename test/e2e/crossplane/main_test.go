@@ -3,6 +3,7 @@
 package crossplane
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// world is a cluster with Crossplane and Janus, a registry, and somebody who types.
+// world is a cluster with Crossplane and Janus, a registry, and a shell.
 type world struct {
 	*harness.Env
 	t        *testing.T
@@ -54,15 +55,11 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	e := harness.New(t)
-	e.ClusterWide()
-	e.Apply(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: packages-` + e.Namespace + `}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
-subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `}]
-`)
 	crossplane.Start(t, testcluster.Shared(t))
+	// The rights that the example grants are all that the Transactions have.
+	rights, err := os.ReadFile(filepath.Join(harness.Root(), "examples", "packages", "rbac.yaml"))
+	require.NoError(t, err)
+	e.Apply(strings.ReplaceAll(string(rights), "namespace: shop", "namespace: "+e.Namespace))
 	e.Start()
 	w := &world{Env: e, t: t, registry: xpkg.Serve(t, nil), shell: e.Shell()}
 	require.NoError(t, w.shell.Provide("kubectl-janus", plugin))
@@ -70,10 +67,15 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 	return w
 }
 
-// clear deletes all packages, and waits until their revisions are gone.
+// clear deletes all packages without a plan, and waits until nothing of
+// them is left.
 func (w *world) clear() {
-	ctx := w.t.Context()
-	_ = ctx
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), crossplane.Wait)
+	defer cancel()
+	out, err := w.shell.Run(ctx, "kubectl delete providers,providerrevisions,configurations,configurationrevisions --all && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
+		"until [ -z \"$(kubectl get providerrevisions,configurationrevisions -o name; kubectl get crd -o name | grep acme.io)\" ]; do sleep 0.2; done")
+	require.NoError(w.t, err, out)
 }
 
 // source is the name of a repository of the test's registry.
@@ -106,7 +108,7 @@ func (w *world) refused(code int, command string, args ...any) string {
 // changes plans a change, creates its Transaction, and waits for the end.
 func (w *world) changes(plan string, args ...any) *api.Transaction {
 	w.t.Helper()
-	out := w.types("kubectl janus package plan "+plan+" --service-account deployer --crossplane-version "+testcluster.CrossplaneVersion+
+	out := w.types("kubectl janus package plan "+plan+" --service-account installer --crossplane-version "+testcluster.CrossplaneVersion+
 		" --package-timeout 60s -o yaml | kubectl create -f -", args...)
 	// The last line is: transaction.backup.janus.io/NAME created.
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -141,4 +143,22 @@ func (w *world) provider(name string) *unstructured.Unstructured {
 func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
 	require.Eventually(w.t, so, crossplane.Wait, 200*time.Millisecond, what)
+}
+
+// created creates a Transaction that was printed, and waits for its end.
+func (w *world) created(manifest string) *api.Transaction {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), "transaction.yaml")
+	require.NoError(w.t, os.WriteFile(file, []byte(manifest), 0o600))
+	out := w.types("kubectl create -f %s", file)
+	_, name, ok := strings.Cut(strings.TrimSpace(out), "/")
+	require.True(w.t, ok, out)
+	return w.Ended(strings.TrimSuffix(name, " created"))
+}
+
+// healthy reports whether a provider says so of its current revision.
+func (w *world) healthy(name string) bool {
+	w.t.Helper()
+	out, err := w.shell.Run(w.t.Context(), "kubectl janus package list | grep -w "+name)
+	return err == nil && strings.Contains(out, "True")
 }

@@ -148,7 +148,7 @@ func lockOf(u *unstructured.Unstructured) (installed.Lock, error) {
 		}
 		return image.Kind(kind)
 	}
-	out := installed.Lock{ResourceVersion: u.GetResourceVersion()}
+	out := installed.Lock{Generation: u.GetGeneration()}
 	for _, p := range l.Packages {
 		one := installed.Locked{Name: p.Name, Kind: kind(p.Kind, p.Type), Source: p.Source, Version: p.Version}
 		for _, d := range p.Dependencies {

@@ -103,7 +103,7 @@ func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
 	p.addTo(cmd)
 	f := cmd.Flags()
-	f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
+	f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
 	f.StringVar(&p.version, "crossplane-version", "", "the version of Crossplane; the default is that of its Deployment")
 	f.DurationVar(&p.wait, "package-timeout", 5*time.Minute, "how long a package may take to become healthy")
 	f.DurationVar(&p.timeout, "transaction-timeout", 30*time.Minute, "spec.timeout: how long the changes may take before they are rolled back")
@@ -115,7 +115,7 @@ func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args
 func newPlanInstall(s *session) *cobra.Command {
 	p := &planningPackages{request: packages.Request{Type: change.Install}}
 	cmd := p.command(s, &cobra.Command{
-		Use: "install IMAGE --service-account NAME", Args: cobra.ExactArgs(1), Short: "Plan to install a package, or to move it to another version",
+		Use: "install IMAGE", Args: cobra.ExactArgs(1), Short: "Plan to install a package, or to move it to another version",
 		Example: `  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer
   kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer -o yaml | kubectl create -f -`,
 	}, func(args []string) error { return p.image(args[0]) })
@@ -126,7 +126,7 @@ func newPlanInstall(s *session) *cobra.Command {
 func newPlanDelete(s *session) *cobra.Command {
 	p := &planningPackages{request: packages.Request{Type: change.Delete}}
 	return p.command(s, &cobra.Command{
-		Use: "delete SOURCE|NAME... --service-account NAME", Args: cobra.MinimumNArgs(1), Short: "Plan to delete packages that no others need",
+		Use: "delete SOURCE|NAME...", Args: cobra.MinimumNArgs(1), Short: "Plan to delete packages that no others need",
 		Example: `  kubectl janus package plan delete crossplane-contrib-provider-nop --service-account installer`,
 	}, func(args []string) error {
 		p.request.Targets = args
@@ -137,7 +137,7 @@ func newPlanDelete(s *session) *cobra.Command {
 func newPlanReplace(s *session) *cobra.Command {
 	p := &planningPackages{request: packages.Request{Type: change.Replace}}
 	cmd := p.command(s, &cobra.Command{
-		Use: "replace SOURCE|NAME IMAGE --service-account NAME", Args: cobra.ExactArgs(2), Short: "Plan to have a package take over the objects of another",
+		Use: "replace SOURCE|NAME IMAGE", Args: cobra.ExactArgs(2), Short: "Plan to have a package take over the objects of another",
 		Long: `Plan to have a package take over the objects of another, such as the same provider of another publisher. The custom
 resources stay. The old package stays too, inactive: delete it once the new one has proved itself; until then the
 Transaction can be undone.`,
@@ -182,6 +182,9 @@ func (p *planningPackages) plan(ctx context.Context) error {
 		return &exitError{code: exitTrouble}
 	case len(plan.Change.Steps) == 0:
 		return nil
+	}
+	if p.account == "" && p.output == "" {
+		return &exitError{code: exitDiffers}
 	}
 	if p.account == "" {
 		return errors.New("who is to make the changes? name a ServiceAccount with --service-account")

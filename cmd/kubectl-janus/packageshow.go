@@ -64,7 +64,7 @@ func stepNode(c change.Change, s change.Step) node {
 
 // kindNode is a definition that there is, with its differences.
 func kindNode(text string, kind change.Kind) node {
-	n := node{text: fmt.Sprintf("%s, with %d custom resources", text, kind.Count)}
+	n := node{text: fmt.Sprintf("%s, with %s", text, kind.Resources())}
 	for _, d := range kind.Differences {
 		mark := " "
 		if d.Breaking {

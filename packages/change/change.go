@@ -4,6 +4,8 @@
 package change
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/packages/image"
@@ -81,6 +83,14 @@ type Kind struct {
 	HarmedCount int
 	// Unread says why the custom resources could not be read.
 	Unread string
+}
+
+// Resources says how many custom resources there are.
+func (k Kind) Resources() string {
+	if k.Count == 1 {
+		return "1 custom resource"
+	}
+	return fmt.Sprintf("%d custom resources", k.Count)
 }
 
 // Harm is what happens to a custom resource.

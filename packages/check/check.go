@@ -171,14 +171,6 @@ func few(names []string, all int) string {
 	return text
 }
 
-// resources is a number of custom resources.
-func resources(n int) string {
-	if n == 1 {
-		return "1 custom resource"
-	}
-	return fmt.Sprintf("%d custom resources", n)
-}
-
 // steps are those of packages that have content afterwards.
 func (k *checking) steps() []change.Step {
 	return slices.DeleteFunc(slices.Clone(k.change.Steps), func(s change.Step) bool { return s.Content == nil })

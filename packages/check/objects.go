@@ -89,7 +89,7 @@ func (k *checking) data() {
 		if s.Existing == nil {
 			continue
 		}
-		for _, name := range k.definitions(*s.Existing) {
+		for _, name := range k.definitions(*s.Existing, false) {
 			if kind, ok := k.change.Found.Kinds[name]; ok && !brought[name] {
 				k.left(s, name, kind)
 			}
@@ -97,12 +97,13 @@ func (k *checking) data() {
 	}
 }
 
-// definitions are the names of those that the current revision of a package has.
-func (k *checking) definitions(p installed.Package) []string {
+// definitions are the names of those that the current revision of a package has, or all of
+// its revisions.
+func (k *checking) definitions(p installed.Package, all bool) []string {
 	var out []string
 	for _, r := range k.change.State.Of(p) {
 		for _, o := range r.Objects {
-			if r.Name == p.Revision && change.Defines(o) && !slices.Contains(out, o.Name) {
+			if (all || r.Name == p.Revision) && change.Defines(o) && !slices.Contains(out, o.Name) {
 				out = append(out, o.Name)
 			}
 		}
@@ -138,9 +139,9 @@ func (k *checking) definition(s change.Step, name string) {
 		for _, h := range kind.Harmed {
 			harmed = append(harmed, h.Name+" ("+harm(h)+")")
 		}
-		k.fail(SchemaIncompatible, "%s %s narrows %s, which harms %d of %s: %s", s.Source, s.To, name, kind.HarmedCount, resources(kind.Count), few(harmed, kind.HarmedCount))
+		k.fail(SchemaIncompatible, "%s %s narrows %s, which harms %d of %s: %s", s.Source, s.To, name, kind.HarmedCount, kind.Resources(), few(harmed, kind.HarmedCount))
 	default:
-		k.warn(SchemaIncompatible, "%s %s narrows %s, which harms none of %s: %s", s.Source, s.To, name, resources(kind.Count), few(breaking, len(breaking)))
+		k.warn(SchemaIncompatible, "%s %s narrows %s, which harms none of %s: %s", s.Source, s.To, name, kind.Resources(), few(breaking, len(breaking)))
 	}
 }
 
@@ -162,25 +163,26 @@ func (k *checking) left(s change.Step, name string, kind change.Kind) {
 	case kind.Unread != "":
 		k.fail(DataLoss, "%s %s has no %s any more, and its custom resources cannot be read: %s", s.Source, s.To, name, kind.Unread)
 	case kind.Count > 0:
-		k.fail(DataLoss, "%s %s has no %s any more, and Crossplane deletes it with the old revision: delete its %s first: %s", s.Source, s.To, name, resources(kind.Count), few(kind.Names, kind.Count))
+		k.fail(DataLoss, "%s %s has no %s any more, and Crossplane deletes it with the old revision: delete its %s first: %s", s.Source, s.To, name, kind.Resources(), few(kind.Names, kind.Count))
 	default:
 		k.warn(DataLoss, "%s %s has no %s any more; there are no custom resources of it", s.Source, s.To, name)
 	}
 }
 
-// gone checks the data of a package that is deleted.
+// gone checks the data of a package that is deleted. A definition that only an old revision
+// still has goes too.
 func (k *checking) gone(s change.Step) {
 	if s.Existing == nil {
 		return
 	}
-	for _, name := range k.definitions(*s.Existing) {
+	for _, name := range k.definitions(*s.Existing, true) {
 		kind, ok := k.change.Found.Kinds[name]
 		switch {
 		case !ok:
 		case kind.Unread != "":
 			k.fail(DataLoss, "%s goes with %s, and its custom resources cannot be read: %s", name, s.Source, kind.Unread)
 		case kind.Count > 0:
-			k.fail(DataLoss, "%s goes with %s: delete its %s first: %s", name, s.Source, resources(kind.Count), few(kind.Names, kind.Count))
+			k.fail(DataLoss, "%s goes with %s: delete its %s first: %s", name, s.Source, kind.Resources(), few(kind.Names, kind.Count))
 		}
 	}
 }
@@ -203,7 +205,7 @@ func (k *checking) equivalent() {
 	for _, u := range s.Content.Objects {
 		has[u.GetName()] = true
 	}
-	for _, name := range k.definitions(old) {
+	for _, name := range k.definitions(old, false) {
 		if !has[name] {
 			k.fail(NotEquivalent, "%s %s has no %s, which %s has", s.Source, s.To, name, old.Image.Source)
 		}

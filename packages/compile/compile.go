@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,12 +137,12 @@ func (b *building) lock() {
 		Target:  api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: b.options.LockNamespace, Name: lockName},
 		Content: b.content(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"janus.io/about": "Transactions that change packages lock this object, so that there is one at a time."}}}),
 	})
-	planned := quoted(b.change.State.Lock.ResourceVersion)
+	planned := strconv.FormatInt(b.change.State.Lock.Generation, 10)
 	b.add("as-planned", api.Change{
 		Type: api.Await, Target: lockTarget,
-		ReadyWhen: b.ready(`object.metadata.resourceVersion == ` + planned),
+		ReadyWhen: b.ready(`object.metadata.generation == ` + planned),
 		FailWhen: &api.FailWhen{
-			Expression:        `object == null || object.metadata.resourceVersion != ` + planned,
+			Expression:        `object == null || object.metadata.generation != ` + planned,
 			MessageExpression: quoted("the packages have changed since the plan was made: plan again"),
 		},
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -115,7 +116,7 @@ func (c Client) repository(location string) (*remote.Repository, name.Repository
 	if err != nil {
 		return nil, named, err
 	}
-	repo, err := remote.NewRepository(named.Name())
+	repo, err := remote.NewRepository(address(named))
 	if err != nil {
 		return nil, named, invalid(location, "it names no repository")
 	}
@@ -127,6 +128,14 @@ func (c Client) repository(location string) (*remote.Repository, name.Repository
 	}
 	repo.Client = client
 	return repo, named, nil
+}
+
+// address is the name of a repository as the client has it: Docker Hub has two.
+func address(named name.Repository) string {
+	if path, ok := strings.CutPrefix(named.Name(), name.DefaultRegistry+"/"); ok {
+		return "docker.io/" + path
+	}
+	return named.Name()
 }
 
 func (c Client) explain(ctx context.Context, named name.Repository, image, what string, err error) error {

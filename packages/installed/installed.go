@@ -39,8 +39,8 @@ type Crossplane struct {
 
 // Lock is Crossplane's list of the active revisions.
 type Lock struct {
-	// ResourceVersion is empty if there is no Lock.
-	ResourceVersion string
+	// Generation rises with each change of its packages.
+	Generation int64
 	// Resolved is the condition of that name; nil if there is none, as without packages.
 	Resolved *Condition
 	Packages []Locked

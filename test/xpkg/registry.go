@@ -59,7 +59,7 @@ func (r *Registry) Push(name, stream string) string {
 func (r *Registry) PushLayers(name string, layers ...Layer) string {
 	r.t.Helper()
 	repository, tag, _ := strings.Cut(name, ":")
-	manifest := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: r.blob(repository, ocispec.MediaTypeImageConfig, config(len(layers)))}
+	manifest := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: r.blob(repository, ocispec.MediaTypeImageConfig, config(layers))}
 	manifest.SchemaVersion = 2
 	for _, layer := range layers {
 		d := r.blob(repository, ocispec.MediaTypeImageLayerGzip, layer.Data)
@@ -71,17 +71,27 @@ func (r *Registry) PushLayers(name string, layers ...Layer) string {
 	return r.PushManifest(repository, tag, ocispec.MediaTypeImageManifest, manifest)
 }
 
-// config is the smallest configuration of an image with so many layers. Crossplane reads it
-// where no layer is annotated.
-func config(layers int) []byte {
-	type rootfs struct {
-		Type    string   `json:"type"`
-		DiffIDs []string `json:"diff_ids"`
+// config is the smallest configuration of an image. Crossplane compares its digests with what
+// the layers unpack to.
+func config(layers []Layer) []byte {
+	ids := []string{}
+	for _, layer := range layers {
+		ids = append(ids, Digest(unpacked(layer.Data)))
 	}
 	text, _ := json.Marshal(map[string]any{
-		"architecture": "amd64", "os": "linux", "rootfs": rootfs{"layers", make([]string, layers)},
+		"architecture": "amd64", "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": ids},
 	})
 	return text
+}
+
+// unpacked is a layer as it was before it was compressed, if it was.
+func unpacked(data []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return data
+	}
+	out, _ := io.ReadAll(r)
+	return out
 }
 
 // PushManifest uploads a manifest, and returns its digest.

@@ -64,9 +64,10 @@ func sorted[V any](m map[string]V) []string {
 	return out
 }
 
-func digestOf(n int) string { return "sha256:" + strings.Repeat(fmt.Sprintf("%02x", n), 32) }
+// digest is a version that is none of the semantic ones.
+var digest = "sha256:" + strings.Repeat("01", 32)
 
-var texts = []string{">=1.0.0", ">=2.0.0", "<2.0.0", "<3.0.0", ">=1.0.0,<3.0.0", "1.0.0", "2.0.0", "!=2.0.0", "^1.0.0 || ^3.0.0", ">=4.0.0", ">=1.0.0 <2.0.0", digestOf(1)}
+var texts = []string{">=1.0.0", ">=2.0.0", "<2.0.0", "<3.0.0", ">=1.0.0,<3.0.0", "1.0.0", "2.0.0", "!=2.0.0", "^1.0.0 || ^3.0.0", ">=4.0.0", ">=1.0.0 <2.0.0", digest}
 
 // generated is a universe of a seed.
 func generated(seed uint64) *universe {
@@ -79,7 +80,7 @@ func generated(seed uint64) *universe {
 			u.packages[source][fmt.Sprintf("v%d.0.0", n+1)] = u.needs(r, sources, i)
 		}
 		if r.IntN(12) == 0 {
-			u.packages[source][digestOf(1)] = u.needs(r, sources, i)
+			u.packages[source][digest] = u.needs(r, sources, i)
 		}
 		if r.IntN(10) == 0 {
 			u.broken[source+" v2.0.0"] = true
@@ -160,8 +161,8 @@ func (u *universe) options(source string) []string {
 			}
 		}
 	}
-	if _, ok := u.packages[source][digestOf(1)]; ok && !slices.Contains(out, digestOf(1)) {
-		out = append(out, digestOf(1))
+	if _, ok := u.packages[source][digest]; ok && !slices.Contains(out, digest) {
+		out = append(out, digest)
 	}
 	out = slices.DeleteFunc(out, func(v string) bool { return u.unusable(source, v) })
 	if !slices.ContainsFunc(u.Installed, func(p resolve.Package) bool { return p.Source == source }) {

@@ -73,7 +73,7 @@ func TestASolutionChangesAsLittleAsItCan(t *testing.T) {
 			[]string{"+ app v1.0.0: lib >=v1.0.0", "* app v2.0.0", "+ lib v1.0.0"}, "app:v1.0.0>v2.0.0",
 		},
 		"a digest is taken as it is": {
-			[]string{"* app v1.0.0: lib " + digestOf(1), "lib v1.0.0", "lib " + digestOf(1)}, "lib:>" + digestOf(1) + " app:>v1.0.0",
+			[]string{"* app v1.0.0: lib " + digest, "lib v1.0.0", "lib " + digest}, "lib:>" + digest + " app:>v1.0.0",
 		},
 		"what is deleted goes before what it needs": {
 			[]string{"+ app v1.0.0: lib >=v1.0.0", "+ lib v1.0.0", "- lib", "- app"}, "app:v1.0.0> lib:v1.0.0>",
@@ -115,8 +115,8 @@ func TestAConflictNamesTheChainOfRanges(t *testing.T) {
 			"app v1.0.0 requires lib >=v2.0.0; other v3.1.0 (installed) requires <v2.0.0; no version is within all these ranges: there are v1.0.0, v2.0.0",
 		},
 		"a digest against a range": {
-			[]string{"* app v1.0.0: lib >=v1.0.0", "+ lib " + digestOf(1), "+ other v1.0.0: lib " + digestOf(1), "lib v1.0.0"}, resolve.VersionConflict,
-			"app v1.0.0 requires lib >=v1.0.0; other v1.0.0 (installed) requires " + digestOf(1) + "; no version is within all these ranges: there are " + digestOf(1) + ", v1.0.0",
+			[]string{"* app v1.0.0: lib >=v1.0.0", "+ lib " + digest, "+ other v1.0.0: lib " + digest, "lib v1.0.0"}, resolve.VersionConflict,
+			"app v1.0.0 requires lib >=v1.0.0; other v1.0.0 (installed) requires " + digest + "; no version is within all these ranges: there are " + digest + ", v1.0.0",
 		},
 		"a cycle, in order": {
 			[]string{"* app v1.0.0: x v1.0.0", "x v1.0.0: y v1.0.0", "y v1.0.0: app v1.0.0"}, resolve.CircularDependency,

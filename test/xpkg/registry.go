@@ -105,8 +105,8 @@ func (r *Registry) PushManifest(repository, tag, kind string, manifest any) stri
 
 func (r *Registry) blob(repository, kind string, data []byte) ocispec.Descriptor {
 	r.t.Helper()
-	answer := r.do(http.MethodPost, "/v2/"+repository+"/blobs/uploads/", "", nil)
-	r.put(answer.Header.Get("Location")+"?digest="+Digest(data), "application/octet-stream", data)
+	_, at := r.do(http.MethodPost, "/v2/"+repository+"/blobs/uploads/", "", nil)
+	r.put(at+"?digest="+Digest(data), "application/octet-stream", data)
 	var d ocispec.Descriptor
 	require.NoError(r.t, json.Unmarshal(fmt.Appendf(nil, `{"mediaType": %q, "digest": %q, "size": %d}`, kind, Digest(data), len(data)), &d))
 	return d
@@ -114,10 +114,12 @@ func (r *Registry) blob(repository, kind string, data []byte) ocispec.Descriptor
 
 func (r *Registry) put(path, kind string, data []byte) {
 	r.t.Helper()
-	require.Less(r.t, r.do(http.MethodPut, path, kind, data).StatusCode, 300, path)
+	code, _ := r.do(http.MethodPut, path, kind, data)
+	require.Less(r.t, code, 300, path)
 }
 
-func (r *Registry) do(method, path, kind string, data []byte) *http.Response {
+// do returns the status of the answer, and where to go on.
+func (r *Registry) do(method, path, kind string, data []byte) (code int, location string) {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+r.Host+path, bytes.NewReader(data))
 	require.NoError(r.t, err)
@@ -125,7 +127,7 @@ func (r *Registry) do(method, path, kind string, data []byte) *http.Response {
 	answer, err := http.DefaultClient.Do(request)
 	require.NoError(r.t, err)
 	require.NoError(r.t, answer.Body.Close())
-	return answer
+	return answer.StatusCode, answer.Header.Get("Location")
 }
 
 // Digest is the digest of bytes.

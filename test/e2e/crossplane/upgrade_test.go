@@ -79,10 +79,12 @@ func TestWhatCrossplaneRefusesIsToldInItsWords(t *testing.T) {
 	w := newWorld(t)
 	w.push("bucket", "v1.0.0", "Bucket", size)
 	planned := w.types("kubectl janus package plan install %s:v1.0.0 --service-account installer --crossplane-version v2.1.3 -o yaml", w.source("bucket"))
-	// Another controller makes the definition between the plan and the Transaction.
-	definition := strings.Replace(crossplane.Definition("Bucket", size), "metadata: {name: buckets.acme.io}",
-		"metadata: {name: buckets.acme.io, ownerReferences: [{apiVersion: v1, kind: Node, name: other, uid: 00000000-0000-0000-0000-000000000000, controller: true}]}", 1)
-	managed := strings.Replace(strings.Replace(definition, "apiextensions.k8s.io/v1", "apiextensions.crossplane.io/v1alpha1", 1), "CustomResourceDefinition", "ManagedResourceDefinition", 1)
+	// Between the plan and the Transaction another controller makes the definition.
+	owner := fmt.Sprintf("{apiVersion: v1, kind: Namespace, name: %s, uid: %s, controller: true}", crossplane.Namespace, w.Object("Namespace/"+crossplane.Namespace).GetUID())
+	managed := strings.NewReplacer(
+		"metadata: {name: buckets.acme.io}", "metadata: {name: buckets.acme.io, ownerReferences: ["+owner+"]}",
+		"apiextensions.k8s.io/v1", "apiextensions.crossplane.io/v1alpha1", "CustomResourceDefinition", "ManagedResourceDefinition",
+	).Replace(crossplane.Definition("Bucket", size))
 	w.Apply(managed)
 	began := time.Now()
 	made := w.created(planned)

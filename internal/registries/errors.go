@@ -18,33 +18,30 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Reason is the kind of an Error.
-type Reason string
+// Kind is that of an Error.
+type Kind string
 
-// The reasons.
+// The kinds.
 const (
 	// NotFound: the registry has no such repository, tag or blob, or tells it to nobody else.
-	NotFound Reason = "NotFound"
+	NotFound Kind = "NotFound"
 	// Unauthorized: it wants other credentials.
-	Unauthorized Reason = "Unauthorized"
+	Unauthorized Kind = "Unauthorized"
 	// TooManyRequests: it has been asked too often.
-	TooManyRequests Reason = "TooManyRequests"
+	TooManyRequests Kind = "TooManyRequests"
 	// Unavailable: it answers that it cannot answer, or does not answer.
-	Unavailable Reason = "Unavailable"
+	Unavailable Kind = "Unavailable"
 	// TooSlow: it sends nothing any more, or not all of it in time.
-	TooSlow Reason = "TooSlow"
+	TooSlow Kind = "TooSlow"
 	// Damaged: what it sends is truncated, or is not what its digest says.
-	Damaged Reason = "Damaged"
+	Damaged Kind = "Damaged"
 )
-
-// Temporary reports whether the same request may be answered later.
-func (r Reason) Temporary() bool { return r != NotFound && r != Unauthorized }
 
 // Error is what is wrong with a registry, or with what it has sent.
 type Error struct {
-	Reason Reason
-	text   string
-	cause  error
+	Kind  Kind
+	text  string
+	cause error
 }
 
 func (e *Error) Error() string { return e.text }
@@ -121,8 +118,8 @@ func Explain(ctx context.Context, host, what string, err error) error {
 	return &Error{Unavailable, fmt.Sprintf("%s of %s: %s", what, host, errclass.Printable(signed.ReplaceAllString(err.Error(), "?…"))), nil}
 }
 
-// ofStatus is the reason of an answer.
-func ofStatus(code int) Reason {
+// ofStatus is the kind of an answer.
+func ofStatus(code int) Kind {
 	switch code {
 	case http.StatusNotFound:
 		return NotFound

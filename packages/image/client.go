@@ -146,7 +146,7 @@ func (c Client) explain(ctx context.Context, named name.Repository, image, what 
 	err = registries.Explain(ctx, named.RegistryStr(), what, err)
 	var of *registries.Error
 	if errors.As(err, &of) {
-		return &Error{Image: image, Reason: Reason(of.Reason), text: of.Error(), cause: of}
+		return &Error{Image: image, Reason: Reason(of.Kind), text: of.Error(), cause: of}
 	}
 	return err
 }

@@ -7,10 +7,10 @@
 // waits until the Lock of Crossplane is the one that was planned with: if it is another, it
 // fails before the first change.
 //
-// Install and upgrade: dependencies first, each package is created or patched by tag; its
-// revision, whose name follows from the digest that was planned with, must become healthy;
-// then the package must say so of this revision and of this generation. A tag that has moved
-// gives a revision of another name, and the Transaction rolls back.
+// Install and upgrade: dependencies first, each package is created or patched by tag, and must
+// have the revision whose name follows from the digest that was planned with: a tag that has
+// moved gives one of another name. The revision must become healthy, and then the package must
+// say so of this revision and of this generation.
 //
 // Delete: those that need others first, each package is paused, its revision is made to let go
 // of its objects, and the package is deleted without its revisions. Up to here all can be

@@ -17,15 +17,17 @@ func condition(kind string) string {
 // healthy holds if a package says that it is installed and healthy, of this revision and of
 // what its spec says now.
 func healthy(revision string) string {
-	return strings.Join([]string{
-		`object.status.currentRevision == ` + quoted(revision),
-		`object.status.currentIdentifier == object.spec.package`, condition("Installed"), condition("Healthy"),
-	}, " && ")
+	return strings.Join([]string{resolved(revision), condition("Installed"), condition("Healthy")}, " && ")
+}
+
+// resolved holds if a package has the revision of its image.
+func resolved(revision string) string {
+	return `object.status.currentIdentifier == object.spec.package && object.status.currentRevision == ` + quoted(revision)
 }
 
 // staged holds if a package has read its image and has an inactive revision.
 func staged(revision string) string {
-	return strings.Join([]string{`object.status.currentRevision == ` + quoted(revision), condition("Healthy")}, " && ")
+	return strings.Join([]string{resolved(revision), condition("Healthy")}, " && ")
 }
 
 // running holds if a revision is active and healthy, with what it runs if it runs anything.

@@ -22,13 +22,23 @@ func spec(fields map[string]any) map[string]any { return map[string]any{"spec": 
 // install has a package at a version.
 func (b *building) install(s change.Step) {
 	fields := map[string]any{"package": image.Reference{Source: s.Source, Version: s.To}.String()}
-	target := packageTarget(s.Kind, s.Name)
-	if s.Existing == nil {
-		b.add(s.Name, api.Change{Type: api.Create, Target: target, Content: b.content(spec(fields))})
-	} else {
-		b.add(s.Name, api.Change{Type: api.Patch, Target: target, Content: b.content(spec(fields)), Rollback: b.restored(*s.Existing)})
+	c := api.Change{Type: api.Create, Target: packageTarget(s.Kind, s.Name), Content: b.content(spec(fields))}
+	if s.Existing != nil {
+		c.Type, c.Rollback = api.Patch, b.restored(*s.Existing)
 	}
+	b.add(s.Name, b.resolved(c, s.Revision, resolved(s.Revision)))
 	b.settle(s)
+}
+
+// resolved has a change of a package wait until Crossplane has resolved the tag to the image
+// that was planned with. If it is another, waiting is of no use.
+func (b *building) resolved(c api.Change, revision, ready string) api.Change {
+	c.ReadyWhen = b.ready(ready)
+	c.FailWhen = &api.FailWhen{
+		Expression:        `object.status.currentIdentifier == object.spec.package && object.status.currentRevision != ` + quoted(revision),
+		MessageExpression: `"image " + object.spec.package + " is not the one of the plan, the tag has moved since the plan was made: plan again"`,
+	}
+	return c
 }
 
 // settle waits until the revision of a package works, and the package says so.
@@ -112,10 +122,10 @@ func (b *building) replace() {
 		Content: b.content(spec(map[string]any{policyField: manual})), Rollback: b.restored(old),
 	})
 	reference := image.Reference{Source: s.Source, Version: s.To}.String()
-	b.add(s.Name, api.Change{
+	b.add(s.Name, b.resolved(api.Change{
 		Type: api.Create, Target: packageTarget(s.Kind, s.Name),
-		Content: b.content(spec(map[string]any{"package": reference, policyField: manual})), ReadyWhen: b.ready(staged(s.Revision)),
-	})
+		Content: b.content(spec(map[string]any{"package": reference, policyField: manual})),
+	}, s.Revision, staged(s.Revision)))
 	for _, r := range b.change.State.Of(old) {
 		if r.Active {
 			b.release("release-"+old.Name, r)

@@ -14,7 +14,7 @@ func TestADeletionIsRefusedWhileSomethingNeedsThePackage(t *testing.T) {
 	w.push("family", "v1.0.0", "Config", size)
 	w.push("bucket", "v1.0.0", "Bucket", size, crossplane.Needs(w.source("family"), ">=v1.0.0"))
 	w.committed("install %s:v1.0.0", w.source("bucket"))
-	w.Served("Bucket")
+	w.Served("acme.io/v1 Bucket")
 	w.Apply("apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3}\n")
 
 	said := w.refused(2, "kubectl janus package plan delete acme-family --service-account installer")

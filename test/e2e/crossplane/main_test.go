@@ -60,7 +60,9 @@ func newWorld(t *testing.T) *world {
 	rights, err := os.ReadFile(filepath.Join(harness.Root(), "examples", "packages", "rbac.yaml"))
 	require.NoError(t, err)
 	e.Apply(strings.ReplaceAll(string(rights), "namespace: shop", "namespace: "+e.Namespace))
-	e.Start()
+	policy := harness.FastPolicy
+	policy.RevisionHistoryLimit = 10
+	e.Start(harness.WithPolicy(policy))
 	w := &world{Env: e, t: t, registry: xpkg.Serve(t, nil), shell: e.Shell()}
 	require.NoError(t, w.shell.Provide("kubectl-janus", plugin))
 	t.Cleanup(w.clear)

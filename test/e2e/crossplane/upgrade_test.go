@@ -20,7 +20,7 @@ func (w *world) installed(name, kind string) {
 	w.t.Helper()
 	w.push(name, "v1.0.0", kind, size)
 	w.committed("install %s:v1.0.0", w.source(name))
-	w.Served(kind)
+	w.Served("acme.io/v1 " + kind)
 	w.Apply(fmt.Sprintf("apiVersion: acme.io/v1\nkind: %s\nmetadata: {name: mine}\nspec: {size: 3}\n", kind))
 }
 
@@ -37,7 +37,8 @@ func TestAnUpgradeThatFailsIsRolledBackAndDataStays(t *testing.T) {
 	made := w.created(planned)
 
 	require.Equal(t, api.PhaseRolledBack, made.Status.Phase, describe(made))
-	assert.Equal(t, "acme-bucket-revision", made.Status.FailedItem, describe(made))
+	assert.Equal(t, "acme-bucket", made.Status.FailedItem, describe(made))
+	assert.Contains(t, describe(made), "the tag has moved since the plan was made: plan again")
 	assert.Equal(t, w.source("bucket")+":v1.0.0", w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "spec", "package"))
 	assert.Equal(t, revision, w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "status", "currentRevision"))
 	after := w.Object("acme.io/v1 Bucket/mine")

@@ -78,7 +78,8 @@ func TestAPlanThatIsOutOfDateChangesNothing(t *testing.T) {
 // What Crossplane says is what the Transaction says, as soon as waiting is of no use.
 func TestWhatCrossplaneRefusesIsToldInItsWords(t *testing.T) {
 	w := newWorld(t)
-	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.push("family", "v1.0.0", "Config", size)
+	w.push("bucket", "v1.0.0", "Bucket", size, crossplane.Needs(w.source("family"), ">=v1.0.0"))
 	planned := w.types("kubectl janus package plan install %s:v1.0.0 --service-account installer --crossplane-version v2.1.3 -o yaml", w.source("bucket"))
 	// Between the plan and the Transaction another controller makes the definition.
 	owner := fmt.Sprintf("{apiVersion: v1, kind: Namespace, name: %s, uid: %s, controller: true}", crossplane.Namespace, w.Object("Namespace/"+crossplane.Namespace).GetUID())
@@ -93,5 +94,6 @@ func TestWhatCrossplaneRefusesIsToldInItsWords(t *testing.T) {
 	assert.Contains(t, describe(made), "Crossplane: cannot establish control of object")
 	assert.Less(t, time.Since(began), 30*time.Second, "it has waited for the time-out")
 	assert.Nil(t, w.provider("acme-bucket"))
+	assert.Nil(t, w.provider("acme-family"), "a dependency that came for it is left")
 	w.types("kubectl delete managedresourcedefinition buckets.acme.io --ignore-not-found")
 }

@@ -47,7 +47,9 @@ func Start(t testing.TB, cluster *testcluster.Cluster) *harness.Program {
 	require.NoError(t, err)
 	create(t, client, "namespaces", "", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "`+Namespace+`"}}`)
 	create(t, client, "serviceaccounts", Namespace, `{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "crossplane"}}`)
-	environment := append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "CRDS_PATH="+definitions(t))
+	crds, err := Definitions()
+	require.NoError(t, err)
+	environment := append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "CRDS_PATH="+crds)
 	for variable, name := range secrets {
 		environment = append(environment, variable+"="+name)
 	}
@@ -69,15 +71,16 @@ func Start(t testing.TB, cluster *testcluster.Cluster) *harness.Program {
 	return p
 }
 
-// definitions is the directory of Crossplane's own CustomResourceDefinitions.
-func definitions(t testing.TB) string {
-	t.Helper()
+// Definitions is the directory of Crossplane's own CustomResourceDefinitions.
+func Definitions() (string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = filepath.Join(harness.Root(), "hack", "crossplane")
 	list.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	out, err := list.Output()
-	require.NoError(t, err)
-	return filepath.Join(strings.TrimSpace(string(out)), "cluster", "crds")
+	if err != nil {
+		return "", fmt.Errorf("find the sources of Crossplane: %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "cluster", "crds"), nil
 }
 
 // initialize sets up what Crossplane needs. Its first run may find that what it has made

@@ -1,11 +1,14 @@
 package crossplane
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/crossplane"
 )
 
@@ -32,6 +35,40 @@ func TestADeletionIsRefusedWhileSomethingNeedsThePackage(t *testing.T) {
 			w.Object("apiextensions.k8s.io/v1 CustomResourceDefinition/configs.acme.io") == nil
 	})
 	assert.Contains(t, w.types("kubectl janus package list"), "There are no packages.")
+}
+
+// Until the revisions are deleted all can be rolled back, data included.
+func TestADeletionThatFailsIsRolledBackAndDataStays(t *testing.T) {
+	w := newWorld(t)
+	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.committed("install %s:v1.0.0", w.source("bucket"))
+	planned := w.types("kubectl janus package plan delete acme-bucket --service-account installer -o yaml")
+	w.Served("acme.io/v1 Bucket")
+	w.Apply("apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3}\n")
+	before := w.Object("acme.io/v1 Bucket/mine")
+
+	// Right before the revision is deleted something never comes.
+	made := &api.Transaction{}
+	require.NoError(t, yaml.Unmarshal([]byte(planned), made))
+	i := slices.IndexFunc(made.Spec.Changes, func(c api.Change) bool { return c.Name == "remove-acme-bucket" })
+	require.Positive(t, i)
+	soon := api.Duration("2s")
+	made.Spec.Changes = slices.Insert(made.Spec.Changes, i, api.Change{
+		Name: "never", Type: api.Await, Target: api.Target{APIVersion: "pkg.crossplane.io/v1", Kind: "Provider", Name: "never"},
+		ReadyWhen: &api.ReadyWhen{Expression: "object != null", Timeout: &soon},
+	})
+	text, err := yaml.Marshal(map[string]any{"apiVersion": made.APIVersion, "kind": made.Kind, "metadata": map[string]any{"name": made.Name}, "spec": made.Spec})
+	require.NoError(t, err)
+	ended := w.created(string(text))
+
+	require.Equal(t, api.PhaseRolledBack, ended.Status.Phase, describe(ended))
+	assert.Equal(t, "never", ended.Status.FailedItem)
+	w.until("the provider works again", func() bool { return w.healthy("acme-bucket") })
+	after := w.Object("acme.io/v1 Bucket/mine")
+	require.NotNil(t, after, "the custom resource is gone")
+	assert.Equal(t, before.GetUID(), after.GetUID())
+	assert.Contains(t, w.types("kubectl janus package tree"), "Provider "+w.source("bucket")+" v1.0.0")
+	w.types("kubectl delete bucket.acme.io mine")
 }
 
 func TestAnotherProviderTakesOverAndGivesBack(t *testing.T) {

@@ -4,6 +4,7 @@ package crossplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,9 +38,41 @@ func TestMain(m *testing.M) {
 	if said, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build the plugin: %v\n%s", err, said))
 	}
-	status := testcluster.Main(m, testcluster.Options{Nodes: 1, Alone: true})
+	crds, err := definitions(dir)
+	if err != nil {
+		panic(err)
+	}
+	status := testcluster.Main(m, testcluster.Options{Nodes: 1, Alone: true, CRDs: crds})
 	_ = os.RemoveAll(dir)
 	os.Exit(status)
+}
+
+// definitions puts those of Janus and of Crossplane into one directory. They are there before
+// the garbage collector starts: it looks for new kinds every half minute, and until then it
+// deletes what it was told to orphan.
+func definitions(dir string) (string, error) {
+	out := filepath.Join(dir, "crds")
+	theirs, err := crossplane.Definitions()
+	if err != nil {
+		return "", err
+	}
+	for _, from := range []string{theirs, filepath.Join(harness.Root(), "deploy", "crd")} {
+		files, err := filepath.Glob(filepath.Join(from, "*.yaml"))
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err == nil && strings.Contains(string(text), "kind: CustomResourceDefinition") {
+				//nolint:gosec // G703: the files are ours, and those of a module.
+				err = errors.Join(os.MkdirAll(out, 0o700), os.WriteFile(filepath.Join(out, filepath.Base(file)), text, 0o600))
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+	return out, nil
 }
 
 // world is a cluster with Crossplane and Janus, a registry, and a shell.

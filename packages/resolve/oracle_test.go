@@ -99,13 +99,15 @@ func generated(seed uint64) *universe {
 	}
 	if r.IntN(8) == 0 && len(u.Installed) > 0 {
 		u.Removed = []string{u.Installed[r.IntN(len(u.Installed))].Source}
-		return u
+		if r.IntN(2) == 0 {
+			return u
+		}
 	}
 	for range 1 + r.IntN(2) {
 		source := sources[r.IntN(len(sources))]
 		tags := sorted(u.packages[source])
 		v := tags[r.IntN(len(tags))]
-		if u.broken[source+" "+v] {
+		if u.broken[source+" "+v] || slices.Contains(u.Removed, source) {
 			continue
 		}
 		if slices.ContainsFunc(u.Wanted, func(p resolve.Package) bool { return p.Source == source }) {
@@ -123,6 +125,9 @@ func (u *universe) needs(r *rand.Rand, sources []string, i int) []resolve.Depend
 		if j > i && r.IntN(2) == 0 || r.IntN(25) == 0 {
 			out = append(out, resolve.Dependency{Source: source, Range: texts[r.IntN(len(texts))]})
 		}
+	}
+	if r.IntN(20) == 0 {
+		out = append(out, resolve.Dependency{Source: "nowhere", Range: ">=1.0.0"})
 	}
 	return out
 }

@@ -117,7 +117,7 @@ func newPlanInstall(s *session) *cobra.Command {
 	cmd := p.command(s, &cobra.Command{
 		Use: "install IMAGE", Args: cobra.ExactArgs(1), Short: "Plan to install a package, or to move it to another version",
 		Example: `  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer
-  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer -o yaml | kubectl create -f -`,
+  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer -o yaml`,
 	}, func(args []string) error { return p.image(args[0]) })
 	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the package if it is new; the default is the one that Crossplane gives a dependency")
 	return cmd

@@ -290,6 +290,13 @@ bin/helm: $(call sources,hack/helm)
 	@go build -C hack/helm -trimpath -ldflags='-s -w' -o ../../$@.new helm.sh/helm/v4/cmd/helm
 	@mv $@.new $@
 
+# Packages that want a version of Crossplane ask it for its own.
+bin/crossplane: $(call sources,hack/crossplane)
+	@echo "==> building $@ (5 minutes on 2 cores, if nothing is cached)"
+	@version=$$(go list -C hack/crossplane -m -f '{{.Version}}' github.com/crossplane/crossplane/v2) && \
+	go build -C hack/crossplane -trimpath -ldflags="-s -w -X github.com/crossplane/crossplane/v2/internal/version.version=$$version" -o ../../$@.new github.com/crossplane/crossplane/v2/cmd/crossplane
+	@mv $@.new $@
+
 bin/golangci-lint: $(call sources,hack/lint)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/lint -trimpath -ldflags='-s -w' -o ../../$@.new github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -3,6 +3,7 @@ module janus.io/janus
 go 1.26.0
 
 require (
+	github.com/Masterminds/semver v1.5.0
 	github.com/fluxcd/cli-utils v1.2.2
 	github.com/go-logr/zapr v1.3.0
 	github.com/google/cel-go v0.26.0

@@ -46,7 +46,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(making, newRun(s), newPlan(s), newLint(s))
+	add(making, newRun(s), newPlan(s), newLint(s), newPackage(s))
 	add(looking, newGet(s), newDescribe(s), newTree(s), newWait(s), newHistory(s), newBlame(s), newUI(s))
 	add(acting, newApprove(s), newCancel(s), newSuspend(s), newResume(s), newRetry(s), newUndo(s))
 	add(mending, newLocks(s), newRecover(s), newCheck(s))

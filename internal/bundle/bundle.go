@@ -23,6 +23,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
+
+	"janus.io/janus/internal/registries"
 )
 
 // Scheme begins the address of an artifact.
@@ -54,12 +56,12 @@ var (
 // Pull reads an artifact with the credentials of the user, as docker, oras or flux have stored
 // them.
 func Pull(ctx context.Context, address string) (Bundle, error) {
-	return pullWith(ctx, address, defaultPatience)
+	return pullWith(ctx, address, registries.DefaultPatience)
 }
 
 // pullWith is Pull with a patience of its own.
-func pullWith(ctx context.Context, address string, p patience) (Bundle, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.pull, &slowError{p.pull})
+func pullWith(ctx context.Context, address string, p registries.Patience) (Bundle, error) {
+	ctx, cancel := p.Limit(ctx)
 	defer cancel()
 	found, err := pull(ctx, strings.TrimPrefix(address, Scheme), p)
 	if err != nil {
@@ -68,7 +70,7 @@ func pullWith(ctx context.Context, address string, p patience) (Bundle, error) {
 	return found, nil
 }
 
-func pull(ctx context.Context, name string, p patience) (Bundle, error) {
+func pull(ctx context.Context, name string, p registries.Patience) (Bundle, error) {
 	ref, err := registry.ParseReference(name)
 	if err != nil {
 		return Bundle{}, fmt.Errorf("want %sHOST/REPOSITORY:TAG or @sha256:DIGEST: %w", Scheme, err)
@@ -84,8 +86,8 @@ func pull(ctx context.Context, name string, p patience) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, fmt.Errorf("read the credentials for registries: %w", err)
 	}
-	repo.PlainHTTP = loopback(ref.Registry)
-	repo.Client = &auth.Client{Client: client(p), Credential: credentials.Credential(store), Cache: auth.NewCache()}
+	repo.PlainHTTP = registries.Loopback(ref.Registry)
+	repo.Client = &auth.Client{Client: p.Client(), Credential: credentials.Credential(store), Cache: auth.NewCache()}
 	described, manifest, err := manifestOf(ctx, repo, ref)
 	if err != nil {
 		return Bundle{}, err
@@ -114,7 +116,7 @@ func manifestOf(ctx context.Context, repo *remote.Repository, ref registry.Refer
 	var none ocispec.Manifest
 	described, body, err := repo.Manifests().FetchReference(ctx, ref.Reference)
 	if err != nil {
-		return described, none, explain(ctx, ref.Registry, "artifact "+ref.Repository+" "+ref.Reference, err)
+		return described, none, registries.Explain(ctx, ref.Registry, "artifact "+ref.Repository+" "+ref.Reference, err)
 	}
 	defer func() { _ = body.Close() }()
 	if described.Size > maxManifest {
@@ -122,7 +124,7 @@ func manifestOf(ctx context.Context, repo *remote.Repository, ref registry.Refer
 	}
 	data, err := content.ReadAll(body, described)
 	if err != nil {
-		return described, none, explain(ctx, ref.Registry, "the manifest", err)
+		return described, none, registries.Explain(ctx, ref.Registry, "the manifest", err)
 	}
 	var manifest struct {
 		ocispec.Manifest
@@ -145,12 +147,12 @@ func layerOf(ctx context.Context, repo *remote.Repository, layer ocispec.Descrip
 	what := "layer " + layer.Digest.String()
 	body, err := repo.Blobs().Fetch(ctx, layer)
 	if err != nil {
-		return nil, explain(ctx, repo.Reference.Registry, what, err)
+		return nil, registries.Explain(ctx, repo.Reference.Registry, what, err)
 	}
 	defer func() { _ = body.Close() }()
 	data, err := content.ReadAll(body, layer)
 	if err != nil {
-		return nil, explain(ctx, repo.Reference.Registry, what, err)
+		return nil, registries.Explain(ctx, repo.Reference.Registry, what, err)
 	}
 	return data, nil
 }

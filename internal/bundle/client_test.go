@@ -18,10 +18,12 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"janus.io/janus/internal/registries"
 )
 
 // impatience is the patience of these tests.
-var impatience = patience{pull: time.Minute, stall: time.Minute, pause: time.Second, first: time.Millisecond, attempts: 3}
+var impatience = registries.Patience{Pull: time.Minute, Stall: time.Minute, Pause: time.Second, First: time.Millisecond, Attempts: 3}
 
 // asks is one request to a faulty registry: the n-th for what is faulty.
 type asks struct {
@@ -141,22 +143,6 @@ func TestARegistryIsGivenTheTimeThatItAsksFor(t *testing.T) {
 	assert.GreaterOrEqual(t, second.Sub(first), time.Second)
 }
 
-func TestThePauseThatARegistryAsksFor(t *testing.T) {
-	const date = "Thu, 26 Nov 2026 10:00:00 GMT"
-	for text, want := range map[string]time.Duration{
-		"":                              0,
-		"7":                             7 * time.Second,
-		"-7":                            0,
-		"soon":                          0,
-		"99999999999999999999":          0,
-		"Thu, 26 Nov 2026 10:01:30 GMT": 90 * time.Second,
-		"Thu, 26 Nov 2026 09:00:00 GMT": 0,
-	} {
-		assert.Equal(t, want, retryAfter(http.Header{"Retry-After": {text}, "Date": {date}}), text)
-	}
-	assert.Zero(t, retryAfter(http.Header{"Retry-After": {date}}), "by which clock?")
-}
-
 func TestARegistryThatCannotAnswerIsToldOf(t *testing.T) {
 	cut := func(a asks) {
 		connection, _, err := http.NewResponseController(a.ResponseWriter).Hijack()
@@ -210,22 +196,22 @@ func TestARegistryThatIsSlowIsGivenUpByName(t *testing.T) {
 	for name, c := range map[string]struct {
 		part   string
 		answer func(asks)
-		p      patience
+		p      registries.Patience
 		says   string
 	}{
-		"before the answer": {"/manifests/", func(a asks) { <-a.Context().Done() }, patience{stall: 300 * time.Millisecond, pull: time.Minute}, "HOST has sent nothing for 300ms"},
+		"before the answer": {"/manifests/", func(a asks) { <-a.Context().Done() }, registries.Patience{Stall: 300 * time.Millisecond, Pull: time.Minute}, "HOST has sent nothing for 300ms"},
 		"in a layer": {"/blobs/", func(a asks) {
 			_, _ = io.WriteString(a.ResponseWriter, "kind")
 			a.hang()
-		}, patience{stall: 300 * time.Millisecond, pull: time.Minute}, "HOST has sent nothing for 300ms"},
+		}, registries.Patience{Stall: 300 * time.Millisecond, Pull: time.Minute}, "HOST has sent nothing for 300ms"},
 		"in all of it": {"/blobs/", func(a asks) {
 			for a.Context().Err() == nil {
 				_, _ = io.WriteString(a.ResponseWriter, "k")
 				_ = http.NewResponseController(a.ResponseWriter).Flush()
 				time.Sleep(200 * time.Millisecond)
 			}
-		}, patience{stall: time.Minute, pull: time.Second}, "it could not be read within 1s"},
-		"between the attempts": {"/", status(429, "Retry-After", "60"), patience{stall: time.Minute, pull: time.Second, pause: time.Hour, attempts: 3}, "it could not be read within 1s"},
+		}, registries.Patience{Stall: time.Minute, Pull: time.Second}, "it could not be read within 1s"},
+		"between the attempts": {"/", status(429, "Retry-After", "60"), registries.Patience{Stall: time.Minute, Pull: time.Second, Pause: time.Hour, Attempts: 3}, "it could not be read within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, _ := faulty(t, c.part, c.answer)
@@ -246,7 +232,7 @@ func TestALayerThatComesSlowlyIsRead(t *testing.T) {
 			time.Sleep(250 * time.Millisecond)
 		}
 	})
-	_, err := pullWith(t.Context(), Scheme+host+"/shop/app:v1", patience{stall: time.Second, pull: time.Minute, attempts: 1})
+	_, err := pullWith(t.Context(), Scheme+host+"/shop/app:v1", registries.Patience{Stall: time.Second, Pull: time.Minute, Attempts: 1})
 	require.NoError(t, err)
 }
 

@@ -28,13 +28,27 @@ type binary struct {
 	cost string
 	// pkg is the package of the program, if it is not the module itself.
 	pkg string
+	// link is what its linker is told besides.
+	link string
 }
 
 var (
 	clusterBinary = binary{name: "janus-cluster", source: "hack/cluster", override: "JANUS_CLUSTER_BINARY", cost: "4 to 5 minutes"}
 	kwokBinary    = binary{name: "janus-kwok", source: "hack/kwok", override: "JANUS_KWOK_BINARY", cost: "1 to 2 minutes"}
 	helmBinary    = binary{name: "helm", source: "hack/helm", override: "JANUS_HELM_BINARY", cost: "2 to 3 minutes", pkg: "helm.sh/helm/v4/cmd/helm"}
+	// Packages that want a version of Crossplane ask it for its own.
+	crossplaneBinary = binary{
+		name: "crossplane", source: "hack/crossplane", override: "JANUS_CROSSPLANE_BINARY", cost: "5 minutes",
+		pkg: "github.com/crossplane/crossplane/v2/cmd/crossplane", link: " -X github.com/crossplane/crossplane/v2/internal/version.version=" + CrossplaneVersion,
+	}
 )
+
+// CrossplaneVersion is the version of Crossplane that tests run. That in the go.mod of
+// hack/crossplane is the same.
+const CrossplaneVersion = "v2.1.3"
+
+// Crossplane returns the path of the pinned Crossplane, which is built first if it is missing.
+func Crossplane() (string, error) { return crossplaneBinary.find() }
 
 // Helm returns the path of the pinned helm, which is built first if it is missing.
 func Helm() (string, error) { return helmBinary.find() }
@@ -127,7 +141,7 @@ func (b binary) acquire(lock *os.File) error {
 func (b binary) compile(source, path string) error {
 	progress("building %s from %s, which takes %s the first time", b.name, b.source, b.cost)
 	tmp := path + ".new"
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", tmp, cmp.Or(b.pkg, "."))
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w"+b.link, "-o", tmp, cmp.Or(b.pkg, "."))
 	cmd.Dir = source
 	// Flags that are meant for the tests of this module must not reach it.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false", "PWD="+source)

@@ -1,4 +1,4 @@
-package bundle
+package registries
 
 import (
 	"context"
@@ -13,31 +13,37 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
-// patience is how long a registry is waited for.
-type patience struct {
-	pull     time.Duration // for all of an artifact
-	stall    time.Duration // without a byte
-	pause    time.Duration // at most, between two attempts
-	first    time.Duration // after the first attempt; the next pauses are twice as long each
-	attempts int           // of one request
+// Patience is how long a registry is waited for.
+type Patience struct {
+	Pull     time.Duration // for all that is read at once, such as an artifact
+	Stall    time.Duration // without a byte
+	Pause    time.Duration // at most, between two attempts
+	First    time.Duration // after the first attempt; the next pauses are twice as long each
+	Attempts int           // of one request
 }
 
-var defaultPatience = patience{pull: 2 * time.Minute, stall: 30 * time.Second, pause: 20 * time.Second, first: 500 * time.Millisecond, attempts: 5}
+// DefaultPatience is that of programs.
+var DefaultPatience = Patience{Pull: 2 * time.Minute, Stall: 30 * time.Second, Pause: 20 * time.Second, First: 500 * time.Millisecond, Attempts: 5}
 
-// client repeats what is worth it, and gives up on a registry that sends nothing any more.
-func client(p patience) *http.Client {
+// Limit bounds the time for all that is read at once. Explain says so of what it ends.
+func (p Patience) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, p.Pull, &slowError{p.Pull})
+}
+
+// Client repeats what is worth it, and gives up on a registry that sends nothing any more.
+func (p Patience) Client() *http.Client {
 	return &http.Client{Transport: &retry.Transport{
-		Base:   watched{http.DefaultTransport.(*http.Transport).Clone(), p.stall},
+		Base:   watched{http.DefaultTransport.(*http.Transport).Clone(), p.Stall},
 		Policy: func() retry.Policy { return p },
 	}}
 }
 
 // Retry implements retry.Policy: how long to wait before the next attempt. A registry that asks
 // for a longer pause than it is waited for is not asked again.
-func (p patience) Retry(attempt int, answer *http.Response, err error) (time.Duration, error) {
+func (p Patience) Retry(attempt int, answer *http.Response, err error) (time.Duration, error) {
 	if err != nil {
 		again, err := retry.DefaultPredicate(nil, err)
-		if attempt+1 < p.attempts && (again || errors.Is(err, io.EOF)) {
+		if attempt+1 < p.Attempts && (again || errors.Is(err, io.EOF)) {
 			return p.backoff(attempt), nil
 		}
 		return -1, err
@@ -50,14 +56,14 @@ func (p patience) Retry(attempt int, answer *http.Response, err error) (time.Dur
 		return -1, nil
 	}
 	asked := retryAfter(answer.Header)
-	if attempt+1 >= p.attempts || asked > p.pause {
+	if attempt+1 >= p.Attempts || asked > p.Pause {
 		return -1, &busyError{host: answer.Request.URL.Host, code: answer.StatusCode, times: attempt + 1, asked: asked}
 	}
 	return max(asked, p.backoff(attempt)), nil
 }
 
-func (p patience) backoff(attempt int) time.Duration {
-	return min(p.first<<attempt, p.pause)
+func (p Patience) backoff(attempt int) time.Duration {
+	return min(p.First<<attempt, p.Pause)
 }
 
 // retryAfter is how long an answer asks to wait. A time is taken against the clock of whoever
@@ -138,7 +144,8 @@ func (b *body) end() {
 	b.cancel(nil)
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host, with or without a port, is this machine.
+func Loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = host

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/registries"
+	"janus.io/janus/packages"
+	"janus.io/janus/packages/change"
+	"janus.io/janus/packages/compile"
+	"janus.io/janus/packages/image"
+	"janus.io/janus/packages/installed"
+)
+
+func newPackage(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "package", Aliases: []string{"pkg"}, Short: "Plan changes of Crossplane packages, and show which there are",
+		Long: `Plan changes of Crossplane packages, and show which there are. Nothing is written: a plan ends in a Transaction that
+is printed with -o yaml, and that kubectl create makes.`,
+	}
+	cmd.AddCommand(newPackagePlan(s), newPackageTree(s), newPackageList(s))
+	return cmd
+}
+
+// packaging is what the commands about packages have in common.
+type packaging struct {
+	*session
+	crossplane string // its namespace
+	version    string // of Crossplane
+}
+
+func (p *packaging) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.crossplane, "crossplane-namespace", packages.DefaultNamespace, "the namespace of Crossplane")
+}
+
+// planner reads the cluster and its registries.
+func (p *packaging) planner(ctx context.Context) (packages.Planner, error) {
+	cluster, err := p.dynamic()
+	if err != nil {
+		return packages.Planner{}, err
+	}
+	is := packages.Crossplane(ctx, cluster, p.crossplane)
+	if p.version != "" {
+		is.Version = p.version
+	}
+	return packages.Planner{Cluster: cluster, Crossplane: is, Registries: packages.Pulling(cluster, p.crossplane, registries.DefaultPatience)}, nil
+}
+
+// state is what the cluster has of packages.
+func (p *packaging) state(ctx context.Context) (installed.State, error) {
+	planner, err := p.planner(ctx)
+	if err != nil {
+		return installed.State{}, err
+	}
+	state, err := planner.State(ctx)
+	if errors.Is(err, packages.ErrMissing) {
+		return state, errors.New("PackageManagerMissing: Crossplane is not installed in the cluster")
+	}
+	return state, err
+}
+
+// planningPackages is a command that plans a change.
+type planningPackages struct {
+	packaging
+	request packages.Request
+	account string
+	wait    time.Duration
+	timeout time.Duration
+	output  string
+}
+
+func newPackagePlan(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "plan", Short: "Check a change of packages, and show the Transaction that makes it",
+		Long: `Check a change of Crossplane packages, and show the Transaction that makes it. Images are read with the pull secrets
+that Crossplane would use, and with the credentials of the user. Nothing is written.
+
+All is checked that can be told before: versions of all dependencies, cycles, who controls which objects, what happens
+to custom resources. What stands in the way is listed at once, each with a reason.
+
+Exit codes: 0 nothing would change, 1 something would, 2 something stands in the way, or it cannot be told. With
+-o yaml, which prints the Transaction alone, the code is 0 if it is printed.`,
+	}
+	cmd.AddCommand(newPlanInstall(s), newPlanDelete(s), newPlanReplace(s))
+	return cmd
+}
+
+func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args []string) error) *cobra.Command {
+	p.session = s
+	args := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, given []string) error { return trouble(args(cmd, given)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := ask(args); err != nil {
+			return trouble(err)
+		}
+		return trouble(p.plan(cmd.Context()))
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
+	p.addTo(cmd)
+	f := cmd.Flags()
+	f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
+	f.StringVar(&p.version, "crossplane-version", "", "the version of Crossplane; the default is that of its Deployment")
+	f.DurationVar(&p.wait, "package-timeout", 5*time.Minute, "how long a package may take to become healthy")
+	f.DurationVar(&p.timeout, "transaction-timeout", 30*time.Minute, "spec.timeout: how long the changes may take before they are rolled back")
+	f.StringVarP(&p.output, "output", "o", "", "yaml or json: print the Transaction alone")
+	completeOf(cmd, "output", "yaml", "json")
+	return cmd
+}
+
+func newPlanInstall(s *session) *cobra.Command {
+	p := &planningPackages{request: packages.Request{Type: change.Install}}
+	cmd := p.command(s, &cobra.Command{
+		Use: "install IMAGE", Args: cobra.ExactArgs(1), Short: "Plan to install a package, or to move it to another version",
+		Example: `  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer
+  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer -o yaml`,
+	}, func(args []string) error { return p.image(args[0]) })
+	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the package if it is new; the default is the one that Crossplane gives a dependency")
+	return cmd
+}
+
+func newPlanDelete(s *session) *cobra.Command {
+	p := &planningPackages{request: packages.Request{Type: change.Delete}}
+	return p.command(s, &cobra.Command{
+		Use: "delete SOURCE|NAME...", Args: cobra.MinimumNArgs(1), Short: "Plan to delete packages that no others need",
+		Example: `  kubectl janus package plan delete crossplane-contrib-provider-nop --service-account installer`,
+	}, func(args []string) error {
+		p.request.Targets = args
+		return nil
+	})
+}
+
+func newPlanReplace(s *session) *cobra.Command {
+	p := &planningPackages{request: packages.Request{Type: change.Replace}}
+	cmd := p.command(s, &cobra.Command{
+		Use: "replace SOURCE|NAME IMAGE", Args: cobra.ExactArgs(2), Short: "Plan to have a package take over the objects of another",
+		Long: `Plan to have a package take over the objects of another, such as the same provider of another publisher. The custom
+resources stay. The old package stays too, inactive: delete it once the new one has proved itself; until then the
+Transaction can be undone.`,
+		Example: `  kubectl janus package plan replace upbound-provider-nop xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer`,
+	}, func(args []string) error {
+		p.request.Targets = args[:1]
+		return p.image(args[1])
+	})
+	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the new package; the default is the one that Crossplane gives a dependency")
+	return cmd
+}
+
+func (p *planningPackages) image(text string) error {
+	ref, err := image.ParseReference(text)
+	p.request.Image = ref
+	return err
+}
+
+// plan plans, and prints what comes of it.
+func (p *planningPackages) plan(ctx context.Context) error {
+	if p.output != "" && p.output != "yaml" && p.output != "json" {
+		return fmt.Errorf("output %q is unknown: want yaml or json", p.output)
+	}
+	namespace, err := p.namespace()
+	if err != nil {
+		return err
+	}
+	planner, err := p.planner(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := planner.Plan(ctx, p.request)
+	if err != nil {
+		return err
+	}
+	if p.output == "" {
+		p.show(plan)
+	}
+	p.tell(plan.Findings)
+	switch {
+	case len(plan.Findings.Errors()) > 0:
+		return &exitError{code: exitTrouble}
+	case len(plan.Change.Steps) == 0:
+		return nil
+	}
+	if p.account == "" && p.output == "" {
+		return &exitError{code: exitDiffers}
+	}
+	if p.account == "" {
+		return errors.New("who is to make the changes? name a ServiceAccount with --service-account")
+	}
+	t, err := compile.Transaction(plan.Change, compile.Options{
+		Namespace: namespace, ServiceAccount: p.account, LockNamespace: p.crossplane,
+		PackageTimeout: api.Duration(p.wait.String()), Timeout: api.Duration(p.timeout.String()),
+	})
+	if err != nil {
+		return err
+	}
+	if p.output != "" {
+		return p.printTransaction(t)
+	}
+	p.showTransaction(t)
+	return &exitError{code: exitDiffers}
+}

@@ -1,0 +1,106 @@
+// Package change says what a change of packages consists of: which packages come, move and go,
+// in which order, with what content, and what was found in the cluster about it. It is what
+// is checked, shown and compiled into a Transaction.
+package change
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/packages/image"
+	"janus.io/janus/packages/installed"
+	"janus.io/janus/packages/schema"
+)
+
+// Type is what is done.
+type Type string
+
+// The types.
+const (
+	Install Type = "Install"
+	Delete  Type = "Delete"
+	Replace Type = "Replace"
+)
+
+// Change is a change of packages.
+type Change struct {
+	Type Type
+	// Root is the source that is installed or deleted; for Replace the one that comes.
+	Root string
+	// Steps are what happens to packages: dependencies come before those that need them, and go
+	// after them. For Replace the package that is replaced is none of them.
+	Steps []Step
+	// Replaced is the package in whose place another comes.
+	Replaced *installed.Package
+	// State is what there was.
+	State installed.State
+	// Found is what the cluster has of the objects of the packages.
+	Found Found
+}
+
+// Step is what happens to one package.
+type Step struct {
+	Source string
+	Kind   image.Kind
+	// Name is that of the package in the cluster.
+	Name string
+	// From is the version that is installed, and To the one afterwards; either may be empty.
+	From, To string
+	// Digest is that of the image, and Revision the name of the revision of it.
+	Digest, Revision string
+	// Content is what is in the image; nil for what goes.
+	Content *image.Package
+	// Existing is the package in the cluster; nil for what comes.
+	Existing *installed.Package
+}
+
+// Comes reports whether the package is new.
+func (s Step) Comes() bool { return s.From == "" }
+
+// Goes reports whether the package is deleted.
+func (s Step) Goes() bool { return s.To == "" }
+
+// Found is what the cluster has.
+type Found struct {
+	// Objects are those that there are, of all that the packages have or had.
+	Objects map[installed.Object]*unstructured.Unstructured
+	// Kinds are the definitions of custom resources that there are, by their names.
+	Kinds map[string]Kind
+}
+
+// Kind is a definition in the cluster with its custom resources.
+type Kind struct {
+	// Differences are those to the definition that comes.
+	Differences []schema.Difference
+	// Count is how many custom resources there are.
+	Count int
+	// Names are the first of them.
+	Names []string
+	// Harmed are the first of those that the definition that comes would harm, and
+	// HarmedCount is how many there are.
+	Harmed      []Harm
+	HarmedCount int
+	// Unread says why the custom resources could not be read.
+	Unread string
+}
+
+// Resources says how many custom resources there are.
+func (k Kind) Resources() string {
+	if k.Count == 1 {
+		return "1 custom resource"
+	}
+	return fmt.Sprintf("%d custom resources", k.Count)
+}
+
+// Harm is what happens to a custom resource.
+type Harm struct {
+	Name string
+	schema.Effect
+}
+
+// Object names an object.
+func Object(u *unstructured.Unstructured) installed.Object {
+	gvk := u.GroupVersionKind()
+	return installed.Object{Group: gvk.Group, Kind: gvk.Kind, Name: u.GetName()}
+}

@@ -1,0 +1,86 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Reason is the kind of a finding.
+type Reason string
+
+// The reasons. Those of dependencies, objects and schemas have the names that conditions of
+// packages give them.
+const (
+	MissingDependency  Reason = "MissingDependency"
+	VersionConflict    Reason = "VersionConflict"
+	CircularDependency Reason = "CircularDependency"
+	CRDConflict        Reason = "CRDConflict"
+	SchemaIncompatible Reason = "SchemaIncompatible"
+
+	// PackageManagerMissing: there is no Crossplane.
+	PackageManagerMissing Reason = "PackageManagerMissing"
+	// PackageManagerBlocked: Crossplane resolves no dependencies now.
+	PackageManagerBlocked Reason = "PackageManagerBlocked"
+	// CrossplaneIncompatible: a package does not work with this version of Crossplane.
+	CrossplaneIncompatible Reason = "CrossplaneIncompatible"
+	// Unsupported: a setting of a package or of Crossplane would make the change end otherwise
+	// than planned.
+	Unsupported Reason = "Unsupported"
+	// NotFound: there is no such package.
+	NotFound Reason = "NotFound"
+	// NameTaken: another package has the name.
+	NameTaken Reason = "NameTaken"
+	// DuplicateSource: a package is installed twice.
+	DuplicateSource Reason = "DuplicateSource"
+	// KindMismatch: an image holds another kind of package.
+	KindMismatch Reason = "KindMismatch"
+	// HasDependents: other packages need one that would go.
+	HasDependents Reason = "HasDependents"
+	// DataLoss: custom resources would go.
+	DataLoss Reason = "DataLoss"
+	// NotEquivalent: a package lacks what that in whose place it comes has.
+	NotEquivalent Reason = "NotEquivalent"
+	// ImageUnusable: an image cannot be read, or is no package.
+	ImageUnusable Reason = "ImageUnusable"
+	// NothingToDo: all is as it is to be.
+	NothingToDo Reason = "NothingToDo"
+	// Outage, Downgrade and Unverified are warnings.
+	Outage     Reason = "Outage"
+	Downgrade  Reason = "Downgrade"
+	Unverified Reason = "Unverified"
+)
+
+// Finding is something that was found.
+type Finding struct {
+	Reason Reason
+	// Message is a sentence that begins with what it is about.
+	Message string
+	// Warning says that it does not stand in the way.
+	Warning bool
+}
+
+// Findings are all of them.
+type Findings []Finding
+
+// Errors are those that stand in the way.
+func (f Findings) Errors() Findings {
+	return slices.DeleteFunc(slices.Clone(f), func(one Finding) bool { return one.Warning })
+}
+
+// Sorted has errors before warnings, each once, and else the order in which they were found.
+func (f Findings) Sorted() Findings {
+	var out Findings
+	for _, one := range f {
+		if !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	rank := func(one Finding) int {
+		if one.Warning {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}

@@ -84,6 +84,8 @@ func (w *world) share(t *testing.T, random *rand.Rand, keys []Key, afterThree fu
 	var turns atomic.Int64
 	var all sync.WaitGroup
 	released := newBell()
+	// The first two are readers of all, so that some share whatever the others do.
+	leave := w.meet(t, []*Manager{first, second}, keys, book, released)
 	const holders = 10
 	for i := range holders {
 		m := []*Manager{first, second}[i%2]
@@ -110,13 +112,11 @@ func (w *world) share(t *testing.T, random *rand.Rand, keys []Key, afterThree fu
 			}
 			assert.NoError(t, m.Keep(t.Context(), h, locks)) //nolint:testifylint // it is not the goroutine of the test
 			book.exit(own)
-			// Others may write a Lease more often than one Release tries.
-			for err := m.Release(t.Context(), h, own); err != nil; err = m.Release(t.Context(), h, own) {
-				assert.True(t, isOutdated(err), "%v", err)
-			}
+			w.give(t, m, h, own)
 			released.ring()
 		})
 	}
+	leave()
 	all.Wait()
 	require.EqualValues(t, holders, turns.Load())
 	w.noLeases(w.namespace)
@@ -124,6 +124,36 @@ func (w *world) share(t *testing.T, random *rand.Rand, keys []Key, afterThree fu
 	w.remembersNothing(first)
 	w.remembersNothing(second)
 	return book.together
+}
+
+// meet has a reader in each process share all locks, until the function that is returned is called.
+func (w *world) meet(t *testing.T, processes []*Manager, keys []Key, book *ledger, released *bell) (leave func()) {
+	t.Helper()
+	own := slices.Clone(keys)
+	for k := range own {
+		own[k].Shared = true
+	}
+	for i, m := range processes {
+		require.True(t, w.waitFor(t, m, waiting(fmt.Sprintf("reader-%d", i)), own, released))
+		require.Empty(t, book.enter(own))
+	}
+	return func() {
+		for i, m := range processes {
+			h := waiting(fmt.Sprintf("reader-%d", i))
+			book.exit(own)
+			w.give(t, m, h, own)
+			released.ring()
+			m.Forget(h.Identity)
+		}
+	}
+}
+
+// give gives locks back. Others may write a Lease more often than one Release tries.
+func (w *world) give(t *testing.T, m *Manager, h Holder, own []Key) {
+	t.Helper()
+	for err := m.Release(t.Context(), h, own); err != nil; err = m.Release(t.Context(), h, own) {
+		assert.True(t, isOutdated(err), "%v", err)
+	}
 }
 
 // A stand-in that readers share keeps a writer of the home Lease out, and the other way round.

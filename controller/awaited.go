@@ -23,8 +23,8 @@ func (c *Controller) tellOf(name types.NamespacedName, result engine.Result, beg
 	return c.awaited.Set(name, result.Account, result.Awaited, began)
 }
 
-// holds reports whether a Transaction keeps the locks that it has until it is heard that it has ended. One that
-// has yet to take others may give some back.
+// holds reports whether a Transaction keeps its locks until it ends. One that hasn't taken all of them yet
+// may release some.
 func (c *Controller) holds(name types.NamespacedName) bool {
 	each := c.watches.at(name.Namespace)
 	if each == nil {

@@ -73,7 +73,7 @@ func (m *Manager) keep(ctx context.Context, h Holder, lock Lock) error {
 // retake takes a lock again whose Lease was deleted or emptied. Whoever took
 // it in between has it rightly.
 func (m *Manager) retake(ctx context.Context, h Holder, lock Lock) error {
-	h.Waits = false // Whoever has lost a lock does not wait for it.
+	h.Waits = false // A holder that has lost a lock does not wait for it.
 	_, err := m.Acquire(ctx, h, []Key{lock.Key})
 	if held := (*HeldError)(nil); errors.As(err, &held) {
 		m.observe(OperationRenew, ResultLost)

@@ -50,7 +50,7 @@ type limits struct {
 	// its time is over.
 	recheck time.Duration
 	// readers is how many share a Lease at most: all annotations of an object may have 256 KiB
-	// together, and an entry has up to 1 KiB. Whoever comes then waits.
+	// together, and an entry has up to 1 KiB. The next reader waits.
 	readers int
 }
 

@@ -127,7 +127,7 @@ func TestAReaderThatHasEndedIsNotWaitedFor(t *testing.T) {
 	w.acquire(m, h, key)
 }
 
-// Whoever gives up takes itself out, and the Lease with it if nobody else is there.
+// A writer that gives up removes its entry, and the Lease with it if there is no other.
 func TestAWriterThatGivesUpIsNotTheNext(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]bool{"in-one-process": false, "in-another": true} {
@@ -176,7 +176,7 @@ func TestAWriterIsTheNextOnlyAtTheFirstLockThatItIsRefused(t *testing.T) {
 	w.heldBy(w.home(keys[0]), "c")
 }
 
-// Whoever does not wait is not waited for, nor whoever has lost a lock that it had.
+// A holder that does not wait is not waited for, nor one that has lost a lock that it had.
 func TestWhoDoesNotWaitIsNotTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -269,7 +269,7 @@ func TestAListThatCannotBeReadExpires(t *testing.T) {
 	w.sharedBy(locks[0], "", "b")
 }
 
-// Whoever waits holds no lock after the one it waits for: a writer there could wait for it for ever.
+// A holder that waits holds no lock after the one it waits for: a writer there could wait for it for ever.
 func TestAnEntryThatCannotBeGivenBackIsGivenBackLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

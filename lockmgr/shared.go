@@ -17,7 +17,7 @@ import (
 // whose Key is not Shared. There is one Lease either way. While readers have it, its holder is
 // SharedHolder, an annotation lists them, and a second one names the writer that comes next.
 //
-//	rule L: whoever joins, leaves, renews or takes over writes the whole Lease, conditioned on
+//	rule L: every join, leave, renewal and takeover writes the whole Lease, conditioned on
 //	        the resourceVersion that it has read. So of two that write at once, one has seen
 //	        what the other wrote.
 //	rule T: an entry has a time of its own, judged like that of a Lease. It is over when the
@@ -30,7 +30,7 @@ import (
 //	        refused.
 //
 // Rule R keeps a stream of readers from starving a writer. The last reader leaves the Lease
-// behind if somebody is the next, so that this is remembered.
+// behind if a writer is next, so that this is remembered.
 //
 // No circle of waiting holders can form. A holder that waits at a lock holds only locks before
 // it. It waits for a holder of that lock, which waits, if at all, at a later one; or, as a

@@ -190,7 +190,7 @@ func TestReadersOfAStandInKeepWritersOfTheHomeLeaseOut(t *testing.T) {
 	require.Equal(t, w.home(key), w.acquire(m, waiting("d"), shared(key))[0].place())
 }
 
-// What is left of readers that are over, and of a next, goes when somebody takes the home Lease.
+// The entries of readers that are over, and of a writer that was next, go when the home Lease is taken.
 func TestAStandInOfReadersThatAreOverIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -95,7 +95,7 @@ func (a *acquisition) reserve(ctx context.Context, held *HeldError) {
 	for range a.limits.attempts {
 		s, shared := sharedlease.Of(lease)
 		if !shared || lease.DeletionTimestamp != nil {
-			break // It can be had, or another has it alone.
+			break // It is free, or another has it alone.
 		}
 		if !a.mayReserve(ctx, lease, s) {
 			held.Until = min(held.Until, a.holder.entryAge())

@@ -369,11 +369,15 @@ func TestAnObjectThatWasThereBeforeIsNoProofOfADeletion(t *testing.T) {
 	e := newEnv(t)
 	first := e.create(settings)
 	e.remove(first)
-	e.create(settings)
+	e.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, finalizers: [example.com/held]}, data: {a: b}}")
 	i := e.prepare(0, api.Delete, settings)
-	i.wire.answerOld(first)
+	i.wire.answerOld(0, first)
 	i.finds(outcome.NotApplied)
 	i.sent("GET GET")
+	i.wire.answerOld(2, first)
+	fails(t, i.do(), errclass.Retryable, errclass.Terminating, "example.com/held")
+	i.sent("GET DELETE GET GET")
+	e.merge("test", i.object, `{"metadata":{"finalizers":null}}`)
 }
 
 // The right to look at the target is taken away when its deletion has been accepted.

@@ -46,8 +46,8 @@ type wire struct {
 	// forbidden is the number of the request that is answered by 403, and of all after
 	// it; 0 for none.
 	forbidden int
-	// old is the answer to the next request, if there is one, in place of what the server says.
-	old *unstructured.Unstructured
+	// old is the answer to a request in place of what the server says, by its number.
+	old map[int]*unstructured.Unstructured
 }
 
 var errLost = errors.New("lost by the test")
@@ -56,8 +56,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	n := len(w.log)
 	w.log = append(w.log, r.Method)
-	before, after, aside, forbidden, old := w.before, w.after, w.aside, w.forbidden, w.old
-	w.old = nil
+	before, after, aside, forbidden, old := w.before, w.after, w.aside, w.forbidden, w.old[n]
 	w.mu.Unlock()
 	if old != nil {
 		body, err := old.MarshalJSON()
@@ -90,7 +89,7 @@ func (w *wire) requests() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := strings.Join(w.log, " ")
-	w.log, w.before, w.after, w.aside, w.forbidden = nil, nil, nil, nil, 0
+	w.log, w.before, w.after, w.aside, w.forbidden, w.old = nil, nil, nil, nil, 0, nil
 	return out
 }
 
@@ -125,12 +124,12 @@ func (w *wire) forbidFrom(n int) {
 	w.forbidden = n
 }
 
-// answerOld answers the next request by an object that was there before.
-func (w *wire) answerOld(obj *unstructured.Unstructured) {
+// answerOld answers the n-th request from now on by an object that was there before.
+func (w *wire) answerOld(n int, obj *unstructured.Unstructured) {
 	w.requests()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.old = obj
+	w.old = map[int]*unstructured.Unstructured{n: obj}
 }
 
 // env is a namespace in which changes are made and rolled back.

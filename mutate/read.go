@@ -36,12 +36,12 @@ func (c Change) client() dynamic.ResourceInterface {
 
 // locateSince is locate of a target that was seen before. What is older than that is not
 // believed at once: that another object has the name says that the one before is gone.
-func (c Change) locateSince(ctx context.Context, before *unstructured.Unstructured) (Change, *unstructured.Unstructured, error) {
+func (c Change) locateSince(ctx context.Context, before Version) (Change, *unstructured.Unstructured, error) {
 	found, live, err := c.locate(ctx)
-	if err != nil || live == nil || before == nil {
+	if err != nil || live == nil {
 		return found, live, err
 	}
-	if order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), before.GetResourceVersion()); err == nil && order < 0 {
+	if order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), before.ResourceVersion); err == nil && order < 0 {
 		return c.locate(ctx)
 	}
 	return found, live, nil

@@ -174,7 +174,7 @@ func judgesOf(definition *v1.CustomResourceDefinition) map[string]*schema.Judge 
 const mostNames = 5
 
 // count counts the custom resources of a kind, in the version that is stored, and judges what
-// becomes of them.
+// happens to them.
 func (l *looking) count(ctx context.Context, definition *v1.CustomResourceDefinition, judges map[string]*schema.Judge, kind *change.Kind) {
 	version := ""
 	for _, v := range definition.Spec.Versions {

@@ -52,7 +52,7 @@ type Transaction struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.approval) == has(oldSelf.approval)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.undoOf) == has(oldSelf.undoOf)",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	// +kubebuilder:validation:XValidation:rule="has(self.changes) != has(self.undoOf)",message="a Transaction has changes, or undoOf in place of them"
-	// +kubebuilder:validation:XValidation:rule="!has(self.onFailure) || self.onFailure != 'Continue' || !has(self.changes) || !self.changes.exists(c, has(c.guard) && c.guard)",message="a guard takes everything back if it is broken: leave out onFailure Continue, or the guard"
+	// +kubebuilder:validation:XValidation:rule="!has(self.onFailure) || self.onFailure != 'Continue' || !has(self.changes) || !self.changes.exists(c, has(c.guard) && c.guard)",message="a broken guard rolls everything back: leave out onFailure Continue, or the guard"
 	Spec TransactionSpec `json:"spec"`
 
 	// status is what Janus has done so far. It is also the journal from which

@@ -22,7 +22,7 @@ const (
 	failRule        = "failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
 	holdRule        = "holdFor must be shorter than timeout"
 	rollbackRule    = "rollback has no meaning for Create, whose rollback waits until the object is gone, and for Await, which changes nothing"
-	brokenRule      = "a guard takes everything back if it is broken: leave out onFailure Continue, or the guard"
+	brokenRule      = "a broken guard rolls everything back: leave out onFailure Continue, or the guard"
 	guardRule       = "guard has a meaning for Await alone"
 	activationRule  = "needs either apiVersion and kind, or expression"
 	immutableRule   = "spec is immutable but for suspend and cancel: create another Transaction instead"

@@ -17,9 +17,9 @@ func newRetry(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry NAME", Short: "Run the changes of a Transaction that did not commit once more", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
 		Long: `Run the changes of a Transaction that did not commit once more. A Transaction runs once, so this creates another one with
-the same spec, but for suspend and cancel. It is refused while something is left that could not be rolled back. What
-onFailure Continue has left in effect is not made again: the new Transaction has an Await in its place, with the same
-name.`,
+the same spec, but for suspend and cancel. It is refused while something is left that could not be rolled back. A change
+that is still in effect, as after onFailure Continue or cancel Stop, is not made again: the new Transaction has an Await
+in its place, with the same name.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])
 			switch {
@@ -57,7 +57,8 @@ name.`,
 // leaveOut has an Await in place of each change that is in effect: other changes may refer to it by
 // its name. The Await waits only if the change did.
 func leaveOut(t *api.Transaction) {
-	for i := range t.Status.Items {
+	// An undo has items and no changes.
+	for i := range min(len(t.Status.Items), len(t.Spec.Changes)) {
 		change := &t.Spec.Changes[i]
 		if t.Status.Items[i].State != api.ItemCommitted || change.Type == api.Await {
 			continue

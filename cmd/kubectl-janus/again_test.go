@@ -39,3 +39,13 @@ changes:
 	assert.Equal(t, before.GetResourceVersion(), e.Object("ConfigMap/made").GetResourceVersion(), "it was written again")
 	assert.NotNil(t, e.Object("ConfigMap/after"))
 }
+
+// An undo has items, and its changes follow from what it undoes.
+func TestAnUndoIsRetriedAsItIs(t *testing.T) {
+	undo := &api.Transaction{}
+	undo.Spec.UndoOf = &api.UndoOf{Name: "first"}
+	undo.Status.Items = []api.Item{{Name: "0", State: api.ItemCommitted}, {Name: "1", State: api.ItemRejected}}
+	leaveOut(undo)
+	assert.Empty(t, undo.Spec.Changes)
+	assert.Equal(t, "first", undo.Spec.UndoOf.Name)
+}

@@ -131,7 +131,7 @@ func (c *checking) running(ctx context.Context) {
 // policies looks for those that say who may do what with a Transaction.
 func (c *checking) policies(ctx context.Context) {
 	c.bound(ctx, "transaction-identity.backup.janus.io", "who may name which ServiceAccount", func(binding string) {
-		c.is(false, "there is no ValidatingAdmissionPolicyBinding %s: whoever may create Transactions may act as any ServiceAccount of the namespace; install deploy/policies", binding)
+		c.is(false, "there is no ValidatingAdmissionPolicyBinding %s: a user who may create Transactions may act as any ServiceAccount of the namespace; install deploy/policies", binding)
 	})
 	c.bound(ctx, "transaction-approvals.backup.janus.io", "who may approve a plan", func(binding string) {
 		c.print("no    there is no ValidatingAdmissionPolicyBinding %s: Transactions with spec.approval are refused; install deploy/policies", binding)

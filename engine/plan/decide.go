@@ -158,7 +158,7 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 		return Cause{Reason: errclass.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
 	}
 	if GoesOn(t) && t.Status.Phase == api.PhaseCommitting && !canStop(t.Status.Items) {
-		return Cause{}, false // What is left is to find out what has become of the changes.
+		return Cause{}, false // Nothing remains but to find out whether the changes are in effect.
 	}
 	if Overdue(t, now) {
 		message := fmt.Sprintf("not done within spec.timeout (%s)", Timeout(t))

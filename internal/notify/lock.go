@@ -10,7 +10,7 @@ import (
 // first one takes it, as a rule, and the others then wait for that one.
 const turnTime = 25 * time.Millisecond
 
-// heldBy notes which Transaction was found to hold a lock. Those that were about to look whether it is
+// heldBy notes which Transaction was found to hold a lock. Those that were about to check whether it is
 // free are not woken: it was taken in the meantime.
 func (w *Watches) heldBy(o *object, holder types.NamespacedName) {
 	if o.holder == holder && o.state == watching {

@@ -15,8 +15,8 @@ import (
 	"janus.io/janus/internal/objectid"
 )
 
-// Object is one that is watched as a ServiceAccount. That of a lock is empty. A lock that is shared
-// is one for each of its holders that somebody waits for.
+// Object is one that is watched as a ServiceAccount. That of a lock is empty. A shared lock
+// is one Object for each holder that another Transaction waits for.
 type Object struct {
 	objectid.ID
 	Account types.NamespacedName

@@ -1,4 +1,4 @@
-// Package registries asks container registries, for whoever reads artifacts or images from them.
+// Package registries sends requests to container registries for artifacts and images.
 //
 // # Invariants
 //

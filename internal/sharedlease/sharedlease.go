@@ -15,8 +15,8 @@ import (
 )
 
 // Holder is the holder of a Lease that readers share. No Transaction can have this
-// identity, and no namespace this name: whoever does not know shared locks waits for the Lease
-// as for that of any other holder.
+// identity, and no namespace this name: a program that does not know shared
+// locks waits for the Lease as for that of any other holder.
 const Holder = "janus.io/shared"
 
 const (
@@ -55,7 +55,7 @@ func Of(lease *coordinationv1.Lease) (s Sharing, shared bool) {
 	}
 	for _, r := range readers {
 		if r.Holder != "" {
-			s = s.With(r) // Each once, whoever has written it.
+			s = s.With(r) // Each once, even if it is listed twice.
 		}
 	}
 	var next Entry
@@ -137,8 +137,8 @@ func (s Sharing) all() []Entry {
 	return append(slices.Clone(s.Readers), *s.Next)
 }
 
-// In is a copy of the Lease that says this. Its duration is the longest of all, so that who
-// judges the Lease as a whole takes nobody's time away.
+// In is a copy of the Lease that says this. Its duration is the longest of all, so that a
+// program that judges the Lease as a whole takes it from no holder too early.
 func (s Sharing) In(lease *coordinationv1.Lease, now time.Time) *coordinationv1.Lease {
 	lease = lease.DeepCopy()
 	annotations := maps.Clone(lease.Annotations)

@@ -86,8 +86,8 @@ func isAbsent(err error, name string) bool {
 }
 
 // madeFor returns the Transaction for which Janus made a Lease. Other tools may lock too, and
-// may call themselves what they like. But they do not share locks: whoever is in the list of a
-// shared Lease was entered by Janus.
+// may call themselves what they like. But they do not share locks: every entry of a shared Lease
+// was written by Janus.
 func madeFor(lease *coordinationv1.Lease) (name types.NamespacedName, uid types.UID, ok bool) {
 	name, uid, ok = api.ParseHolder(ptr.Deref(lease.Spec.HolderIdentity, ""))
 	if _, shared := lease.Annotations[sharedlease.AnnotationReaders]; shared {

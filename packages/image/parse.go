@@ -198,8 +198,8 @@ func parseMeta(kind Kind, content map[string]any) (*Package, error) {
 	return out, nil
 }
 
-// parse reads both ways to write a dependency. The range is read by whoever compares with it:
-// one that is none rules out the version, with a reason of its own.
+// parse reads both ways to write a dependency. The range is parsed when versions are compared with
+// it: if it can't be, that rules out the version, with a reason of its own.
 func (d depends) parse() (Dependency, error) {
 	out := Dependency{Range: d.Version}
 	switch {

@@ -40,7 +40,7 @@ func ParseReference(text string) (Reference, error) {
 	source := strings.TrimRight(strings.TrimSuffix(ref.String(), ref.Identifier()), ":@")
 	if _, isDigest := ref.(name.Digest); isDigest && strings.Contains(source[strings.LastIndex(source, "/"):], ":") {
 		// Crossplane would take the tag for a part of the source, and install the package a
-		// second time for whoever depends on it.
+		// second time for its dependents.
 		return Reference{}, invalid(text, "it has a tag and a digest: leave out one of them")
 	}
 	return Reference{Source: source, Version: ref.Identifier()}, nil

@@ -218,7 +218,7 @@ func randomObject(r *rand.Rand, depth int) map[string]any {
 	return out
 }
 
-// mutated is a schema with some of it made anew.
+// mutated is a schema with some of it made again.
 func mutated(r *rand.Rand, s map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, v := range s {

@@ -62,7 +62,7 @@ func (c *trial) judgeContinued(r *run) {
 	}
 }
 
-// rollbackAsked reports whether somebody has asked for a rollback, or for an end.
+// rollbackAsked reports whether a person has asked for a rollback, or for an end.
 func rollbackAsked(s *state) bool {
 	return str(s.Object.Object, "spec", "cancel") != "" || s.deleting
 }

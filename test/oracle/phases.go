@@ -98,7 +98,7 @@ func (c *trial) judgeMoves(r *run, was, is *state) {
 		// Nothing is sent for an Await.
 		waits := i < len(r.Spec.Changes) && r.awaits(i) &&
 			(from == api.ItemPending && to == api.ItemCommitted || from == api.ItemCommitted && to == api.ItemRolledBack && is.phase == string(api.PhaseRollingBack))
-		// Another plan is made of all changes anew.
+		// Another plan is made of all changes.
 		replanned := from == api.ItemSkipped && to == api.ItemPending && is.approval.plans > was.approval.plans
 		// What deletes its target instead is prepared for that when its turn comes.
 		turns := i < len(r.at) && r.at[i] == is && to == api.ItemPending && (from == api.ItemPrepared || from == api.ItemSkipped)

@@ -66,7 +66,7 @@ func TestANamespaceIsTakenBackToARevision(t *testing.T) {
 	undo := e.Run("undo", `{revisionHistoryLimit: 20, undoOf: {toRevision: 1}}`)
 	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Equal(t, before, dataOf(e, all...))
-	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to whoever had set them")
+	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to their former owners")
 	assert.Equal(t, others, ownersOf(t, e, "b"))
 	assert.Equal(t, uid, e.Object("ConfigMap/a").GetUID())
 	assert.ElementsMatch(t, []string{fmt.Sprintf("r%d-b Update b", four.Status.Revision), fmt.Sprintf("r%d-old Create old", four.Status.Revision), "r3-again Update again", "r3-made Delete made", "r3-a Update a"}, undoneBy(undo))

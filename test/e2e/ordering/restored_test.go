@@ -13,7 +13,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// restorable changes two ConfigMaps, of which the second says by a label of somebody else
+// restorable changes two ConfigMaps, of which the second says by a label of another client
 // whether it works again; and something that is refused, unless it is left out.
 const restorable = `
 - {name: first, type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: first}, content: {data: {v: "2"}}}

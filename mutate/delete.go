@@ -148,7 +148,7 @@ func (c Change) unlessBereaved(ctx context.Context, before Baseline, drift error
 }
 
 func (c Change) confirmGone(ctx context.Context, before Baseline) error {
-	_, live, err := c.locateSince(ctx, before.Version)
+	live, err := c.readSince(ctx, before.Version)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (c Change) confirmGone(ctx context.Context, before Baseline) error {
 
 func (deleteStrategy) Observe(ctx context.Context, c Change, e Effect) (outcome.Finding, error) {
 	before := e.Record.Before
-	_, live, err := c.locateSince(ctx, VersionOf(before))
+	live, err := c.readSince(ctx, VersionOf(before))
 	switch {
 	case err != nil:
 		return outcome.Diverged, err

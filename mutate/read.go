@@ -34,17 +34,19 @@ func (c Change) client() dynamic.ResourceInterface {
 	return c.Environment.clientOf(c.Ref.GVR, c.Ref.Namespace)
 }
 
-// locateSince is locate of a target that was seen before. What is older than that is not
-// believed at once: that another object has the name says that the one before is gone.
-func (c Change) locateSince(ctx context.Context, before Version) (Change, *unstructured.Unstructured, error) {
-	found, live, err := c.locate(ctx)
+// readSince reads a target that was seen before, by whatever version of its kind is served.
+// What is older than that is not believed at once: that another object has the name says
+// that the one before is gone.
+func (c Change) readSince(ctx context.Context, before Version) (*unstructured.Unstructured, error) {
+	_, live, err := c.locate(ctx)
 	if err != nil || live == nil {
-		return found, live, err
+		return nil, err
 	}
 	if order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), before.ResourceVersion); err == nil && order < 0 {
-		return c.locate(ctx)
+		_, live, err := c.locate(ctx)
+		return live, err
 	}
-	return found, live, nil
+	return live, nil
 }
 
 // Marked reports whether an object shows that the change has written it. One that does not may have

@@ -66,7 +66,7 @@ func TestThePaceIsOfAllRequestsTogether(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		qps  float32
-	}{{nil, 0}, {[]string{"--kube-api-qps=50"}, 50}, {[]string{"--kube-api-qps=0.5", "--kube-api-burst=3"}, 0.5}} {
+	}{{nil, 0}, {[]string{"--kube-api-qps=5"}, 5}, {[]string{"--kube-api-qps=0.5", "--kube-api-burst=3"}, 0.5}} {
 		o, err := parse(tt.args, io.Discard)
 		require.NoError(t, err)
 		pace := o.pace()
@@ -79,7 +79,7 @@ func TestThePaceIsOfAllRequestsTogether(t *testing.T) {
 		for pace.TryAccept() {
 			burst++
 		}
-		assert.Equal(t, map[float32]int{50: 100, 0.5: 3}[tt.qps], burst)
+		assert.Equal(t, map[float32]int{5: 10, 0.5: 3}[tt.qps], burst)
 	}
 }
 

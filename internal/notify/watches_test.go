@@ -109,7 +109,37 @@ func (w *world) are(want ...string) {
 	w.woken = nil
 }
 
-func (w *world) happens(id objectid.ID) { w.streams[id].Modify(nil) }
+func (w *world) happens(id objectid.ID) { w.stream(id).Modify(nil) }
+
+// stream is the last watch of an object.
+func (w *world) stream(id objectid.ID) *watch.FakeWatcher {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.streams[id]
+}
+
+// opens is how many watches of an object were begun.
+func (w *world) opens(id objectid.ID) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.opened[id]
+}
+
+// take returns who was woken since the last call.
+func (w *world) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	woken := w.woken
+	w.woken = nil
+	return woken
+}
+
+// watching makes watches hang, or fail.
+func (w *world) watching(hangs bool, fails error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hangs, w.fails = hangs, fails
+}
 
 func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
@@ -127,7 +157,7 @@ func (w *world) settled(name string, on ...errclass.Awaited) {
 	require.True(w.t, w.waits(name, on...))
 	time.Sleep(time.Second)
 	synctest.Wait()
-	w.woken = nil
+	w.take()
 	require.True(w.t, w.waits(name, on...))
 	w.start = time.Now()
 }
@@ -140,7 +170,7 @@ func TestWhoWaitsIsWokenWhenSomethingHappens(t *testing.T) {
 		w.are()
 		w.happens(settings)
 		w.are("a 40s")
-		assert.Equal(t, 1, w.opened[settings], "it is watched once")
+		assert.Equal(t, 1, w.opens(settings), "it is watched once")
 	})
 }
 
@@ -149,7 +179,7 @@ func TestWhoWaitsIsWokenWhenTheWatchHasBegun(t *testing.T) {
 	t.Parallel()
 	within(t, func(_ *testing.T, w *world) {
 		w.waits("a", on(settings))
-		w.streams[settings].Add(nil) // It tells first of what is there.
+		w.stream(settings).Add(nil) // It tells first of what is there.
 		time.Sleep(time.Minute)
 		w.are("a 20ms")
 	})
@@ -164,8 +194,7 @@ func TestWhatHappensDuringALookIsTold(t *testing.T) {
 		w.settled("b", on(settings))
 		w.happens(settings)
 		synctest.Wait()
-		assert.ElementsMatch(t, []string{"a 0s", "b 0s"}, w.woken)
-		w.woken = nil
+		assert.ElementsMatch(t, []string{"a 0s", "b 0s"}, w.take())
 		assert.True(t, w.Set(named("b"), account, []errclass.Awaited{on(settings)}, began))
 		w.are("b 0s")
 		assert.True(t, w.waits("b", on(settings)))
@@ -183,24 +212,24 @@ func TestAnObjectThatIsNeverQuietWakesOnceASecond(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		synctest.Wait()
-		assert.InDelta(t, 10+5, len(w.woken), 2, "%v", w.woken)
-		w.woken = nil
+		woken := w.take()
+		assert.InDelta(t, 10+5, len(woken), 2, "%v", woken)
 		time.Sleep(2 * time.Second)
-		assert.LessOrEqual(t, len(w.woken), 1, "the last of them is told, too")
+		assert.LessOrEqual(t, len(w.take()), 1, "the last of them is told, too")
 	})
 }
 
 func TestWhatMayNotBeWatchedIsPolledFor(t *testing.T) {
 	t.Parallel()
 	within(t, func(t *testing.T, w *world) {
-		w.fails = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("no"))
+		w.watching(false, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("no")))
 		assert.True(t, w.waits("a", on(settings)), "it is not known yet")
 		w.are("a 0s")
 		assert.False(t, w.waits("a", on(settings)))
 		time.Sleep(4 * time.Minute)
 		assert.False(t, w.waits("a", on(settings)))
-		assert.Equal(t, 1, w.opened[settings], "it is not asked for again and again")
-		w.fails = nil
+		assert.Equal(t, 1, w.opens(settings), "it is not asked for again and again")
+		w.watching(false, nil)
 		time.Sleep(2 * time.Minute)
 		w.are("a 5m0.02s")
 		assert.True(t, w.waits("a", on(settings)), "the right was granted")
@@ -214,15 +243,15 @@ func TestAWatchThatEndsIsBegunAgain(t *testing.T) {
 		w.settled("a", on(settings))
 		for range 30 {
 			time.Sleep(time.Minute)
-			w.streams[settings].Action(watch.Bookmark, nil)
+			w.stream(settings).Action(watch.Bookmark, nil)
 		}
-		w.streams[settings].Stop()
+		w.stream(settings).Stop()
 		w.are()
 		time.Sleep(time.Second)
 		w.are("a 30m0.02s")
-		assert.Equal(t, 2, w.opened[settings])
+		assert.Equal(t, 2, w.opens(settings))
 		w.waits("a", on(settings))
-		w.streams[settings].Error(nil)
+		w.stream(settings).Error(nil)
 		synctest.Wait()
 		assert.False(t, w.waits("a", on(settings)), "one that ended at once is not begun at once")
 		time.Sleep(2 * time.Second)
@@ -236,9 +265,9 @@ func TestAWatchThatTellsNothingAtAllIsBegunAgain(t *testing.T) {
 	within(t, func(t *testing.T, w *world) {
 		w.settled("a", on(settings))
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, 1, w.opened[settings])
+		assert.Equal(t, 1, w.opens(settings))
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, 2, w.opened[settings])
+		assert.Equal(t, 2, w.opens(settings))
 		w.are("a 2m59.02s")
 	})
 }
@@ -246,7 +275,7 @@ func TestAWatchThatTellsNothingAtAllIsBegunAgain(t *testing.T) {
 func TestAWatchThatDoesNotBeginIsGivenUpOn(t *testing.T) {
 	t.Parallel()
 	within(t, func(t *testing.T, w *world) {
-		w.hangs = true
+		w.watching(true, nil)
 		assert.True(t, w.waits("a", on(settings)))
 		time.Sleep(16 * time.Second)
 		w.are("a 15s")

@@ -63,7 +63,7 @@ func definition(t testing.TB, path ...string) *apisim.Definition {
 // ownDefinition compiles a CRD of this package.
 func ownDefinition(t testing.TB, name string) *apisim.Definition {
 	t.Helper()
-	return definition(t, "internal", "apisim", "testdata", "crds", name)
+	return definition(t, "test", "apisim", "testdata", "crds", name)
 }
 
 func definitions(t testing.TB) []*apisim.Definition {

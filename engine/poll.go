@@ -39,7 +39,10 @@ const maxToldInterval = 5 * time.Minute
 // toldTime is pollTime for who is told of what happens to that. Only time is left to be waited for:
 // that of locks which must be renewed, and that of items.
 func (s *saga) toldTime(items []int) time.Duration {
-	wait, now := min(maxToldInterval, plan.LockTimeout(s.txn)/4), s.clock.Now()
+	wait, now := maxToldInterval, s.clock.Now()
+	if plan.KeepsLocks(s.txn) {
+		wait = min(wait, plan.LockTimeout(s.txn)/4)
+	}
 	for _, i := range items {
 		if left, limited := readyTimeLeft(s.txn, i, now); limited {
 			wait = min(wait, left)

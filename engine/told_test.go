@@ -50,6 +50,17 @@ func TestAWaitSaysWhatItIsToBeToldOf(t *testing.T) {
 	assert.Equal(t, plan.DefaultLockTimeout/4, result.Told, "the locks are to be renewed")
 }
 
+// What changes nothing has no locks.
+func TestAWaitWithoutLocksIsLookedAtSeldom(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.Changes[0].Type, w.stored.Spec.Changes[0].ReadyWhen = api.Await, &api.ReadyWhen{Expression: "object != null"}
+	w.stored.Spec.Timeout = ptr.To(api.Duration("6h"))
+	w.unready["a"] = unreadyOn(gateID)
+	result, _ := w.once()
+	require.NoError(t, result.Err, w.transcript())
+	assert.Equal(t, maxToldInterval, result.Told, w.transcript())
+}
+
 func TestWhatNobodyTellsIsLookedAt(t *testing.T) {
 	result := waitsFor(t, unreadyOn(gateID), unreadyOn(), nil)
 	assert.Empty(t, result.Awaited)

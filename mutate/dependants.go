@@ -58,31 +58,63 @@ type tree struct {
 // treeOf sorts what the object owns. What is adopted is not looked below: it stays, and so
 // does what it owns.
 func treeOf(root metav1.Object, all []Dependant) tree {
-	below := map[types.UID][]Dependant{}
-	for _, d := range all {
-		for _, owner := range d.OwnerReferences {
-			below[owner.UID] = append(below[owner.UID], d)
-		}
-	}
 	t := tree{owners: map[types.UID]bool{root.GetUID(): true}}
-	kept := map[types.UID]bool{}
-	for queue := []types.UID{root.GetUID()}; len(queue) > 0; queue = queue[1:] {
-		for _, d := range below[queue[0]] {
+	t.goes = collected(t.owners, all, func(d Dependant, owner types.UID) bool {
+		if !adoptedBy(root, d, owner) {
+			return true
+		}
+		if d.DeletionTimestamp == nil {
+			t.adopted = append(t.adopted, d)
+		}
+		return false
+	})
+	return t
+}
+
+// allBelow are all objects that would go with one, however old.
+func allBelow(root types.UID, all []Dependant) []Dependant {
+	return collected(map[types.UID]bool{root: true}, all, func(Dependant, types.UID) bool { return true })
+}
+
+// collected are the objects that the garbage collector deletes once the owners that go are
+// gone, where go says that they may; owners come before what they own. It adds them to those
+// that go. What another owner has, which exists and stays, is kept for that one.
+func collected(goes map[types.UID]bool, all []Dependant, may func(d Dependant, owner types.UID) bool) []Dependant {
+	exists, kept := map[types.UID]bool{}, map[types.UID]bool{}
+	for _, d := range all {
+		exists[d.UID] = d.DeletionTimestamp == nil
+	}
+	var out []Dependant
+	for grew := true; grew; {
+		grew = false
+		for _, d := range all {
+			owner, ok := lastOwner(d, goes, exists)
 			switch {
-			case t.owners[d.UID] || kept[d.UID]:
-			case adoptedBy(root, d, queue[0]):
-				kept[d.UID] = true
-				if d.DeletionTimestamp == nil {
-					t.adopted = append(t.adopted, d)
-				}
+			case !ok || goes[d.UID] || kept[d.UID]:
+			case may(d, owner):
+				goes[d.UID], grew = true, true
+				out = append(out, d)
 			default:
-				t.owners[d.UID] = true
-				t.goes = append(t.goes, d)
-				queue = append(queue, d.UID)
+				kept[d.UID] = true
 			}
 		}
 	}
-	return t
+	return out
+}
+
+// lastOwner returns the first owner of an object that goes, unless another one is known to stay.
+func lastOwner(d Dependant, goes, exists map[types.UID]bool) (first types.UID, ok bool) {
+	for _, owner := range d.OwnerReferences {
+		switch {
+		case goes[owner.UID]:
+			if !ok {
+				first, ok = owner.UID, true
+			}
+		case exists[owner.UID]:
+			return "", false
+		}
+	}
+	return first, ok
 }
 
 // between are those that go and own, directly or through others, what is adopted: from the

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
@@ -110,28 +109,6 @@ func (c Change) ownedLoss(ctx context.Context, before *unstructured.Unstructured
 		return "", "whether it owns what cannot be made again, and would go with it, cannot be told: the ServiceAccount may not list " + strings.Join(found.Unseen, ", "), nil
 	}
 	return "", "", nil
-}
-
-// allBelow are all objects that one owns, directly or through others, however old.
-func allBelow(root types.UID, all []Dependant) []Dependant {
-	owned := map[types.UID]bool{root: true}
-	var out []Dependant
-	for grew := true; grew; {
-		grew = false
-		for _, d := range all {
-			if owned[d.UID] {
-				continue
-			}
-			for _, owner := range d.OwnerReferences {
-				if owned[owner.UID] {
-					owned[d.UID], grew = true, true
-					out = append(out, d)
-					break
-				}
-			}
-		}
-	}
-	return out
 }
 
 // lossBelow says what would be lost with something that goes with the target.

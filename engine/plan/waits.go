@@ -24,6 +24,19 @@ func Restoring(item *api.Item) bool {
 	return item.State == api.ItemRollingBack && item.RollbackWait != nil
 }
 
+// KeepsLocks reports whether there are locks to renew while the Transaction waits. While they are
+// taken, who waits for one may have others.
+func KeepsLocks(t *api.Transaction) bool {
+	switch t.Status.Phase {
+	case "", api.PhasePending:
+		return false
+	case api.PhasePreparing:
+		return true
+	default:
+		return slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.LockLease != "" })
+	}
+}
+
 // Awaited lists the items that are waited for: while changes are made those that are in effect,
 // and in a rollback those that are restored.
 func Awaited(t *api.Transaction) []int {

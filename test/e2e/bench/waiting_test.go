@@ -39,7 +39,7 @@ func (s *stage) waiting(ctx context.Context, out io.Writer) error {
 		for _, mode := range []waitMode{
 			{name: "an object that may not be watched", polls: true}, {name: "an object that may be watched"}, {name: "one lock", locks: true},
 		} {
-			r, err := s.waitFor(ctx, n, mode)
+			r, err := s.waitFor(ctx, out, n, mode)
 			if err != nil {
 				return fmt.Errorf("%d Transactions that wait for %s: %w", n, mode.name, err)
 			}
@@ -52,7 +52,7 @@ func (s *stage) waiting(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func (s *stage) waitFor(ctx context.Context, n int, mode waitMode) (r row, err error) {
+func (s *stage) waitFor(ctx context.Context, out io.Writer, n int, mode waitMode) (r row, err error) {
 	progress("%d Transactions wait for %s", n, mode.name)
 	namespace, err := s.namespace(ctx, 1)
 	if err != nil {
@@ -93,6 +93,9 @@ func (s *stage) waitFor(ctx context.Context, n int, mode waitMode) (r row, err e
 	}
 	after, err := s.requestsIn(namespace)
 	if err != nil {
+		return r, err
+	}
+	if _, err := fmt.Fprintf(out, "\nRequests of %d Transactions that wait for %s, in %s: %s.\n", n, mode.name, 2*s.idle, after.since(before)); err != nil {
 		return r, err
 	}
 	perMinute := float64(after.since(before).sum()) * float64(time.Minute) / float64(2*s.idle)

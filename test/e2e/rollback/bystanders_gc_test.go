@@ -168,6 +168,40 @@ func TestARollbackKeepsWhatAnOperatorHasGivenAnOwner(t *testing.T) {
 	assert.NotNil(t, e.Object("Secret/credentials"))
 }
 
+// The garbage collector deletes what has lost all of its owners, and nothing before.
+func TestWhatAnotherOwnerKeepsDoesNotStandInTheWay(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	group := operatorKinds(t, e)
+	e.Apply("{apiVersion: " + group + "/v1, kind: Provider, metadata: {name: other}}")
+	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: credentials}, stringData: {password: a}}")
+	before := e.Object("Secret/credentials")
+	e.NextSecond()
+	e.Start()
+	e.Submit("install", "changes:\n  - {type: Create, target: {apiVersion: "+group+"/v1, kind: Provider, name: p}, content: {spec: {a: b}}}\n"+gate)
+	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
+	provider(t, e, group)
+	both := `{"metadata":{"ownerReferences":[` + reference(e, group+"/v1 Provider/p") + "," + reference(e, group+"/v1 Provider/other") + `]}}`
+	e.Merge("operator", "Secret/credentials", both)
+	definition := "apiextensions.k8s.io/v1 CustomResourceDefinition/buckets." + group
+	e.Merge("operator", definition, `{"metadata":{"ownerReferences":[`+reference(e, group+"/v1 Revision/r")+","+reference(e, group+"/v1 Provider/other")+`]}}`)
+	txn := cancelAtGate(e, "install")
+
+	require.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	owners := func(ref string) int { return len(e.Object(ref).GetOwnerReferences()) }
+	e.Until("the garbage collector is done", func() bool {
+		return e.Object(group+"/v1 Revision/r") == nil && owners(definition) == 1 && owners("Secret/credentials") == 1
+	})
+	assert.NotNil(t, e.Object(group+"/v1 Bucket/theirs"))
+	assert.Equal(t, before.GetUID(), e.Object("Secret/credentials").GetUID())
+
+	// The last owner takes them along.
+	refused := e.Run("refused", deleteOf(group, "Provider", "other", ""))
+	require.Equal(t, api.PhaseFailed, refused.Status.Phase, harness.Describe(refused))
+	assert.Contains(t, harness.Describe(refused), "CustomResourceDefinition buckets."+group)
+}
+
 func reference(e *harness.Env, ref string) string {
 	owner := e.Object(ref)
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, owner.GetAPIVersion(), owner.GetKind(), owner.GetName(), owner.GetUID())

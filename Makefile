@@ -48,6 +48,10 @@ build: bin/janusd bin/kubectl-janus ## Build janusd and the plugin of kubectl: b
 demo: bin/janusd bin/janus-cluster bin/janus-kwok bin/kubectl ## Watch Janus commit, roll back and survive kill -9, on a cluster of its own (about a minute)
 	@hack/demo/demo.sh
 
+.PHONY: demo-packages
+demo-packages: bin/janusd bin/kubectl-janus bin/demo-registry bin/janus-cluster bin/janus-kwok bin/crossplane bin/kubectl ## Watch Janus install, roll back, replace and undo packages of real Crossplane (about a minute, once Crossplane is built)
+	@hack/demo/packages.sh
+
 .PHONY: image
 image: bin/janus-image ## Build the container image as an OCI layout: dist/janusd
 	@echo "==> building the image dist/janusd, version $(VERSION)"
@@ -289,6 +293,10 @@ bin/helm: $(call sources,hack/helm)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/helm -trimpath -ldflags='-s -w' -o ../../$@.new helm.sh/helm/v4/cmd/helm
 	@mv $@.new $@
+
+bin/demo-registry: $(OWN) $(call sources,hack/demo/registry test/xpkg)
+	@echo "==> building $@"
+	@go build -o $@ ./hack/demo/registry
 
 # Packages that want a version of Crossplane ask it for its own.
 bin/crossplane: $(call sources,hack/crossplane)

@@ -111,6 +111,8 @@ type planning struct {
 	request Request
 	catalog *catalog
 	plan    Plan
+	// replaced are the packages in whose place others come.
+	replaced []*installed.Package
 }
 
 func (q *planning) run(ctx context.Context) error {
@@ -129,19 +131,40 @@ func (q *planning) run(ctx context.Context) error {
 		}
 		problem.Wanted = []resolve.Package{{Source: v.Source, Version: v.Version, Dependencies: solvable(content.Dependencies)}}
 	}
-	solution, err := resolve.Solve(ctx, problem, q.catalog)
-	if err != nil {
-		return fmt.Errorf("find versions: %w", err)
+	for {
+		solution, err := resolve.Solve(ctx, problem, q.catalog)
+		if err != nil {
+			return fmt.Errorf("find versions: %w", err)
+		}
+		if err := q.steps(ctx, solution); err != nil {
+			return err
+		}
+		also := q.alsoReplaced()
+		if also == "" {
+			return nil
+		}
+		problem.Removed = append(problem.Removed, also)
 	}
+}
+
+// steps puts together what happens to packages.
+func (q *planning) steps(ctx context.Context, solution resolve.Solution) error {
+	c := &q.plan.Change
+	c.Steps = nil
 	for _, m := range solution.Moves {
-		if q.plan.Change.Replaced != nil && m.Source == q.plan.Change.Replaced.Image.Source {
+		if slices.ContainsFunc(q.replaced, func(p *installed.Package) bool { return p.Image.Source == m.Source }) {
 			continue
 		}
 		s, err := q.step(ctx, m)
 		if err != nil {
 			return err
 		}
-		q.plan.Change.Steps = append(q.plan.Change.Steps, s)
+		c.Steps = append(c.Steps, s)
+	}
+	for i := range c.Steps {
+		if s := &c.Steps[i]; c.Replaced != nil {
+			s.Replaces = q.replacedBy(*s)
+		}
 	}
 	return nil
 }
@@ -165,7 +188,7 @@ func (q *planning) targets(problem *resolve.Problem) error {
 			problem.Removed = append(problem.Removed, p.Image.Source)
 		}
 		if q.request.Type == change.Replace {
-			c.Replaced = &p
+			c.Replaced, q.replaced = &p, []*installed.Package{&p}
 		} else if c.Root == "" {
 			c.Root = p.Image.Source
 		}

@@ -34,6 +34,8 @@ func stepNode(c change.Change, s change.Step) node {
 	switch {
 	case s.Goes():
 		n.text = fmt.Sprintf("- %s %s: %s goes", s.Kind, s.Name, s.From)
+	case s.Comes() && s.Replaces != nil && s.Source != c.Root:
+		n.text = fmt.Sprintf("+ %s %s: %s comes in the place of %s, as %s", s.Kind, s.Name, s.To, s.Replaces.Name, s.Revision)
 	case s.Comes():
 		n.text = fmt.Sprintf("+ %s %s: %s comes, as %s", s.Kind, s.Name, s.To, s.Revision)
 	default:

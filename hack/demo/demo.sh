@@ -47,23 +47,7 @@ install() {
   start_cluster
   show 'kubectl get nodes'
 
-  say "Install Janus: the CRD, RBAC, admission policies and a Deployment."
-  show 'kubectl apply -k deploy/'
-  show 'kubectl wait --for=condition=Established crd/transactions.backup.janus.io'
-  show 'kubectl rollout status deployment/janusd -n janus-system --timeout=60s'
-
-  say "There is no container runtime here: these Pods are simulated, and no janusd" \
-    "runs in them. So scale the Deployment to 0, and run janusd as a local process" \
-    "instead. It gets the token of the ServiceAccount that deploy/ made, and nothing" \
-    "else: what it does below, it does with the rights that are shipped."
-  show 'kubectl scale deployment/janusd -n janus-system --replicas=0'
-  show 'kubectl config view --raw >"$DEMO/janusd.kubeconfig"'
-  show 'token=$(kubectl create token janusd -n janus-system)'
-  show 'kubectl config --kubeconfig="$DEMO/janusd.kubeconfig" set-credentials janusd --token="$token"'
-  show 'kubectl config --kubeconfig="$DEMO/janusd.kubeconfig" set-context --current --user=janusd'
-  show 'kubectl config --kubeconfig="$DEMO/janusd.kubeconfig" delete-user kubernetes-admin >/dev/null'
-  show 'kubectl --kubeconfig="$DEMO/janusd.kubeconfig" auth whoami'
-  start_janusd
+  install_janus
   check "janusd itself may not even read a Deployment" \
     is no as_janusd auth can-i get deployments.apps --all-namespaces
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2016
-# The processes of the demonstration. Sourced by demo.sh. Each is stopped by its
-# own id, however the demonstration ends.
+# The processes of the demonstrations. Each is stopped by its own id, however the
+# demonstration ends.
 
-cluster='' janusd='' watches=()
+cluster='' janusd='' watches=() others=()
 
 # start_cluster starts the control plane and waits until it is ready. It stops
 # also when this script is killed, because its standard input ends then.
@@ -28,6 +28,27 @@ start_janusd() {
   {
     show 'bin/janusd --kubeconfig="$DEMO/janusd.kubeconfig" --metrics-bind-address=0 --health-probe-bind-address=0 2>>"$DEMO/janusd.log" & janusd=$!'
   } 9>&-
+}
+
+# install_janus installs Janus in the cluster, and starts janusd.
+install_janus() {
+  say "Install Janus: the CRD, RBAC, admission policies and a Deployment."
+  show 'kubectl apply -k deploy/'
+  show 'kubectl wait --for=condition=Established crd/transactions.backup.janus.io'
+  show 'kubectl rollout status deployment/janusd -n janus-system --timeout=60s'
+
+  say "There is no container runtime here: these Pods are simulated, and no janusd" \
+    "runs in them. So scale the Deployment to 0, and run janusd as a local process" \
+    "instead. It gets the token of the ServiceAccount that deploy/ made, and nothing" \
+    "else: what it does below, it does with the rights that are shipped."
+  show 'kubectl scale deployment/janusd -n janus-system --replicas=0'
+  show 'kubectl config view --raw >"$DEMO/janusd.kubeconfig"'
+  show 'token=$(kubectl create token janusd -n janus-system)'
+  show 'kubectl config --kubeconfig="$DEMO/janusd.kubeconfig" set-credentials janusd --token="$token"'
+  show 'kubectl config --kubeconfig="$DEMO/janusd.kubeconfig" set-context --current --user=janusd'
+  show 'kubectl config --kubeconfig="$DEMO/janusd.kubeconfig" delete-user kubernetes-admin >/dev/null'
+  show 'kubectl --kubeconfig="$DEMO/janusd.kubeconfig" auth whoami'
+  start_janusd
 }
 
 # watch_into FILE ARGUMENT... writes what kubectl sees to a file, from now on.
@@ -73,6 +94,8 @@ clean_up() {
   local status=$?
   trap '' INT TERM
   stop_watches
+  local pid
+  for pid in "${others[@]}"; do stop TERM "$pid"; done
   stop TERM "$janusd"
   stop TERM "$cluster"
   case $status in

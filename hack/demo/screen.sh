@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the demonstration prints. Sourced by demo.sh.
+# What a demonstration prints.
 
 bold='' dim='' green='' red='' plain=''
 if [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then

@@ -29,9 +29,10 @@ type Change struct {
 	// Root is the source that is installed or deleted; for Replace the one that comes.
 	Root string
 	// Steps are what happens to packages: dependencies come before those that need them, and go
-	// after them. For Replace the package that is replaced is none of them.
+	// after them. A package in whose place another comes is none of them.
 	Steps []Step
-	// Replaced is the package in whose place another comes.
+	// Replaced is the package that is to be replaced, as it was asked for. What it needs may be
+	// replaced with it.
 	Replaced *installed.Package
 	// State is what there was.
 	State installed.State
@@ -53,6 +54,8 @@ type Step struct {
 	Content *image.Package
 	// Existing is the package in the cluster; nil for what comes.
 	Existing *installed.Package
+	// Replaces is the package in whose place this one comes.
+	Replaces *installed.Package
 }
 
 // Comes reports whether the package is new.

@@ -60,12 +60,11 @@ func (k *checking) controlled(s change.Step, o installed.Object, there *unstruct
 		return
 	}
 	r := k.change.State.Revisions[i]
-	replaced := k.change.Replaced
 	switch {
 	case r.Kind == s.Kind && r.Package == s.Name:
-	case replaced != nil && r.Kind == replaced.Kind && r.Package == replaced.Name && s.Source == k.change.Root:
+	case s.Replaces != nil && r.Kind == s.Replaces.Kind && r.Package == s.Replaces.Name:
 	default:
-		k.fail(CRDConflict, "%s is controlled by %s %s: %s %s cannot control it too", o, r.Kind, r.Package, s.Source, s.To)
+		k.fail(CRDConflict, "%s is controlled by %s %s: %s %s cannot control it too; have it take the place of that one, or delete that one first", o, r.Kind, r.Package, s.Source, s.To)
 	}
 }
 
@@ -187,14 +186,23 @@ func (k *checking) gone(s change.Step) {
 	}
 }
 
-// equivalent checks that a package has all that the one has in whose place it comes.
+// equivalent checks that each package has all that the one has in whose place it comes.
 func (k *checking) equivalent() {
-	old := *k.change.Replaced
-	i := slices.IndexFunc(k.change.Steps, func(s change.Step) bool { return s.Source == k.change.Root })
-	if i < 0 || k.change.Steps[i].Content == nil {
-		return
+	replaced := map[string]bool{}
+	for _, s := range k.change.Steps {
+		if s.Replaces != nil {
+			replaced[s.Replaces.Image.Source] = true
+		}
 	}
-	s := k.change.Steps[i]
+	for _, s := range k.change.Steps {
+		if s.Replaces != nil && s.Content != nil {
+			k.takes(s, *s.Replaces, replaced)
+		}
+	}
+}
+
+// takes checks that a package can take the place of an old one.
+func (k *checking) takes(s change.Step, old installed.Package, replaced map[string]bool) {
 	if s.Kind != old.Kind {
 		k.fail(NotEquivalent, "%s is a %s, and %s is a %s", s.Source, s.Kind, old.Image.Source, old.Kind)
 	}
@@ -211,7 +219,7 @@ func (k *checking) equivalent() {
 		}
 	}
 	for _, l := range k.change.State.Lock.Packages {
-		if slices.ContainsFunc(l.Dependencies, func(d image.Dependency) bool { return d.Source == old.Image.Source }) {
+		if !replaced[l.Source] && slices.ContainsFunc(l.Dependencies, func(d image.Dependency) bool { return d.Source == old.Image.Source }) {
 			k.fail(HasDependents, "%s %s requires %s, whatever takes its place", l.Source, l.Version, old.Image.Source)
 		}
 	}

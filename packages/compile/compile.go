@@ -28,6 +28,8 @@ type Options struct {
 	PackageTimeout api.Duration
 	// Timeout is how long all of it may take.
 	Timeout api.Duration
+	// AcceptLoss deletes packages with custom resources that come while it runs.
+	AcceptLoss bool
 }
 
 // lockName is the name of the ConfigMap.

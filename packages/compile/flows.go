@@ -86,14 +86,15 @@ func (b *building) remove() {
 		}
 		b.add("delete-"+s.Name, api.Change{Type: api.Delete, Target: target, PropagationPolicy: api.PropagateOrphan})
 	}
-	// The last that can be rolled back.
+	// The last that is rolled back with nothing lost. After it, a custom resource that has come since the
+	// plan was made still stops the deletion, because its definition would go with the revision.
 	b.noted()
 	for _, s := range b.change.Steps {
 		revisions := b.change.State.Of(*s.Existing)
 		// The newest last: it has what is in use.
 		slices.Reverse(revisions)
 		for _, r := range revisions {
-			b.add("remove-"+s.Name, api.Change{Type: api.Delete, Target: revisionTarget(r.Kind, r.Name), When: "object != null", AcceptLoss: true})
+			b.add("remove-"+s.Name, api.Change{Type: api.Delete, Target: revisionTarget(r.Kind, r.Name), When: "object != null", AcceptLoss: b.options.AcceptLoss})
 		}
 	}
 }
@@ -107,36 +108,53 @@ func (b *building) release(name string, r installed.Revision) {
 	})
 }
 
-// replace has a new package take over the objects of an old one.
+// replace has new packages take over the objects of old ones. All new ones are there before the
+// first old one lets go, and an old one lets go before what it needs does: Crossplane would bring
+// back what an active revision lacks.
 func (b *building) replace() {
-	old := *b.change.Replaced
+	var comes []change.Step
 	for _, s := range b.change.Steps {
-		if s.Source != b.change.Root {
+		if s.Replaces != nil {
+			comes = append(comes, s)
+			b.add("keep-"+s.Replaces.Name, api.Change{
+				Type: api.Patch, Target: packageTarget(s.Replaces.Kind, s.Replaces.Name),
+				Content: b.content(spec(map[string]any{policyField: manual})), Rollback: b.restored(*s.Replaces),
+			})
+		}
+	}
+	for _, s := range b.change.Steps {
+		if s.Replaces != nil {
+			b.stage(s)
+		} else {
 			b.install(s)
 		}
 	}
-	i := slices.IndexFunc(b.change.Steps, func(s change.Step) bool { return s.Source == b.change.Root })
-	s := b.change.Steps[i]
-	b.add("keep-"+old.Name, api.Change{
-		Type: api.Patch, Target: packageTarget(old.Kind, old.Name),
-		Content: b.content(spec(map[string]any{policyField: manual})), Rollback: b.restored(old),
-	})
+	for _, s := range slices.Backward(comes) {
+		for _, r := range b.change.State.Of(*s.Replaces) {
+			if r.Active {
+				b.release("release-"+s.Replaces.Name, r)
+			}
+		}
+	}
+	for _, s := range comes {
+		b.add("activate-"+s.Name, b.awaiting(api.Change{
+			Type: api.Patch, Target: revisionTarget(s.Kind, s.Revision), When: "true",
+			Content: b.content(spec(map[string]any{"desiredState": active})),
+		}, s.Kind))
+	}
+	for _, s := range comes {
+		b.add("run-"+s.Name, api.Change{
+			Type: api.Patch, Target: packageTarget(s.Kind, s.Name),
+			Content: b.content(spec(map[string]any{policyField: automatic})), ReadyWhen: b.ready(healthy(s.Revision)),
+		})
+	}
+}
+
+// stage has a package with an inactive revision.
+func (b *building) stage(s change.Step) {
 	reference := image.Reference{Source: s.Source, Version: s.To}.String()
 	b.add(s.Name, b.resolved(api.Change{
 		Type: api.Create, Target: packageTarget(s.Kind, s.Name),
 		Content: b.content(spec(map[string]any{"package": reference, policyField: manual})),
 	}, s.Revision, staged(s.Revision)))
-	for _, r := range b.change.State.Of(old) {
-		if r.Active {
-			b.release("release-"+old.Name, r)
-		}
-	}
-	b.add("activate-"+s.Name, b.awaiting(api.Change{
-		Type: api.Patch, Target: revisionTarget(s.Kind, s.Revision), When: "true",
-		Content: b.content(spec(map[string]any{"desiredState": active})),
-	}, s.Kind))
-	b.add("run-"+s.Name, api.Change{
-		Type: api.Patch, Target: packageTarget(s.Kind, s.Name),
-		Content: b.content(spec(map[string]any{policyField: automatic})), ReadyWhen: b.ready(healthy(s.Revision)),
-	})
 }

@@ -1,5 +1,5 @@
-// Package xpkg makes images of Crossplane packages for tests, and serves them from a real
-// registry in the process of the test.
+// Package xpkg makes images of Crossplane packages, and serves them from a real registry in
+// the process of a test or a demonstration.
 package xpkg
 
 import (
@@ -16,22 +16,31 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 )
 
+// T is whom a registry is for: a test, or a program that ends if anything fails.
+type T interface {
+	require.TestingT
+	Helper()
+	Cleanup(func())
+}
+
 // Registry is a registry on this machine.
 type Registry struct {
 	// Host is its address, as it stands in the names of images.
 	Host string
-	t    testing.TB
+	t    T
 }
 
+// At is a registry that another process serves.
+func At(t T, host string) *Registry { return &Registry{Host: host, t: t} }
+
 // Serve starts a registry; wrap, which may be nil, puts a test's code in front of it.
-func Serve(t testing.TB, wrap func(http.Handler) http.Handler) *Registry {
+func Serve(t T, wrap func(http.Handler) http.Handler) *Registry {
 	t.Helper()
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	if wrap != nil {
@@ -39,7 +48,7 @@ func Serve(t testing.TB, wrap func(http.Handler) http.Handler) *Registry {
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	return &Registry{Host: strings.TrimPrefix(server.URL, "http://"), t: t}
+	return At(t, strings.TrimPrefix(server.URL, "http://"))
 }
 
 // Layer is a layer of an image.

@@ -2,6 +2,7 @@ package crossplane
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,6 +38,19 @@ func TestADeletionIsRefusedWhileSomethingNeedsThePackage(t *testing.T) {
 	assert.Contains(t, w.types("kubectl janus package list"), "There are no packages.")
 }
 
+// inserted puts a change into a printed Transaction, right before the first revision is deleted.
+func (w *world) inserted(planned string, change api.Change) string {
+	w.t.Helper()
+	made := &api.Transaction{}
+	require.NoError(w.t, yaml.Unmarshal([]byte(planned), made))
+	i := slices.IndexFunc(made.Spec.Changes, func(c api.Change) bool { return strings.HasPrefix(c.Name, "remove-") })
+	require.Positive(w.t, i)
+	made.Spec.Changes = slices.Insert(made.Spec.Changes, i, change)
+	text, err := yaml.Marshal(map[string]any{"apiVersion": made.APIVersion, "kind": made.Kind, "metadata": map[string]any{"name": made.Name}, "spec": made.Spec})
+	require.NoError(w.t, err)
+	return string(text)
+}
+
 // Until the revisions are deleted all can be rolled back, data included.
 func TestADeletionThatFailsIsRolledBackAndDataStays(t *testing.T) {
 	w := newWorld(t)
@@ -48,18 +62,11 @@ func TestADeletionThatFailsIsRolledBackAndDataStays(t *testing.T) {
 	before := w.Object("acme.io/v1 Bucket/mine")
 
 	// Right before the revision is deleted something never comes.
-	made := &api.Transaction{}
-	require.NoError(t, yaml.Unmarshal([]byte(planned), made))
-	i := slices.IndexFunc(made.Spec.Changes, func(c api.Change) bool { return c.Name == "remove-acme-bucket" })
-	require.Positive(t, i)
 	soon := api.Duration("2s")
-	made.Spec.Changes = slices.Insert(made.Spec.Changes, i, api.Change{
+	ended := w.created(w.inserted(planned, api.Change{
 		Name: "never", Type: api.Await, Target: api.Target{APIVersion: "pkg.crossplane.io/v1", Kind: "Provider", Name: "never"},
 		ReadyWhen: &api.ReadyWhen{Expression: "object != null", Timeout: &soon},
-	})
-	text, err := yaml.Marshal(map[string]any{"apiVersion": made.APIVersion, "kind": made.Kind, "metadata": map[string]any{"name": made.Name}, "spec": made.Spec})
-	require.NoError(t, err)
-	ended := w.created(string(text))
+	}))
 
 	require.Equal(t, api.PhaseRolledBack, ended.Status.Phase, describe(ended))
 	assert.Equal(t, "never", ended.Status.FailedItem)
@@ -71,9 +78,49 @@ func TestADeletionThatFailsIsRolledBackAndDataStays(t *testing.T) {
 	w.types("kubectl delete bucket.acme.io mine")
 }
 
+// A custom resource that comes after the plan is not deleted with its definition: all is rolled back.
+func TestACustomResourceThatComesLaterStopsTheDeletion(t *testing.T) {
+	w := newWorld(t)
+	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.committed("install %s:v1.0.0", w.source("bucket"))
+	w.Served("acme.io/v1 Bucket")
+	planned := w.types("kubectl janus package plan delete acme-bucket --service-account installer -o yaml")
+	const mine = "apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3}\n"
+
+	// Before it starts.
+	w.Apply(mine)
+	ended := w.created(planned)
+	require.Equal(t, api.PhaseRolledBack, ended.Status.Phase, describe(ended))
+	assert.Contains(t, describe(ended), "every object of its kind would be lost, such as")
+	w.until("the provider works again", func() bool { return w.healthy("acme-bucket") })
+	w.types("kubectl delete transaction %s", ended.Name)
+	w.types("kubectl delete bucket.acme.io mine")
+
+	// Right before the revision is deleted.
+	planned = w.types("kubectl janus package plan delete acme-bucket --service-account installer -o yaml")
+	name := w.creates(w.inserted(planned, api.Change{
+		Name: "go-on", Type: api.Await,
+		Target:    api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: crossplane.Namespace, Name: "janus-packages"},
+		ReadyWhen: &api.ReadyWhen{Expression: `"go-on" in object.metadata.annotations`},
+	}))
+	w.until("the provider is deleted", func() bool { return w.provider("acme-bucket") == nil })
+	w.Apply(mine)
+	before := w.Object("acme.io/v1 Bucket/mine")
+	w.types("kubectl annotate configmap janus-packages -n %s go-on=", crossplane.Namespace)
+	ended = w.Ended(name)
+	require.Equal(t, api.PhaseRolledBack, ended.Status.Phase, describe(ended))
+	assert.Equal(t, "remove-acme-bucket", ended.Status.FailedItem)
+	assert.Contains(t, describe(ended), "every object of its kind would be lost, such as")
+	w.until("the provider works again", func() bool { return w.healthy("acme-bucket") })
+	after := w.Object("acme.io/v1 Bucket/mine")
+	require.NotNil(t, after, "the custom resource is gone")
+	assert.Equal(t, before.GetUID(), after.GetUID())
+	w.types("kubectl delete bucket.acme.io mine")
+}
+
 func TestAnotherProviderTakesOverAndGivesBack(t *testing.T) {
 	w := newWorld(t)
-	w.installed("bucket", "Bucket")
+	w.installed()
 	before := w.Object("acme.io/v1 Bucket/mine")
 	w.push("store", "v1.0.0", "Bucket", size)
 

@@ -108,8 +108,8 @@ func (w *world) clear() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), crossplane.Wait)
 	defer cancel()
-	out, err := w.shell.Run(ctx, "kubectl delete providers,providerrevisions,configurations,configurationrevisions --all && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
-		"until [ -z \"$(kubectl get providerrevisions,configurationrevisions -o name; kubectl get crd -o name | grep acme.io)\" ]; do sleep 0.2; done")
+	out, err := w.shell.Run(ctx, "kubectl delete providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions --all && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
+		"until [ -z \"$(kubectl get providerrevisions,configurationrevisions,functionrevisions -o name; kubectl get crd -o name | grep acme.io)\" ]; do sleep 0.2; done")
 	require.NoError(w.t, err, out)
 }
 
@@ -183,12 +183,18 @@ func (w *world) until(what string, so func() bool) {
 // created creates a Transaction that was printed, and waits for its end.
 func (w *world) created(manifest string) *api.Transaction {
 	w.t.Helper()
+	return w.Ended(w.creates(manifest))
+}
+
+// creates creates a Transaction that was printed, and returns its name.
+func (w *world) creates(manifest string) string {
+	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "transaction.yaml")
 	require.NoError(w.t, os.WriteFile(file, []byte(manifest), 0o600))
 	out := w.types("kubectl create -f %s", file)
 	_, name, ok := strings.Cut(strings.TrimSpace(out), "/")
 	require.True(w.t, ok, out)
-	return w.Ended(strings.TrimSuffix(name, " created"))
+	return strings.TrimSuffix(name, " created")
 }
 
 // healthy reports whether a provider says so of its current revision.

@@ -16,17 +16,17 @@ import (
 const sizeAndColor = `{type: object, properties: {size: {type: integer}, color: {type: string}}}`
 
 // installed has a provider with a kind, and a custom resource of it.
-func (w *world) installed(name, kind string) {
+func (w *world) installed() {
 	w.t.Helper()
-	w.push(name, "v1.0.0", kind, size)
-	w.committed("install %s:v1.0.0", w.source(name))
-	w.Served("acme.io/v1 " + kind)
-	w.Apply(fmt.Sprintf("apiVersion: acme.io/v1\nkind: %s\nmetadata: {name: mine}\nspec: {size: 3}\n", kind))
+	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.committed("install %s:v1.0.0", w.source("bucket"))
+	w.Served("acme.io/v1 Bucket")
+	w.Apply("apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3}\n")
 }
 
 func TestAnUpgradeThatFailsIsRolledBackAndDataStays(t *testing.T) {
 	w := newWorld(t)
-	w.installed("bucket", "Bucket")
+	w.installed()
 	before := w.Object("acme.io/v1 Bucket/mine")
 	revision := w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "status", "currentRevision")
 

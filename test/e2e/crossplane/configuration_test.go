@@ -1,0 +1,88 @@
+package crossplane
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"janus.io/janus/test/crossplane"
+)
+
+// composite defines a kind of composite resources. The composition is of another kind: nothing
+// runs in the Pod of the function, so no Shop could be composed by it, nor be deleted in time.
+const (
+	composite = `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: shops.acme.io}
+spec:
+  group: acme.io
+  scope: Cluster
+  names: {kind: Shop, plural: shops}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}%s}}
+`
+	composition = `
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: malls}
+spec:
+  compositeTypeRef: {apiVersion: acme.io/v1, kind: Mall}
+  mode: Pipeline
+  pipeline:
+  - {step: one, functionRef: {name: acme-function}}
+`
+)
+
+func (w *world) pushConfiguration(tag, more, composition string, needs ...string) {
+	w.t.Helper()
+	w.registry.Push("acme/platform:"+tag, crossplane.Stream("Configuration", "platform", needs, fmt.Sprintf(composite, more), composition))
+}
+
+// A Configuration comes with the providers and functions that it needs, and goes as it came.
+func TestAConfigurationComesWithAllThatItNeeds(t *testing.T) {
+	w := newWorld(t)
+	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.registry.Push("acme/function:v1.0.0", crossplane.Stream("Function", "function", nil))
+	needs := []string{crossplane.Needs(w.source("bucket"), ">=v1.0.0"), fmt.Sprintf("{function: %q, version: %q}", w.source("function"), ">=v1.0.0")}
+	w.pushConfiguration("v1.0.0", "", composition, needs...)
+	made := w.committed("install %s:v1.0.0", w.source("platform"))
+	assert.True(t, w.healthy("acme-platform") && w.healthy("acme-bucket") && w.healthy("acme-function"))
+	assert.NotNil(t, w.Object("apiextensions.crossplane.io/v1 Composition/malls"))
+	w.Served("acme.io/v1 Shop")
+	w.Apply("apiVersion: acme.io/v1\nkind: Shop\nmetadata: {name: mine}\nspec: {size: 3}\n")
+	before := w.Object("acme.io/v1 Shop/mine")
+
+	// A composite resource is data as any other.
+	said := w.refused(2, "kubectl janus package plan delete acme-platform --service-account installer")
+	assert.Contains(t, said, "error: DataLoss: shops.acme.io goes with "+w.source("platform")+": delete its 1 custom resource first: mine")
+	out, err := w.shell.Run(t.Context(), "kubectl janus undo "+made.Name+" --wait --timeout 2m")
+	require.Error(t, err, out)
+	after := w.Object("acme.io/v1 Shop/mine")
+	require.NotNil(t, after, "the undo of the installation has deleted a composite resource:\n%s", out)
+	assert.Equal(t, before.GetUID(), after.GetUID())
+
+	w.pushConfiguration("v1.1.0", ", color: {type: string}", composition, needs...)
+	w.committed("install %s:v1.1.0", w.source("platform"))
+	assert.Contains(t, w.types("kubectl get crd shops.acme.io -o yaml"), "color")
+	after = w.Object("acme.io/v1 Shop/mine")
+	require.NotNil(t, after)
+	assert.Equal(t, before.GetUID(), after.GetUID())
+
+	w.types("kubectl delete shop.acme.io mine")
+	w.committed("delete acme-platform acme-bucket acme-function")
+	assert.Contains(t, w.types("kubectl janus package list"), "There are no packages.")
+	w.until("the definitions are gone", func() bool {
+		return w.Object("apiextensions.k8s.io/v1 CustomResourceDefinition/shops.acme.io") == nil &&
+			w.Object("apiextensions.k8s.io/v1 CustomResourceDefinition/buckets.acme.io") == nil
+	})
+}

@@ -55,11 +55,16 @@ var lasting = []string{
 	"multiple meta types", "is invalid:", "improper constraint",
 }
 
-// failing picks the condition of a revision that says why it cannot become healthy.
-func failing() string {
+// failing picks the condition of a revision that says why it cannot become healthy. That it
+// waits for one before it is no such reason.
+func failing(before []string) string {
 	var parts []string
 	for _, text := range lasting {
 		parts = append(parts, `c.message.contains(`+quoted(text)+`)`)
 	}
-	return `c.type == "RevisionHealthy" && c.status == "False" && c.observedGeneration == object.metadata.generation && (` + strings.Join(parts, " || ") + `)`
+	out := `c.type == "RevisionHealthy" && c.status == "False" && c.observedGeneration == object.metadata.generation && (` + strings.Join(parts, " || ") + `)`
+	for _, revision := range before {
+		out += ` && !c.message.contains(` + quoted(revision) + `)`
+	}
+	return out
 }

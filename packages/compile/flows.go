@@ -21,38 +21,51 @@ func spec(fields map[string]any) map[string]any { return map[string]any{"spec": 
 
 // install has a package at a version.
 func (b *building) install(s change.Step) {
-	fields := map[string]any{"package": image.Reference{Source: s.Source, Version: s.To}.String()}
-	c := api.Change{Type: api.Create, Target: packageTarget(s.Kind, s.Name), Content: b.content(spec(fields))}
+	c := api.Change{Type: api.Create, Target: packageTarget(s.Kind, s.Name), Content: b.content(spec(map[string]any{"package": reference(s)}))}
 	if s.Existing != nil {
 		c.Type, c.Rollback = api.Patch, b.restored(*s.Existing)
 	}
-	b.add(s.Name, b.resolved(c, s.Revision, resolved(s.Revision)))
+	b.add(s.Name, b.resolved(c, s, resolved(s.Revision)))
 	b.settle(s)
 }
 
 // resolved has a change of a package wait until Crossplane has resolved the tag to the image
-// that was planned with. If it is another, waiting is of no use.
-func (b *building) resolved(c api.Change, revision, ready string) api.Change {
+// that was planned with. If it is another, or someone has named another since, waiting is of no use.
+func (b *building) resolved(c api.Change, s change.Step, ready string) api.Change {
 	c.ReadyWhen = b.ready(ready)
 	c.FailWhen = &api.FailWhen{
-		Expression:        `object.status.currentIdentifier == object.spec.package && object.status.currentRevision != ` + quoted(revision),
-		MessageExpression: `"image " + object.spec.package + " is not the one of the plan, the tag has moved since the plan was made: plan again"`,
+		Expression: `object.spec.package != ` + quoted(reference(s)) +
+			` || object.status.currentIdentifier == object.spec.package && object.status.currentRevision != ` + quoted(s.Revision),
+		MessageExpression: `object.spec.package != ` + quoted(reference(s)) + ` ? "another client has changed spec.package to " + object.spec.package` +
+			` : "image " + object.spec.package + " is not the one of the plan, the tag has moved since the plan was made: plan again"`,
 	}
 	return c
 }
 
+// reference is the image of a step.
+func reference(s change.Step) string {
+	return image.Reference{Source: s.Source, Version: s.To}.String()
+}
+
 // settle waits until the revision of a package works, and the package says so.
 func (b *building) settle(s change.Step) {
-	b.add(s.Name+"-revision", b.awaiting(api.Change{Type: api.Await, Target: revisionTarget(s.Kind, s.Revision)}, s.Kind))
+	b.add(s.Name+"-revision", b.awaiting(api.Change{Type: api.Await, Target: revisionTarget(s.Kind, s.Revision)}, s))
 	b.add(s.Name+"-healthy", api.Change{Type: api.Await, Target: packageTarget(s.Kind, s.Name), ReadyWhen: b.ready(healthy(s.Revision))})
 }
 
 // awaiting has a change of a revision wait until that works, or cannot. What Crossplane says
 // of it becomes the message.
-func (b *building) awaiting(c api.Change, kind image.Kind) api.Change {
-	c.ReadyWhen = b.ready(running(kind != image.Configuration))
+func (b *building) awaiting(c api.Change, s change.Step) api.Change {
+	c.ReadyWhen = b.ready(running(s.Kind != image.Configuration))
+	// Crossplane starts a revision before it has stopped the one before, which has the objects until then.
+	var before []string
+	for _, p := range []*installed.Package{s.Existing, s.Replaces} {
+		if p != nil && p.Revision != "" {
+			before = append(before, p.Revision)
+		}
+	}
 	c.FailWhen = &api.FailWhen{
-		Expression:        `object.status.conditions.exists(c, ` + failing() + `)`,
+		Expression:        `object.status.conditions.exists(c, ` + failing(before) + `)`,
 		MessageExpression: `"Crossplane: " + object.status.conditions.filter(c, c.type == "RevisionHealthy")[0].message`,
 	}
 	return c
@@ -140,7 +153,7 @@ func (b *building) replace() {
 		b.add("activate-"+s.Name, b.awaiting(api.Change{
 			Type: api.Patch, Target: revisionTarget(s.Kind, s.Revision), When: "true",
 			Content: b.content(spec(map[string]any{"desiredState": active})),
-		}, s.Kind))
+		}, s))
 	}
 	for _, s := range comes {
 		b.add("run-"+s.Name, api.Change{
@@ -152,9 +165,8 @@ func (b *building) replace() {
 
 // stage has a package with an inactive revision.
 func (b *building) stage(s change.Step) {
-	reference := image.Reference{Source: s.Source, Version: s.To}.String()
 	b.add(s.Name, b.resolved(api.Change{
 		Type: api.Create, Target: packageTarget(s.Kind, s.Name),
-		Content: b.content(spec(map[string]any{"package": reference, policyField: manual})),
-	}, s.Revision, staged(s.Revision)))
+		Content: b.content(spec(map[string]any{"package": reference(s), policyField: manual})),
+	}, s, staged(s.Revision)))
 }

@@ -37,9 +37,17 @@ var secrets = map[string]string{
 	"TLS_CA_SECRET_NAME": "crossplane-root-ca", "TLS_CLIENT_SECRET_NAME": "crossplane-tls-client", "TLS_SERVER_SECRET_NAME": "crossplane-tls-server",
 }
 
+// Running is Crossplane as a process.
+type Running struct {
+	t       testing.TB
+	command func() *exec.Cmd
+	process *harness.Program
+	logs    []string
+}
+
 // Start runs Crossplane in a cluster until the test ends, and returns once packages can be
 // installed.
-func Start(t testing.TB, cluster *testcluster.Cluster) *harness.Program {
+func Start(t testing.TB, cluster *testcluster.Cluster) *Running {
 	t.Helper()
 	binary, err := testcluster.Crossplane()
 	require.NoError(t, err)
@@ -56,19 +64,34 @@ func Start(t testing.TB, cluster *testcluster.Cluster) *harness.Program {
 	initialize(t, binary, environment)
 	dir := t.TempDir()
 	certificates(t, client, filepath.Join(dir, "tls"))
-	probe := port(t)
-	cmd := exec.Command(binary, "core", "start", "--enable-webhooks=false", "--xpkg-cache-dir="+mkdir(t, dir, "xpkg"),
-		"--tls-client-certs-dir="+filepath.Join(dir, "tls"), "--metrics-port="+port(t), "--health-probe-port="+probe)
-	cmd.Env = environment
-	p := harness.RunProgram(t, cmd)
+	cache := mkdir(t, dir, "xpkg")
+	r := &Running{t: t, command: func() *exec.Cmd {
+		cmd := exec.Command(binary, "core", "start", "--enable-webhooks=false", "--xpkg-cache-dir="+cache,
+			"--tls-client-certs-dir="+filepath.Join(dir, "tls"), "--metrics-port="+port(t), "--health-probe-port="+port(t))
+		cmd.Env = environment
+		return cmd
+	}}
+	r.process = harness.RunProgram(t, r.command())
 	t.Cleanup(func() {
-		p.Signal(syscall.SIGKILL)
-		<-p.Ended()
+		r.kill()
 		if t.Failed() {
-			t.Logf("Crossplane has logged:\n%s", p.Log())
+			t.Logf("Crossplane has logged:\n%s", strings.Join(r.logs, "\nand, started again:\n"))
 		}
 	})
-	return p
+	return r
+}
+
+// Restart kills the process, and starts another one.
+func (r *Running) Restart() {
+	r.t.Helper()
+	r.kill()
+	r.process = harness.RunProgram(r.t, r.command())
+}
+
+func (r *Running) kill() {
+	r.process.Signal(syscall.SIGKILL)
+	<-r.process.Ended()
+	r.logs = append(r.logs, r.process.Log())
 }
 
 // Definitions is the directory of Crossplane's own CustomResourceDefinitions.

@@ -81,6 +81,8 @@ type world struct {
 	t        *testing.T
 	registry *xpkg.Registry
 	shell    *testcluster.Shell
+	// crossplane is the process.
+	crossplane *crossplane.Running
 }
 
 // newWorld has nothing installed. Tests share the cluster one after the other, and delete what
@@ -88,7 +90,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	e := harness.New(t)
-	crossplane.Start(t, testcluster.Shared(t))
+	running := crossplane.Start(t, testcluster.Shared(t))
 	// The rights that the example grants are all that the Transactions have.
 	rights, err := os.ReadFile(filepath.Join(harness.Root(), "examples", "packages", "rbac.yaml"))
 	require.NoError(t, err)
@@ -96,7 +98,7 @@ func newWorld(t *testing.T) *world {
 	policy := harness.FastPolicy
 	policy.RevisionHistoryLimit = 10
 	e.Start(harness.WithPolicy(policy))
-	w := &world{Env: e, t: t, registry: xpkg.Serve(t, nil), shell: e.Shell()}
+	w := &world{Env: e, t: t, registry: xpkg.Serve(t, nil), shell: e.Shell(), crossplane: running}
 	require.NoError(t, w.shell.Provide("kubectl-janus", plugin))
 	t.Cleanup(w.clear)
 	return w

@@ -80,9 +80,11 @@ func allBelow(root types.UID, all []Dependant) []Dependant {
 // gone, where go says that they may; owners come before what they own. It adds them to those
 // that go. What another owner has, which exists and stays, is kept for that one.
 func collected(goes map[types.UID]bool, all []Dependant, may func(d Dependant, owner types.UID) bool) []Dependant {
-	exists, kept := map[types.UID]bool{}, map[types.UID]bool{}
+	exists, kept := map[types.UID]Dependant{}, map[types.UID]bool{}
 	for _, d := range all {
-		exists[d.UID] = d.DeletionTimestamp == nil
+		if d.DeletionTimestamp == nil {
+			exists[d.UID] = d
+		}
 	}
 	var out []Dependant
 	for grew := true; grew; {
@@ -103,18 +105,26 @@ func collected(goes map[types.UID]bool, all []Dependant, may func(d Dependant, o
 }
 
 // lastOwner returns the first owner of an object that goes, unless another one is known to stay.
-func lastOwner(d Dependant, goes, exists map[types.UID]bool) (first types.UID, ok bool) {
+func lastOwner(d Dependant, goes map[types.UID]bool, exists map[types.UID]Dependant) (first types.UID, ok bool) {
 	for _, owner := range d.OwnerReferences {
+		stays, there := exists[owner.UID]
 		switch {
 		case goes[owner.UID]:
 			if !ok {
 				first, ok = owner.UID, true
 			}
-		case exists[owner.UID]:
+		case there && stays.isOwner(owner, d.Namespace):
 			return "", false
 		}
 	}
 	return first, ok
+}
+
+// isOwner reports whether the garbage collector finds the object by a reference to an owner, in
+// an object of a namespace. It takes one that is wrong for one to what does not exist.
+func (d Dependant) isOwner(ref metav1.OwnerReference, namespace string) bool {
+	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group
+	return ref.Name == d.Name && ref.Kind == d.Kind && group == d.GVR.Group && (d.Namespace == "" || d.Namespace == namespace)
 }
 
 // between are those that go and own, directly or through others, what is adopted: from the

@@ -257,6 +257,7 @@ func small() []scenario {
 		one("unchanged-back", []thing{alpha, beta}, alpha.change(api.Patch, map[string]string{"a": "old-a"}), beta.change(api.Update, old), refused),
 		undone(one("unchanged-undone", []thing{alpha}, alpha.change(api.Update, old))),
 		remembered(one("remembered", []thing{alpha}, alpha.change(api.Patch, news))),
+		undone(goingOn(one("continues-undone", []thing{alpha, beta}, alpha.change(api.Patch, news), refused, beta.change(api.Delete, nil)))),
 		undone(one("patch-undone", []thing{alpha}, alpha.change(api.Patch, news))),
 		undone(one("create-undone", nil, alpha.change(api.Create, news))),
 		undone(one("secret-delete-undone", []thing{delta}, delta.change(api.Delete, nil))),

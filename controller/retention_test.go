@@ -33,13 +33,16 @@ func TestTheLatestOfANamespaceAreKept(t *testing.T) {
 	t.Parallel()
 	undoable := finished("a", "can-be-undone", "Committed", 0)
 	require.NoError(t, unstructured.SetNestedField(undoable.Object, "x", "status", "rollbackRef", "name"))
+	inPart := finished("a", "in-part", "Failed", 0)
+	require.NoError(t, unstructured.SetNestedField(inPart.Object, "x", "status", "rollbackRef", "name"))
+	require.NoError(t, unstructured.SetNestedField(inPart.Object, "sha256:d", "status", "revisionDigest"))
 	going := finished("a", "going", "Committed", 0)
 	deletedAt(going)
 	there := []*unstructured.Unstructured{
 		finished("a", "one", "Committed", 1), finished("a", "two", "Planned", 2), finished("a", "three", "Committed", 3),
 		finished("a", "failed-1", "Failed", 1), finished("a", "failed-2", "RolledBack", 2), finished("a", "failed-3", "Failed", 3),
 		finished("b", "one", "Committed", 1), finished("b", "failed-1", "RolledBack", 1),
-		finished("a", "running", "Committing", -1), undoable, going,
+		finished("a", "running", "Committing", -1), undoable, inPart, going,
 		finished("a", "not-rolled-back", "Failed", 0, map[string]any{"state": "RolledBack"}, map[string]any{"state": "Unresolved"}),
 	}
 	for _, c := range []struct {

@@ -29,6 +29,7 @@ type decoded struct {
 		ObservedGeneration int64     `json:"observedGeneration"`
 		CompletionTime     string    `json:"completionTime"`
 		RollbackRef        *struct{} `json:"rollbackRef"`
+		RevisionDigest     string    `json:"revisionDigest"`
 		Approval           struct {
 			Digest       string `json:"digest"`
 			ApprovalTime string `json:"approvalTime"`
@@ -130,7 +131,8 @@ func trim(obj any) (any, error) {
 // mustStay reports whether a Transaction is not to go because there are others: something
 // may yet be rolled back of it, or it can be undone.
 func mustStay(s *decoded) bool {
-	if s.Status.Phase == api.PhaseCommitted && s.Status.RollbackRef != nil {
+	inPart := s.Status.Phase == api.PhaseFailed && s.Status.RevisionDigest != ""
+	if (s.Status.Phase == api.PhaseCommitted || inPart) && s.Status.RollbackRef != nil {
 		return true
 	}
 	for _, item := range s.Status.Items {

@@ -21,7 +21,7 @@ func (s ending) finish(ctx context.Context) error {
 		return guarding(s).beforeCommit(ctx)
 	}
 	var remembered remembered
-	if !inPart {
+	if !inPart || plan.Rememberable(&s.txn.Status) {
 		var again bool
 		var err error
 		if remembered, again, err = revisions(s).enter(ctx); err != nil || again {
@@ -39,9 +39,8 @@ func (s ending) finish(ctx context.Context) error {
 		if !remembered.kept {
 			status.RollbackRef, status.RevisionDigest = nil, ""
 		}
-		last := &status.Items[len(status.Items)-1]
 		if remembered.problem != "" {
-			last.Reason, last.Message = plan.ReasonHistory, errclass.Printable(remembered.problem)
+			plan.NoteHistory(status.Items, remembered.problem)
 		}
 		plan.NoteHandOver(status.Items, problems)
 		if inPart {

@@ -8,9 +8,9 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// revisions remembers committed Transactions, so that they can be undone. Each Transaction is given
-// a number when it first holds its locks: those that change the same objects are numbered in the
-// order in which they do. Of one that commits the before-images are kept. The number, and what is to
+// revisions remembers Transactions that have ended with changes in effect, so that they can be undone.
+// Each Transaction is given a number when it first holds its locks: those that change the same objects
+// are numbered in the order in which they do. Of one that is remembered the before-images are kept. The number, and what is to
 // be remembered, are on record before anything is made under it: a process that takes over makes the same
 // revision, and no other.
 type revisions struct{ *saga }

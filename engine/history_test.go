@@ -128,17 +128,46 @@ var remembering = []scenario{
 		inHistory(w)
 		w.refuse["do b"] = errRefused
 	}, api.PhaseRolledBack},
+	{"goes on, and what was made is remembered", []string{"a", "b"}, going(func(w *world) {
+		inHistory(w)
+		w.refuse["do b"] = errRefused
+	}), api.PhaseFailed},
+	{"goes on, and what was made may not be remembered", []string{"a", "b"}, going(func(w *world) {
+		inHistory(w)
+		w.refuse["do b"], w.refuse["remember"] = errRefused, errRefused
+	}), api.PhaseFailed},
+	{"goes on, and nothing was made that could be remembered", []string{"a"}, going(func(w *world) {
+		inHistory(w)
+		w.refuse["do a"] = errRefused
+	}), api.PhaseFailed},
+	{"goes on, and is not remembered because it is not known what was made", []string{"a", "b"}, going(func(w *world) {
+		inHistory(w)
+		w.replies["do a"] = []reply{{err: errLost}}
+		w.after["do a: fails"] = func() { w.targets["a"] = "theirs" }
+	}), api.PhaseFailed},
 }
 
 // Once, whatever happens on the way; and nobody else is forgotten for it twice.
 func TestATransactionIsRememberedOnce(t *testing.T) {
+	for name, prepare := range map[string]func(*world){
+		"it commits":      func(*world) {},
+		"it ends in part": going(func(w *world) { w.refuse["do b"] = errRefused }),
+	} {
+		t.Run(name, func(t *testing.T) { rememberedOnce(t, prepare) })
+	}
+}
+
+func rememberedOnce(t *testing.T, prepare func(*world)) {
+	t.Helper()
 	for n := 1; ; n++ {
 		w := newWorld(t, "a", "b")
 		inHistory(w)
+		prepare(w)
 		w.nth = func(call int, _ string) reply { return reply{crash: call == n} }
 		w.run()
 		number := w.stored.Status.Revision
 		assert.Equal(t, map[int64]string{5: "another", 7: "a third", number: ours}, w.history, w.transcript())
+		assert.True(t, plan.CanBeUndone(w.stored), w.transcript())
 		assert.LessOrEqual(t, number, int64(9), "one number is lost with the process at most")
 		if w.calls < n {
 			return

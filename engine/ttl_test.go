@@ -56,4 +56,13 @@ func TestWhatCanBeUndoneIsNotRetired(t *testing.T) {
 	w.run()
 	assert.NotNil(t, w.stored)
 	assert.True(t, plan.CanBeUndone(w.stored))
+
+	w = newWorld(t, "a", "b").goesOn()
+	w.stored.Spec.RevisionHistoryLimit = ptr.To[int32](3)
+	w.refuse["do b"] = errRefused
+	w.after["do a"] = w.retire
+	w.run()
+	w.run()
+	assert.NotNil(t, w.stored)
+	assert.True(t, plan.CanBeUndone(w.stored), "what was made in part")
 }

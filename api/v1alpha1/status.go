@@ -92,8 +92,9 @@ type TransactionStatus struct {
 	ServiceAccountUID types.UID `json:"serviceAccountUID,omitempty"`
 
 	// rollbackRef names the objects that hold the before-images, in the namespace
-	// of the Transaction. They are dropped on commit, unless it is remembered, and
-	// when the Transaction fails before any change is made; after a rollback they are
+	// of the Transaction. They are dropped on commit, or when the Transaction has failed in
+	// part with onFailure Continue, unless it is remembered, and when it fails before any
+	// change is made; after a rollback they are
 	// kept for as long as the Transaction exists, and with a revision for as long as
 	// that.
 	//
@@ -114,7 +115,7 @@ type TransactionStatus struct {
 
 	// revision is the number of the Transaction, if its history limit is not 0. It is given
 	// when the Transaction first holds its locks, is higher than all that were given in the
-	// namespace before, and is never given again. If the Transaction commits, it is that of
+	// namespace before, and is never given again. If the Transaction is remembered, it is that of
 	// the ControllerRevision janus-revision-NUMBER, which goes when others have taken its
 	// place.
 	//

@@ -111,8 +111,8 @@ type TransactionSpec struct {
 	// +listType=atomic
 	Changes []Change `json:"changes,omitempty"`
 
-	// undoOf makes the Transaction undo another that has committed and is remembered, or
-	// with toRevision all that have since.
+	// undoOf makes the Transaction undo another that is remembered, because it has committed or
+	// has failed with changes in effect, or with toRevision all that have since.
 	// Its changes are rolled back in the reverse order, each as a change of this
 	// Transaction, which is locked, recorded, rolled back and remembered like any
 	// other: what was created is deleted, what was deleted is created again, and the
@@ -206,9 +206,9 @@ type TransactionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable but for suspend and cancel: create another Transaction instead"
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// revisionHistoryLimit is how many committed Transactions of the namespace are
-	// remembered once this one has committed, itself included, so that they can be
-	// undone. Each is given a number, a ControllerRevision, and keeps its
+	// revisionHistoryLimit is how many Transactions of the namespace that have changes in effect
+	// are remembered once this one has committed, or failed in part with onFailure Continue, itself
+	// included, so that they can be undone. Each is given a number, a ControllerRevision, and keeps its
 	// before-images; what is older loses the last two, and stays. With 0 the
 	// Transaction is not remembered and the others are left alone. The default is
 	// janusd's, 10 unless its --revision-history-limit says otherwise. What is

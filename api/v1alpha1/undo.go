@@ -2,8 +2,8 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/types"
 
-// UndoOf names a committed Transaction of the same namespace that is remembered, or all that have
-// committed since one.
+// UndoOf names a Transaction of the same namespace that is remembered, or all that have changed
+// something since one. Of one that has failed with onFailure Continue, what is in effect is undone.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.revision), has(self.name), has(self.toRevision)].filter(x, x).size() == 1",message="name what to undo by revision, by name or by toRevision, and by one of them alone"
 type UndoOf struct {
@@ -20,7 +20,7 @@ type UndoOf struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// toRevision undoes all that have committed in the namespace with a higher number, the
+	// toRevision undoes all in the namespace that have a higher number and changes in effect, the
 	// newest first, as one Transaction: each of their targets gets the state that it had
 	// before the first of them that changed it. With 0, everything that is remembered is
 	// undone. It fails before anything is changed if one of them is not remembered or has

@@ -24,8 +24,9 @@ func newHistory(s *session) *cobra.Command {
 	var number int64
 	cmd := &cobra.Command{
 		Use:   "history [TRANSACTION]",
-		Short: "List the committed Transactions of the namespace that can be undone, or show what one of them changed", Args: cobra.MaximumNArgs(1),
-		Long: `List the committed Transactions of the namespace that can be undone. SAME AS names the newest one before, after which the
+		Short: "List the Transactions of the namespace that can be undone, or show what one of them changed", Args: cobra.MaximumNArgs(1),
+		Long: `List the Transactions of the namespace that can be undone: those that have committed, and those that have failed with
+changes in effect, which are marked "in part". SAME AS names the newest one before, after which the
 objects were as they are after this one, defaults and amounts such as 1000m and 1 considered. With the name of one, or with
 --revision, show what it changed, field by field: the values before, and those that the dry run of the change gave. They are
 read from the before-images with your own rights. Values of Secrets and of other confidential content are not shown.`,
@@ -119,6 +120,9 @@ func whatOf(ctx context.Context, transactions dynamic.ResourceInterface, namespa
 	out := remembered{progress: t.Status.Progress, after: afterOf(t)}
 	if t.Status.CompletionTime != nil {
 		out.ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
+	}
+	if plan.EndedInPart(&t.Status) {
+		out.ago += ", in part"
 	}
 	return out, nil
 }

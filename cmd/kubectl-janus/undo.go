@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 )
 
 // undoWishes are the flags of undo.
@@ -27,7 +28,8 @@ func newUndo(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undo {NAME | --revision N | --to-revision N} [--service-account NAME]", Short: "Undo a committed Transaction, or all since a revision, by another Transaction",
 		Long: `Undo a committed Transaction by another one that is all or nothing too. That works for as long as the namespace
-remembers it (kubectl janus history) and nobody has changed what it had set.
+remembers it (kubectl janus history) and nobody has changed what it had set. Of one that has failed with onFailure
+Continue, what is in effect is undone.
 
 With --to-revision, all that have committed since are undone, as one Transaction: each object gets the state that it had
 after that revision. First the plan is shown, and you are asked whether to go on; --yes leaves out both. With number 0,
@@ -95,8 +97,8 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 		if err != nil {
 			return nil, err
 		}
-		if t.Status.Phase != api.PhaseCommitted {
-			return nil, fmt.Errorf("transaction %s/%s is %s: only what has committed can be undone", t.Namespace, t.Name, phaseOf(t))
+		if !plan.EndedInEffect(&t.Status) {
+			return nil, fmt.Errorf("transaction %s/%s is %s: only what has ended with changes in effect can be undone", t.Namespace, t.Name, phaseOf(t))
 		}
 		undo.Name, generate = t.Name, short(t.Name)+"-undo-"
 		if account == "" {

@@ -9,9 +9,9 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// CanBeUndone reports whether a Transaction has committed and keeps its before-images.
+// CanBeUndone reports whether a Transaction has ended with changes in effect, and keeps its before-images.
 func CanBeUndone(t *api.Transaction) bool {
-	return t.Status.Phase == api.PhaseCommitted && t.Status.RollbackRef != nil
+	return EndedInEffect(&t.Status) && t.Status.RollbackRef != nil
 }
 
 // Dispensable reports whether a Transaction has ended and nothing is left to look at. What

@@ -210,20 +210,6 @@ func NotWanted(item *api.Item) bool {
 	return item.State == api.ItemSkipped && (item.Reason == ReasonWhenFalse || item.Reason == reasonDependencySkipped || item.Reason == reasonDependencyDeleted || item.Reason == ReasonNotActivated)
 }
 
-// EndedInPart reports whether a Transaction that goes on when a change fails has come to its end, with
-// changes that are in effect. What was rolled back is not.
-func EndedInPart(status *api.TransactionStatus) bool {
-	if status.RollbackStartTime != nil || status.Phase != api.PhaseFailed {
-		return false
-	}
-	for i := range status.Items {
-		if status.Items[i].Committed {
-			return true
-		}
-	}
-	return false
-}
-
 // Unmade reports whether a change has failed that did not stop the others, or was not made because of
 // one.
 func Unmade(status *api.TransactionStatus) bool {

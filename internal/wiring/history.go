@@ -14,8 +14,8 @@ import (
 	"janus.io/janus/snapshot"
 )
 
-// History remembers committed Transactions as ControllerRevisions that refer to their
-// before-images.
+// History remembers Transactions that have ended with changes in effect as ControllerRevisions that refer
+// to their before-images.
 type History struct {
 	revisions *revision.Store
 	store     *snapshot.Store
@@ -151,7 +151,7 @@ func (h *History) forget(ctx context.Context, namespace string, old revision.Ent
 		switch remembered := t.Status.Revision == old.Number && t.Status.RollbackRef != nil; {
 		case !t.Status.Phase.Terminal():
 			return nil
-		case t.Status.Phase == api.PhaseCommitted && remembered:
+		case plan.EndedInEffect(&t.Status) && remembered:
 			if err := h.store.DropKept(ctx, ownerOf(t), *t.Status.RollbackRef); err != nil {
 				return err
 			}

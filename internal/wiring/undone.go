@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/revision"
 )
@@ -27,7 +28,7 @@ func (h *History) Find(ctx context.Context, t *api.Transaction) (api.Undoing, er
 			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotFound, "undo", "Transaction "+t.Namespace+"/"+undo.Name, "it does not exist")
 		case named.Status.RevisionDigest == "":
 			return api.Undoing{}, errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", describe(named),
-				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has committed and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
+				"it is %s and is not remembered", named.Status.Phase).WithHint("only what has changes in effect and is remembered, by its revisionHistoryLimit or janusd's, can be undone")
 		}
 		number = named.Status.Revision
 	}
@@ -63,7 +64,7 @@ func (h *History) read(ctx context.Context, namespace string, number int64) (fou
 	if err != nil {
 		return found, nil, "", err
 	}
-	if owner == nil || owner.UID != found.Transaction.UID || owner.Status.Phase != api.PhaseCommitted ||
+	if owner == nil || owner.UID != found.Transaction.UID || !plan.EndedInEffect(&owner.Status) ||
 		owner.Status.Revision != number || owner.Status.RevisionDigest != digest {
 		return found, nil, "", h.forged(namespace, number)
 	}
@@ -72,6 +73,6 @@ func (h *History) read(ctx context.Context, namespace string, number int64) (fou
 
 func (h *History) forged(namespace string, number int64) error {
 	return errclass.New(errclass.Terminal, errclass.NotRemembered, "undo", revision.Describe(namespace, number),
-		"it is not what its Transaction says of it: that has not committed, is gone, or another client has made the revision").
+		"it is not what its Transaction says of it: that has no changes in effect, is gone, or another client has made the revision").
 		WithHint("nothing was done; find out who made it")
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 )
 
@@ -100,7 +101,7 @@ func (s *since) note(t *api.Transaction) {
 		if s.from.Before(status.CompletionTime) {
 			s.from = *status.CompletionTime
 		}
-	case status.Phase == api.PhaseFailed:
+	case status.Phase == api.PhaseFailed && (status.RevisionDigest == "" || !plan.EndedInEffect(status)):
 		s.inTheWay = append(s.inTheWay, obstacle{status.Revision, t.Name, inPart})
 	case status.RevisionDigest == "":
 		s.inTheWay = append(s.inTheWay, obstacle{status.Revision, t.Name, notRemembered})

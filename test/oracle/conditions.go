@@ -15,6 +15,7 @@ func (c *trial) judgeConditions(r *run) {
 	for i := range r.Spec.Changes {
 		change := &r.Spec.Changes[i]
 		c.judgeWhen(r, i)
+		c.judgeActivation(r, i)
 		text, hold := waitOf(change)
 		begun := r.reached(i, api.ItemCommitted)
 		if begun == nil || begun.by == nil {
@@ -52,6 +53,9 @@ func (c *trial) judgeResults(r *run) {
 				// By whose when it deletes is for judgeDeletions.
 			case change.When != "" && item.prepared:
 				want["when"] = true
+			}
+			if change.Activation != nil && item.prepared && r.Spec.UndoOf == nil {
+				want["activation"] = true
 			}
 			switch {
 			case item.ready && item.reason == "GuardBroken":

@@ -34,6 +34,12 @@ func (r *run) endedInPart() *state {
 	return s
 }
 
+// endedInEffect reports whether a Transaction has ended with what it has made in effect, for good.
+func (r *run) endedInEffect() bool {
+	s := r.end()
+	return s != nil && (s.phase == string(api.PhaseCommitted) || r.endedInPart() != nil && slices.ContainsFunc(s.items, func(i item) bool { return i.committed }))
+}
+
 // unwanted are the reasons of changes that were not to be made, and stopped those for which nothing
 // further was.
 var (

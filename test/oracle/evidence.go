@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/expression"
 	"janus.io/janus/test/faultinject"
 )
 
@@ -73,6 +74,9 @@ type Evidence struct {
 	// its identity; none for a list that is a set. It is for kinds of the test's own:
 	// those of Kubernetes are known, and any other list is one value.
 	ListKeys map[string][]string
+	// Kinds are the kinds that are served all the time; others follow from the CustomResourceDefinitions
+	// of History. None means that it is not known what is served.
+	Kinds []expression.Kind
 	// Admitted are the fields, as .metadata.annotations.stamp, that mutating admission of
 	// the test writes in any write of a target.
 	Admitted []string

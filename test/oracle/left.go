@@ -83,9 +83,9 @@ func (c *trial) judgeImageLeft(r *run, s *state, last *version) {
 	switch {
 	case r.gone != nil, last.terminating():
 		// It is the garbage collector's, or waits for others.
-	case s.phase == string(api.PhaseCommitted) && s.digest != "" && c.forgotten(r, s):
+	case r.endedInEffect() && s.digest != "" && c.forgotten(r, s):
 		c.breach(NothingLeft, "%s is remembered no more, and its before-images %s@%d are still there", r, last.Ref, last.Revision)
-	case s.phase == string(api.PhaseCommitted) && s.digest == "", !r.begun():
+	case r.endedInEffect() && s.digest == "", !r.begun():
 		c.breach(NothingLeft, "%s is %s, and its before-images %s@%d are still there", r, s.phase, last.Ref, last.Revision)
 	case !contains(s.images, kind+last.Ref.Name):
 		c.breach(NothingLeft, "%s is %s, and %s@%d is still there, which it does not name: %s", r, s.phase, last.Ref, last.Revision, strings.Join(s.images, " "))

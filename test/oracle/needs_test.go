@@ -114,3 +114,16 @@ func TestWhatPodsNeed(t *testing.T) {
 		}
 	}
 }
+
+// Where targets are deleted instead, what depends on an object is deleted before it, whatever the order is.
+func TestWhatIsDeletedInsteadIsNeededTheOtherWayRound(t *testing.T) {
+	for _, order := range []api.OrderPolicy{api.OrderGraph, api.OrderList} {
+		changes := []api.Change{{Name: "a"}, {Name: "b", DependsOn: []string{"a"}}, {Name: "c"}}
+		r := &run{Run: &Run{Spec: api.TransactionSpec{Order: order, Changes: changes}, Items: []Ref{mapA, mapB, mapC}}, contents: make([]map[string]any, len(changes))}
+		s := &state{}
+		r.turning = turning{asked: changes, with: [][]int{nil, {0}, nil}, at: []*state{s, s, nil}, out: make([]bool, len(changes))}
+		needs, whole := (&trial{}).needs(r)
+		assert.Equal(t, [][]int{{1}, nil, nil}, needs, order)
+		assert.True(t, whole)
+	}
+}

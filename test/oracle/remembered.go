@@ -17,20 +17,30 @@ const (
 )
 
 // judgeRemembered: a Transaction is remembered once, under the number that was on record
-// before, and only if all of its changes are in effect and that was asked for.
+// before, and only if all of its changes are in effect and that was asked for. Where a failure does not
+// stop the others, those that are not in effect are known.
 func (c *trial) judgeRemembered(r *run) {
 	for _, v := range c.remembering(r) {
 		s := r.before(v.Revision)
 		switch {
 		case r.historyLimit() == 0:
 			c.breach(NothingLeft, "%s: it is not to be remembered, and %s@%d was made for it", r, v.Ref, v.Revision)
-		case s == nil || !s.allIn(api.ItemCommitted, api.ItemSkipped) && s.phase != string(api.PhaseCommitted):
+		case s == nil || !r.told(s) && s.phase != string(api.PhaseCommitted):
 			c.breach(Atomicity, "%s: %s@%d remembers it, and not all of its changes are in effect", r, v.Ref, v.Revision)
 		case !r.wasNumbered(v):
 			c.breach(ExactlyOnce, "%s: %s@%d remembers it, and its number is %d (@%d)", r, v.Ref, v.Revision, s.revision, s.Revision)
 		}
 	}
 	c.judgeHistory(r)
+}
+
+// told reports whether a state tells of all items whether they are in effect, and of some that they are.
+func (r *run) told(s *state) bool {
+	if !r.continues() {
+		return s.allIn(api.ItemCommitted, api.ItemSkipped)
+	}
+	return s.allIn(api.ItemCommitted, api.ItemSkipped, api.ItemRejected) &&
+		(slices.ContainsFunc(s.items, func(i item) bool { return i.in(api.ItemCommitted) }) || !slices.ContainsFunc(s.items, func(i item) bool { return i.failed }))
 }
 
 // wasNumbered reports whether the number of a revision was on record before it was made:
@@ -45,11 +55,13 @@ func (r *run) wasNumbered(v *version) bool {
 // shares with no other, until Janus or another client deletes that.
 func (c *trial) judgeHistory(r *run) {
 	s := r.end()
-	if s == nil || s.phase != string(api.PhaseCommitted) || s.digest == "" {
+	if !r.endedInEffect() || s.digest == "" {
 		return
 	}
 	made := c.remembering(r)
-	unsure := slices.ContainsFunc(s.items, func(i item) bool { return i.reason == "HistoryIncomplete" })
+	unsure := slices.ContainsFunc(s.items, func(i item) bool {
+		return i.reason == "HistoryIncomplete" || strings.Contains(i.message, "the history is not as it should be")
+	})
 	if len(made) == 0 && !unsure {
 		c.breach(Atomicity, "%s: it says that it is remembered as %d (@%d), and no revision was made", r, s.revision, s.Revision)
 	}

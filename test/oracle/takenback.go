@@ -27,15 +27,28 @@ func (c *trial) undone(r *run) (out []*run) {
 	return out
 }
 
-// judgeTakenBack: once an undo to a revision has committed, every object that the Transactions since
-// have written is as it was before the first of those writes, unless another client has written it
-// in between. It undoes all that has committed since, by its number, and nothing else.
+// judgeTakenBack: once an undo has committed, every object that the Transactions which it undoes have
+// written is as it was before the first of those writes, unless another client has written it in between.
+// With toRevision it undoes all that has ended with changes in effect since, by its number, and nothing else.
 func (c *trial) judgeTakenBack(r *run) {
 	s := r.end()
-	if s == nil || s.phase != string(api.PhaseCommitted) || r.Spec.UndoOf == nil || r.Spec.UndoOf.ToRevision == nil {
+	if s == nil || s.phase != string(api.PhaseCommitted) || r.Spec.UndoOf == nil {
 		return
 	}
 	undone := c.undone(r)
+	if r.Spec.UndoOf.ToRevision != nil {
+		c.judgeRange(r, undone)
+		c.judgeAllUndone(r, undone)
+	}
+	for ref, o := range c.objects {
+		if first := firstWrite(undone, ref); first != nil {
+			c.judgeAsBefore(r, o, first)
+		}
+	}
+}
+
+// judgeRange: what is undone has a higher number than the revision, and the newest comes first.
+func (c *trial) judgeRange(r *run, undone []*run) {
 	for i, one := range undone {
 		switch {
 		case one.end().revision <= *r.Spec.UndoOf.ToRevision:
@@ -44,25 +57,19 @@ func (c *trial) judgeTakenBack(r *run) {
 			c.breach(Order, "%s undoes %s (%d) after %s (%d)", r, one, one.end().revision, undone[i-1], undone[i-1].end().revision)
 		}
 	}
-	c.judgeAllUndone(r, undone)
-	for ref, o := range c.objects {
-		if first := firstWrite(undone, ref); first != nil {
-			c.judgeAsBefore(r, o, first)
-		}
-	}
 }
 
-// judgeAllUndone: what had committed when an undo began, with a higher number, is undone, if it has
-// written something.
+// judgeAllUndone: what had ended with changes in effect when an undo began, with a higher number, is undone,
+// if it has written something.
 func (c *trial) judgeAllUndone(r *run, undone []*run) {
 	for _, one := range c.runs {
 		end := one.end()
-		if one == r || end == nil || one.tampered || one.Namespace != r.Namespace || end.phase != string(api.PhaseCommitted) ||
+		if one == r || end == nil || one.tampered || one.Namespace != r.Namespace || !one.endedInEffect() ||
 			end.revision <= *r.Spec.UndoOf.ToRevision || end.Revision > r.states[0].Revision || slices.Contains(undone, one) {
 			continue
 		}
 		if slices.ContainsFunc(end.items, func(i item) bool { return i.in(api.ItemCommitted) && !i.unchanged }) && (one.gone == nil || one.gone.Revision > r.end().Revision) {
-			c.breach(Atomicity, "%s has committed, and %s (@%d), which has number %d, is not undone", r, one, end.Revision, end.revision)
+			c.breach(Atomicity, "%s has committed, and %s (@%d), which has number %d and changes in effect, is not undone", r, one, end.Revision, end.revision)
 		}
 	}
 }

@@ -28,14 +28,18 @@ func (r *run) commitEarlier() error {
 	if len(r.Earlier) == 0 {
 		return nil
 	}
-	if err := r.commit(earlier, r.Earlier); err != nil || len(r.Since) == 0 {
+	with, ends := map[string]any{"revisionHistoryLimit": int64(9)}, api.PhaseCommitted
+	if r.EarlierOnFailure != "" {
+		with["onFailure"], ends = r.EarlierOnFailure, api.PhaseFailed
+	}
+	if err := r.commit(earlier, with, r.Earlier, ends); err != nil || len(r.Since) == 0 {
 		return err
 	}
-	return r.commit(since, r.Since)
+	return r.commit(since, map[string]any{"revisionHistoryLimit": int64(9)}, r.Since, api.PhaseCommitted)
 }
 
-func (r *run) commit(name string, changes []map[string]any) error {
-	txn, err := r.transaction(r.at, name, map[string]any{"revisionHistoryLimit": int64(9)}, changes)
+func (r *run) commit(name string, with map[string]any, changes []map[string]any, ends api.Phase) error {
+	txn, err := r.transaction(r.at, name, with, changes)
 	if err != nil {
 		return err
 	}
@@ -52,7 +56,7 @@ func (r *run) commit(name string, changes []map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("the Transaction before: %w", err)
 	}
-	if ended == nil || ended.Status.Phase != api.PhaseCommitted || ended.Status.Revision == 0 {
+	if ended == nil || ended.Status.Phase != ends || ended.Status.RevisionDigest == "" {
 		return fmt.Errorf("the Transaction before is not remembered: %s", harness.Describe(ended))
 	}
 	// It has ended long ago: nobody who starts looks for what it may have left.

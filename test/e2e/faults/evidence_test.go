@@ -21,7 +21,7 @@ import (
 func (r *run) breaches(out *result) []string {
 	evidence := oracle.Evidence{
 		History: out.history, Calls: out.calls, Texts: map[string]string{"log": out.log}, Canary: r.Canary, Home: harness.SystemNamespace,
-		CallsSinceFault: callsSince(out), ClocksTurned: r.plan.has("clock-"),
+		CallsSinceFault: callsSince(out), ClocksTurned: r.plan.has("clock-"), Kinds: r.kinds,
 	}
 	for _, txn := range r.txns {
 		var t api.Transaction

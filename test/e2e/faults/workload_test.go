@@ -60,10 +60,13 @@ type workload struct {
 	Faults string `json:"faults"`
 	Canary string `json:"canary"`
 	// Earlier are the changes of a Transaction that has committed before, and is remembered.
+	// If EarlierOnFailure is Continue, it has made a part of them and failed.
 	// Since are those of another that has committed after that. Undoes says that what has
 	// committed is undone in place of Changes, both together if there are two, and Remembers is
 	// the revisionHistoryLimit.
-	Earlier   []map[string]any `json:"earlier"`
+	Earlier          []map[string]any `json:"earlier"`
+	EarlierOnFailure string           `json:"earlierOnFailure"`
+
 	Since     []map[string]any `json:"since"`
 	Undoes    bool             `json:"undoes"`
 	Remembers int64            `json:"remembers"`

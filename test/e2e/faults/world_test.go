@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"janus.io/janus/internal/expression"
 	"janus.io/janus/test/harness"
 )
 
@@ -29,6 +30,7 @@ type world struct {
 	janusd  *rest.Config    // what Janus connects with
 	ctx     context.Context //nolint:containedctx // It is the lifetime of the world, which ends with the test.
 	schemas *harness.Schemas
+	kinds   []expression.Kind // that are served all the time
 	watcher *harness.Watcher
 	scribe  *scribe
 	hub     *hub
@@ -77,6 +79,8 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, w.ApplyYAML(ctx, "", common))
 	require.NoError(t, w.ApplyRefusal(ctx, "faults-refusal", runLabel, "yes"))
 	e.Served("faults.example.com/v1 Widget")
+	w.kinds, err = harness.Kinds(w.Kube.Discovery())
+	require.NoError(t, err)
 	w.watcher = harness.NewWatcher(t, w.Client, widgets, definitions, revisions)
 	w.scribe, w.hub = newScribe(w.watcher), newHub(ctx, w.Client)
 	at, err := w.makePlace("")

@@ -193,13 +193,18 @@ func TestAllThatHasChangedSomethingSinceMustBeRemembered(t *testing.T) {
 	e.Delete("plain", metav1.DeletePropagationBackground)
 	e.Gone("plain")
 
-	part := e.Run("part", `{revisionHistoryLimit: 20, onFailure: Continue, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: b}, type: Patch, content: {data: {version: "2"}}}, {target: {apiVersion: v1, kind: ConfigMap, name: none}, type: Update, content: {data: {version: "9"}}}]}`)
+	e.Submit("part", `{revisionHistoryLimit: 20, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: made}, type: Create, content: {data: {version: "2"}}}, {target: {apiVersion: v1, kind: ConfigMap, name: none}, type: Await, readyWhen: {expression: object != null}}]}`)
+	e.Await("part", "waiting", func(txn *api.Transaction) bool {
+		return len(txn.Status.Items) > 0 && txn.Status.Items[0].State == api.ItemCommitted
+	})
+	e.Merge("person", harness.TransactionRef+"part", `{"spec": {"cancel": "Stop"}}`)
+	part := e.Ended("part")
 	require.Equal(t, api.PhaseFailed, part.Status.Phase, harness.Describe(part))
 	refused("in-part", 1, fmt.Sprintf("Transaction part (number %d) has left changes in effect", part.Status.Revision))
 	e.Delete("part", metav1.DeletePropagationBackground)
 	e.Gone("part")
 
-	commit(t, e, "same", "Patch b 2")
+	commit(t, e, "same", "Patch b 1")
 	refused("not-since", 2, "nothing has committed since that has changed something")
 	e.Run("only", setTo("5", 1))
 	refused("pruned", 0, "the revision of Transaction one (number 1): it does not exist")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -235,7 +236,7 @@ func small() []scenario {
 		}
 		return s
 	}
-	return append(append(append(branched(one), taken(one)...), approved(one)...), []scenario{
+	return slices.Concat(branched(one), taken(one), approved(one), activated(one), []scenario{
 		one("patch", []thing{alpha}, alpha.change(api.Patch, news)),
 		one("update", []thing{alpha}, alpha.change(api.Update, news)),
 		one("create", nil, alpha.change(api.Create, news)),
@@ -256,13 +257,14 @@ func small() []scenario {
 		one("unchanged-back", []thing{alpha, beta}, alpha.change(api.Patch, map[string]string{"a": "old-a"}), beta.change(api.Update, old), refused),
 		undone(one("unchanged-undone", []thing{alpha}, alpha.change(api.Update, old))),
 		remembered(one("remembered", []thing{alpha}, alpha.change(api.Patch, news))),
+		undone(goingOn(one("continues-undone", []thing{alpha, beta}, alpha.change(api.Patch, news), refused, beta.change(api.Delete, nil)))),
 		undone(one("patch-undone", []thing{alpha}, alpha.change(api.Patch, news))),
 		undone(one("create-undone", nil, alpha.change(api.Create, news))),
 		undone(one("secret-delete-undone", []thing{delta}, delta.change(api.Delete, nil))),
 		allUndone(one("twice-undone", []thing{alpha}, alpha.change(api.Patch, map[string]string{"a": "new"})), alpha.change(api.Patch, map[string]string{"c": "newer"})),
 		one("two", []thing{alpha, beta}, alpha.change(api.Patch, news), beta.change(api.Update, news)),
 		tried(one("tried", []thing{alpha, delta}, alpha.change(api.Patch, news), delta.change(api.Patch, news), beta.change(api.Create, news), alpha.change(api.Delete, nil))),
-	}...)
+	})
 }
 
 // remembered has the Transactions of a scenario remembered.

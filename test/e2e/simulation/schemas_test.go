@@ -15,9 +15,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/expression"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/test/apisim"
+	"janus.io/janus/test/harness"
 )
 
 // known is what all machines know of the kinds that are served. It is the same in
@@ -26,6 +28,7 @@ import (
 type known struct {
 	resolver *target.Resolver
 	types    *openapi.Types
+	served   []expression.Kind
 }
 
 var schemas = sync.OnceValue(func() known {
@@ -38,6 +41,9 @@ var schemas = sync.OnceValue(func() known {
 	k := known{
 		resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery)), discovery),
 		types:    openapi.New(discovery.OpenAPIV3(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), zap.NewNop()),
+	}
+	if k.served, err = harness.Kinds(discovery); err != nil {
+		panic(err)
 	}
 	for _, t := range pool {
 		ref, err := k.resolver.Resolve(api.Target{APIVersion: t.target().APIVersion, Kind: t.gvk.Kind, Name: t.name}, namespace, nil)

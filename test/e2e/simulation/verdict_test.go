@@ -60,6 +60,7 @@ func (w *world) outcome() outcome {
 		TrustsAccounts: w.trust() > 0,
 		History:        w.history, Calls: o.calls, Canary: canary, Hidden: hidden, Home: systemNamespace,
 		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
+		Kinds: schemas().served,
 	}
 	for _, m := range w.machines {
 		evidence.HandedOver = max(evidence.HandedOver, m.handed)
@@ -127,6 +128,7 @@ func drawn(seed uint64) script {
 	pace(source(seed, 4), &p.scenario)
 	goOn(source(seed, 7), &p.scenario)
 	takeBack(source(seed, 8), &p.scenario)
+	activate(source(seed, 9), &p.scenario)
 	return p
 }
 

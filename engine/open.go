@@ -89,7 +89,8 @@ func openUndos(t *api.Transaction, status *api.TransactionStatus, most int) erro
 	held, behind := plan.HeldOf(t, status.Items, func(int) bool { return false }), plan.BehindOf(t, schedule)
 	for _, i := range slices.Backward(schedule.Order) {
 		item := &status.Items[i]
-		if item.State == api.ItemRollingBack && plan.RestoredWhen(t, i) {
+		// One that was refused is tried again after the others.
+		if item.State == api.ItemRollingBack && plan.RestoredWhen(t, i) && (plan.Restoring(item) || !held.Skips(i)) {
 			behind.Add(i)
 		}
 		switch {

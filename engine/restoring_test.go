@@ -65,6 +65,11 @@ var restoring = []scenario{
 		w.restoredWhen("c", "1m")
 		w.after["-- looks again in 1s"] = func() { delete(w.unrestored, "c") }
 	}, api.PhaseRolledBack},
+	{"a compensation that is waited for is refused and tried again after the others", []string{"a", "b", "c"}, func(w *world) {
+		refusedAndRestored(w)
+		w.replies["undo b"] = []reply{{err: errForbidden}}
+		w.after["-- looks again in 1s"] = func() { delete(w.unrestored, "b") }
+	}, api.PhaseRolledBack},
 	{"a compensation has to hold", []string{"a", "b", "c"}, func(w *world) {
 		refusedAndRestored(w)
 		w.stored.Spec.Changes[1].Rollback.ReadyWhen.HoldFor = ptr.To(api.Duration("3s"))

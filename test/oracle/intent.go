@@ -6,7 +6,12 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	api "janus.io/janus/api/v1alpha1"
 )
+
+// deadlineExceeded is the reason of what was not done in time.
+const deadlineExceeded = "DeadlineExceeded"
 
 // judgeIntent: nothing is written to a target but under a stored intent and with a
 // saved before-image, and every write says what it must meet.
@@ -30,6 +35,7 @@ func (c *trial) judgeIntent(r *run) {
 			c.breach(DurableIntent, "%s: %s made %s@%d before the Transaction was stored", what, w.At, w.ref, w.made.Revision)
 			continue
 		case r.tampered:
+		case c.isLate(w, s):
 		case !allows(s, w.item, w.role, r):
 			c.breach(DurableIntent, "%s: %s made %s@%d while the Transaction (@%d) was %s with %s",
 				what, w.At, w.ref, w.made.Revision, s.Revision, s.phase, s.states())
@@ -39,6 +45,12 @@ func (c *trial) judgeIntent(r *run) {
 			c.judgeImage(r, w, s)
 		}
 	}
+}
+
+// isLate reports whether a write is a compensation without an answer that was given up because the
+// rollback had had its time. A server that does not answer is not waited for then.
+func (c *trial) isLate(w *write, s *state) bool {
+	return w.role == undo && w.Fault != "" && w.item < len(s.items) && s.items[w.item].in(api.ItemUnresolved) && s.items[w.item].reason == deadlineExceeded
 }
 
 func (s *state) states() string {

@@ -28,6 +28,8 @@ type Options struct {
 	PackageTimeout api.Duration
 	// Timeout is how long all of it may take.
 	Timeout api.Duration
+	// Labels are put on the packages that are created or changed.
+	Labels map[string]string
 }
 
 // lockName is the name of the ConfigMap.

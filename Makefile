@@ -217,15 +217,16 @@ fmt: bin/golangci-lint ## Format the Go sources
 	done
 
 # What controller-gen makes of the API types.
-GENERATE = $(TOOL) controller-gen object crd paths=./api/...
+GENERATE = $(TOOL) controller-gen object crd
 
 .PHONY: generate
 generate: ## Generate the CRD and the deep-copy functions from the API types, templates of the chart from the manifests, and the reference
 	@echo "==> generating deploy/crd and api/v1alpha1/zz_generated.deepcopy.go"
-	$(GENERATE) output:crd:dir=deploy/crd output:object:dir=api/v1alpha1
+	$(GENERATE) paths=./api/v1alpha1 output:crd:dir=deploy/crd output:object:dir=api/v1alpha1
+	$(GENERATE) paths=./api/packages/v1alpha1 output:crd:dir=deploy/packages/objects output:object:dir=api/packages/v1alpha1
 	@# It is installed with enforced locks alone, and kustomize takes no file of another directory.
 	@mv deploy/crd/backup.janus.io_locktables.yaml deploy/enforced/objects/
-	go run ./hack/unwrap deploy/crd/backup.janus.io_*.yaml deploy/enforced/objects/backup.janus.io_*.yaml
+	go run ./hack/unwrap deploy/crd/backup.janus.io_*.yaml deploy/enforced/objects/backup.janus.io_*.yaml deploy/packages/objects/pkg.janus.io_*.yaml
 	go run ./hack/chart
 	go run ./hack/reference
 
@@ -237,19 +238,24 @@ picture: bin/janus-cluster bin/janus-kwok bin/janusd bin/kubectl-janus bin/kubec
 verify: ## Fail if a generated file is not what make generate makes
 	@echo "==> comparing generated files"
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
-	$(GENERATE) output:dir="$$fresh" && \
-	go run ./hack/unwrap "$$fresh"/backup.janus.io_*.yaml && \
+	$(GENERATE) paths=./api/packages/v1alpha1 output:dir="$$fresh" && \
+	mv "$$fresh/zz_generated.deepcopy.go" "$$fresh/packages.go" && \
+	$(GENERATE) paths=./api/v1alpha1 output:dir="$$fresh" && \
+	go run ./hack/unwrap "$$fresh"/backup.janus.io_*.yaml "$$fresh"/pkg.janus.io_*.yaml && \
 	go run ./hack/chart --output="$$fresh" && \
 	go run ./hack/reference --output="$$fresh" && \
 	for file in "$$fresh"/*; do \
-	  case $${file##*/} in \
+	  name=$${file##*/}; \
+	  case $$name in \
+	    packages.go) there=api/packages/v1alpha1 name=zz_generated.deepcopy.go ;; \
 	    *.go) there=api/v1alpha1 ;; \
 	    backup.janus.io_locktables.yaml) there=deploy/enforced/objects ;; \
 	    backup.janus.io_*) there=deploy/crd ;; \
+	    pkg.janus.io_*) there=deploy/packages/objects ;; \
 	    *.md) there=docs/reference ;; \
 	    *) there=deploy/chart/janus/templates ;; \
 	  esac; \
-	  diff -u "$$there/$${file##*/}" "$$file" || { echo "$$there/$${file##*/} is out of date: run make generate" >&2; exit 1; }; \
+	  diff -u "$$there/$$name" "$$file" || { echo "$$there/$$name is out of date: run make generate" >&2; exit 1; }; \
 	done
 
 .PHONY: clean

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,8 +11,12 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	packages "janus.io/janus/api/packages/v1alpha1"
 	"janus.io/janus/test/testcluster"
 )
 
@@ -195,5 +200,72 @@ func permit(t *testing.T, in installation, namespace, user string, g grant) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// packageRights is what janusd may do for PackageTransactions beside what it may do anyway.
+var packageRights = slices.Concat(
+	grants("pkg.janus.io", "packagetransactions", "", "get", "list", "watch", "patch", "delete"),
+	grants("pkg.janus.io", "packagetransactions", "status", "update"),
+	grants("backup.janus.io", "transactions", "", "create"),
+)
+
+func TestTheRightsOfPackageTransactions(t *testing.T) {
+	with := installation{objects: withComponent(t, ".", "packages")}
+	role := into[rbacv1.ClusterRole](t, with.find(t, "ClusterRole", "janusd-packages-janus-system"))
+	var granted, needed []string
+	for _, rule := range role.Rules {
+		require.Empty(t, rule.ResourceNames)
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				granted = append(granted, fmt.Sprintf("%s %s.%s", verb, resource, rule.APIGroups[0]))
+			}
+		}
+	}
+	for _, g := range packageRights {
+		needed = append(needed, g.String())
+	}
+	assert.ElementsMatch(t, needed, granted)
+	for _, object := range build(t, ".") {
+		assert.NotContains(t, object.GetName(), "package", "it is not a part of the default installation")
+	}
+}
+
+// Whoever creates a PackageTransaction may use its ServiceAccount, and nobody else creates one.
+func TestWhoMayNameTheServiceAccountOfAPackageTransaction(t *testing.T) {
+	in := installed(t, withComponent(t, ".", "packages"))
+	namespace := testcluster.Namespace(t)
+	for _, name := range []string{"janus-package-editor", "janus-package-viewer"} {
+		_, err := in.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + namespace},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	as := func(user string) dynamic.NamespaceableResourceInterface {
+		config := rest.CopyConfig(in.config)
+		config.Impersonate.UserName = user
+		client, err := dynamic.NewForConfig(config)
+		require.NoError(t, err)
+		return client.Resource(packages.Resource)
+	}
+	create := func(user string) error {
+		p := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"change": "Delete", "delete": map[string]any{"source": "xpkg.acme.io/acme/bucket"}, "serviceAccountRef": map[string]any{"namespace": namespace, "name": "deployer"},
+		}}}
+		p.SetGroupVersionKind(packages.Kind)
+		p.SetName("delete-" + namespace)
+		_, err := as(user).Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	require.Eventually(t, func() bool {
+		err := create("janus-package-editor")
+		return err != nil && strings.Contains(err.Error(), "may not let a PackageTransaction act as ServiceAccount "+namespace+"/deployer")
+	}, settle, poll, "the policy is enforced")
+	require.ErrorContains(t, create("janus-package-viewer"), "cannot create resource")
+	permit(t, in, namespace, "janus-package-editor", grant{"backup.janus.io", "serviceaccounts", "", "use"})
+	require.Eventually(t, func() bool { return create("janus-package-editor") == nil }, settle, poll, "use is enough")
+	_, err := as("janus-package-viewer").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 }

@@ -85,6 +85,7 @@ func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
 		pprofBindAddress: "localhost:6060", tracingEndpoint: "http://collector:4318"}
 metrics: {certificateSecret: metrics-tls}
 enforcedLocks: {enabled: true}
+packages: {enabled: true, crossplaneNamespace: upbound-system, historyLimit: 0}
 ui: {enabled: true}`)}
 	containers, _, err := unstructured.NestedSlice(in.find(t, "Deployment", "janusd").Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"janus.io/janus/packages/check"
 	"janus.io/janus/packages/image"
 	"janus.io/janus/packages/installed"
 	"janus.io/janus/packages/resolve"
@@ -18,8 +19,10 @@ const maxFetched = 200
 // catalog is what registries have, as the ImageConfigs of a cluster direct to them.
 type catalog struct {
 	planner Planner
+	request Request
 	state   installed.State
 	read    map[string]*fetched
+	bytes   int64 // of all that was read
 }
 
 // fetched is an image that was read.
@@ -41,6 +44,9 @@ func (c *catalog) registry(ctx context.Context, source, named string) (Registry,
 	var secrets []string
 	for _, p := range c.state.Sourced(source) {
 		secrets = append(secrets, p.PullSecrets...)
+	}
+	if source == c.request.Image.Source {
+		secrets = append(secrets, c.request.PullSecrets...)
 	}
 	if secret != "" {
 		secrets = append(secrets, secret)
@@ -116,6 +122,9 @@ func (c *catalog) fetch(ctx context.Context, source, v string) (*fetched, error)
 	}
 	if f.content, err = r.Fetch(ctx, located.Source, f.digest); err != nil {
 		return nil, err
+	}
+	if c.bytes += f.content.Size; c.planner.MaxBytes > 0 && c.bytes > c.planner.MaxBytes {
+		return nil, &findingError{check.Finding{Reason: check.ImageUnusable, Message: fmt.Sprintf("%s: the packages that the change is about take more than %d bytes together", named, c.planner.MaxBytes)}}
 	}
 	c.read[named] = f
 	return f, nil

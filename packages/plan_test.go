@@ -227,3 +227,51 @@ func TestPlansAreThoseOfTheGoldenFiles(t *testing.T) {
 		})
 	}
 }
+
+// planning plans the story of a file, with what a test changes about it.
+func planning(t *testing.T, file string, with func(*packages.Planner, *packages.Request)) packages.Plan {
+	t.Helper()
+	a, err := txtar.ParseFile(filepath.Join("testdata", file))
+	require.NoError(t, err)
+	s, request := read(t, a)
+	planner := packages.Planner{
+		Cluster: s.cluster, Crossplane: installed.Crossplane{Version: "v2.1.3"},
+		Registries: func(context.Context, []string) (packages.Registry, error) { return s, nil },
+	}
+	with(&planner, &request)
+	plan, err := planner.Plan(t.Context(), request)
+	require.NoError(t, err)
+	return plan
+}
+
+// What is read of images for one plan is bounded, however many there are.
+func TestAPlanReadsNoMoreThanItMay(t *testing.T) {
+	plan := planning(t, "install.txtar", func(p *packages.Planner, _ *packages.Request) { p.MaxBytes = 1 })
+	require.Len(t, plan.Findings.Errors(), 1)
+	assert.Contains(t, plan.Findings[0].Message, "take more than 1 bytes together")
+	plan = planning(t, "install.txtar", func(p *packages.Planner, _ *packages.Request) { p.MaxBytes = 1 << 20 })
+	assert.Empty(t, plan.Findings.Errors())
+}
+
+// A package that is installed at the version is changed if it lacks what it is to have.
+func TestAPackageGetsWhatItLacks(t *testing.T) {
+	wish := func(labels map[string]string, spec map[string]any) packages.Plan {
+		return planning(t, "nothing.txtar", func(_ *packages.Planner, r *packages.Request) { r.Wish = change.Wish{Labels: labels, Spec: spec} })
+	}
+	assert.Empty(t, wish(nil, nil).Change.Steps)
+	plan := wish(map[string]string{"team": "a"}, map[string]any{"revisionHistoryLimit": int64(3)})
+	require.Empty(t, plan.Findings.Errors())
+	require.Len(t, plan.Change.Steps, 1)
+	made, err := compile.Transaction(plan.Change, options)
+	require.NoError(t, err)
+	text, err := yaml.Marshal(made.Spec.Changes)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "revisionHistoryLimit: 3")
+	assert.Contains(t, string(text), "team: a")
+	there := *plan.Change.Steps[0].Existing
+	assert.Equal(t, plan.Change.Steps[0].From, plan.Change.Steps[0].To)
+	there.Labels, there.Spec = map[string]string{"team": "a", "other": "b"}, map[string]any{"revisionHistoryLimit": int64(3), "package": "p"}
+	assert.True(t, plan.Change.Steps[0].Wish.Met(there))
+	there.Spec["revisionHistoryLimit"] = int64(2)
+	assert.False(t, plan.Change.Steps[0].Wish.Met(there))
+}

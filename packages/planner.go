@@ -33,6 +33,9 @@ type Planner struct {
 	Registries Registries
 	// Crossplane is what is known of it beside what the cluster says.
 	Crossplane installed.Crossplane
+	// MaxBytes is how much is read of images for one plan, unpacked; 0 for no limit but that of
+	// each image.
+	MaxBytes int64
 }
 
 // Request is a change that is asked for.
@@ -42,6 +45,10 @@ type Request struct {
 	Image image.Reference
 	// Name is that of the package; empty for the one that Crossplane would give it.
 	Name string
+	// Wish is what the package of Image is to have beside it.
+	Wish change.Wish
+	// PullSecrets are further Secrets with which Image is read.
+	PullSecrets []string
 	// Targets are the packages that are deleted, by source or name; for Replace the one in
 	// whose place another comes.
 	Targets []string
@@ -64,7 +71,7 @@ func (p Planner) Plan(ctx context.Context, r Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	q := &planning{Planner: p, request: r, catalog: &catalog{planner: p, state: state, read: map[string]*fetched{}}}
+	q := &planning{Planner: p, request: r, catalog: &catalog{planner: p, request: r, state: state, read: map[string]*fetched{}}}
 	q.plan.Change = change.Change{Type: r.Type, Root: r.Image.Source, State: state}
 	q.plan.Findings = check.State(state)
 	if err := q.run(ctx); err != nil {
@@ -151,6 +158,14 @@ func (q *planning) run(ctx context.Context) error {
 func (q *planning) steps(ctx context.Context, solution resolve.Solution) error {
 	c := &q.plan.Change
 	c.Steps = nil
+	if moved := func(m resolve.Move) bool { return m.Source == q.request.Image.Source }; q.request.Type == change.Install && !slices.ContainsFunc(solution.Moves, moved) {
+		v := q.request.Image
+		for _, p := range c.State.Sourced(v.Source) {
+			if !q.request.Wish.Met(p) {
+				solution.Moves = append(solution.Moves, resolve.Move{Source: v.Source, From: v.Version, To: v.Version})
+			}
+		}
+	}
 	for _, m := range solution.Moves {
 		if slices.ContainsFunc(q.replaced, func(p *installed.Package) bool { return p.Image.Source == m.Source }) {
 			continue
@@ -213,6 +228,9 @@ func (q *planning) step(ctx context.Context, m resolve.Move) (change.Step, error
 		return s, err
 	}
 	s.Content, s.Digest = f.content, f.digest
+	if s.Source == q.request.Image.Source {
+		s.Wish = q.request.Wish
+	}
 	if s.Existing == nil {
 		s.Kind = f.content.Kind
 		if kind, ok := q.kindAsked(m.Source); ok {

@@ -25,12 +25,38 @@ const DefaultNamespace = "crossplane-system"
 // Pulling reads images with the Secrets that Crossplane would use, and then with the
 // credentials of the user, as docker, oras or crane have stored them.
 func Pulling(cluster dynamic.Interface, namespace string, patience registries.Patience) Registries {
-	secrets := cluster.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
+	secrets := secretsOf(cluster, namespace)
 	return func(ctx context.Context, names []string) (Registry, error) {
 		own, err := credentials.NewStoreFromDocker(credentials.StoreOptions{DetectDefaultNativeStore: true})
 		if err != nil {
 			return nil, fmt.Errorf("read the credentials for registries: %w", err)
 		}
+		stores, err := secrets(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		return image.Client{Patience: patience, Credential: credentialOf(append(stores, own))}, nil
+	}
+}
+
+// PullingWithSecrets reads images with the Secrets that Crossplane would use, and with no other
+// credentials: for a program that acts for others. None of the images may have more than
+// maxPackage bytes of YAML.
+func PullingWithSecrets(cluster dynamic.Interface, namespace string, patience registries.Patience, maxPackage int64) Registries {
+	secrets := secretsOf(cluster, namespace)
+	return func(ctx context.Context, names []string) (Registry, error) {
+		stores, err := secrets(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		return image.Client{Patience: patience, Credential: credentialOf(stores), MaxPackage: maxPackage}, nil
+	}
+}
+
+// secretsOf reads Secrets with credentials in the namespace of Crossplane.
+func secretsOf(cluster dynamic.Interface, namespace string) func(ctx context.Context, names []string) ([]credentials.Store, error) {
+	secrets := cluster.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
+	return func(ctx context.Context, names []string) ([]credentials.Store, error) {
 		var stores []credentials.Store
 		for _, name := range names {
 			u, err := secrets.Get(ctx, name, metav1.GetOptions{})
@@ -43,16 +69,20 @@ func Pulling(cluster dynamic.Interface, namespace string, patience registries.Pa
 			}
 			stores = append(stores, store)
 		}
-		stores = append(stores, own)
-		return image.Client{Patience: patience, Credential: func(ctx context.Context, host string) (auth.Credential, error) {
-			for _, store := range stores {
-				found, err := credentials.Credential(store)(ctx, host)
-				if err != nil || found != auth.EmptyCredential {
-					return found, err
-				}
+		return stores, nil
+	}
+}
+
+// credentialOf takes what the first of some stores has.
+func credentialOf(stores []credentials.Store) image.Credential {
+	return func(ctx context.Context, host string) (auth.Credential, error) {
+		for _, store := range stores {
+			found, err := credentials.Credential(store)(ctx, host)
+			if err != nil || found != auth.EmptyCredential {
+				return found, err
 			}
-			return auth.EmptyCredential, nil
-		}}, nil
+		}
+		return auth.EmptyCredential, nil
 	}
 }
 

@@ -189,6 +189,8 @@ func packageOf(kind image.Kind, u *unstructured.Unstructured) (installed.Package
 		SkipsDependencies: p.Spec.SkipDependencyResolution, IgnoresCrossplane: p.Spec.IgnoreCrossplaneConstraints,
 		Paused: u.GetAnnotations()["crossplane.io/paused"] == "true", Revision: p.Status.CurrentRevision, Conditions: p.Status.Conditions.typed(),
 	}
+	out.Labels = u.GetLabels()
+	out.Spec, _, _ = unstructured.NestedMap(u.Object, "spec")
 	for _, s := range p.Spec.PullSecrets {
 		out.PullSecrets = append(out.PullSecrets, s.Name)
 	}

@@ -18,6 +18,7 @@ import (
 	"janus.io/janus/controller"
 	"janus.io/janus/internal/otlp"
 	"janus.io/janus/internal/wiring"
+	"janus.io/janus/packages"
 )
 
 // options are the flags of janusd.
@@ -45,6 +46,9 @@ type options struct {
 	version     bool
 
 	keepCompleted, keepFailed, historyLimit int
+
+	crossplane          string // its namespace
+	packageHistoryLimit int
 
 	retryBase, retryMax time.Duration
 	qps                 float32
@@ -80,6 +84,8 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.IntVar(&o.keepCompleted, "keep-completed", keepAll, "how many Transactions that are Committed or Planned to keep in each namespace, the latest; -1 keeps all, and one that can be undone stays")
 	f.IntVar(&o.keepFailed, "keep-failed", keepAll, "how many Transactions that are RolledBack or Failed to keep in each namespace, the latest; -1 keeps all, and one with changes that were not rolled back stays")
 	f.IntVar(&o.historyLimit, "revision-history-limit", 10, "how many committed Transactions of a namespace are remembered with their before-images, so that they can be undone, where spec.revisionHistoryLimit does not say; 0 for none")
+	f.StringVar(&o.crossplane, "crossplane-namespace", packages.DefaultNamespace, "the `namespace` of Crossplane, for PackageTransactions")
+	f.IntVar(&o.packageHistoryLimit, "package-history-limit", 10, "how many PackageTransactions that have ended well to keep, the latest, and three times as many that have not; 0 keeps all")
 	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take together, as a `quantity` of bytes; what would take more is refused before anything is changed")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how long after it was last looked at to look at a Transaction although nothing was heard of it, as a fail-safe; 0 turns it off")
 	f.DurationVar(&o.retryBase, "retry-base-delay", controller.DefaultRetryBase, "how long to wait after a failed attempt, doubled with each further one in a row; up to half as much is added")
@@ -132,6 +138,9 @@ func (o options) check() error {
 	}
 	if o.historyLimit < 0 || o.historyLimit > maxHistory {
 		return fmt.Errorf("--revision-history-limit=%d: from 0 to %d", o.historyLimit, maxHistory)
+	}
+	if o.packageHistoryLimit < 0 {
+		return fmt.Errorf("--package-history-limit=%d: at least 0, which keeps all", o.packageHistoryLimit)
 	}
 	if o.resync < 0 {
 		return fmt.Errorf("--resync=%s: must not be negative; 0 turns it off", o.resync)

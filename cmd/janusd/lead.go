@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 
-	"janus.io/janus/controller"
 	"janus.io/janus/internal/shard"
 )
 
@@ -54,7 +53,7 @@ func identify() (string, error) {
 // that, so that the next one starts at once and alone. When the Lease is lost the
 // steps in flight are safe all the same, since every write carries a precondition;
 // janusd then ends, and a new process starts clean.
-func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
+func lead(ctx context.Context, c *clients, o options, ctl worker, log *zap.Logger) error {
 	identity, err := identify()
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func lead(ctx context.Context, c *clients, o options, ctl *controller.Controller
 
 // share runs the Transactions of the shards that fall to this replica. When the Lease of
 // one is lost, or it falls to another, janusd goes on with the others.
-func share(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
+func share(ctx context.Context, c *clients, o options, ctl worker, log *zap.Logger) error {
 	identity, err := identify()
 	if err != nil {
 		return err
@@ -101,5 +100,5 @@ func share(ctx context.Context, c *clients, o options, ctl *controller.Controlle
 	var sharing sync.WaitGroup
 	sharing.Go(func() { replica.Run(ctx) })
 	defer sharing.Wait()
-	return ctl.Work(ctx)
+	return ctl.Controller.Work(ctx)
 }

@@ -89,7 +89,7 @@ func run(ctx context.Context, o options) error {
 	defer servers.stop(ctx)
 	stopFollowing := f.follow(ctx)
 	defer stopFollowing()
-	return work(ctx, c, o, f.ctl, log)
+	return work(ctx, c, o, worker{Controller: f.ctl, packages: c.packages(o, log.Named("packages"))}, log)
 }
 
 // begin makes sure of janusd's own namespace, and says in the log who janusd is.
@@ -108,7 +108,7 @@ func (c *clients) begin(ctx context.Context, o options, log *zap.Logger) error {
 
 // work runs the Transactions that are this replica's. It watches them before it contends for a
 // Lease, and until what was in flight has been finished: whoever takes over knows them all.
-func work(ctx context.Context, c *clients, o options, ctl *controller.Controller, log *zap.Logger) error {
+func work(ctx context.Context, c *clients, o options, ctl worker, log *zap.Logger) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watched sync.WaitGroup
 	defer watched.Wait()

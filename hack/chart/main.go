@@ -62,6 +62,21 @@ var templates = []template{
 		},
 	},
 	{
+		name: "packages-crd.yaml", sources: []string{"packages/objects/pkg.janus.io_packagetransactions.yaml"}, guard: "if .Values.packages.enabled",
+		replace: []string{
+			"\nmetadata:\n  annotations:\n", "\nmetadata:\n  labels:\n  annotations:\n" +
+				"    {{- if .Values.crds.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n",
+		},
+	},
+	{
+		name: "packages.yaml", sources: []string{"packages/objects/rbac.yaml", "packages/objects/users.yaml", "packages/objects/policy.yaml"},
+		guard: "if .Values.packages.enabled",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"janusd-packages-janus-system\n", "janusd-packages-" + namespace + "\n",
+		},
+	},
+	{
 		name: "namespaces.yaml", sources: []string{"namespaces/objects/rbac.yaml"}, guard: "if .Values.janusd.namespaceSelector",
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",

@@ -40,8 +40,19 @@ const fieldsIntro = `# Transaction: every field
 Only ` + "`suspend` and `cancel`" + ` can be changed once the Transaction exists.
 `
 
+const packageFieldsIntro = `# PackageTransaction: every field
+
+<!-- Generated from the CRD by make generate. Do not edit. -->
+
+` + "`kubectl explain ptxn.spec` and `kubectl explain ptxn.status` print the same. The short name is `ptxn`." + `
+[Change Crossplane packages](../packages.md#as-an-object-of-the-cluster) shows how it is used, and lists the reasons of
+its conditions.
+
+Nothing of the spec can be changed once the PackageTransaction exists.
+`
+
 // fieldsPage lists the fields of the spec and of the status.
-func fieldsPage(crd []byte) (string, error) {
+func fieldsPage(crd []byte, intro, one string) (string, error) {
 	var read struct {
 		Spec struct {
 			Versions []struct {
@@ -55,13 +66,13 @@ func fieldsPage(crd []byte) (string, error) {
 		return "", fmt.Errorf("read the CRD: %w", err)
 	}
 	root := read.Spec.Versions[0].Schema.Schema
-	out := fieldsIntro
+	out := intro
 	for _, part := range []string{"spec", "status"} {
 		out += "\n## " + part + "\n\n| field | type | default | meaning |\n|---|---|---|---|\n"
 		top := root.Properties[part]
 		rows(&out, "", top)
 		if part == "spec" {
-			out += rules(top)
+			out += rules(top, one)
 		}
 	}
 	return out, nil
@@ -158,7 +169,7 @@ func meaning(name string, s schema) string {
 }
 
 // rules lists what the API server checks beside the types.
-func rules(s schema) string {
+func rules(s schema, one string) string {
 	var messages []string
 	var walk func(s schema)
 	walk = func(s schema) {
@@ -176,7 +187,7 @@ func rules(s schema) string {
 	}
 	walk(s)
 	slices.Sort(messages)
-	out := "\nThe API server refuses a Transaction that breaks one of these rules:\n\n"
+	out := "\nThe API server refuses " + one + " that breaks one of these rules:\n\n"
 	for _, m := range messages {
 		out += "- " + m + "\n"
 	}

@@ -1,5 +1,5 @@
 // Command reference writes the pages of docs/reference that follow from the code: the
-// fields of a Transaction from its CRD, the flags of janusd from its help, and the metrics
+// fields of a Transaction and of a PackageTransaction from their CRDs, the flags of janusd from its help, and the metrics
 // from what janusd registers.
 package main
 
@@ -30,7 +30,14 @@ func write(directory string) error {
 	if err != nil {
 		return fmt.Errorf("ask janusd for its flags: %w", err)
 	}
-	fields, err := fieldsPage(crd)
+	fields, err := fieldsPage(crd, fieldsIntro, "a Transaction")
+	if err != nil {
+		return err
+	}
+	if crd, err = os.ReadFile("deploy/packages/objects/pkg.janus.io_packagetransactions.yaml"); err != nil {
+		return fmt.Errorf("read the CRD: %w", err)
+	}
+	packageFields, err := fieldsPage(crd, packageFieldsIntro, "a PackageTransaction")
 	if err != nil {
 		return err
 	}
@@ -38,7 +45,9 @@ func write(directory string) error {
 	if err != nil {
 		return err
 	}
-	for name, page := range map[string]string{"transaction.md": fields, "janusd.md": flagsPage(string(help)), "metrics.md": metrics} {
+	for name, page := range map[string]string{
+		"transaction.md": fields, "packagetransaction.md": packageFields, "janusd.md": flagsPage(string(help)), "metrics.md": metrics,
+	} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(page), 0o600); err != nil {
 			return fmt.Errorf("write a page: %w", err)
 		}

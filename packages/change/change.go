@@ -6,6 +6,7 @@ package change
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/packages/image"
@@ -56,6 +57,40 @@ type Step struct {
 	Existing *installed.Package
 	// Replaces is the package in whose place this one comes.
 	Replaces *installed.Package
+	// Wish is what the package is to have beside its image.
+	Wish Wish
+}
+
+// Wish is what a package is to have beside its image.
+type Wish struct {
+	Labels map[string]string
+	// Spec are fields of the spec, spec.package aside.
+	Spec map[string]any
+}
+
+// Met reports whether a package has all of it.
+func (w Wish) Met(p installed.Package) bool {
+	for name, value := range w.Labels {
+		if p.Labels[name] != value {
+			return false
+		}
+	}
+	return has(p.Spec, w.Spec)
+}
+
+// has reports whether a value has all of another.
+func has(there, wanted any) bool {
+	fields, ok := wanted.(map[string]any)
+	if !ok {
+		return equality.Semantic.DeepEqual(there, wanted)
+	}
+	of, _ := there.(map[string]any)
+	for name, value := range fields {
+		if !has(of[name], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // Comes reports whether the package is new.

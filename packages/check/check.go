@@ -35,6 +35,7 @@ func State(s installed.State) Findings {
 	k := &checking{change: change.Change{State: s}}
 	if r := s.Lock.Resolved; r != nil && !r.True && len(s.Lock.Packages) > 0 {
 		k.fail(PackageManagerBlocked, "Crossplane resolves no dependencies: %s", r.Message)
+		k.found[len(k.found)-1].Temporary = true
 	}
 	if s.Crossplane.Upgrades {
 		k.fail(Unsupported, "Crossplane moves dependencies by itself: turn off --enable-dependency-version-upgrades")
@@ -65,7 +66,7 @@ func Unreadable(err error) (Finding, bool) {
 	var ambiguous *image.AmbiguousError
 	switch {
 	case errors.As(err, &of):
-		return Finding{Reason: ImageUnusable, Message: of.Error()}, true
+		return Finding{Reason: ImageUnusable, Message: of.Error(), Temporary: of.Temporary()}, true
 	case errors.As(err, &invalid):
 		return Finding{Reason: ImageUnusable, Message: invalid.Error()}, true
 	case errors.As(err, &ambiguous):
@@ -117,7 +118,7 @@ func (k *checking) step(s change.Step) {
 		k.warn(Downgrade, "%s goes back from %s to %s", s.Source, s.From, s.To)
 		fallthrough
 	default:
-		if s.Kind != image.Configuration {
+		if s.Kind != image.Configuration && s.From != s.To {
 			k.warn(Outage, "%s does not run between %s and %s: Crossplane stops the old revision first", s.Source, s.From, s.To)
 		}
 	}
@@ -146,7 +147,7 @@ func (k *checking) existing(p installed.Package) {
 }
 
 func (k *checking) crossplane(s change.Step) {
-	if s.Content == nil || s.Content.Crossplane == "" || s.Existing != nil && s.Existing.IgnoresCrossplane {
+	if s.Content == nil || s.Content.Crossplane == "" || s.Existing != nil && s.Existing.IgnoresCrossplane || s.Wish.Spec["ignoreCrossplaneConstraints"] == true {
 		return
 	}
 	is := k.change.State.Crossplane.Version

@@ -57,6 +57,8 @@ type Finding struct {
 	Message string
 	// Warning says that it does not stand in the way.
 	Warning bool
+	// Temporary says that it may be otherwise later, although nobody changes anything.
+	Temporary bool
 }
 
 // Findings are all of them.

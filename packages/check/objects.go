@@ -57,6 +57,9 @@ func (k *checking) controlled(s change.Step, o installed.Object, there *unstruct
 	})
 	if i < 0 {
 		k.fail(CRDConflict, "%s is controlled by %s %s, which is no revision of %s", o, owner.Kind, owner.Name, s.Source)
+		// The garbage collector deletes what a revision has left that is gone.
+		gone := strings.HasPrefix(owner.APIVersion, installed.Group+"/") || there.GetDeletionTimestamp() != nil
+		k.found[len(k.found)-1].Temporary = gone
 		return
 	}
 	r := k.change.State.Revisions[i]

@@ -30,6 +30,8 @@ type Options struct {
 	Timeout api.Duration
 	// AcceptLoss deletes packages with custom resources that come while it runs.
 	AcceptLoss bool
+	// Labels are put on the packages that are created or changed.
+	Labels map[string]string
 }
 
 // lockName is the name of the ConfigMap.

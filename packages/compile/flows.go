@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -19,9 +20,29 @@ const (
 
 func spec(fields map[string]any) map[string]any { return map[string]any{"spec": fields} }
 
+// wished is the content of a package: its image, what it is to have beside it, and other
+// fields that count more.
+func (b *building) wished(s change.Step, other map[string]any) map[string]any {
+	fields := map[string]any{}
+	maps.Copy(fields, s.Wish.Spec)
+	maps.Copy(fields, other)
+	fields["package"] = reference(s)
+	labels := map[string]any{}
+	for _, more := range []map[string]string{s.Wish.Labels, b.options.Labels} {
+		for name, value := range more {
+			labels[name] = value
+		}
+	}
+	out := spec(fields)
+	if len(labels) > 0 {
+		out["metadata"] = map[string]any{"labels": labels}
+	}
+	return out
+}
+
 // install has a package at a version.
 func (b *building) install(s change.Step) {
-	c := api.Change{Type: api.Create, Target: packageTarget(s.Kind, s.Name), Content: b.content(spec(map[string]any{"package": reference(s)}))}
+	c := api.Change{Type: api.Create, Target: packageTarget(s.Kind, s.Name), Content: b.content(b.wished(s, nil))}
 	if s.Existing != nil {
 		c.Type, c.Rollback = api.Patch, b.restored(*s.Existing)
 	}
@@ -167,6 +188,6 @@ func (b *building) replace() {
 func (b *building) stage(s change.Step) {
 	b.add(s.Name, b.resolved(api.Change{
 		Type: api.Create, Target: packageTarget(s.Kind, s.Name),
-		Content: b.content(spec(map[string]any{"package": reference(s), policyField: manual})),
+		Content: b.content(b.wished(s, map[string]any{policyField: manual})),
 	}, s, staged(s.Revision)))
 }

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,8 @@ type Client struct {
 	Patience registries.Patience
 	// Credential may be nil.
 	Credential Credential
+	// MaxPackage is how many bytes package.yaml may have; 0 for as many as Crossplane reads.
+	MaxPackage int64
 }
 
 // enough ends the listing of tags.
@@ -92,7 +95,7 @@ func (c Client) Fetch(ctx context.Context, location, digest string) (*Package, e
 	}
 	ctx, cancel := c.Patience.Limit(ctx)
 	defer cancel()
-	r := reading{repo: repo, image: location + "@" + digest, explain: func(what string, err error) error {
+	r := reading{repo: repo, image: location + "@" + digest, max: cmp.Or(c.MaxPackage, maxStream), explain: func(what string, err error) error {
 		return c.explain(ctx, named, location+"@"+digest, what, err)
 	}}
 	manifest, err := r.manifest(ctx, digest)
@@ -155,6 +158,7 @@ func (c Client) explain(ctx context.Context, named name.Repository, image, what 
 type reading struct {
 	repo    *remote.Repository
 	image   string
+	max     int64 // bytes of package.yaml
 	explain func(what string, err error) error
 }
 

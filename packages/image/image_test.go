@@ -68,7 +68,7 @@ func TestAPackageIsReadHoweverItsImageIsMade(t *testing.T) {
 			assert.Equal(t, "buckets.acme.io", p.Objects[0].GetName())
 			p.Objects = nil
 			assert.Equal(t, &image.Package{
-				Kind: image.Provider, Name: "provider-a", Crossplane: ">=v2.0.0", Capabilities: []string{"safe-start"},
+				Kind: image.Provider, Name: "provider-a", Crossplane: ">=v2.0.0", Capabilities: []string{"safe-start"}, Size: int64(len(provider)),
 				Dependencies: []image.Dependency{
 					{Source: "xpkg.acme.io/acme/provider-family", Kind: image.Provider, Range: ">=v1.0.0"},
 					{Source: "xpkg.acme.io/acme/function-f", Kind: image.Function, Range: "v1.0.0"},
@@ -331,4 +331,19 @@ func ExampleName() {
 	// Output:
 	// crossplane-contrib-provider-aws-s3
 	// provider-aws-s3-0123456789ab
+}
+
+// A program with little memory reads small packages alone.
+func TestAPackageIsNoLargerThanIsWanted(t *testing.T) {
+	r := xpkg.Serve(t, nil)
+	digest := r.Push("acme/provider-a:v1.0.0", provider)
+	c := image.Client{Patience: impatient, MaxPackage: int64(len(provider))}
+	_, err := c.Fetch(t.Context(), r.Host+"/acme/provider-a", digest)
+	require.NoError(t, err)
+	c.MaxPackage--
+	_, err = c.Fetch(t.Context(), r.Host+"/acme/provider-a", digest)
+	var of *image.Error
+	require.ErrorAs(t, err, &of)
+	assert.Equal(t, image.TooLarge, of.Reason)
+	assert.False(t, of.Temporary())
 }

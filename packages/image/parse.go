@@ -43,6 +43,8 @@ type Package struct {
 	Capabilities []string
 	// Objects are those that Crossplane makes for the package.
 	Objects []*unstructured.Unstructured
+	// Size is how many bytes its YAML has.
+	Size int64
 }
 
 // Dependency is a package that another one needs.
@@ -171,7 +173,7 @@ func Parse(data []byte) (*Package, error) {
 			return nil, fmt.Errorf("it has a %s without a name", gk)
 		}
 	}
-	out.Objects = objects
+	out.Objects, out.Size = objects, int64(len(data))
 	return out, nil
 }
 

@@ -110,10 +110,10 @@ func (r reading) unpack(layer io.Reader, hidden hiding) ([]byte, error) {
 		if header.Typeflag != tar.TypeReg {
 			return nil, r.refuse(InvalidPackage, "%s is no regular file", file)
 		}
-		data, err := io.ReadAll(io.LimitReader(archive, maxStream+1))
+		data, err := io.ReadAll(io.LimitReader(archive, r.max+1))
 		switch {
-		case len(data) > maxStream:
-			return nil, r.refuse(TooLarge, "%s takes more than %d bytes", file, maxStream)
+		case int64(len(data)) > r.max:
+			return nil, r.refuse(TooLarge, "%s takes more than %d bytes", file, r.max)
 		case err != nil:
 			return nil, r.refuse(InvalidPackage, "a layer is truncated")
 		case data == nil:

@@ -81,8 +81,11 @@ type Package struct {
 	// SkipsDependencies and IgnoresCrossplane are the fields of spec that say so.
 	SkipsDependencies, IgnoresCrossplane bool
 	Paused                               bool
-	Revision                             string
-	Conditions                           []Condition
+	// Labels and Spec are those of the object.
+	Labels     map[string]string
+	Spec       map[string]any
+	Revision   string
+	Conditions []Condition
 }
 
 // Revision is a version of a package.

@@ -56,7 +56,7 @@ func definitions(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, from := range []string{theirs, filepath.Join(harness.Root(), "deploy", "crd")} {
+	for _, from := range []string{theirs, filepath.Join(harness.Root(), "deploy", "crd"), filepath.Join(harness.Root(), "deploy", "packages", "objects")} {
 		files, err := filepath.Glob(filepath.Join(from, "*.yaml"))
 		if err != nil {
 			return "", err
@@ -89,15 +89,21 @@ type world struct {
 // they have installed.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	w := newWorldWithoutJanus(t)
+	policy := harness.FastPolicy
+	policy.RevisionHistoryLimit = 10
+	w.Start(harness.WithPolicy(policy))
+	return w
+}
+
+func newWorldWithoutJanus(t *testing.T) *world {
+	t.Helper()
 	e := harness.New(t)
 	running := crossplane.Start(t, testcluster.Shared(t))
 	// The rights that the example grants are all that the Transactions have.
 	rights, err := os.ReadFile(filepath.Join(harness.Root(), "examples", "packages", "rbac.yaml"))
 	require.NoError(t, err)
 	e.Apply(strings.ReplaceAll(string(rights), "namespace: shop", "namespace: "+e.Namespace))
-	policy := harness.FastPolicy
-	policy.RevisionHistoryLimit = 10
-	e.Start(harness.WithPolicy(policy))
 	w := &world{Env: e, t: t, registry: xpkg.Serve(t, nil), shell: e.Shell(), crossplane: running}
 	require.NoError(t, w.shell.Provide("kubectl-janus", plugin))
 	t.Cleanup(w.clear)

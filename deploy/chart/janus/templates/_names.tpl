@@ -57,6 +57,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
 {{- fail "metrics.certificateSecret is for metrics.secure, which is false" -}}
 {{- end -}}
+{{- if and .Values.packages.enabled (or .Values.namespaced .Values.janusd.namespaceSelector .Values.janusd.namespacesConfigMap) -}}
+{{- fail "packages.enabled is for a release for all namespaces, or for those in janusd.watchNamespaces" -}}
+{{- end -}}
 {{- if and .Values.ui.enabled (not (and .Values.metrics.enabled .Values.metrics.secure)) -}}
 {{- fail "ui.enabled needs metrics.enabled and metrics.secure: the page is served beside the metrics, to those who may see it" -}}
 {{- end -}}
@@ -110,6 +113,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- if .Values.enforcedLocks.enabled }}
 - --enforce-locks
+{{- end }}
+{{- with .Values.packages.crossplaneNamespace }}
+- --crossplane-namespace={{ . }}
+{{- end }}
+{{- if not (kindIs "invalid" .Values.packages.historyLimit) }}
+- --package-history-limit={{ .Values.packages.historyLimit }}
 {{- end }}
 {{- if .Values.ui.enabled }}
 - --ui

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,11 +20,11 @@ import (
 
 func newPackage(s *session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "package", Aliases: []string{"pkg"}, Short: "Plan changes of Crossplane packages, and show which there are",
-		Long: `Plan changes of Crossplane packages, and show which there are. Nothing is written: a plan ends in a Transaction that
-is printed with -o yaml, and that kubectl create makes.`,
+		Use: "package", Aliases: []string{"pkg"}, Short: "Change Crossplane packages, and show which there are",
+		Long: `Change Crossplane packages, and show which there are. A change is planned and checked first, and made by one
+Transaction: by install, delete and replace, or by kubectl create from what plan prints with -o yaml.`,
 	}
-	cmd.AddCommand(newPackagePlan(s), newPackageTree(s), newPackageList(s))
+	cmd.AddCommand(newPackagePlan(s), newPackageTree(s), newPackageList(s), newInstall(s, true), newDeletion(s, true), newReplacement(s, true))
 	return cmd
 }
 
@@ -72,6 +73,10 @@ type planningPackages struct {
 	wait    time.Duration
 	timeout time.Duration
 	output  string
+	// makes says that the change is made, once someone has agreed.
+	makes bool
+	yes   bool
+	ends  waits
 }
 
 func newPackagePlan(s *session) *cobra.Command {
@@ -86,62 +91,71 @@ to custom resources. What stands in the way is listed at once, each with a reaso
 Exit codes: 0 nothing would change, 1 something would, 2 something stands in the way, or it cannot be told. With
 -o yaml, which prints the Transaction alone, the code is 0 if it is printed.`,
 	}
-	cmd.AddCommand(newPlanInstall(s), newPlanDelete(s), newPlanReplace(s))
+	cmd.AddCommand(newInstall(s, false), newDeletion(s, false), newReplacement(s, false))
 	return cmd
 }
 
 func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args []string) error) *cobra.Command {
 	p.session = s
-	args := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, given []string) error { return trouble(args(cmd, given)) }
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := ask(args); err != nil {
-			return trouble(err)
-		}
-		return trouble(p.plan(cmd.Context()))
+	if p.makes {
+		cmd.Short = strings.ToUpper(cmd.Short[:1]) + cmd.Short[1:]
+	} else {
+		cmd.Short = "Plan to " + cmd.Short
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
+	cmd.Example = strings.ReplaceAll(cmd.Example, "package VERB", "package "+map[bool]string{true: cmd.Name(), false: "plan " + cmd.Name()}[p.makes])
 	p.addTo(cmd)
 	f := cmd.Flags()
-	f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
+	if p.makes {
+		p.make(cmd, ask)
+	} else {
+		args := cmd.Args
+		cmd.Args = func(cmd *cobra.Command, given []string) error { return trouble(args(cmd, given)) }
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := ask(args); err != nil {
+				return trouble(err)
+			}
+			return trouble(p.plan(cmd.Context()))
+		}
+		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
+		f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
+		f.StringVarP(&p.output, "output", "o", "", "yaml or json: print the Transaction alone")
+		completeOf(cmd, "output", "yaml", "json")
+	}
 	f.StringVar(&p.version, "crossplane-version", "", "the version of Crossplane; the default is that of its Deployment")
 	f.DurationVar(&p.wait, "package-timeout", 5*time.Minute, "how long a package may take to become healthy")
 	f.DurationVar(&p.timeout, "transaction-timeout", 30*time.Minute, "spec.timeout: how long the changes may take before they are rolled back")
-	f.StringVarP(&p.output, "output", "o", "", "yaml or json: print the Transaction alone")
-	completeOf(cmd, "output", "yaml", "json")
 	return cmd
 }
 
-func newPlanInstall(s *session) *cobra.Command {
-	p := &planningPackages{request: packages.Request{Type: change.Install}}
+func newInstall(s *session, makes bool) *cobra.Command {
+	p := &planningPackages{request: packages.Request{Type: change.Install}, makes: makes}
 	cmd := p.command(s, &cobra.Command{
-		Use: "install IMAGE", Args: cobra.ExactArgs(1), Short: "Plan to install a package, or to move it to another version",
-		Example: `  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer
-  kubectl janus package plan install xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer -o yaml`,
+		Use: "install IMAGE", Args: cobra.ExactArgs(1), Short: "install a package, or move it to another version",
+		Example: `  kubectl janus package VERB xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer`,
 	}, func(args []string) error { return p.image(args[0]) })
 	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the package if it is new; the default is the one that Crossplane gives a dependency")
 	return cmd
 }
 
-func newPlanDelete(s *session) *cobra.Command {
-	p := &planningPackages{request: packages.Request{Type: change.Delete}}
+func newDeletion(s *session, makes bool) *cobra.Command {
+	p := &planningPackages{request: packages.Request{Type: change.Delete}, makes: makes}
 	return p.command(s, &cobra.Command{
-		Use: "delete SOURCE|NAME...", Args: cobra.MinimumNArgs(1), Short: "Plan to delete packages that no others need",
-		Example: `  kubectl janus package plan delete crossplane-contrib-provider-nop --service-account installer`,
+		Use: "delete SOURCE|NAME...", Args: cobra.MinimumNArgs(1), Short: "delete packages that no others need",
+		Example: `  kubectl janus package VERB crossplane-contrib-provider-nop --service-account installer`,
 	}, func(args []string) error {
 		p.request.Targets = args
 		return nil
 	})
 }
 
-func newPlanReplace(s *session) *cobra.Command {
-	p := &planningPackages{request: packages.Request{Type: change.Replace}}
+func newReplacement(s *session, makes bool) *cobra.Command {
+	p := &planningPackages{request: packages.Request{Type: change.Replace}, makes: makes}
 	cmd := p.command(s, &cobra.Command{
-		Use: "replace SOURCE|NAME IMAGE", Args: cobra.ExactArgs(2), Short: "Plan to have a package take over the objects of another",
-		Long: `Plan to have a package take over the objects of another, such as the same provider of another publisher. The custom
-resources stay. The old package stays too, inactive: delete it once the new one has proved itself; until then the
-Transaction can be undone.`,
-		Example: `  kubectl janus package plan replace upbound-provider-nop xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer`,
+		Use: "replace SOURCE|NAME IMAGE", Args: cobra.ExactArgs(2), Short: "have a package take over the objects of another",
+		Long: `Have a package take over the objects of another, such as the same provider of another publisher. What the new one
+needs takes over from what the old one needs. The custom resources stay. The old packages stay too, inactive: delete
+them once the new ones have proved themselves; until then the Transaction can be undone.`,
+		Example: `  kubectl janus package VERB upbound-provider-nop xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer`,
 	}, func(args []string) error {
 		p.request.Targets = args[:1]
 		return p.image(args[1])
@@ -161,38 +175,18 @@ func (p *planningPackages) plan(ctx context.Context) error {
 	if p.output != "" && p.output != "yaml" && p.output != "json" {
 		return fmt.Errorf("output %q is unknown: want yaml or json", p.output)
 	}
-	namespace, err := p.namespace()
-	if err != nil {
-		return err
-	}
-	planner, err := p.planner(ctx)
-	if err != nil {
-		return err
-	}
-	plan, err := planner.Plan(ctx, p.request)
-	if err != nil {
-		return err
-	}
-	if p.output == "" {
-		p.show(plan)
-	}
-	p.tell(plan.Findings)
+	plan, err := p.planned(ctx)
 	switch {
+	case err != nil:
+		return err
 	case len(plan.Findings.Errors()) > 0:
 		return &exitError{code: exitTrouble}
 	case len(plan.Change.Steps) == 0:
 		return nil
-	}
-	if p.account == "" && p.output == "" {
+	case p.account == "" && p.output == "":
 		return &exitError{code: exitDiffers}
 	}
-	if p.account == "" {
-		return errors.New("who is to make the changes? name a ServiceAccount with --service-account")
-	}
-	t, err := compile.Transaction(plan.Change, compile.Options{
-		Namespace: namespace, ServiceAccount: p.account, LockNamespace: p.crossplane,
-		PackageTimeout: api.Duration(p.wait.String()), Timeout: api.Duration(p.timeout.String()),
-	})
+	t, err := p.transaction(plan)
 	if err != nil {
 		return err
 	}
@@ -201,4 +195,35 @@ func (p *planningPackages) plan(ctx context.Context) error {
 	}
 	p.showTransaction(t)
 	return &exitError{code: exitDiffers}
+}
+
+// planned plans, and says what was found.
+func (p *planningPackages) planned(ctx context.Context) (packages.Plan, error) {
+	planner, err := p.planner(ctx)
+	if err != nil {
+		return packages.Plan{}, err
+	}
+	plan, err := planner.Plan(ctx, p.request)
+	if err != nil {
+		return plan, err
+	}
+	if p.output == "" {
+		p.show(plan)
+	}
+	p.tell(plan.Findings)
+	return plan, nil
+}
+
+func (p *planningPackages) transaction(plan packages.Plan) (*api.Transaction, error) {
+	namespace, err := p.namespace()
+	if err != nil {
+		return nil, err
+	}
+	if p.account == "" {
+		return nil, errors.New("no ServiceAccount is named: set --service-account to the one that makes the changes")
+	}
+	return compile.Transaction(plan.Change, compile.Options{
+		Namespace: namespace, ServiceAccount: p.account, LockNamespace: p.crossplane,
+		PackageTimeout: api.Duration(p.wait.String()), Timeout: api.Duration(p.timeout.String()),
+	})
 }

@@ -140,13 +140,18 @@ func (s *session) wanted(ctx context.Context, d draft, limit time.Duration) erro
 		return fmt.Errorf("%s: %s", reason, message)
 	}
 	printPlan(s.Out, t)
-	s.say("Undo all of this? [y/N]")
+	return s.agreed("Undo all of this?", "nothing is undone")
+}
+
+// agreed asks whether to go on. Otherwise the error says what is not done.
+func (s *session) agreed(question, otherwise string) error {
+	s.say("%s [y/N]", question)
 	answer, err := bufio.NewReader(s.In).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		if err != nil && answer == "" {
-			return errors.New("nobody answered, and nothing is undone: set --yes where nobody can be asked")
-		}
-		return errors.New("nothing is undone")
+	switch answer = strings.ToLower(strings.TrimSpace(answer)); {
+	case answer == "y" || answer == "yes":
+		return nil
+	case err != nil && answer == "":
+		return fmt.Errorf("nobody answered, and %s: set --yes where nobody can be asked", otherwise)
 	}
-	return nil
+	return errors.New(otherwise)
 }

@@ -64,9 +64,8 @@ install_provider() {
   say "The plan fetches the images, solves the versions, and looks for conflicts." \
     "Nothing is written. It ends with exit code 1, because something would change."
   show "kubectl janus package plan install xpkg.acme.io/acme/bucket:v1.0.0 $plan || [ \$? = 1 ]"
-  say "With -o yaml it prints one Transaction that makes all of it."
-  show "kubectl janus package plan install xpkg.acme.io/acme/bucket:v1.0.0 $plan -o yaml | kubectl create -f -"
-  show 'kubectl janus wait @latest --timeout 1m'
+  say "One Transaction makes all of it."
+  show "kubectl janus package install xpkg.acme.io/acme/bucket:v1.0.0 $plan --yes --wait --timeout 1m"
   show 'kubectl janus package tree'
   show 'kubectl get providers'
   check "the provider is healthy" healthy provider/acme-bucket
@@ -80,8 +79,9 @@ install_provider() {
 
 upgrade() {
   title "2. An upgrade that fails is rolled back"
-  say "An upgrade is planned. Before it is made, someone pushes another image under" \
-    "the same tag: one in which buckets of this size are not valid any more."
+  say "An upgrade is planned; with -o yaml the plan prints its Transaction. Before it is" \
+    "made, someone pushes another image under the same tag: one in which buckets of this" \
+    "size are not valid any more."
   show "kubectl janus package plan install xpkg.acme.io/acme/bucket:v1.1.0 $plan || [ \$? = 1 ]"
   show "kubectl janus package plan install xpkg.acme.io/acme/bucket:v1.1.0 $plan -o yaml >\"\$DEMO/upgrade.yaml\""
   show 'bin/demo-registry push $registry acme/bucket:v1.1.0 hack/demo/packages/bucket-moved.yaml'

@@ -48,7 +48,7 @@ func (c *trial) judgeIntent(r *run) {
 }
 
 // isLate reports whether a write is a compensation without an answer that was given up because the
-// rollback had had its time. A server that does not answer is not waited for then.
+// time of the rollback was over. A server that does not answer is not waited for then.
 func (c *trial) isLate(w *write, s *state) bool {
 	return w.role == undo && w.Fault != "" && w.item < len(s.items) && s.items[w.item].in(api.ItemUnresolved) && s.items[w.item].reason == deadlineExceeded
 }

@@ -2,6 +2,9 @@ package crossplane
 
 import (
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/crossplane"
+	"janus.io/janus/test/harness"
 )
 
 // begun waits until the turn of item n of a Transaction has come, or the Transaction has ended.
@@ -28,13 +32,13 @@ func (w *world) begun(name string, n int) {
 	}, crossplane.Wait, 20*time.Millisecond, "item %d of %s", n, name)
 }
 
-// killed creates a Transaction that was printed, and kills Crossplane when the turn of item n has
+// killed creates a Transaction that was printed, and kills a process when the turn of item n has
 // come.
-func (w *world) killed(planned string, n int) *api.Transaction {
+func (w *world) killed(planned string, n int, kill func()) *api.Transaction {
 	w.t.Helper()
 	name := w.creates(planned)
 	w.begun(name, n)
-	w.crossplane.Restart()
+	kill()
 	return w.Ended(name)
 }
 
@@ -47,6 +51,33 @@ func (w *world) planned(plan string, args ...any) string {
 // back, to the end that it would have had.
 func TestCrossplaneIsKilledAtEachItem(t *testing.T) {
 	w := newWorld(t)
+	w.killedAtEachItem(w.crossplane.Restart)
+}
+
+// So it is when janusd dies.
+func TestJanusdIsKilledAtEachItem(t *testing.T) {
+	w := newWorldWithoutJanus(t)
+	w.OwnRights()
+	binary := harness.BuildJanusd(t)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, w.JanusdKubeconfig(t.Context(), kubeconfig))
+	start := func() *harness.Program {
+		return harness.RunProgram(t, exec.Command(binary, "--kubeconfig="+kubeconfig, "--namespace="+w.Namespace, "--watch-namespaces="+w.Namespace,
+			"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"))
+	}
+	running := start()
+	kill := func() { running.Signal(syscall.SIGKILL); <-running.Ended() }
+	t.Cleanup(func() { kill() })
+	w.killedAtEachItem(func() {
+		kill()
+		running = start()
+	})
+}
+
+// killedAtEachItem installs, upgrades and replaces packages, and kills a process at each item of
+// each of these Transactions.
+func (w *world) killedAtEachItem(kill func()) {
+	w.t.Helper()
 	w.push("family", "v1.0.0", "Config", size)
 	w.push("bucket", "v1.0.0", "Bucket", size, crossplane.Needs(w.source("family"), ">=v1.0.0"))
 	w.push("bucket", "v1.1.0", "Bucket", sizeAndColor, crossplane.Needs(w.source("family"), ">=v1.0.0"))
@@ -55,9 +86,9 @@ func TestCrossplaneIsKilledAtEachItem(t *testing.T) {
 	kills := 0
 	for n := 0; ; n++ {
 		planned := w.planned("install %s:v1.0.0", w.source("bucket"))
-		made := w.killed(planned, n)
-		require.Equal(t, api.PhaseCommitted, made.Status.Phase, describe(made))
-		assert.True(t, w.healthy("acme-bucket") && w.healthy("acme-family"), "killed at item %d of the installation", n)
+		made := w.killed(planned, n, kill)
+		require.Equal(w.t, api.PhaseCommitted, made.Status.Phase, describe(made))
+		assert.True(w.t, w.healthy("acme-bucket") && w.healthy("acme-family"), "killed at item %d of the installation", n)
 		kills++
 		if n == len(made.Status.Items)-1 {
 			break
@@ -68,21 +99,21 @@ func TestCrossplaneIsKilledAtEachItem(t *testing.T) {
 	w.Apply("apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3}\n")
 	before := w.Object("acme.io/v1 Bucket/mine")
 	same := func(at string, n int) {
-		t.Helper()
+		w.t.Helper()
 		after := w.Object("acme.io/v1 Bucket/mine")
-		require.NotNil(t, after, "killed at item %d of the %s", n, at)
-		assert.Equal(t, before.GetUID(), after.GetUID())
-		assert.Equal(t, before.Object["spec"], after.Object["spec"])
+		require.NotNil(w.t, after, "killed at item %d of the %s", n, at)
+		assert.Equal(w.t, before.GetUID(), after.GetUID())
+		assert.Equal(w.t, before.Object["spec"], after.Object["spec"])
 	}
 
 	for n := 0; ; n++ {
-		made := w.killed(w.planned("install %s:v1.1.0", w.source("bucket")), n)
-		require.Equal(t, api.PhaseCommitted, made.Status.Phase, describe(made))
-		assert.True(t, w.healthy("acme-bucket"), "killed at item %d of the upgrade", n)
+		made := w.killed(w.planned("install %s:v1.1.0", w.source("bucket")), n, kill)
+		require.Equal(w.t, api.PhaseCommitted, made.Status.Phase, describe(made))
+		assert.True(w.t, w.healthy("acme-bucket"), "killed at item %d of the upgrade", n)
 		same("upgrade", n)
 		kills++
 		w.types("kubectl janus undo %s --wait --timeout 2m", made.Name)
-		assert.Equal(t, w.source("bucket")+":v1.0.0", w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "spec", "package"))
+		assert.Equal(w.t, w.source("bucket")+":v1.0.0", w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "spec", "package"))
 		same("upgrade", n)
 		if n == len(made.Status.Items)-1 {
 			break
@@ -90,10 +121,10 @@ func TestCrossplaneIsKilledAtEachItem(t *testing.T) {
 	}
 
 	for n := 0; ; n++ {
-		made := w.killed(w.planned("replace acme-bucket %s:v1.0.0", w.source("store")), n)
-		require.Equal(t, api.PhaseCommitted, made.Status.Phase, describe(made))
-		assert.True(t, w.healthy("acme-store"), "killed at item %d of the replacement", n)
-		assert.True(t, w.controls("acme-store", "buckets.acme.io"), "killed at item %d of the replacement", n)
+		made := w.killed(w.planned("replace acme-bucket %s:v1.0.0", w.source("store")), n, kill)
+		require.Equal(w.t, api.PhaseCommitted, made.Status.Phase, describe(made))
+		assert.True(w.t, w.healthy("acme-store"), "killed at item %d of the replacement", n)
+		assert.True(w.t, w.controls("acme-store", "buckets.acme.io"), "killed at item %d of the replacement", n)
 		same("replacement", n)
 		kills++
 		w.types("kubectl janus undo %s --wait --timeout 2m", made.Name)
@@ -104,7 +135,7 @@ func TestCrossplaneIsKilledAtEachItem(t *testing.T) {
 		}
 	}
 	w.types("kubectl delete bucket.acme.io mine")
-	t.Logf("Crossplane was killed %d times", kills)
+	w.t.Logf("killed %d times", kills)
 }
 
 // A rollback, too, goes on once Crossplane is back.
@@ -156,5 +187,32 @@ func TestAnEditMeanwhileStays(t *testing.T) {
 	assert.Equal(t, w.source("bucket")+":v1.2.0", w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "spec", "package"), describe(made))
 	w.until("it works", func() bool { return w.healthy("acme-bucket") })
 	assert.NotNil(t, w.Object("acme.io/v1 Bucket/mine"))
+	w.types("kubectl delete bucket.acme.io mine")
+}
+
+// What another client writes beside, whenever it does, stays, and holds nothing up.
+func TestAnotherClientWritesEachObject(t *testing.T) {
+	w := newWorld(t)
+	w.installed()
+	w.push("bucket", "v1.1.0", "Bucket", sizeAndColor)
+	for n, last := 0, 1; n <= last; n++ {
+		name := w.creates(w.planned("install %s:v1.1.0", w.source("bucket")))
+		w.begun(name, n)
+		txn := w.Transaction(name)
+		last = len(txn.Status.Items) - 1
+		target, label := txn.Status.Items[n].Target, fmt.Sprintf("at-%d", n)
+		ref := target.APIVersion + " " + target.Kind + "/" + target.Name
+		if target.Namespace == "" {
+			w.Merge("someone", ref, `{"metadata": {"labels": {"someone": "`+label+`"}}}`)
+		}
+		made := w.Ended(name)
+		require.Equal(t, api.PhaseCommitted, made.Status.Phase, describe(made))
+		w.types("kubectl janus undo %s --wait --timeout 2m", name)
+		assert.Equal(t, w.source("bucket")+":v1.0.0", w.Value("pkg.crossplane.io/v1 Provider/acme-bucket", "spec", "package"))
+		assert.True(t, w.healthy("acme-bucket"))
+		if target.Namespace == "" && target.Kind != "ProviderRevision" {
+			assert.Equal(t, label, w.Value(ref, "metadata", "labels", "someone"), ref)
+		}
+	}
 	w.types("kubectl delete bucket.acme.io mine")
 }

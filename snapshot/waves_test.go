@@ -165,8 +165,11 @@ func TestTheWavesOfTwoControllersDoNotMix(t *testing.T) {
 // late holds the request that creates an object back: whoever sends it hears nothing, and it
 // arrives when arrive is called.
 func (f *fixture) late(name string) (arrive func()) {
+	var mu sync.Mutex // Requests are sent side by side.
 	var held *http.Request
 	f.wire.set(func(r *http.Request) *http.Response {
+		mu.Lock()
+		defer mu.Unlock()
 		if !isPost(r) || held != nil {
 			return nil
 		}
@@ -185,6 +188,8 @@ func (f *fixture) late(name string) (arrive func()) {
 	return func() {
 		f.t.Helper()
 		f.wire.set(nil, nil)
+		mu.Lock()
+		defer mu.Unlock()
 		if held == nil {
 			f.t.Fatalf("nothing was sent to create %s", name)
 		}

@@ -60,15 +60,16 @@ func checkClear(t *rapid.T, s *fuzzedSpec, txn *api.Transaction) {
 	}
 }
 
-// names reports whether a message names a target, a field of the spec, or the
-// ServiceAccount.
+// names reports whether a message names a target, a field of the spec, the ServiceAccount, or
+// the Transaction itself, as where its plan cannot be approved.
 func names(message string, s *fuzzedSpec, txn *api.Transaction) bool {
 	for _, c := range txn.Spec.Changes {
 		if strings.Contains(message, c.Target.Kind+" ") && strings.Contains(message, printable(c.Target.Name)) {
 			return true
 		}
 	}
-	return strings.Contains(message, "ServiceAccount "+s.namespace) || strings.Contains(message, "spec.")
+	return strings.Contains(message, "ServiceAccount "+s.namespace) || strings.Contains(message, "spec.") ||
+		strings.Contains(message, "Transaction "+txn.Namespace+"/"+txn.Name+":")
 }
 
 func printable(name string) string {

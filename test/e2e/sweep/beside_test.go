@@ -77,7 +77,8 @@ func (r *run) concerns(obj *unstructured.Unstructured) bool {
 		claimed, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "namespace")
 		return claimed == r.Namespace || strings.Contains(obj.GetName(), strings.ReplaceAll(r.Namespace, "-", ""))
 	}
-	return obj.GetNamespace() == r.Namespace && !strings.Contains(obj.GetName(), "-rollback") && obj.GetLabels()["app.kubernetes.io/managed-by"] != "janus"
+	// The counter of Transactions is made with the first one, and stays.
+	return obj.GetNamespace() == r.Namespace && !strings.Contains(obj.GetName(), "-rollback") && obj.GetName() != "janus-revisions" && obj.GetLabels()["app.kubernetes.io/managed-by"] != "janus"
 }
 
 // strayed lists what is not there any more, is another, or has come, once the controllers

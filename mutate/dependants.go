@@ -59,7 +59,7 @@ type tree struct {
 // does what it owns.
 func treeOf(root metav1.Object, all []Dependant) tree {
 	t := tree{owners: map[types.UID]bool{root.GetUID(): true}}
-	t.goes = collected(t.owners, all, func(d Dependant, owner types.UID) bool {
+	t.goes = collected(root, t.owners, all, func(d Dependant, owner types.UID) bool {
 		if !adoptedBy(root, d, owner) {
 			return true
 		}
@@ -72,25 +72,27 @@ func treeOf(root metav1.Object, all []Dependant) tree {
 }
 
 // allBelow are all objects that would go with one, however old.
-func allBelow(root types.UID, all []Dependant) []Dependant {
-	return collected(map[types.UID]bool{root: true}, all, func(Dependant, types.UID) bool { return true })
+func allBelow(root metav1.Object, all []Dependant) []Dependant {
+	return collected(root, map[types.UID]bool{root.GetUID(): true}, all, func(Dependant, types.UID) bool { return true })
 }
 
-// collected are the objects that the garbage collector deletes once the owners that go are
-// gone, where go says that they may; owners come before what they own. It adds them to those
-// that go. What another owner has, which exists and stays, is kept for that one.
-func collected(goes map[types.UID]bool, all []Dependant, may func(d Dependant, owner types.UID) bool) []Dependant {
-	exists, kept := map[types.UID]Dependant{}, map[types.UID]bool{}
+// collected are the objects that the garbage collector deletes once the root is gone, where may
+// says so; owners come before what they own. It adds them to those that go. What has another
+// owner, which stays, is kept by that one. Only an owner that is older than the root is taken to
+// stay: of several that are deleted side by side, each would be kept by the others, and so the
+// oldest counts for all.
+func collected(root metav1.Object, goes map[types.UID]bool, all []Dependant, may func(d Dependant, owner types.UID) bool) []Dependant {
+	stays, kept := map[types.UID]Dependant{}, map[types.UID]bool{}
 	for _, d := range all {
-		if d.DeletionTimestamp == nil {
-			exists[d.UID] = d
+		if d.DeletionTimestamp == nil && olderThan(d, root) {
+			stays[d.UID] = d
 		}
 	}
 	var out []Dependant
 	for grew := true; grew; {
 		grew = false
 		for _, d := range all {
-			owner, ok := lastOwner(d, goes, exists)
+			owner, ok := goingOwner(d, goes, stays)
 			switch {
 			case !ok || goes[d.UID] || kept[d.UID]:
 			case may(d, owner):
@@ -104,16 +106,16 @@ func collected(goes map[types.UID]bool, all []Dependant, may func(d Dependant, o
 	return out
 }
 
-// lastOwner returns the first owner of an object that goes, unless another one is known to stay.
-func lastOwner(d Dependant, goes map[types.UID]bool, exists map[types.UID]Dependant) (first types.UID, ok bool) {
+// goingOwner returns the first owner of an object that goes, unless another one stays.
+func goingOwner(d Dependant, goes map[types.UID]bool, stays map[types.UID]Dependant) (first types.UID, ok bool) {
 	for _, owner := range d.OwnerReferences {
-		stays, there := exists[owner.UID]
+		other, there := stays[owner.UID]
 		switch {
 		case goes[owner.UID]:
 			if !ok {
 				first, ok = owner.UID, true
 			}
-		case there && stays.isOwner(owner, d.Namespace):
+		case there && other.isOwner(owner, d.Namespace):
 			return "", false
 		}
 	}

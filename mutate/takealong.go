@@ -88,7 +88,7 @@ func (c Change) ownedLoss(ctx context.Context, before *unstructured.Unstructured
 	}
 	var losses []string
 	more := 0
-	for _, d := range allBelow(before.GetUID(), found.All) {
+	for _, d := range allBelow(before, found.All) {
 		what, err := c.lossBelow(ctx, d)
 		switch {
 		case err != nil:

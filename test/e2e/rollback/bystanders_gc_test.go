@@ -202,6 +202,29 @@ func TestWhatAnotherOwnerKeepsDoesNotStandInTheWay(t *testing.T) {
 	assert.Contains(t, harness.Describe(refused), "CustomResourceDefinition buckets."+group)
 }
 
+// Of two owners that go together neither keeps what both own.
+func TestTwoOwnersThatAreDeletedTogetherAreRefused(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	group := operatorKinds(t, e)
+	e.Apply("{apiVersion: " + group + "/v1, kind: Provider, metadata: {name: p}}")
+	e.NextSecond()
+	e.Apply("{apiVersion: " + group + "/v1, kind: Provider, metadata: {name: other}}")
+	provider(t, e, group)
+	e.Merge("operator", "apiextensions.k8s.io/v1 CustomResourceDefinition/buckets."+group,
+		`{"metadata":{"ownerReferences":[`+reference(e, group+"/v1 Provider/p")+","+reference(e, group+"/v1 Provider/other")+`]}}`)
+	e.Start()
+	for _, order := range []string{"List", "Graph"} {
+		refused := e.Run("both-"+strings.ToLower(order), "order: "+order+"\n"+deleteOf(group, "Provider", "p", "")+
+			strings.TrimPrefix(deleteOf(group, "Provider", "other", ""), "changes:\n"))
+		require.Equal(t, api.PhaseFailed, refused.Status.Phase, harness.Describe(refused))
+		assert.Contains(t, harness.Describe(refused), "CustomResourceDefinition buckets."+group)
+		assert.NotNil(t, e.Object(group+"/v1 Bucket/theirs"))
+		assert.NotNil(t, e.Object(group+"/v1 Provider/other"))
+	}
+}
+
 func reference(e *harness.Env, ref string) string {
 	owner := e.Object(ref)
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, owner.GetAPIVersion(), owner.GetKind(), owner.GetName(), owner.GetUID())

@@ -3,6 +3,7 @@ package fieldmerge
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -116,6 +117,20 @@ func Owned(obj *unstructured.Unstructured, ours func(manager string) bool) bool 
 		}
 	}
 	return false
+}
+
+// Managed reports whether managedFields name an owner of the field at path. A field that none
+// owns was set by the control plane itself, such as the Node of a Pod by its binding.
+func Managed(obj *unstructured.Unstructured, path ...string) bool {
+	list, err := entriesOf(obj)
+	if err != nil {
+		return false
+	}
+	var at fieldpath.Path
+	for _, name := range path {
+		at = append(at, fieldpath.PathElement{FieldName: &name})
+	}
+	return slices.ContainsFunc(list, func(e entry) bool { return e.set.Has(at) })
 }
 
 // Tracked reports whether managedFields tell who has written an object: another

@@ -3,6 +3,7 @@ package mutate
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate/kinds"
+	"janus.io/janus/snapshot"
 )
 
 // admitLoss refuses a deletion that could not be rolled back completely, unless
@@ -106,8 +108,21 @@ func (c Change) lost(ctx context.Context, before *unstructured.Unstructured) ([]
 	case kind == kinds.ServiceAccount:
 		return []string{"tokens issued to it before are invalid"}, nil
 	case kind == kinds.Pod && metav1.GetControllerOf(before) == nil:
-		return []string{"it is a new Pod, and starts over"}, nil
+		return []string{newPod(before)}, nil
 	default:
 		return c.lostVolume(ctx, before)
 	}
+}
+
+// newPod says what of a re-created Pod is another than before.
+func newPod(before *unstructured.Unstructured) string {
+	out := "it is a new Pod, and starts over"
+	var fields []string
+	for _, path := range snapshot.FromNode(before) {
+		fields = append(fields, "."+strings.Join(path, "."))
+	}
+	if len(fields) > 0 {
+		out += ", on a Node that the scheduler chooses: " + strings.Join(fields, ", ") + " may differ"
+	}
+	return out
 }

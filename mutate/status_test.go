@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -197,4 +198,21 @@ func TestK19StatusOfABuiltInKindIsLeftToItsControllers(t *testing.T) {
 	assert.Equal(t, "Pending", value(t, i.now(), "status", "phase"))
 	assert.Equal(t, []string{"it is a new Pod, and starts over"}, i.report.Notes)
 	assert.Equal(t, entries(i.record.Before), entries(i.now()))
+}
+
+// A Pod that the scheduler has placed may get another Node.
+func TestANewPodTellsThatItsNodeMayDiffer(t *testing.T) {
+	t.Parallel()
+	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulerName: none, terminationGracePeriodSeconds: 0, containers: [{name: a, image: example.com/a}]}}"
+	e := newEnv(t)
+	e.create(pod)
+	require.NoError(t, e.Kube.CoreV1().Pods(e.namespace).Bind(t.Context(), &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: corev1.ObjectReference{Kind: "Node", Name: "somewhere"},
+	}, metav1.CreateOptions{}))
+	i := e.prepare(0, api.Delete, pod)
+	i.landed()
+	i.undone()
+	assert.Equal(t, []string{"it is a new Pod, and starts over, on a Node that the scheduler chooses: .spec.nodeName may differ"}, i.report.Notes)
+	_, placed, _ := unstructured.NestedString(i.now().Object, "spec", "nodeName")
+	assert.False(t, placed)
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ import (
 // hand, to say which Secrets its Pods may mount, and a name in it that leads
 // nowhere does no harm. A PersistentVolume keeps its claimRef, and so belongs to
 // the same claim as before.
-var recreateRules = map[schema.GroupKind]func(object map[string]any){
+var recreateRules = map[schema.GroupKind]func(object map[string]any, of *unstructured.Unstructured){
 	{Group: "batch", Kind: "Job"}:   recreateJob,
 	{Kind: "Pod"}:                   recreatePod,
 	{Kind: "PersistentVolumeClaim"}: recreateClaim,
@@ -34,7 +35,7 @@ func ForCreate(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		out.Object["status"] = runtime.DeepCopyJSONValue(status)
 	}
 	if rule, ok := recreateRules[out.GroupVersionKind().GroupKind()]; ok {
-		rule(out.Object)
+		rule(out.Object, obj)
 	}
 	return out
 }
@@ -42,7 +43,7 @@ func ForCreate(obj *unstructured.Unstructured) *unstructured.Unstructured {
 // recreateJob takes off the selector and the labels that the server derived from
 // the uid of the old Job, with which it refuses the new one (422). With
 // manualSelector they are the user's.
-func recreateJob(object map[string]any) {
+func recreateJob(object map[string]any, _ *unstructured.Unstructured) {
 	if manual, _, _ := unstructured.NestedBool(object, "spec", "manualSelector"); manual {
 		return
 	}
@@ -53,13 +54,33 @@ func recreateJob(object map[string]any) {
 	}
 }
 
-// recreatePod takes off the Node, which the scheduler chose for the old Pod: it
-// may be full, cordoned or gone by now, and a Pod that names a Node is not
-// scheduled at all. And it takes off ephemeral containers, which the server
+// recreatePod takes off what the old Pod has got with its Node, unless a client has set it: the
+// Node that the scheduler chose may be full, cordoned or gone by now, and a Pod that names a Node
+// is not scheduled at all. And it takes off ephemeral containers, which the server
 // refuses on create.
-func recreatePod(object map[string]any) {
-	unstructured.RemoveNestedField(object, "spec", "nodeName")
+func recreatePod(object map[string]any, of *unstructured.Unstructured) {
+	for _, path := range FromNode(of) {
+		removeEntry(object, path[len(path)-1], path[:len(path)-1]...)
+	}
 	unstructured.RemoveNestedField(object, "spec", "ephemeralContainers")
+}
+
+// FromNode lists the fields that a Pod has got when it was bound to a Node: its name, and
+// labels that admission copies.
+func FromNode(pod *unstructured.Unstructured) [][]string {
+	var out [][]string
+	for _, path := range [][]string{
+		{"spec", "nodeName"},
+		{"metadata", "labels", corev1.LabelTopologyZone},
+		{"metadata", "labels", corev1.LabelTopologyRegion},
+	} {
+		_, set, _ := unstructured.NestedString(pod.Object, path...)
+		bound, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+		if set && bound != "" && !fieldmerge.Managed(pod, path...) {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // recreateClaim takes off the marks of a binding that ended with the old claim:
@@ -67,7 +88,7 @@ func recreatePod(object map[string]any) {
 // names another uid. Without them the claim is Pending until the volume's
 // claimRef is cleared, and then binds. The name of the volume stays: an empty
 // new volume in place of the data would be worse than none.
-func recreateClaim(object map[string]any) {
+func recreateClaim(object map[string]any, _ *unstructured.Unstructured) {
 	removeEntry(object, "pv.kubernetes.io/bind-completed", "metadata", "annotations")
 	removeEntry(object, "pv.kubernetes.io/bound-by-controller", "metadata", "annotations")
 }

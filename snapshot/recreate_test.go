@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,4 +57,45 @@ func TestServerTakesWhatForCreateGives(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Pod loses what it has got with its Node, and keeps the Node that a client has named.
+func TestWhatAPodHasFromItsNode(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	pods := f.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(f.owner.Namespace)
+	node := "node-" + f.owner.Namespace
+	create := func(name string, labels, spec map[string]any) {
+		t.Helper()
+		spec["containers"] = []any{map[string]any{"name": "a", "image": "example.com/a:1"}}
+		pod := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "labels": labels}, "spec": spec,
+		}}
+		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{FieldManager: "someone"})
+		require.NoError(t, err)
+	}
+	_, err := f.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": node, "labels": map[string]any{corev1.LabelTopologyZone: "zone-7"}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	// The test binds it in place of a scheduler.
+	create("bound", map[string]any{"app": "a"}, map[string]any{"schedulerName": "none"})
+	_, err = pods.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Binding", "metadata": map[string]any{"name": "bound"}, "target": map[string]any{"apiVersion": "v1", "kind": "Node", "name": node},
+	}}, metav1.CreateOptions{}, "binding")
+	require.NoError(t, err)
+	create("placed", map[string]any{"app": "a"}, map[string]any{"nodeName": node})
+
+	bound, err := pods.Get(t.Context(), "bound", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"app": "a", corev1.LabelTopologyZone: "zone-7"}, bound.GetLabels(), "admission copies a label")
+	again := ForCreate(bound)
+	assert.Equal(t, map[string]string{"app": "a"}, again.GetLabels())
+	_, placed, _ := unstructured.NestedString(again.Object, "spec", "nodeName")
+	assert.False(t, placed)
+
+	named, err := pods.Get(t.Context(), "placed", metav1.GetOptions{})
+	require.NoError(t, err)
+	at, _, _ := unstructured.NestedString(ForCreate(named).Object, "spec", "nodeName")
+	assert.Equal(t, node, at)
 }

@@ -61,9 +61,7 @@ func TestEventsTellOfApprovals(t *testing.T) {
 		w.Checkpointed(step[0], step[1])
 	}
 	assert.Equal(t, []recorded{
-		{"Normal", "Pending", "Transact", "plan 4711 waits for approval"},
 		{"Normal", "AwaitingApproval", "Transact", "plan 4711 waits for approval"},
-		{"Normal", "Preparing", "Transact", "taking the locks"},
 		{"Normal", "Approved", "Transact", "jane approved plan 4711"},
 		{"Warning", "PlanChanged", "Transact", "plan 4711, which jane approved, has changed: items a, b would do something else now"},
 	}, r.events)

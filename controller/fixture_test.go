@@ -66,7 +66,7 @@ func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	log := zaptest.NewLogger(t)
 	ports := engine.Ports{
 		Journal: metrics.Time(journal), Locks: stub{}, Planner: metrics.CountPrepared(stub{}), Changes: metrics.Count(stub{do: p.do}),
-		Recorder: controller.NewRecorder(silent{}, metrics, log),
+		Recorder: controller.NewRecorder(silent{}, metrics, clock.RealClock{}, log),
 	}
 	reader := readerFunc(func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
 		r.mu.Lock()

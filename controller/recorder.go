@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -15,17 +16,18 @@ import (
 )
 
 // Recorder turns what the engine has made durable into events, metrics and log
-// lines: one event for each phase change and for each thing waited for, none for
-// a retry.
+// lines: one event for the end, for a rollback, for each other phase that lasts, and for each
+// thing waited for, none for a retry.
 type Recorder struct {
 	recorder events.EventRecorder
 	metrics  *Metrics
 	log      *zap.Logger
+	lasting  *lasting
 }
 
 // NewRecorder makes a Recorder.
-func NewRecorder(recorder events.EventRecorder, metrics *Metrics, log *zap.Logger) *Recorder {
-	return &Recorder{recorder: recorder, metrics: metrics, log: log}
+func NewRecorder(recorder events.EventRecorder, metrics *Metrics, clock clock.WithDelayedExecution, log *zap.Logger) *Recorder {
+	return &Recorder{recorder: recorder, metrics: metrics, log: log, lasting: newLasting(clock)}
 }
 
 // Checkpointed implements engine.Recorder.
@@ -36,7 +38,7 @@ func (w *Recorder) Checkpointed(before, after *api.Transaction) {
 		reason, message := readiness(after)
 		log.Info("phase changed", zap.String("from", string(orPending(from))), zap.String("phase", string(to)),
 			zap.String("reason", reason), zap.String("message", message))
-		w.event(after, string(to), message)
+		w.phase(after, message)
 	} else if reason, message := waiting(after); reason != "" && message != waitingMessage(before) {
 		log.Info("waiting", zap.String("phase", string(after.Status.Phase)), zap.String("reason", reason), zap.String("message", message))
 		w.event(after, reason, message)
@@ -102,6 +104,22 @@ func (w *Recorder) items(log *zap.Logger, before, after *api.Transaction) {
 	}
 }
 
+// phase tells of a phase that has begun: of the end and of a rollback at once, of another if it
+// lasts.
+func (w *Recorder) phase(t *api.Transaction, message string) {
+	w.lasting.over(t.UID)
+	phase := t.Status.Phase
+	if phase.Terminal() || phase == api.PhaseRollingBack {
+		w.event(t, string(phase), message)
+		return
+	}
+	whole := part(t, &api.Item{})
+	whole.FieldPath = ""
+	w.lasting.begin(t.UID, func() {
+		w.recorder.Eventf(whole, nil, corev1.EventTypeNormal, string(phase), "Transact", "%s", errclass.Printable(message))
+	})
+}
+
 // part refers to an item of a Transaction. Events about one version of one object that
 // differ in nothing but their words are counted and not told; one checkpoint may have
 // something to say of several items.
@@ -129,6 +147,7 @@ const reasonWarned = "HardToRollBack"
 
 // Abandoned implements engine.Recorder.
 func (w *Recorder) Abandoned(t *api.Transaction) {
+	w.lasting.over(t.UID)
 	message := fmt.Sprintf("deleted in phase %s: its locks are released, and its changes stay as they are (%s)",
 		orPending(t.Status.Phase), inEffect(t))
 	w.log.With(about(t)...).Info("abandoned", zap.String("phase", string(t.Status.Phase)), zap.String("progress", t.Status.Progress))

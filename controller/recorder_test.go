@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -37,11 +39,18 @@ func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, not
 
 func newRecorder(t *testing.T) (*Recorder, *recorder, *observer.ObservedLogs) {
 	t.Helper()
+	w, r, logs, _ := newTimedRecorder(t)
+	return w, r, logs
+}
+
+func newTimedRecorder(t *testing.T) (*Recorder, *recorder, *observer.ObservedLogs, *clocktesting.FakeClock) {
+	t.Helper()
 	metrics, err := NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
 	require.NoError(t, err)
 	core, logs := observer.New(zapcore.DebugLevel)
 	r := &recorder{}
-	return NewRecorder(r, metrics, zap.New(core)), r, logs
+	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
+	return NewRecorder(r, metrics, fake, zap.New(core)), r, logs, fake
 }
 
 // at is a Transaction at a checkpoint, with the conditions that an event is made of.
@@ -72,13 +81,43 @@ func TestEventsAreOnePerPhaseChangeAndPerThingWaitedFor(t *testing.T) {
 		w.Checkpointed(step[0], step[1])
 	}
 	assert.Equal(t, []recorded{
-		{"Normal", "Preparing", "Transact", "taking the locks"},
 		{"Normal", "LockHeld", "Transact", "held by x"},
 		{"Normal", "LockHeld", "Transact", "held by y"},
-		{"Normal", "Prepared", "Transact", "ready"},
 		{"Warning", "RollingBack", "Transact", "rolling back: denied"},
 		{"Warning", "Failed", "Transact", "not rolled back: item a"},
 	}, r.events)
+}
+
+func TestAPhaseThatLastsIsAnEvent(t *testing.T) {
+	t.Parallel()
+	w, r, _, clock := newTimedRecorder(t)
+	preparing, committing := at(api.PhasePreparing, "Preparing", "taking the locks"), at(api.PhaseCommitting, "Committing", "making changes")
+	w.Checkpointed(at("", "", ""), preparing)
+	clock.Step(lastingPhase - time.Millisecond)
+	w.Checkpointed(preparing, at(api.PhasePrepared, "Prepared", "ready"))
+	w.Checkpointed(at(api.PhasePrepared, "Prepared", "ready"), committing)
+	clock.Step(lastingPhase - time.Millisecond)
+	assert.Empty(t, r.events)
+	w.Checkpointed(committing, committing)
+	clock.Step(time.Millisecond)
+	assert.Equal(t, []recorded{{"Normal", "Committing", "Transact", "making changes"}}, r.events)
+	assert.Equal(t, []corev1.ObjectReference{{APIVersion: "backup.janus.io/v1alpha1", Kind: "Transaction", Namespace: "shop", Name: "deploy", UID: "7f3a"}}, r.parts)
+	clock.Step(time.Hour)
+	w.Checkpointed(committing, at(api.PhaseCommitted, "Committed", "done"))
+	clock.Step(time.Hour)
+	assert.Equal(t, recorded{"Normal", "Committed", "Transact", "done"}, r.events[1])
+	assert.Len(t, r.events, 2)
+}
+
+func TestNothingIsToldOfAPhaseOnceTheTransactionIsAbandoned(t *testing.T) {
+	t.Parallel()
+	w, r, _, clock := newTimedRecorder(t)
+	preparing := at(api.PhasePreparing, "Preparing", "taking the locks")
+	w.Checkpointed(at("", "", ""), preparing)
+	w.Abandoned(preparing)
+	clock.Step(time.Hour)
+	require.Len(t, r.events, 1)
+	assert.Equal(t, "Cancelled", r.events[0].reason)
 }
 
 func TestAnItemThatCannotBeRolledBackHasAnEventOfItsOwn(t *testing.T) {

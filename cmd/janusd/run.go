@@ -58,7 +58,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer lastEvents()
-	record := controller.NewRecorder(recorder, metrics, log.Named("controller"))
+	record := controller.NewRecorder(recorder, metrics, clock.RealClock{}, log.Named("controller"))
 	traces, flush, err := trace(ctx, o, log)
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ type question struct {
 
 // mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
-// that the first time.
-func (s session) mayDo(ctx context.Context, items []int) ([]plan.Problem, error) {
-	answers, err := s.askAll(ctx, items)
+// that the first time. A yes of a short time ago counts unless all is to be asked anew.
+func (s session) mayDo(ctx context.Context, items []int, anew bool) ([]plan.Problem, error) {
+	answers, err := s.askAll(ctx, items, anew)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s session) mayDo(ctx context.Context, items []int) ([]plan.Problem, error)
 }
 
 // askAll asks, side by side, what is asked of all objects of a kind in a namespace.
-func (s session) askAll(ctx context.Context, items []int) (map[question]bool, error) {
+func (s session) askAll(ctx context.Context, items []int, anew bool) (map[question]bool, error) {
 	answers := map[question]bool{}
 	var questions []question
 	for _, i := range items {
@@ -53,7 +53,10 @@ func (s session) askAll(ctx context.Context, items []int) (map[question]bool, er
 			continue // That is found out by who goes through them.
 		}
 		for _, verb := range append(change, compensation...) {
-			if q := questionAbout(ref, verb); !slices.Contains(questions, q) {
+			switch q := questionAbout(ref, verb); {
+			case !anew && s.rights.granted(s.id.UID, q):
+				answers[q] = true
+			case !slices.Contains(questions, q):
 				questions = append(questions, q)
 			}
 		}
@@ -174,6 +177,9 @@ func (s session) ask(ctx context.Context, q question) (bool, error) {
 	if err != nil {
 		return false, errclass.Wrap(err, "ask what may be done by", "ServiceAccount "+s.id.Account.String(), false)
 	}
+	if review.Status.Allowed {
+		s.rights.note(s.id.UID, q)
+	}
 	return review.Status.Allowed, nil
 }
 
@@ -187,6 +193,7 @@ func (s session) explainDenied(ctx context.Context, c mutate.Change, verbs []str
 		return err
 	}
 	own := *found
+	s.rights.forget(s.id.UID)
 	for _, verb := range verbs {
 		ok, askErr := s.allowed(ctx, c.Ref, verb, map[question]bool{})
 		if askErr != nil {

@@ -83,7 +83,7 @@ func (s session) mayStill(ctx context.Context, i int) error {
 	if t := s.txn; t.Status.Phase != api.PhaseCommitting || t.Status.Items[i].DeferredBy == "" {
 		return nil
 	}
-	denied, err := s.mayDo(ctx, []int{i})
+	denied, err := s.mayDo(ctx, []int{i}, true)
 	if err != nil || len(denied) == 0 {
 		return err
 	}

@@ -204,9 +204,10 @@ func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
 	return nil, plan.InTime(f.txn)
 }
 
-// mayDo asks whether the ServiceAccount may make the changes and roll them back.
+// mayDo asks whether the ServiceAccount may make the changes and roll them back. A plan tells what
+// is so now.
 func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
-	denied, err := f.session.mayDo(ctx, append(f.sound(), f.awaits()...))
+	denied, err := f.session.mayDo(ctx, append(f.sound(), f.awaits()...), plan.ShowsPlan(f.txn))
 	if err != nil {
 		return nil, err
 	}

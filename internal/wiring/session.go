@@ -28,6 +28,7 @@ type shared struct {
 	parallel int
 	written  *written
 	patience *patience
+	rights   *rights
 	sources  *sources
 	clock    clock.PassiveClock
 }

@@ -62,7 +62,7 @@ func Ports(p Parts) engine.Ports {
 	late := staleness{journal: NewJournal(p.Own), clock: p.Clock, lateness: p.Lateness}
 	both := &shared{
 		clients: p.Clients, resolver: p.Resolver, store: p.Store, images: newImages(), types: p.Types, parallel: p.Parallel,
-		written: newWritten(), patience: newPatience(p.Clock), sources: newSources(p.Own, p.Clock, p.Parallel), clock: p.Clock,
+		written: newWritten(), patience: newPatience(p.Clock), rights: newRights(p.Clock), sources: newSources(p.Own, p.Clock, p.Parallel), clock: p.Clock,
 	}
 	history := newHistory(p.Revisions, p.Store, NewJournal(p.Own))
 	return engine.Ports{

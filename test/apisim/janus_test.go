@@ -110,7 +110,7 @@ func janus(ctx context.Context, t testing.TB, config *rest.Config) (wait func())
 	require.NoError(t, api.AddToScheme(scheme))
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
 	log := zap.NewNop()
-	p.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
+	p.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, clock.RealClock{}, log)
 	p.Changes = metrics.Count(p.Changes)
 	ctl, err := controller.New(engine.New(p, clock.RealClock{}, plan.DefaultPolicy), wiring.NewJournal(own), watcher, log,
 		controller.Options{Namespaces: []string{namespace}, Workers: 4, Resync: time.Hour})

@@ -209,7 +209,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
 	ports := s.ports(config, own, kube, metrics)
-	ports.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, log)
+	ports.Recorder = controller.NewRecorder(broadcaster.NewRecorder(scheme, "janusd"), metrics, clock.RealClock{}, log)
 	ctl, err := controller.New(engine.New(ports, s.clock, s.steps()), wiring.NewJournal(own), watcher, log,
 		controller.Options{
 			Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour, Retention: s.keep, Open: s.opener(endless, kube),

@@ -56,11 +56,23 @@ func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 				"delete configmaps":                      1,
 				"get configmaps":                         2, // the before-images, and whether there is a further object of them
 				"get secrets":                            1,
-				"create events":                          4, // Preparing, Prepared, Committing, Committed
+				"create events":                          1 + phasesThatLasted(e, "txn"), // Committed
 			}, counts)
-			assert.LessOrEqual(t, counts.writes(), 4*n+14, "with the events")
+			assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+11, "with the event")
 		})
 	}
+}
+
+// phasesThatLasted is how many events there are about phases that took more than a second, as
+// on a slow machine.
+func phasesThatLasted(e *harness.Env, name string) (n int) {
+	for _, event := range e.Events(name) {
+		switch api.Phase(event.Reason) {
+		case api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting:
+			n++
+		}
+	}
+	return n
 }
 
 // To run again what is there already costs one read of each target, and no write of any.
@@ -82,6 +94,7 @@ func TestRequestsOfATransactionThatChangesNothing(t *testing.T) {
 		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		e.AwaitEvent(name, string(api.PhaseCommitted))
 		all := requestsOf(e, begin)
+		delete(all, "create events") // On a slow machine phases last.
 		defer func() { before = all }()
 		return all.minus(before)
 	}
@@ -90,7 +103,8 @@ func TestRequestsOfATransactionThatChangesNothing(t *testing.T) {
 	t.Log("\n" + again.String())
 	assert.Equal(t, requests{
 		"get configmaps, impersonated": n, "patch configmaps, impersonated": -2 * n,
-		"get configmaps": -1, // the before-images, for the hand-over
+		"get configmaps":                  -1, // the before-images, for the hand-over
+		"create selfsubjectaccessreviews": -2, // asked a moment ago
 	}, again)
 }
 

@@ -1,0 +1,99 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authzv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	authzclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate"
+)
+
+// reviews answers access reviews, and counts them.
+type reviews struct {
+	authzclient.SelfSubjectAccessReviewInterface
+	allow bool
+	asked int
+}
+
+func (r *reviews) Create(_ context.Context, review *authzv1.SelfSubjectAccessReview, _ metav1.CreateOptions) (*authzv1.SelfSubjectAccessReview, error) {
+	r.asked++
+	review.Status.Allowed = r.allow
+	return review, nil
+}
+
+func asking(clock *clocktesting.FakeClock, account types.UID, r *reviews) session {
+	txn := accountFirst()
+	return session{
+		shared: &shared{rights: newRights(clock)}, txn: txn,
+		id: &target.Identity{UID: account, Access: r, Account: types.NamespacedName{Namespace: "shop", Name: "deployer"}},
+	}
+}
+
+// verbsOfACreate are get, create and delete.
+const verbsOfACreate = 3
+
+func TestAGrantedRightIsNotAskedForAgainForAWhile(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
+	r := &reviews{allow: true}
+	s := asking(clock, "one", r)
+	ask := func(anew bool) int {
+		t.Helper()
+		before := r.asked
+		denied, err := s.mayDo(t.Context(), []int{0}, anew)
+		require.NoError(t, err)
+		require.Empty(t, denied)
+		return r.asked - before
+	}
+	assert.Equal(t, verbsOfACreate, ask(false))
+	assert.Zero(t, ask(false))
+	assert.Equal(t, verbsOfACreate, ask(true), "it is to be asked anew")
+	s.id.UID = "two"
+	assert.Equal(t, verbsOfACreate, ask(false), "of another ServiceAccount nothing is known")
+	s.id.UID = "one"
+	s.txn.Status.Items[0].Target.Namespace = "other"
+	assert.Equal(t, verbsOfACreate, ask(false), "nor of another namespace")
+	clock.Step(rightsLife)
+	assert.Equal(t, verbsOfACreate, ask(false), "it was long ago")
+}
+
+func TestARefusalAsksForRightsAgain(t *testing.T) {
+	r := &reviews{allow: true}
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), "one", r)
+	_, err := s.mayDo(t.Context(), []int{0}, false)
+	require.NoError(t, err)
+	change := mutate.Change{Ref: target.Ref{}}
+	r.allow = false
+	refused := errclass.New(errclass.Terminal, errclass.AccessDenied, "create", change.Ref.String(), "%w", errors.New("forbidden"))
+	_ = s.explainDenied(t.Context(), change, []string{"create"}, refused)
+	before := r.asked
+	s.txn.Status.Items[0].Type = api.Create
+	answers, err := s.askAll(t.Context(), []int{0}, false)
+	require.NoError(t, err)
+	assert.Equal(t, verbsOfACreate, r.asked-before)
+	for _, yes := range answers {
+		assert.False(t, yes)
+	}
+}
+
+func TestARefusalIsNotKept(t *testing.T) {
+	r := &reviews{}
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), "one", r)
+	for range 2 {
+		before := r.asked
+		_, err := s.askAll(t.Context(), []int{0}, false)
+		require.NoError(t, err)
+		assert.Equal(t, verbsOfACreate, r.asked-before)
+	}
+}

@@ -177,9 +177,7 @@ func (s session) ask(ctx context.Context, q question) (bool, error) {
 	if err != nil {
 		return false, errclass.Wrap(err, "ask what may be done by", "ServiceAccount "+s.id.Account.String(), false)
 	}
-	if review.Status.Allowed {
-		s.rights.note(s.id.UID, q)
-	}
+	s.rights.note(s.id.UID, q, review.Status.Allowed)
 	return review.Status.Allowed, nil
 }
 

@@ -22,7 +22,7 @@ const DefaultWaveBytes = 4 << 20
 type capture struct {
 	session
 	items []int
-	known *tries
+	known earlier
 	most  int // bytes of a wave
 	save  func(ctx context.Context, ref *api.RollbackRef, records []snapshot.Encoded) (snapshot.Saved, error)
 
@@ -46,6 +46,7 @@ type captured struct {
 // run returns where the before-images are. Of what is wrong it reports all.
 func (c *capture) run(ctx context.Context) (*api.RollbackRef, error) {
 	c.ref = c.txn.Status.RollbackRef
+	c.known.listed = c.list(ctx, c.unread(c.items, c.known.tries))
 	for from := 0; from < len(c.items); {
 		to := min(from+c.next(), len(c.items))
 		if err := c.block(ctx, from, to); err != nil {
@@ -62,7 +63,7 @@ func (c *capture) run(ctx context.Context) (*api.RollbackRef, error) {
 // next is how many items are read next: as many as the wave has room for, by what is known of
 // their size.
 func (c *capture) next() int {
-	average := int64(c.known.average())
+	average := int64(c.known.tries.average())
 	if c.seen > 0 {
 		average = c.size / c.seen
 	}

@@ -43,7 +43,7 @@ func (f *preflight) tryDeletions(ctx context.Context) ([]plan.Problem, error) {
 	fanout.Do(f.parallel, len(these), func(n int) {
 		s := f.session
 		s.txn = plan.AsDeleted(f.txn, these[n])
-		o, err := s.look(ctx, these[n], nil)
+		o, err := s.look(ctx, these[n], earlier{})
 		o.done()
 		found[n] = err
 	})

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -15,8 +16,8 @@ import (
 // roles, policies and quotas change too: what was found out does not hold for long.
 const dryRunLife = time.Minute
 
-// maxDryRunBytes is how many bytes of targets all of them may hold, about. What is beyond
-// that is tried again.
+// maxDryRunBytes is how many bytes all of them may hold, about: what changes would make of
+// targets, and as much of the targets as they were. What is beyond that is tried, or read, again.
 const maxDryRunBytes = 8 << 20
 
 // dryRunCache keeps what pre-flights of this process have found out.
@@ -24,7 +25,8 @@ type dryRunCache struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
-	size int
+	size int // of forecasts
+	read int // of targets
 	kept map[types.UID]*tries
 }
 
@@ -38,7 +40,8 @@ type tries struct {
 	since        time.Time
 
 	mu    sync.Mutex
-	size  int
+	size  int // of forecasts
+	read  int // of targets
 	items map[int]tried
 	// weighed are how many before-images were weighed, and bytes what they take together.
 	weighed, bytes int64
@@ -48,6 +51,7 @@ type tries struct {
 type tried struct {
 	meets    mutate.Version
 	forecast mutate.Forecast
+	before   *unstructured.Unstructured // the target, as long as there is room for it
 }
 
 func newTries(txn, account types.UID) *tries {
@@ -65,7 +69,13 @@ func (t *tries) add(i int, s seen, bytes int64) {
 		return
 	}
 	t.size += size
-	t.items[i] = tried{meets: mutate.VersionOf(s.before), forecast: s.forecast}
+	one := tried{meets: mutate.VersionOf(s.before), forecast: s.forecast}
+	if s.before != nil {
+		if read := sizeOf(s.before.Object); t.read+read <= maxDryRunBytes {
+			t.read, one.before = t.read+read, s.before
+		}
+	}
+	t.items[i] = one
 }
 
 // average is how many bytes a before-image takes on average; zero if that is not known.
@@ -85,6 +95,33 @@ func (t *tries) at(i int, now mutate.Version) (mutate.Forecast, bool) {
 	return known.forecast, ok && known.meets == now
 }
 
+// has reports whether anything was found out about an item.
+func (t *tries) has(i int) bool {
+	if t == nil {
+		return false
+	}
+	_, ok := t.items[i]
+	return ok
+}
+
+// before returns the target of an item as it was, if that is the version which exists now. It is
+// the caller's own.
+func (t *tries) before(i int, now mutate.Version) (*unstructured.Unstructured, bool) {
+	if _, holds := t.at(i, now); !holds || t.items[i].before == nil {
+		return nil, false
+	}
+	return t.items[i].before.DeepCopy(), true
+}
+
+// unread drops the targets, of which there is no room for so many.
+func (t *tries) unread() {
+	for i, one := range t.items {
+		one.before = nil
+		t.items[i] = one
+	}
+	t.read = 0
+}
+
 // keep keeps what was found out about a Transaction, if there is room for it.
 func (f *dryRunCache) keep(t *tries) {
 	f.mu.Lock()
@@ -99,7 +136,10 @@ func (f *dryRunCache) keep(t *tries) {
 	if f.size+t.size > maxDryRunBytes {
 		return
 	}
-	f.size += t.size
+	if f.read+t.read > maxDryRunBytes {
+		t.unread()
+	}
+	f.size, f.read = f.size+t.size, f.read+t.read
 	f.kept[t.txn] = t
 }
 
@@ -124,7 +164,7 @@ func (f *dryRunCache) forget(txn types.UID) {
 
 func (f *dryRunCache) drop(txn types.UID) {
 	if t := f.kept[txn]; t != nil {
-		f.size -= t.size
+		f.size, f.read = f.size-t.size, f.read-t.read
 		delete(f.kept, txn)
 	}
 }

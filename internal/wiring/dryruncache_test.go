@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -99,4 +100,47 @@ func TestForecastsOfALargeTransactionAreKeptAsFarAsTheyFit(t *testing.T) {
 	assert.LessOrEqual(t, f.size, maxDryRunBytes)
 	assert.Equal(t, 450, known.average(), "of all")
 	assert.Zero(t, (*tries)(nil).average())
+}
+
+func TestATargetIsKnownAsLongAsItIsWhatItWas(t *testing.T) {
+	f := newDryRunCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	f.keep(triedOn("a", "7", 10))
+	known := f.of("a", "account")
+	before, ok := known.before(0, mutate.Version{UID: "u", ResourceVersion: "7"})
+	require.True(t, ok)
+	assert.Equal(t, "7", before.GetResourceVersion())
+	before.SetResourceVersion("changed by who has it")
+	_, ok = known.before(0, mutate.Version{UID: "u", ResourceVersion: "7"})
+	assert.True(t, ok)
+	for _, now := range []mutate.Version{{UID: "u", ResourceVersion: "8"}, {UID: "v", ResourceVersion: "7"}, {}} {
+		_, ok = known.before(0, now)
+		assert.False(t, ok, "%+v", now)
+	}
+	_, ok = known.before(1, mutate.Version{})
+	assert.False(t, ok, "of which nothing is known")
+	assert.True(t, known.has(0))
+	assert.False(t, known.has(1))
+	assert.False(t, (*tries)(nil).has(0))
+}
+
+func TestTargetsMakeRoomAndForecastsStay(t *testing.T) {
+	f := newDryRunCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	now := mutate.Version{UID: "u", ResourceVersion: "7"}
+	for _, uid := range []types.UID{"a", "b"} {
+		before := &unstructured.Unstructured{Object: map[string]any{"data": strings.Repeat("x", maxDryRunBytes*2/3)}}
+		before.SetUID("u")
+		before.SetResourceVersion("7")
+		tries := newTries(uid, "account")
+		tries.add(0, seen{before: before}, 1)
+		f.keep(tries)
+	}
+	_, ok := f.of("a", "account").before(0, now)
+	assert.True(t, ok)
+	_, ok = f.of("b", "account").before(0, now)
+	assert.False(t, ok, "there is room for one")
+	_, ok = f.of("b", "account").at(0, now)
+	assert.True(t, ok)
+	f.forget("a")
+	f.forget("b")
+	assert.Zero(t, f.read)
 }

@@ -50,7 +50,7 @@ func (p *Planner) Prepare(ctx context.Context, t *api.Transaction, items []int, 
 	}
 	s.load = fanout.NewLoad(loadBytes)
 	c := &capture{
-		session: s, items: items, known: known, most: p.waveBytes, prepared: make([]engine.PreparedItem, len(items)),
+		session: s, items: items, known: earlier{tries: known}, most: p.waveBytes, prepared: make([]engine.PreparedItem, len(items)),
 		save: func(ctx context.Context, ref *api.RollbackRef, records []snapshot.Encoded) (snapshot.Saved, error) {
 			if err := confirm(ctx, false); err != nil {
 				return snapshot.Saved{}, err
@@ -101,10 +101,10 @@ func (s seen) done() {
 	}
 }
 
-// look reads the target of an item, and tries its change, unless that was tried on the
-// target as it is. What it returns is to be done with.
-func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
-	found, err := s.readItem(ctx, i)
+// look reads the target of an item, unless it is known already, and tries its change, unless that
+// was tried on the target as it is. What it returns is to be done with.
+func (s session) look(ctx context.Context, i int, known earlier) (seen, error) {
+	found, err := s.readItem(ctx, i, known)
 	if err != nil {
 		return seen{}, err
 	}
@@ -121,7 +121,7 @@ func (s session) look(ctx context.Context, i int, known *tries) (seen, error) {
 			found.done()
 		}
 	}()
-	forecast, ok := known.at(i, mutate.VersionOf(found.before))
+	forecast, ok := known.tries.at(i, mutate.VersionOf(found.before))
 	if ok && s.undo == nil && !plan.DeletesInstead(s.txn, i) {
 		found.forecast = forecast
 	} else if err := s.foresee(ctx, i, &found); err != nil {
@@ -141,7 +141,7 @@ func (s seen) size() int64 {
 }
 
 // readItem reads the content and the target of an item.
-func (s session) readItem(ctx context.Context, i int) (seen, error) {
+func (s session) readItem(ctx context.Context, i int, known earlier) (seen, error) {
 	put, err := s.load.Take(ctx, unread)
 	if err != nil {
 		return seen{}, err
@@ -157,6 +157,9 @@ func (s session) readItem(ctx context.Context, i int) (seen, error) {
 		return seen{}, err
 	}
 	change.Options = s.options(i)
+	if before, ok := known.before(i, change.Ref); ok {
+		return seen{change: change, before: before}, stillThere(s.txn, i, change.Ref, before)
+	}
 	before, err := mutate.Read(ctx, change)
 	if spec.Type == api.Create && change.Ref.Deferred && errclass.Is(err, errclass.KindNotFound) {
 		return seen{}, errclass.New(errclass.Conflict, errclass.AlreadyExists, "create", change.Ref.String(), "it exists already, by another version of its kind").

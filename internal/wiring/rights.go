@@ -16,13 +16,18 @@ const rightsLife = time.Minute
 // maxRights is how many answers are kept.
 const maxRights = 10000
 
-// rights are what ServiceAccounts may do, for a while. What one may not do is asked each time, for
-// it may have been granted because of the answer.
+// rights are what ServiceAccounts may do, for a while.
 type rights struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
-	told map[right]time.Time
+	told map[right]answer
+}
+
+// answer is what a ServiceAccount was told.
+type answer struct {
+	may bool
+	at  time.Time
 }
 
 // right is what a ServiceAccount has asked.
@@ -32,25 +37,33 @@ type right struct {
 }
 
 func newRights(c clock.PassiveClock) *rights {
-	return &rights{clock: c, told: map[right]time.Time{}}
+	return &rights{clock: c, told: map[right]answer{}}
 }
 
-// granted reports whether a ServiceAccount was told a short time ago that it may do that.
+// granted reports whether a ServiceAccount was told a short time ago that it may do that. Where
+// something is refused for want of a right, what it may not do is asked each time: it may have
+// been granted because of the answer.
 func (r *rights) granted(account types.UID, q question) bool {
+	may, known := r.answered(account, q)
+	return known && may
+}
+
+// answered returns what a ServiceAccount was told a short time ago.
+func (r *rights) answered(account types.UID, q question) (may, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, ok := r.told[right{account, q}]
-	return ok && r.clock.Since(at) < rightsLife
+	a, ok := r.told[right{account, q}]
+	return a.may, ok && r.clock.Since(a.at) < rightsLife
 }
 
-// note notes what a ServiceAccount may do.
-func (r *rights) note(account types.UID, q question) {
+// note notes what a ServiceAccount was told.
+func (r *rights) note(account types.UID, q question, may bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.told) >= maxRights {
 		clear(r.told)
 	}
-	r.told[right{account, q}] = r.clock.Now()
+	r.told[right{account, q}] = answer{may: may, at: r.clock.Now()}
 }
 
 // forget forgets what a ServiceAccount may do, of which something was refused all the same.

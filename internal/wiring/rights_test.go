@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,11 +25,15 @@ import (
 type reviews struct {
 	authzclient.SelfSubjectAccessReviewInterface
 	allow bool
+
+	mu    sync.Mutex
 	asked int
 }
 
 func (r *reviews) Create(_ context.Context, review *authzv1.SelfSubjectAccessReview, _ metav1.CreateOptions) (*authzv1.SelfSubjectAccessReview, error) {
+	r.mu.Lock()
 	r.asked++
+	r.mu.Unlock()
 	review.Status.Allowed = r.allow
 	return review, nil
 }

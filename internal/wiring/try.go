@@ -36,13 +36,14 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	mine := f.refusals
 	trials := make([]trial, len(sound))
 	tries := newTries(f.txn.UID, f.id.UID)
+	known := earlier{listed: f.list(ctx, f.unread(sound, nil))}
 	fanout.Do(f.parallel, len(sound), func(n int) {
 		i := sound[n]
 		if _, refused := mine[i]; refused {
 			trials[n] = f.trialOf(i)
 			return
 		}
-		trials[n] = f.tryItem(ctx, i, waits[i], tries)
+		trials[n] = f.tryItem(ctx, i, waits[i], known, tries)
 	})
 	if err := f.later(ctx, sound, trials); err != nil {
 		return nil, err
@@ -71,10 +72,10 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 
 // tryItem tries the change of one item, unless it has to wait for an earlier one, and notes
 // what holds as long as the target is what it is.
-func (f *preflight) tryItem(ctx context.Context, i int, wait string, tries *tries) (o trial) {
+func (f *preflight) tryItem(ctx context.Context, i int, wait string, known earlier, tries *tries) (o trial) {
 	var s seen
 	if o.later = wait; wait == "" {
-		s, o.later, o.err = f.attempt(ctx, i)
+		s, o.later, o.err = f.attempt(ctx, i, known)
 		defer s.done()
 	}
 	if o.err == nil && o.later == "" {
@@ -153,10 +154,11 @@ func (f *preflight) before(i int) string {
 // attempt tries the change of an item. What it meets may be the doing of another
 // Transaction, which may be rolled back: that counts only of a target that nobody has
 // locked, before and after. A change of one that is locked is tried under its own lock.
-func (f *preflight) attempt(ctx context.Context, i int) (s seen, later string, err error) {
+func (f *preflight) attempt(ctx context.Context, i int, known earlier) (s seen, later string, err error) {
 	free := false
 	for range maxLooks {
-		s, err := f.look(ctx, i, nil)
+		s, err := f.look(ctx, i, known)
+		known = earlier{}
 		if err == nil || mayHeal(err) {
 			return s, "", err
 		}

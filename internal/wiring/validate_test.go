@@ -55,7 +55,7 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
 	return &Planner{
 		shared: &shared{
-			sources:  newSources(nil, clock.RealClock{}, 1),
+			sources: newSources(nil, clock.RealClock{}, 1), rights: newRights(clock.RealClock{}),
 			resolver: target.NewResolver(mapper, kube.Discovery()),
 			clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
 			store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2,

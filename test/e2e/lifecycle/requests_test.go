@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/test/harness"
 )
 
@@ -18,47 +19,119 @@ import (
 // server: 4N+10 writes that last (a lock, the patch, the hand-over of the fields and the
 // release for each change), N dry runs, and what is read.
 func TestRequestsOfATransactionOfNPatches(t *testing.T) {
-	for _, n := range []int{1, 10, 50} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	for name, account := range map[string]string{"lists": "", "reads": "serviceAccountName: reader, "} {
+		for _, n := range []int{1, 10, 50} {
+			t.Run(fmt.Sprint(n, " targets that the ServiceAccount ", name), func(t *testing.T) { nPatches(t, account, n) })
+		}
+	}
+}
+
+// nPatches counts the requests of n patches by a ServiceAccount, which may list the targets if none
+// is named.
+func nPatches(t *testing.T, account string, n int) {
+	e := harness.New(t)
+	e.Apply(mayPatch)
+	var changes strings.Builder
+	changes.WriteString("{" + account + "changes: [")
+	for i := range n {
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
+		fmt.Fprintf(&changes, "{target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}},\n", i)
+	}
+	changes.WriteString("]}")
+	e.Start(harness.WithPolicy(unhurried()), harness.WithTrust(time.Hour))
+	begin := time.Now()
+	e.Submit("txn", changes.String())
+	txn := e.Ended("txn")
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	e.AwaitEvent("txn", string(api.PhaseCommitted))
+
+	counts := requestsOf(e, begin)
+
+	t.Log("\n" + counts.String())
+	expected := requests{
+		"patch transactions":                     2, // the finalizer
+		"update transactions/status":             5, // Preparing, Prepared, Committing, all in effect, Committed
+		"get transactions":                       1,
+		"create leases":                          n,
+		"list leases":                            1, // those that stand in for some of the namespace
+		"delete leases":                          n,
+		"get serviceaccounts":                    1, // janusd reads it four times a second
+		"create selfsubjectaccessreviews":        2, // get and patch of ConfigMaps
+		"get configmaps, impersonated":           2 * n,
+		"dry-run patch configmaps, impersonated": n,
+		"patch configmaps, impersonated":         2 * n,
+		"create configmaps":                      1, // the before-images
+		"patch configmaps":                       1, // their finalizer
+		"delete configmaps":                      1,
+		"get configmaps":                         2, // the before-images, and whether there is a further object of them
+		"get secrets":                            1,
+		"create events":                          1 + phasesThatLasted(e, "txn"), // Committed
+	}
+	if n > 1 {
+		expected["create selfsubjectaccessreviews"] = 3 // list of ConfigMaps
+	}
+	if n > 1 && account == "" {
+		expected["list configmaps, impersonated"] = 1
+		expected["get configmaps, impersonated"] = n
+	}
+	assert.Equal(t, expected, counts)
+	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+11, "with the event")
+}
+
+// mayPatch is a ServiceAccount that may patch ConfigMaps, and not list them.
+const mayPatch = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: reader}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader}
+subjects: [{kind: ServiceAccount, name: reader}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+`
+
+// unhurried is a policy under which a slow machine makes no difference.
+func unhurried() plan.Policy {
+	policy := harness.FastPolicy
+	policy.Lateness = time.Hour
+	return policy
+}
+
+// Of targets that do not exist two lists tell: before the locks, and under them. An answer that
+// one does not exist is confirmed.
+func TestRequestsOfATransactionOfNCreates(t *testing.T) {
+	const n = 10
+	for name, c := range map[string]struct {
+		account     string
+		lists, gets int
+	}{
+		"listed": {"", 2, 0},
+		"read":   {"serviceAccountName: reader, ", 0, 4 * n},
+	} {
+		t.Run(name, func(t *testing.T) {
 			e := harness.New(t)
+			e.Apply(strings.ReplaceAll(mayPatch, "verbs: [get, patch]", "verbs: [get, patch, create, delete]"))
 			var changes strings.Builder
-			changes.WriteString("changes:\n")
+			changes.WriteString("{" + c.account + "changes: [")
 			for i := range n {
-				e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
-				fmt.Fprintf(&changes, "  - {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
+				fmt.Fprintf(&changes, "{target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Create, content: {data: {version: \"2\"}}},\n", i)
 			}
-			policy := harness.FastPolicy
-			policy.Lateness = time.Hour // a slow machine makes no difference
-			e.Start(harness.WithPolicy(policy), harness.WithTrust(time.Hour))
+			changes.WriteString("]}")
+			e.Start(harness.WithPolicy(unhurried()), harness.WithTrust(time.Hour))
 			begin := time.Now()
-			e.Submit("txn", changes.String())
-			txn := e.Ended("txn")
-			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
-			e.AwaitEvent("txn", string(api.PhaseCommitted))
-
+			txn := e.Run("txn", changes.String())
+			require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 			counts := requestsOf(e, begin)
-
 			t.Log("\n" + counts.String())
-			assert.Equal(t, requests{
-				"patch transactions":                     2, // the finalizer
-				"update transactions/status":             5, // Preparing, Prepared, Committing, all in effect, Committed
-				"get transactions":                       1,
-				"create leases":                          n,
-				"list leases":                            1, // those that stand in for some of the namespace
-				"delete leases":                          n,
-				"get serviceaccounts":                    1, // janusd reads it four times a second
-				"create selfsubjectaccessreviews":        2, // get and patch of ConfigMaps
-				"get configmaps, impersonated":           2 * n,
-				"dry-run patch configmaps, impersonated": n,
-				"patch configmaps, impersonated":         2 * n,
-				"create configmaps":                      1, // the before-images
-				"patch configmaps":                       1, // their finalizer
-				"delete configmaps":                      1,
-				"get configmaps":                         2, // the before-images, and whether there is a further object of them
-				"get secrets":                            1,
-				"create events":                          1 + phasesThatLasted(e, "txn"), // Committed
-			}, counts)
-			assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+11, "with the event")
+			assert.Equal(t, c.lists, counts["list configmaps, impersonated"])
+			assert.Equal(t, c.gets, counts["get configmaps, impersonated"])
+			assert.Equal(t, n, counts["create configmaps, impersonated"])
 		})
 	}
 }
@@ -104,7 +177,7 @@ func TestRequestsOfATransactionThatChangesNothing(t *testing.T) {
 	assert.Equal(t, requests{
 		"get configmaps, impersonated": n, "patch configmaps, impersonated": -2 * n,
 		"get configmaps":                  -1, // the before-images, for the hand-over
-		"create selfsubjectaccessreviews": -2, // asked a moment ago
+		"create selfsubjectaccessreviews": -3, // asked a moment ago
 	}, again)
 }
 

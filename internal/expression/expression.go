@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	celtypes "github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/version"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -74,7 +73,7 @@ func compile(text string, want *cel.Type, called string) (*Expression, error) {
 	if err := e.inspect(checked.NativeRep()); err != nil {
 		return nil, err
 	}
-	e.program, err = env.Program(checked, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	e.program, err = program(env, checked)
 	return e, err
 }
 
@@ -139,7 +138,7 @@ func valueOf[T any](ctx context.Context, e *Expression, called string, own map[s
 	for name, content := range named {
 		others[name] = orNull(content)
 	}
-	value, _, err := e.program.ContextEval(ctx, map[string]any{object: orNull(own), objects: others})
+	value, err := evaluate(ctx, e.program, map[string]any{object: orNull(own), objects: others})
 	if err != nil {
 		return none, err
 	}

@@ -80,13 +80,14 @@ func TestAnExpressionThatCannotBeEvaluated(t *testing.T) {
 		"object.status.readyReplicas == 2": "no such key: readyReplicas",
 		"object.metadata.name":             "it is of type string, and must be true or false",
 		// Within the cost limit for expressions of the API server.
-		"[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, object != null))))))": "cost limit exceeded",
+		"[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, object != null))))))": "an expression may|longer than",
 	} {
 		t.Run(text, func(t *testing.T) {
 			e, err := expression.Compile(text)
 			require.NoError(t, err)
 			_, err = e.Evaluate(t.Context(), deployment, nil)
-			require.ErrorContains(t, err, want)
+			require.Error(t, err)
+			assert.Regexp(t, want, err.Error())
 		})
 	}
 }

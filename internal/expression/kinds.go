@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/util/version"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
@@ -62,8 +61,8 @@ func CompileKinds(text string) (*Kinds, error) {
 	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
 		return nil, wrongType(kind.String(), truth)
 	}
-	program, err := env.Program(checked, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
-	return &Kinds{program}, err
+	p, err := program(env, checked)
+	return &Kinds{p}, err
 }
 
 // Evaluate returns the value of the expression for the kinds that are served.
@@ -72,7 +71,7 @@ func (k *Kinds) Evaluate(ctx context.Context, served []Kind) (bool, error) {
 	for i, s := range served {
 		all[i] = map[string]any{"group": s.Group, "version": s.Version, "kind": s.Kind, "resource": s.Resource, "namespaced": s.Namespaced}
 	}
-	value, _, err := k.program.ContextEval(ctx, map[string]any{kinds: all})
+	value, err := evaluate(ctx, k.program, map[string]any{kinds: all})
 	if err != nil {
 		return false, err
 	}

@@ -74,7 +74,8 @@ func TestTheCostOfAnExpressionOverKindsIsLimited(t *testing.T) {
 			if fits {
 				require.NoError(t, err)
 			} else {
-				require.ErrorContains(t, err, "actual cost limit exceeded")
+				require.Error(t, err)
+				assert.Regexp(t, "an expression may|longer than", err.Error())
 			}
 		})
 	}

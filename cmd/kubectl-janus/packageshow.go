@@ -50,7 +50,7 @@ func stepNode(c change.Change, s change.Step) node {
 		return n
 	}
 	for _, u := range s.Content.Objects {
-		o := change.Object(u)
+		o := change.Brought(u)
 		kind, there := c.Found.Kinds[o.Name]
 		switch {
 		case !change.Defines(o):

@@ -65,7 +65,7 @@ func TestAPackageIsReadHoweverItsImageIsMade(t *testing.T) {
 			p, err := c.Fetch(t.Context(), r.Host+"/acme/provider-a", digest)
 			require.NoError(t, err)
 			require.Len(t, p.Objects, 1)
-			assert.Equal(t, "buckets.acme.io", p.Objects[0].GetName())
+			assert.Equal(t, "buckets.acme.io", p.Objects[0].Name)
 			p.Objects = nil
 			assert.Equal(t, &image.Package{
 				Kind: image.Provider, Name: "provider-a", Crossplane: ">=v2.0.0", Capabilities: []string{"safe-start"}, Size: int64(len(provider)),
@@ -134,7 +134,7 @@ func TestATagThatMovesIsReadAsItWas(t *testing.T) {
 	r.Push("acme/provider-a:v1.0.0", strings.ReplaceAll(provider, "buckets", "boxes"))
 	p, err := c.Fetch(t.Context(), r.Host+"/acme/provider-a", digest)
 	require.NoError(t, err)
-	assert.Equal(t, "buckets.acme.io", p.Objects[0].GetName())
+	assert.Equal(t, "buckets.acme.io", p.Objects[0].Name)
 }
 
 // faulty is a registry with a package that answers otherwise to what has part in its path,
@@ -285,6 +285,9 @@ func TestAnImageThatIsNoPackageIsRefused(t *testing.T) {
 		"an empty file":         {base(""), "it is not exactly one package: want one object of group meta.pkg.crossplane.io"},
 		"two packages":          {base(provider + "---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\n"), "it is not exactly one package"},
 		"no YAML":               {base("a: [\n"), "its document 1 is no YAML"},
+		"a hollow document":     {base(provider + "\n---\n[" + strings.Repeat("{},", 200_000) + "{}]"), "has more than 300000 values"},
+		"a large document":      {base(provider + "\n---\nkind: " + strings.Repeat("x", 4<<20)), "takes more than 4194304 bytes"},
+		"an alias":              {base(provider + "\n---\nkind: &a A\nother: *a\n"), "has a YAML alias"},
 		"an unknown kind":       {base("apiVersion: meta.pkg.crossplane.io/v9\nkind: Provider\n"), "it is of a kind that Crossplane does not know: meta.pkg.crossplane.io/v9, Kind=Provider"},
 		"a payload of others":   {base(strings.ReplaceAll(provider, "kind: Provider", "kind: Configuration")), `it is a Configuration, and may not have CustomResourceDefinition.apiextensions.k8s.io "buckets.acme.io"`},
 		"an object of no use":   {base(provider + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"), `it is a Provider, and may not have Secret "s"`},

@@ -262,6 +262,15 @@ func TestCredentialsAreSent(t *testing.T) {
 	assert.Equal(t, r.Host, asked)
 }
 
+// files is an archive of so many files with paths that begin alike.
+func files(n int, path string) []byte {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s%d", path, i), "")
+	}
+	return xpkg.Tar(all...)
+}
+
 func TestAnImageThatIsNoPackageIsRefused(t *testing.T) {
 	r := xpkg.Serve(t, nil)
 	base := func(stream string) []xpkg.Layer {
@@ -288,6 +297,9 @@ func TestAnImageThatIsNoPackageIsRefused(t *testing.T) {
 		"a hollow document":     {base(provider + "\n---\n[" + strings.Repeat("{},", 200_000) + "{}]"), "has more than 300000 values"},
 		"a large document":      {base(provider + "\n---\nkind: " + strings.Repeat("x", 4<<20)), "takes more than 4194304 bytes"},
 		"an alias":              {base(provider + "\n---\nkind: &a A\nother: *a\n"), "has a YAML alias"},
+		"a million files":       {[]xpkg.Layer{{Data: xpkg.Gzip(files(210_000, "")), Base: true}}, "it has more than 200000 files"},
+		"many files in layers":  {[]xpkg.Layer{{Data: xpkg.Gzip(files(110_000, "a"))}, {Data: xpkg.Gzip(files(110_000, "b"))}}, "it has more than 200000 files"},
+		"long paths":            {[]xpkg.Layer{{Data: xpkg.Gzip(files(20, strings.Repeat("x", 1<<20-1000)))}}, "their paths take more than 16777216 bytes"},
 		"an unknown kind":       {base("apiVersion: meta.pkg.crossplane.io/v9\nkind: Provider\n"), "it is of a kind that Crossplane does not know: meta.pkg.crossplane.io/v9, Kind=Provider"},
 		"a payload of others":   {base(strings.ReplaceAll(provider, "kind: Provider", "kind: Configuration")), `it is a Configuration, and may not have CustomResourceDefinition.apiextensions.k8s.io "buckets.acme.io"`},
 		"an object of no use":   {base(provider + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"), `it is a Provider, and may not have Secret "s"`},

@@ -80,11 +80,14 @@ func kindNode(text string, kind change.Kind) node {
 // tell prints the findings.
 func (p *planningPackages) tell(findings check.Findings) {
 	for _, f := range findings {
-		kind := "error"
-		if f.Warning {
-			kind = "warning"
+		kind, wayOut := "error", ""
+		if flag, ok := flagsThatAllow[f.Reason]; ok {
+			wayOut = " (--" + flag + " lets it pass)"
 		}
-		p.say("%s: %s: %s", kind, f.Reason, f.Message)
+		if f.Warning {
+			kind, wayOut = "warning", ""
+		}
+		p.say("%s: %s: %s%s", kind, f.Reason, f.Message, wayOut)
 	}
 }
 

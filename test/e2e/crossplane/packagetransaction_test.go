@@ -336,6 +336,24 @@ func TestAPackageTransactionOutlivesJanusd(t *testing.T) {
 	require.Regexp(t, "^True ", says(p, api.Ready))
 	assert.Zero(t, p.Status.Failures)
 	assert.Len(t, w.compiled("install-bucket"), 1)
+
+	// What the first may not have told any more, the second tells; and none of it again and again.
+	told := map[string]int{}
+	w.until("its end is told", func() bool {
+		list, err := w.Kube.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		clear(told)
+		for _, event := range list.Items {
+			if event.Regarding.UID == p.UID {
+				told[event.Reason]++
+			}
+		}
+		return told[progress.TransactionComplete] > 0
+	})
+	assert.Equal(t, 1, told[progress.TransactionComplete])
+	for reason, times := range told {
+		assert.LessOrEqual(t, times, 2, reason)
+	}
 }
 
 // To delete one that runs rolls its Transaction back, and it is gone when that is.

@@ -37,7 +37,7 @@ func TestTheReferenceListsTheFlagsOfJanusd(t *testing.T) {
 
 func TestTheReferenceListsTheMetrics(t *testing.T) {
 	var metrics []string
-	for _, file := range glob(t, "controller/*.go", "cmd/janusd/*.go") {
+	for _, file := range glob(t, "controller/*.go", "packages/controller/*.go", "cmd/janusd/*.go") {
 		metrics = append(metrics, submatches(read(t, file), `"(janus_[a-z_]+)"`)...)
 	}
 	require.NotEmpty(t, metrics)

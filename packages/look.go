@@ -58,12 +58,18 @@ func (p Planner) look(ctx context.Context, c change.Change) (change.Found, error
 type looking struct {
 	Planner
 	found change.Found
+	// whole are those of the name that is looked at. What is kept of others is who owns them: the
+	// definitions of a large provider take much memory.
+	whole map[installed.Object]*unstructured.Unstructured
 }
 
-// get reads an object once; nil if there is none, or no such kind.
+// get reads an object; nil if there is none, or no such kind.
 func (l *looking) get(ctx context.Context, o installed.Object) (*unstructured.Unstructured, error) {
-	if there, ok := l.found.Objects[o]; ok {
+	if there, ok := l.whole[o]; ok {
 		return there, nil
+	}
+	if there, ok := l.found.Objects[o]; ok && there == nil {
+		return nil, nil
 	}
 	resource, ok := resources[kube.GroupKind{Group: o.Group, Kind: o.Kind}]
 	if !ok {
@@ -76,13 +82,29 @@ func (l *looking) get(ctx context.Context, o installed.Object) (*unstructured.Un
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", o, err)
 	}
-	l.found.Objects[o] = there
+	l.whole[o] = there
+	l.found.Objects[o] = owners(there)
 	return there, nil
 }
 
+// owners is what an object says of itself and of who owns it.
+func owners(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if u == nil {
+		return nil
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(u.GroupVersionKind())
+	out.SetName(u.GetName())
+	out.SetUID(u.GetUID())
+	out.SetOwnerReferences(u.GetOwnerReferences())
+	out.SetDeletionTimestamp(u.GetDeletionTimestamp())
+	return out
+}
+
 // brought looks for an object that a package brings.
-func (l *looking) brought(ctx context.Context, s change.Step, u *unstructured.Unstructured) error {
-	o := change.Object(u)
+func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) error {
+	o := change.Brought(u)
+	l.whole = map[installed.Object]*unstructured.Unstructured{}
 	there, err := l.get(ctx, o)
 	if err != nil || !change.Defines(o) {
 		return err
@@ -108,7 +130,11 @@ func (l *looking) brought(ctx context.Context, s change.Step, u *unstructured.Un
 	if err != nil {
 		return err
 	}
-	after, err := change.Definition(u)
+	content, err := u.Decode()
+	if err != nil {
+		return err
+	}
+	after, err := change.Definition(content)
 	if err != nil {
 		return err
 	}
@@ -133,10 +159,13 @@ func (l *looking) brought(ctx context.Context, s change.Step, u *unstructured.Un
 
 // owned looks for an object that a package has.
 func (l *looking) owned(ctx context.Context, o installed.Object) error {
-	if _, err := l.get(ctx, o); err != nil || !change.Defines(o) {
-		return err
+	l.whole = map[installed.Object]*unstructured.Unstructured{}
+	if _, known := l.found.Objects[o]; !known {
+		if _, err := l.get(ctx, o); err != nil {
+			return err
+		}
 	}
-	if _, ok := l.found.Kinds[o.Name]; ok {
+	if _, known := l.found.Kinds[o.Name]; known || !change.Defines(o) {
 		return nil
 	}
 	live, err := l.live(ctx, o.Name)

@@ -72,7 +72,7 @@ func (q *planning) defines(s change.Step, p installed.Package) bool {
 			continue
 		}
 		for _, u := range s.Content.Objects {
-			if change.Defines(change.Object(u)) && slices.ContainsFunc(r.Objects, func(o installed.Object) bool { return change.Defines(o) && o.Name == u.GetName() }) {
+			if change.Defines(change.Brought(u)) && slices.ContainsFunc(r.Objects, func(o installed.Object) bool { return change.Defines(o) && o.Name == u.Name }) {
 				return true
 			}
 		}

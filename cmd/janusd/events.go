@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
+
+	api "janus.io/janus/api/v1alpha1"
 )
 
 // eventWriter records events, and knows which have not been sent yet: client-go hands each from
@@ -55,6 +57,15 @@ func announce(ctx context.Context, sink events.EventSink, scheme *runtime.Scheme
 		broadcaster.Shutdown()
 		cancel()
 	}, nil
+}
+
+// announce is announce for the API server.
+func (c *clients) announce(ctx context.Context, log *zap.Logger) (recorder events.EventRecorder, stop func(), err error) {
+	scheme := runtime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("register the API types: %w", err)
+	}
+	return announce(ctx, &events.EventSinkImpl{Interface: c.own.EventsV1()}, scheme, log)
 }
 
 // Eventf implements events.EventRecorder.

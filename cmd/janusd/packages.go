@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/controller"
@@ -47,9 +50,14 @@ func (w worker) beside(ctx context.Context) (wait func()) {
 
 // packages makes the controller of PackageTransactions. Where the namespaces whose Transactions
 // are run change there is none: what it has made would stand still if its namespace left.
-func (c *clients) packages(o options, log *zap.Logger) *packagecontroller.Controller {
+// The metrics are registered all the same: alerts rely on them.
+func (c *clients) packages(o options, registry prometheus.Registerer, recorder events.EventRecorder, log *zap.Logger) (*packagecontroller.Controller, error) {
+	metrics, err := packagecontroller.NewMetrics(registry, clock.RealClock{})
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics of PackageTransactions: %w", err)
+	}
 	if o.watch.changes() {
-		return nil
+		return nil, nil
 	}
 	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user)
 	if o.enforce {
@@ -68,6 +76,6 @@ func (c *clients) packages(o options, log *zap.Logger) *packagecontroller.Contro
 		Serves: func(namespace string) bool {
 			return len(o.watch.names) == 0 || slices.Contains(o.watch.names, namespace)
 		},
-		Clock: clock.RealClock{}, Log: log,
-	})
+		Observer: packagecontroller.NewRecorder(recorder, metrics, log), Clock: clock.RealClock{}, Log: log,
+	}), nil
 }

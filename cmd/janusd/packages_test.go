@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,9 +32,9 @@ func TestPackageTransactionsAreRunWhileTheirKindIsInstalled(t *testing.T) {
 		if strings.Contains(r.URL.Path, "/packagetransactions") {
 			asked.Add(1)
 		}
-		return false
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/namespaces/default/events")
 	})
-	p := startWith(t, g.kubeconfig, e.Namespace)
+	p := startWith(t, g.kubeconfig, e.Namespace, "--metrics-bind-address=127.0.0.1:0")
 	p.await("watching Transactions")
 	e.Submit("deploy", changes)
 	committed(t, e, "deploy")
@@ -56,18 +58,61 @@ kind: PackageTransaction
 metadata: {name: delete}
 spec: {change: Delete, delete: {source: xpkg.acme.io/acme/bucket}, serviceAccountRef: {namespace: shop, name: deployer}}
 `, "shop", e.Namespace))
-	var found packages.PackageTransaction
-	require.Eventually(t, func() bool {
-		u, err := e.Dynamic.Resource(packages.Resource).Get(t.Context(), "delete", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &found))
-		return found.Status.CompletionTime != nil && len(found.Finalizers) == 0
-	}, patience, 50*time.Millisecond)
+	found := over(t, e, "delete")
 	c := meta.FindStatusCondition(found.Status.Conditions, packages.Validated)
 	require.NotNil(t, c)
 	assert.Equal(t, "PackageManagerMissing", c.Reason)
 
+	// It has ended, although its event is not written yet.
+	<-g.reached
+	close(g.open)
+	var told eventsv1.Event
+	e.Until("there is an event", func() bool {
+		list, err := e.Kube.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		at := slices.IndexFunc(list.Items, func(o eventsv1.Event) bool { return o.Regarding.UID == found.UID })
+		if at >= 0 {
+			told = list.Items[at]
+		}
+		return at >= 0
+	})
+	assert.Equal(t, []string{"Warning", "PackageManagerMissing", c.Message}, []string{told.Type, told.Reason, told.Note})
+	said, err := e.Shell().Run(t.Context(), "kubectl describe ptxn delete")
+	require.NoError(t, err, said)
+	assert.Regexp(t, `(?s)\nEvents:.*Warning +PackageManagerMissing .*janusd +Crossplane is not installed`, said)
+	_, metrics := p.get("metrics", "/metrics")
+	for _, want := range []string{
+		`janus_package_transactions_total{change="Delete",outcome="ValidationFailed"} 1`, `janus_package_transactions{state="waiting"} 0`,
+		`janus_package_transaction_duration_seconds_count{outcome="ValidationFailed"} 1`,
+	} {
+		assert.Contains(t, metrics, want)
+	}
+
+	// One that is lost is logged, and nothing else is held up by it.
+	g.refused.Store(true)
+	e.Apply(strings.ReplaceAll(`
+apiVersion: pkg.janus.io/v1alpha1
+kind: PackageTransaction
+metadata: {name: delete-too}
+spec: {change: Delete, delete: {source: xpkg.acme.io/acme/bucket}, serviceAccountRef: {namespace: shop, name: deployer}}
+`, "shop", e.Namespace))
+	over(t, e, "delete-too")
+	p.await("Server rejected event (will not retry!)")
+
 	require.NoError(t, definitions.Delete(t.Context(), "packagetransactions.pkg.janus.io", metav1.DeleteOptions{}))
 	p.await("PackageTransactions are served no more")
 	e.Submit("again", changes)
+}
+
+// over waits for the end of a PackageTransaction.
+func over(t *testing.T, e *harness.Env, name string) packages.PackageTransaction {
+	t.Helper()
+	var found packages.PackageTransaction
+	require.Eventually(t, func() bool {
+		u, err := e.Dynamic.Resource(packages.Resource).Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &found))
+		return found.Status.CompletionTime != nil && len(found.Finalizers) == 0
+	}, patience, 50*time.Millisecond)
+	return found
 }

@@ -25,6 +25,7 @@ type gate struct {
 	reached    chan struct{} // closed when the first such request is there
 	open       chan struct{} // closed by the test to let it pass
 	cut        atomic.Bool
+	refused    atomic.Bool // those requests are refused from then on
 }
 
 // newGate holds back requests that the function picks, dry runs excepted.
@@ -54,6 +55,12 @@ func newGate(t *testing.T, held func(*http.Request) bool) *gate {
 		if held(r) && !strings.Contains(r.URL.RawQuery, "dryRun") {
 			if first.CompareAndSwap(false, true) {
 				close(g.reached)
+			}
+			if g.refused.Load() {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a fault of the test"}`))
+				return
 			}
 			select {
 			case <-g.open:

@@ -7,15 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
-	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
@@ -49,11 +46,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}
-	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("register the API types: %w", err)
-	}
-	recorder, lastEvents, err := announce(ctx, &events.EventSinkImpl{Interface: c.own.EventsV1()}, scheme, log.Named("events"))
+	recorder, lastEvents, err := c.announce(ctx, log.Named("events"))
 	if err != nil {
 		return err
 	}
@@ -82,6 +75,10 @@ func run(ctx context.Context, o options) error {
 	metrics.CountStanding(f.ctl.AwaitingApproval)
 	metrics.CountShards(f.ctl.Shards)
 
+	packages, err := c.packages(o, registry, recorder, log.Named("packages"))
+	if err != nil {
+		return err
+	}
 	servers, err := serve(ctx, o, c, registry, f.ctl.Synced, log)
 	if err != nil {
 		return err
@@ -89,7 +86,7 @@ func run(ctx context.Context, o options) error {
 	defer servers.stop(ctx)
 	stopFollowing := f.follow(ctx)
 	defer stopFollowing()
-	return work(ctx, c, o, worker{Controller: f.ctl, packages: c.packages(o, log.Named("packages"))}, log)
+	return work(ctx, c, o, worker{Controller: f.ctl, packages: packages}, log)
 }
 
 // begin makes sure of janusd's own namespace, and says in the log who janusd is.

@@ -46,6 +46,7 @@ func describe(out io.Writer, t *api.Transaction) {
 	}
 	field("Name", t.Name)
 	field("Namespace", t.Namespace)
+	field("Owned by", t.DescribeOwners())
 	field("ServiceAccount", t.Spec.ServiceAccountName)
 	field("Phase", phaseOf(t))
 	field("Progress", t.Status.Progress)

@@ -13,6 +13,7 @@ import (
 	"janus.io/janus/internal/registries"
 	"janus.io/janus/packages"
 	"janus.io/janus/packages/change"
+	"janus.io/janus/packages/check"
 	"janus.io/janus/packages/compile"
 	"janus.io/janus/packages/image"
 	"janus.io/janus/packages/installed"
@@ -77,6 +78,8 @@ type planningPackages struct {
 	makes bool
 	yes   bool
 	ends  waits
+	// allow is what may pass that is refused otherwise.
+	allow check.Allowed
 }
 
 func newPackagePlan(s *session) *cobra.Command {
@@ -121,6 +124,7 @@ func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args
 		f.StringVarP(&p.output, "output", "o", "", "yaml or json: print the Transaction alone")
 		completeOf(cmd, "output", "yaml", "json")
 	}
+	f.BoolVar(&p.allow.DataLoss, flagsThatAllow[check.DataLoss], false, "let custom resources be deleted with their definition; neither a rollback nor an undo brings them back")
 	f.StringVar(&p.version, "crossplane-version", "", "the version of Crossplane; the default is that of its Deployment")
 	f.DurationVar(&p.wait, "package-timeout", 5*time.Minute, "how long a package may take to become healthy")
 	f.DurationVar(&p.timeout, "transaction-timeout", 30*time.Minute, "spec.timeout: how long the changes may take before they are rolled back")
@@ -134,6 +138,7 @@ func newInstall(s *session, makes bool) *cobra.Command {
 		Example: `  kubectl janus package VERB xpkg.crossplane.io/crossplane-contrib/provider-nop:v0.4.0 --service-account installer`,
 	}, func(args []string) error { return p.image(args[0]) })
 	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the package if it is new; the default is the one that Crossplane gives a dependency")
+	p.allowMoves(cmd)
 	return cmd
 }
 
@@ -161,7 +166,20 @@ them once the new ones have proved themselves; until then the Transaction can be
 		return p.image(args[1])
 	})
 	cmd.Flags().StringVar(&p.request.Name, "name", "", "the name of the new package; the default is the one that Crossplane gives a dependency")
+	p.allowMoves(cmd)
 	return cmd
+}
+
+// flagsThatAllow are the flags that let a finding pass.
+var flagsThatAllow = map[check.Reason]string{
+	check.Downgrade: "allow-downgrade", check.SchemaIncompatible: "allow-schema-narrowing", check.DataLoss: "allow-data-loss",
+}
+
+// allowMoves adds the flags of commands that move packages.
+func (p *planningPackages) allowMoves(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&p.allow.Downgrade, flagsThatAllow[check.Downgrade], false, "let packages go back to an older version")
+	f.BoolVar(&p.allow.SchemaNarrowing, flagsThatAllow[check.SchemaIncompatible], false, "let a package drop or narrow versions and fields of a kind, although custom resources are harmed by it")
 }
 
 func (p *planningPackages) image(text string) error {
@@ -207,6 +225,7 @@ func (p *planningPackages) planned(ctx context.Context) (packages.Plan, error) {
 	if err != nil {
 		return plan, err
 	}
+	plan.Findings = plan.Findings.Judged(p.allow)
 	if p.output == "" {
 		p.show(plan)
 	}
@@ -224,6 +243,6 @@ func (p *planningPackages) transaction(plan packages.Plan) (*api.Transaction, er
 	}
 	return compile.Transaction(plan.Change, compile.Options{
 		Namespace: namespace, ServiceAccount: p.account, LockNamespace: p.crossplane,
-		PackageTimeout: api.Duration(p.wait.String()), Timeout: api.Duration(p.timeout.String()),
+		PackageTimeout: api.Duration(p.wait.String()), Timeout: api.Duration(p.timeout.String()), AcceptLoss: p.allow.DataLoss,
 	})
 }

@@ -50,7 +50,7 @@ func stepNode(c change.Change, s change.Step) node {
 		return n
 	}
 	for _, u := range s.Content.Objects {
-		o := change.Object(u)
+		o := change.Brought(u)
 		kind, there := c.Found.Kinds[o.Name]
 		switch {
 		case !change.Defines(o):
@@ -80,11 +80,14 @@ func kindNode(text string, kind change.Kind) node {
 // tell prints the findings.
 func (p *planningPackages) tell(findings check.Findings) {
 	for _, f := range findings {
-		kind := "error"
-		if f.Warning {
-			kind = "warning"
+		kind, wayOut := "error", ""
+		if flag, ok := flagsThatAllow[f.Reason]; ok {
+			wayOut = " (--" + flag + " lets it pass)"
 		}
-		p.say("%s: %s: %s", kind, f.Reason, f.Message)
+		if f.Warning {
+			kind, wayOut = "warning", ""
+		}
+		p.say("%s: %s: %s%s", kind, f.Reason, f.Message, wayOut)
 	}
 }
 

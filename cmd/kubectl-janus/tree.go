@@ -27,6 +27,9 @@ func newTree(s *session) *cobra.Command {
 				return err
 			}
 			top := node{text: fmt.Sprintf("Transaction %s/%s: %s", t.Namespace, t.Name, sentence(t))}
+			if owners := t.DescribeOwners(); owners != "" {
+				top.text += " (owned by " + owners + ")"
+			}
 			for i := range t.Status.Items {
 				child, err := s.itemNode(cmd.Context(), t, i)
 				if err != nil {

@@ -10,13 +10,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/controller"
+	packages "janus.io/janus/packages/controller"
 )
 
 const metricsIntro = `# Metrics
 
 <!-- Generated from what janusd registers by make generate. Do not edit. -->
 
-janusd serves these at ` + "`/metrics`" + `. No label names a Transaction, and each label has a fixed set of values.
+janusd serves these at ` + "`/metrics`" + `. No label names a Transaction or a package, and each label has a fixed set of values.
 [Observability](../observability.md) explains how to scrape them; the alerts are in [the runbook](../runbooks/alerts.md).
 
 | metric | labels | what it tells |
@@ -29,7 +30,10 @@ metrics of the Go runtime and of the process come from the Prometheus client.
 
 ` + "`operation`" + ` of items is ` + "`prepare`, `commit`, `observe` or `rollback`; `result` is `ok`, `terminal`, `conflict`, `retryable` or `unknown`" + `.
 ` + "`operation`" + ` of locks is ` + "`acquire`, `renew` or `release`; `result` is `ok`, `held`, `lost` or `error`" + `.
-` + "`outcome`" + ` is the final phase.
+` + "`outcome`" + ` of Transactions is the final phase.
+
+` + "`change` of PackageTransactions is `Install`, `Delete` or `Replace`; `outcome` is `TransactionComplete`, `DryRun`, `ValidationFailed`, `InstallationFailed` or `Deleted`" + `.
+` + "`state` is `waiting` or `running`" + `.
 `
 
 var described = regexp.MustCompile(`fqName: "([^"]*)", help: "([^"]*)", unit: "[^"]*", constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
@@ -55,6 +59,9 @@ func metricsPage() (string, error) {
 	r := &registered{}
 	if _, err := controller.NewMetrics(r, clock.RealClock{}); err != nil {
 		return "", fmt.Errorf("register the metrics: %w", err)
+	}
+	if _, err := packages.NewMetrics(r, clock.RealClock{}); err != nil {
+		return "", fmt.Errorf("register the metrics of PackageTransactions: %w", err)
 	}
 	rows := []string{ // What the command registers itself; a test compares with its source.
 		"| `janus_build_info` | `version` | Always 1; the label tells the version. |\n",

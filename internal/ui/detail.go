@@ -27,6 +27,8 @@ type Detail struct {
 	Revision       int64  `json:"revision"`
 	UndoOf         string `json:"undoOf"`
 	Approval       string `json:"approval"`
+	// Owner is what the Transaction was made for.
+	Owner string `json:"owner"`
 	// Chain is true if each item comes after the one before it in the list.
 	Chain    bool     `json:"chain"`
 	Timeline []Moment `json:"timeline"`
@@ -58,7 +60,7 @@ func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 		Summary: summaryOf(t), ServiceAccount: t.Spec.ServiceAccountName, Duration: t.Status.Duration,
 		FailedItem: t.Status.FailedItem, Failures: t.Status.Failures, Recoveries: t.Status.Recoveries,
 		Revision: t.Status.Revision, Chain: isChain(t), Timeline: timeline(t), Items: itemsOf(t), Events: []Event{}, Unread: []string{},
-		Approval: errclass.Printable(t.DescribeApproval()),
+		Approval: errclass.Printable(t.DescribeApproval()), Owner: t.DescribeOwners(),
 	}
 	if t.Spec.UndoOf != nil {
 		d.UndoOf = undoes(t)

@@ -153,6 +153,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	waits := transaction("waits", api.PhasePreparing)
 	waits.Status.Items = []api.Item{{Name: "0", Target: full().Spec.Changes[0].Target}}
 	waits.Status.Conditions = []metav1.Condition{{Type: "Ready", Reason: "LockHeld"}}
+	waits.OwnerReferences = []metav1.OwnerReference{{Kind: "PackageTransaction", Name: "install"}}
 	g := &given{
 		transactions: []*api.Transaction{full(), waits},
 		leases: []coordinationv1.Lease{
@@ -175,6 +176,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &d))
 	assert.Equal(t, "LockHeld", d.Reason)
 	assert.False(t, d.Chain)
+	assert.Empty(t, d.Owner)
 	require.Len(t, d.Items, 2)
 	assert.Equal(t, []string{".data.password", ".metadata.labels"}, d.Items[0].Fields)
 	assert.Equal(t, []Difference{{Field: ".data.password", Before: masked, After: masked}}, d.Items[0].Plan)
@@ -192,6 +194,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 
 	require.NoError(t, json.Unmarshal(get(serve(t, g), "GET", "/api/transactions/shop/waits").Body.Bytes(), &d))
 	assert.Equal(t, []Lock{{Lease: "shop/janus-lock-1", Items: []string{"0"}, Holder: "shop/full", Waiting: []string{}}}, d.Locks)
+	assert.Equal(t, "PackageTransaction install", d.Owner)
 }
 
 func TestWhatMayNotBeReadIsSaid(t *testing.T) {

@@ -137,6 +137,11 @@ type Harm struct {
 	schema.Effect
 }
 
+// Brought names an object that a package brings.
+func Brought(o image.Object) installed.Object {
+	return installed.Object{Group: o.Group, Kind: o.Kind, Name: o.Name}
+}
+
 // Object names an object.
 func Object(u *unstructured.Unstructured) installed.Object {
 	gvk := u.GroupVersionKind()

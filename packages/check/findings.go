@@ -44,7 +44,7 @@ const (
 	ImageUnusable Reason = "ImageUnusable"
 	// NothingToDo: all is as it is to be.
 	NothingToDo Reason = "NothingToDo"
-	// Outage, Downgrade and Unverified are warnings.
+	// Outage and Unverified are warnings, and so is Downgrade until it is judged.
 	Outage     Reason = "Outage"
 	Downgrade  Reason = "Downgrade"
 	Unverified Reason = "Unverified"
@@ -67,6 +67,31 @@ type Findings []Finding
 // Errors are those that stand in the way.
 func (f Findings) Errors() Findings {
 	return slices.DeleteFunc(slices.Clone(f), func(one Finding) bool { return one.Warning })
+}
+
+// Allowed is what may pass that is refused otherwise.
+type Allowed struct {
+	// Downgrade lets packages go back to an older version.
+	Downgrade bool
+	// SchemaNarrowing lets schemas harm custom resources.
+	SchemaNarrowing bool
+	// DataLoss lets custom resources go with their definition.
+	DataLoss bool
+}
+
+// Judged has what is allowed as warnings, and a downgrade that is not as an error.
+func (f Findings) Judged(by Allowed) Findings {
+	allowed := map[Reason]bool{Downgrade: by.Downgrade, SchemaIncompatible: by.SchemaNarrowing, DataLoss: by.DataLoss}
+	out := slices.Clone(f)
+	for i := range out {
+		switch may, ruled := allowed[out[i].Reason]; {
+		case ruled && may:
+			out[i].Warning = true
+		case out[i].Reason == Downgrade:
+			out[i].Warning = false
+		}
+	}
+	return out.Sorted()
 }
 
 // Sorted has errors before warnings, each once, and else the order in which they were found.

@@ -17,7 +17,7 @@ func (k *checking) objects() {
 	by := map[installed.Object]change.Step{}
 	for _, s := range k.steps() {
 		for _, u := range s.Content.Objects {
-			o := key(u)
+			o := key(change.Brought(u))
 			if other, twice := by[o]; twice && other.Source != s.Source {
 				k.fail(CRDConflict, "%s is brought by %s %s and by %s %s: only one package can control it", o, other.Source, other.To, s.Source, s.To)
 			}
@@ -38,8 +38,7 @@ func (k *checking) objects() {
 
 // key names an object as others would bring it: a definition is the same whether it is of
 // a managed kind or not.
-func key(u *unstructured.Unstructured) installed.Object {
-	o := change.Object(u)
+func key(o installed.Object) installed.Object {
 	if o.Kind == change.ManagedKind {
 		return change.DefinitionObject(o.Name)
 	}
@@ -83,9 +82,9 @@ func (k *checking) data() {
 		}
 		brought := map[string]bool{}
 		for _, u := range s.Content.Objects {
-			if change.Defines(change.Object(u)) {
-				brought[u.GetName()] = true
-				k.definition(s, u.GetName())
+			if change.Defines(change.Brought(u)) {
+				brought[u.Name] = true
+				k.definition(s, u.Name)
 			}
 		}
 		if s.Existing == nil {
@@ -214,7 +213,7 @@ func (k *checking) takes(s change.Step, old installed.Package, replaced map[stri
 	}
 	has := map[string]bool{}
 	for _, u := range s.Content.Objects {
-		has[u.GetName()] = true
+		has[u.Name] = true
 	}
 	for _, name := range k.definitions(old, false) {
 		if !has[name] {

@@ -55,8 +55,10 @@ type Options struct {
 	// Served is how often it checks whether there are PackageTransactions at all; zero for half a
 	// minute.
 	Served time.Duration
-	Clock  clock.Clock
-	Log    *zap.Logger
+	// Observer may be nil.
+	Observer Observer
+	Clock    clock.Clock
+	Log      *zap.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -65,6 +67,9 @@ func (o Options) withDefaults() Options {
 	o.PackageTimeout = cmp.Or(o.PackageTimeout, "5m0s")
 	o.Timeout = cmp.Or(o.Timeout, "30m0s")
 	o.Served = cmp.Or(o.Served, 30*time.Second)
+	if o.Observer == nil {
+		o.Observer = nobody{}
+	}
 	return o
 }
 
@@ -73,6 +78,8 @@ type Controller struct {
 	Options
 	lock  lock
 	store store
+	// seen is what this process has told of those that there are, by uid.
+	seen map[types.UID]sight
 	// check is checked, but in tests of what is around it.
 	check func(ctx context.Context, p *api.PackageTransaction) (*txn.Transaction, error)
 }
@@ -84,6 +91,7 @@ func New(o Options) *Controller {
 		Options: o,
 		lock:    lock{leases: o.Leases.Leases(o.Namespace), namespace: o.Namespace, clock: o.Clock},
 		store:   store{own: o.Own},
+		seen:    map[types.UID]sight{},
 	}
 	c.check = c.checked
 	return c
@@ -160,6 +168,7 @@ func (c *Controller) work(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return
 	}
+	defer c.Observer.Looked(nil)
 	failures := 0
 	for ctx.Err() == nil {
 		after, err := c.pass(ctx, informer.GetStore())

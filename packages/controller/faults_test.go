@@ -165,6 +165,8 @@ type world struct {
 	// ends are the phases in which the Transactions end, in turn; the last for all others.
 	ends  []txn.Phase
 	ended int
+	// told is what all processes have told.
+	told telling
 }
 
 // definitions are the kinds, which are the same for all worlds.
@@ -218,7 +220,7 @@ func (w *world) clients(by http.RoundTripper) (dynamic.Interface, kubernetes.Int
 func (w *world) process(by http.RoundTripper) *Controller {
 	w.t.Helper()
 	own, kube := w.clients(by)
-	c := New(Options{Own: own, Leases: kube.CoordinationV1(), Namespace: "janus-system", Crossplane: "crossplane-system", HistoryLimit: 10, Clock: w.clock, Log: zap.NewNop()})
+	c := New(Options{Own: own, Leases: kube.CoordinationV1(), Namespace: "janus-system", Crossplane: "crossplane-system", HistoryLimit: 10, Observer: &w.told, Clock: w.clock, Log: zap.NewNop()})
 	c.check = func(_ context.Context, p *api.PackageTransaction) (*txn.Transaction, error) {
 		if !progress.Checked(p, nil, c.Policy, c.Clock.Now()) {
 			return nil, nil
@@ -401,6 +403,7 @@ func TestAPackageTransactionCommitsWhateverTheFault(t *testing.T) {
 		assert.EqualValues(t, 1, p.Status.TransactionNumber)
 		assert.Equal(t, &api.TransactionRef{Namespace: "shop", Name: w.ledger.made[0]}, p.Status.TransactionRef)
 		w.nothingLeft(1)
+		w.hasTold(fault, "one AllValidationsPassed", "one InstallationInProgress", "one TransactionComplete")
 		return requests
 	})
 }
@@ -414,6 +417,8 @@ func TestARollbackIsCountedOnceAndTriedAgainWhateverTheFault(t *testing.T) {
 		assert.EqualValues(t, 1, p.Status.Failures)
 		assert.EqualValues(t, 1, p.Status.TransactionNumber, "it keeps the lock")
 		w.nothingLeft(2)
+		w.hasTold(fault, "one AllValidationsPassed", "one InstallationInProgress", "one InstallationFailed",
+			"one AllValidationsPassed again", "one InstallationInProgress again", "one TransactionComplete")
 		return requests
 	})
 }
@@ -435,6 +440,8 @@ func TestTwoPackageTransactionsTakeTurnsWhateverTheFault(t *testing.T) {
 			assert.EqualValues(t, i+1, p.Status.TransactionNumber)
 		}
 		w.nothingLeft(2)
+		w.hasTold(fault, "two WaitingForLock", "one AllValidationsPassed", "one InstallationInProgress", "one TransactionComplete",
+			"two AllValidationsPassed", "two InstallationInProgress", "two TransactionComplete")
 		return requests
 	})
 }
@@ -453,6 +460,10 @@ func TestADeletedPackageTransactionIsRolledBackWhateverTheFault(t *testing.T) {
 			assert.Fail(t, "its Transaction is left", "%+v %+v", left.ObjectMeta, left.Status)
 		}
 		assert.True(t, w.free())
+		assert.LessOrEqual(t, w.told.times("one Cancelled"), 2)
+		if fault == "" {
+			assert.Equal(t, 1, w.told.times("one Cancelled"))
+		}
 		return requests
 	})
 }

@@ -35,6 +35,7 @@ func (c *Controller) pass(ctx context.Context, of cache.Store) (time.Duration, e
 	if err != nil {
 		return 0, err
 	}
+	c.looked(all, holder)
 	if err := c.tell(ctx, all, holder); err != nil {
 		return 0, err
 	}
@@ -103,7 +104,9 @@ func (c *Controller) tell(ctx context.Context, all []*api.PackageTransaction, ho
 			err = c.store.letGo(ctx, p)
 		case holder == nil || p.Status.CompletionTime != nil:
 		case progress.Queued(p, holder.Name, c.Clock.Now()):
-			_, err = c.store.record(ctx, p)
+			_, err = c.record(ctx, p)
+		default:
+			c.observe(p)
 		}
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("%s: %w", describe(p), err)
@@ -114,13 +117,14 @@ func (c *Controller) tell(ctx context.Context, all []*api.PackageTransaction, ho
 
 // run takes the holder of the lock as far as it goes, and returns when to look again.
 func (c *Controller) run(ctx context.Context, p *api.PackageTransaction) (time.Duration, error) {
+	c.observe(p)
 	if p.Status.TransactionNumber == 0 && p.DeletionTimestamp == nil {
 		record, err := c.lock.read(ctx)
 		if err != nil {
 			return 0, err
 		}
 		progress.Begin(p, record.number(), c.Clock.Now())
-		if p, err = c.store.record(ctx, p); err != nil {
+		if p, err = c.record(ctx, p); err != nil {
 			return 0, err
 		}
 	}
@@ -138,11 +142,13 @@ func (c *Controller) run(ctx context.Context, p *api.PackageTransaction) (time.D
 		case progress.Wait:
 			return step.After, nil
 		case progress.Record:
-			p, err = c.store.record(ctx, p)
+			p, err = c.record(ctx, p)
 		case progress.Plan:
 			p, err = c.plan(ctx, p)
 		case progress.Abort:
-			err = c.store.abort(ctx, t)
+			if err = c.store.abort(ctx, t); err == nil {
+				c.aborted(p, t)
+			}
 		case progress.End:
 			return 0, c.end(ctx, p)
 		default:
@@ -152,6 +158,15 @@ func (c *Controller) run(ctx context.Context, p *api.PackageTransaction) (time.D
 			return 0, c.unsynced(ctx, p, err)
 		}
 	}
+}
+
+// record writes the status, and tells what has happened by that.
+func (c *Controller) record(ctx context.Context, p *api.PackageTransaction) (*api.PackageTransaction, error) {
+	p, err := c.store.record(ctx, p)
+	if err == nil {
+		c.observe(p)
+	}
+	return p, err
 }
 
 // unsynced records an error of janusd's own, if that is possible.
@@ -178,6 +193,7 @@ func (c *Controller) end(ctx context.Context, p *api.PackageTransaction) error {
 			return err
 		}
 	}
+	c.aborted(p, nil)
 	// The finalizer first: if this ends here, the lock has a holder that has ended or is gone.
 	if err := c.store.letGo(ctx, p); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 	"janus.io/janus/packages/image"
 )
 
-// Limits of what is read of images for one plan, in bytes of YAML. What is parsed takes
-// several times as much memory, which janusd shares with all Transactions.
+// Limits of what is read of images for one plan, in bytes of YAML: janusd shares its memory with
+// all Transactions. test/e2e/size measures how much a plan takes.
 const (
 	maxPackage  = 16 << 20
 	maxPackages = 24 << 20
@@ -45,14 +45,14 @@ func (c *Controller) plan(ctx context.Context, p *api.PackageTransaction) (*api.
 		progress.Unchecked(p, c.Policy, c.Clock.Now(), reasonOf(err), err.Error())
 	}
 	// From here on no other process has made anything of this attempt, or this write fails.
-	if p, err = c.store.record(ctx, p); err != nil || made == nil {
+	if p, err = c.record(ctx, p); err != nil || made == nil {
 		return p, err
 	}
 	c.Log.Info("making the Transaction of a PackageTransaction", zap.String("packageTransaction", p.Name), zap.String("transaction", made.Namespace+"/"+made.Name))
 	err = c.store.create(ctx, p, made)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
 		progress.Unmade(p, c.Policy, c.Clock.Now(), err.Error())
-		return c.store.record(ctx, p)
+		return c.record(ctx, p)
 	}
 	return p, err
 }

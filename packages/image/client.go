@@ -25,6 +25,8 @@ const (
 	maxLayers   = 256
 	maxStream   = 200 << 20 // of package.yaml, in bytes
 	maxTags     = 100_000
+	maxPaths    = 200_000  // of files, those of all layers that are read
+	maxNames    = 16 << 20 // of these paths, in bytes
 )
 
 // Credential finds what to log in with to a host; nothing, if there is nothing.

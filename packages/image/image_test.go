@@ -65,7 +65,7 @@ func TestAPackageIsReadHoweverItsImageIsMade(t *testing.T) {
 			p, err := c.Fetch(t.Context(), r.Host+"/acme/provider-a", digest)
 			require.NoError(t, err)
 			require.Len(t, p.Objects, 1)
-			assert.Equal(t, "buckets.acme.io", p.Objects[0].GetName())
+			assert.Equal(t, "buckets.acme.io", p.Objects[0].Name)
 			p.Objects = nil
 			assert.Equal(t, &image.Package{
 				Kind: image.Provider, Name: "provider-a", Crossplane: ">=v2.0.0", Capabilities: []string{"safe-start"}, Size: int64(len(provider)),
@@ -134,7 +134,7 @@ func TestATagThatMovesIsReadAsItWas(t *testing.T) {
 	r.Push("acme/provider-a:v1.0.0", strings.ReplaceAll(provider, "buckets", "boxes"))
 	p, err := c.Fetch(t.Context(), r.Host+"/acme/provider-a", digest)
 	require.NoError(t, err)
-	assert.Equal(t, "buckets.acme.io", p.Objects[0].GetName())
+	assert.Equal(t, "buckets.acme.io", p.Objects[0].Name)
 }
 
 // faulty is a registry with a package that answers otherwise to what has part in its path,
@@ -262,6 +262,15 @@ func TestCredentialsAreSent(t *testing.T) {
 	assert.Equal(t, r.Host, asked)
 }
 
+// files is an archive of so many files with paths that begin alike.
+func files(n int, path string) []byte {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s%d", path, i), "")
+	}
+	return xpkg.Tar(all...)
+}
+
 func TestAnImageThatIsNoPackageIsRefused(t *testing.T) {
 	r := xpkg.Serve(t, nil)
 	base := func(stream string) []xpkg.Layer {
@@ -285,6 +294,12 @@ func TestAnImageThatIsNoPackageIsRefused(t *testing.T) {
 		"an empty file":         {base(""), "it is not exactly one package: want one object of group meta.pkg.crossplane.io"},
 		"two packages":          {base(provider + "---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\n"), "it is not exactly one package"},
 		"no YAML":               {base("a: [\n"), "its document 1 is no YAML"},
+		"a hollow document":     {base(provider + "\n---\n[" + strings.Repeat("{},", 200_000) + "{}]"), "has more than 300000 values"},
+		"a large document":      {base(provider + "\n---\nkind: " + strings.Repeat("x", 4<<20)), "takes more than 4194304 bytes"},
+		"an alias":              {base(provider + "\n---\nkind: &a A\nother: *a\n"), "has a YAML alias"},
+		"a million files":       {[]xpkg.Layer{{Data: xpkg.Gzip(files(210_000, "")), Base: true}}, "it has more than 200000 files"},
+		"many files in layers":  {[]xpkg.Layer{{Data: xpkg.Gzip(files(110_000, "a"))}, {Data: xpkg.Gzip(files(110_000, "b"))}}, "it has more than 200000 files"},
+		"long paths":            {[]xpkg.Layer{{Data: xpkg.Gzip(files(20, strings.Repeat("x", 1<<20-1000)))}}, "their paths take more than 16777216 bytes"},
 		"an unknown kind":       {base("apiVersion: meta.pkg.crossplane.io/v9\nkind: Provider\n"), "it is of a kind that Crossplane does not know: meta.pkg.crossplane.io/v9, Kind=Provider"},
 		"a payload of others":   {base(strings.ReplaceAll(provider, "kind: Provider", "kind: Configuration")), `it is a Configuration, and may not have CustomResourceDefinition.apiextensions.k8s.io "buckets.acme.io"`},
 		"an object of no use":   {base(provider + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"), `it is a Provider, and may not have Secret "s"`},

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"janus.io/janus/packages/version"
 )
@@ -42,7 +41,7 @@ type Package struct {
 	// Capabilities are opaque but for those that Crossplane knows.
 	Capabilities []string
 	// Objects are those that Crossplane makes for the package.
-	Objects []*unstructured.Unstructured
+	Objects []Object
 	// Size is how many bytes its YAML has.
 	Size int64
 }
@@ -128,7 +127,7 @@ var errNotOne = errors.New("it is not exactly one package: want one object of gr
 // Parse parses a package: a YAML stream with one object that says what it is, and others.
 func Parse(data []byte) (*Package, error) {
 	var out *Package
-	var objects []*unstructured.Unstructured
+	var objects []Object
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for n := 1; ; n++ {
 		text, err := documents.Read()
@@ -138,9 +137,9 @@ func Parse(data []byte) (*Package, error) {
 		if err != nil {
 			return nil, fmt.Errorf("its document %d cannot be read: %w", n, err)
 		}
-		content := map[string]any{}
-		if err := yaml.Unmarshal(text, &content); err != nil {
-			return nil, fmt.Errorf("its document %d is no YAML: %w", n, err)
+		content, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("its document %d %w", n, err)
 		}
 		if len(content) == 0 {
 			continue
@@ -148,7 +147,7 @@ func Parse(data []byte) (*Package, error) {
 		u := &unstructured.Unstructured{Object: content}
 		gvk := u.GroupVersionKind()
 		if gvk.Group != metaGroup {
-			objects = append(objects, u)
+			objects = append(objects, Object{GroupVersionKind: gvk, Name: u.GetName(), text: text})
 			continue
 		}
 		if out != nil {
@@ -164,12 +163,12 @@ func Parse(data []byte) (*Package, error) {
 	if out == nil {
 		return nil, errNotOne
 	}
-	for _, u := range objects {
-		gk := u.GroupVersionKind().GroupKind()
+	for _, o := range objects {
+		gk := o.GroupKind()
 		switch {
 		case !out.Kind.mayHave(gk):
-			return nil, fmt.Errorf("it is a %s, and may not have %s %q", out.Kind, gk, u.GetName())
-		case u.GetName() == "":
+			return nil, fmt.Errorf("it is a %s, and may not have %s %q", out.Kind, gk, o.Name)
+		case o.Name == "":
 			return nil, fmt.Errorf("it has a %s without a name", gk)
 		}
 	}

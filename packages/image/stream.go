@@ -91,7 +91,7 @@ func (r reading) unpack(layer io.Reader, hidden hiding) ([]byte, error) {
 	// As much as Crossplane reads of the file, as often as a layer may have other files.
 	limited := &io.LimitedReader{R: plain, N: 4 * maxStream}
 	archive := tar.NewReader(limited)
-	seen := hiding{}
+	seen, names := hiding{}, hidden.size()
 	for {
 		header, err := archive.Next()
 		switch {
@@ -104,6 +104,9 @@ func (r reading) unpack(layer io.Reader, hidden hiding) ([]byte, error) {
 			return nil, r.refuse(InvalidPackage, "a layer is no tar archive, or is truncated")
 		}
 		file := path.Clean("/" + header.Name)
+		if names += len(file); names > maxNames || len(seen)+len(hidden) > 2*maxPaths {
+			return nil, r.refuse(TooLarge, "it has more than %d files, or their paths take more than %d bytes", maxPaths, maxNames)
+		}
 		if !seen.entry(file, header.Typeflag) || hidden.has(file) || path.Base(file) != streamFile {
 			continue
 		}
@@ -145,6 +148,15 @@ func (h hiding) entry(file string, kind byte) bool {
 	}
 	h[file], h[file+"/"] = true, true
 	return true
+}
+
+// size is how many bytes the paths have.
+func (h hiding) size() int {
+	n := 0
+	for file := range h {
+		n += len(file)
+	}
+	return n / 2
 }
 
 func (h hiding) add(others hiding) {

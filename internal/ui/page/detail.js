@@ -73,7 +73,7 @@ function table(name, heads, rows) {
 function facts(d) {
   const all = [["ServiceAccount", d.serviceAccount], ["Progress", d.progress], ["Duration", d.duration], ["Failed item", d.failedItem],
     ["Failed attempts", d.failures], ["Recoveries", d.recoveries], ["Revision", d.revision], ["Undoes", d.undoOf],
-    ["Approval", d.approval]];
+    ["Approval", d.approval], ["Owned by", d.owner]];
   return make("dl", {}, ...all.filter(([, v]) => v).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, String(v))]));
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/packages/v1alpha1"
+	"janus.io/janus/internal/errclass"
 )
 
 // The reasons of conditions, beside those of findings.
@@ -33,9 +34,8 @@ const maxMessage = 4096
 
 // set sets a condition of the generation that there is now.
 func set(p *api.PackageTransaction, now time.Time, kind string, status metav1.ConditionStatus, reason, message string) {
-	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
-	}
+	// What is not as the API server stores it would be written again and again.
+	message = errclass.Cut(errclass.OneLine(message), maxMessage)
 	p.Status.ObservedGeneration = p.Generation
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: now},

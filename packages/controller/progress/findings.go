@@ -14,23 +14,21 @@ import (
 	"janus.io/janus/packages/image"
 )
 
+// letsPass is the field of spec.allow that lets a finding pass.
+var letsPass = map[check.Reason]string{check.Downgrade: "downgrade", check.SchemaIncompatible: "schemaNarrowing", check.DataLoss: "dataLoss"}
+
 // Judge says which findings stand in the way of a PackageTransaction, and which do not: some
 // are allowed by it, and a downgrade is an error unless it is.
 func Judge(p *api.PackageTransaction, found check.Findings) (errors, warnings check.Findings) {
-	allow := p.Spec.Allow
-	allowed := map[check.Reason]bool{check.Downgrade: allow.Downgrade, check.SchemaIncompatible: allow.SchemaNarrowing, check.DataLoss: allow.DataLoss}
-	for _, f := range found {
-		switch may, ruled := allowed[f.Reason]; {
-		case ruled && may:
-			f.Warning = true
-		case f.Reason == check.Downgrade:
-			f.Warning = false
-		}
+	for _, f := range found.Judged(check.Allowed(p.Spec.Allow)) {
 		if f.Warning {
 			warnings = append(warnings, f)
-		} else {
-			errors = append(errors, f)
+			continue
 		}
+		if field, ok := letsPass[f.Reason]; ok {
+			f.Message += " (spec.allow." + field + " lets it pass)"
+		}
+		errors = append(errors, f)
 	}
 	return errors, warnings
 }

@@ -85,7 +85,6 @@ func TestACustomResourceThatComesLaterStopsTheDeletion(t *testing.T) {
 	w.committed("install %s:v1.0.0", w.source("bucket"))
 	w.Served("acme.io/v1 Bucket")
 	planned := w.types("kubectl janus package plan delete acme-bucket --service-account installer -o yaml")
-	const mine = "apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3}\n"
 
 	// Before it starts.
 	w.Apply(mine)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
 	txn "janus.io/janus/api/v1alpha1"
@@ -57,6 +59,12 @@ func (w *world) installPackages() {
 // startPackages runs PackageTransactions as janusd does, with its rights.
 func (w *world) startPackages() {
 	w.t.Helper()
+	w.startPackagesWith(func(*controller.Options) {})
+}
+
+// startPackagesWith is startPackages with other options.
+func (w *world) startPackagesWith(change func(*controller.Options)) {
+	w.t.Helper()
 	w.installPackages()
 	config, err := w.AsJanusd(w.t.Context())
 	require.NoError(w.t, err)
@@ -65,7 +73,10 @@ func (w *world) startPackages() {
 	kube, err := kubernetes.NewForConfig(config)
 	require.NoError(w.t, err)
 	accounts := target.NewClients(config, kube.CoreV1(), harness.Identity)
-	c := controller.New(controller.Options{
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kube.EventsV1()})
+	metrics, err := controller.NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
+	require.NoError(w.t, err)
+	options := controller.Options{
 		Own: own, Watcher: own, Leases: kube.CoordinationV1(), Discovery: kube.Discovery(),
 		Act: func(ctx context.Context, account types.NamespacedName) (dynamic.Interface, error) {
 			id, err := accounts.As(ctx, account)
@@ -75,13 +86,17 @@ func (w *world) startPackages() {
 			return id.Dynamic, nil
 		},
 		Namespace: harness.SystemNamespace, Crossplane: crossplane.Namespace, HistoryLimit: 10, Policy: fast, PackageTimeout: "60s",
-		Serves: func(namespace string) bool { return namespace == w.Namespace },
-		Clock:  clock.RealClock{}, Log: zaptest.NewLogger(w.t),
-	})
+		Serves:   func(namespace string) bool { return namespace == w.Namespace },
+		Observer: controller.NewRecorder(broadcaster.NewRecorder(runtime.NewScheme(), "janusd"), metrics, zaptest.NewLogger(w.t)),
+		Clock:    clock.RealClock{}, Log: zaptest.NewLogger(w.t),
+	}
+	change(&options)
+	c := controller.New(options)
 	ctx, stop := context.WithCancel(context.Background())
+	require.NoError(w.t, broadcaster.StartRecordingToSinkWithContext(ctx))
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
-	w.t.Cleanup(func() { stop(); <-done })
+	w.t.Cleanup(func() { stop(); <-done; broadcaster.Shutdown() })
 }
 
 // submit creates a PackageTransaction with a part of its spec as YAML.
@@ -321,6 +336,24 @@ func TestAPackageTransactionOutlivesJanusd(t *testing.T) {
 	require.Regexp(t, "^True ", says(p, api.Ready))
 	assert.Zero(t, p.Status.Failures)
 	assert.Len(t, w.compiled("install-bucket"), 1)
+
+	// What the first may not have told any more, the second tells; and none of it again and again.
+	told := map[string]int{}
+	w.until("its end is told", func() bool {
+		list, err := w.Kube.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		clear(told)
+		for _, event := range list.Items {
+			if event.Regarding.UID == p.UID {
+				told[event.Reason]++
+			}
+		}
+		return told[progress.TransactionComplete] > 0
+	})
+	assert.Equal(t, 1, told[progress.TransactionComplete])
+	for reason, times := range told {
+		assert.LessOrEqual(t, times, 2, reason)
+	}
 }
 
 // To delete one that runs rolls its Transaction back, and it is gone when that is.

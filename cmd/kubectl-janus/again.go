@@ -30,7 +30,7 @@ in its place, with the same name.`,
 			case t.Status.Phase == api.PhaseCommitted:
 				return fmt.Errorf("transaction %s/%s is Committed: its changes are in effect", t.Namespace, t.Name)
 			case unresolved(t):
-				return fmt.Errorf("transaction %s/%s has left changes that could not be rolled back: see kubectl janus recover %s", t.Namespace, t.Name, t.Name)
+				return fmt.Errorf("transaction %s/%s has left changes that could not be rolled back: see kubectl janus recover %s -n %s", t.Namespace, t.Name, t.Name, t.Namespace)
 			}
 			leaveOut(t)
 			u, err := s.copyOf(cmd.Context(), &y, t, name, short(t.Name)+"-retry-")

@@ -23,7 +23,8 @@ import (
 
 func newDescribe(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "describe NAME", Short: "Show all that is known of a Transaction: items, locks, conditions, events", Args: cobra.ExactArgs(1),
+		Aliases: []string{"status"},
+		Use:     "describe NAME", Short: "Show all that is known of a Transaction: items, locks, conditions, events", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: s.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"janus.io/janus/lockmgr"
 )
@@ -121,7 +119,7 @@ func (e *notOursError) Error() string { return e.err.Error() }
 func (l *locking) command(ctx context.Context, args []string) *held {
 	c := &held{Cmd: exec.CommandContext(ctx, args[0], args[1:]...)}
 	c.Stdin, c.Stdout, c.Stderr = l.In, l.Out, l.ErrOut
-	if file, ok := l.In.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+	if !l.interactive() {
 		c.group = ownGroup(c.Cmd)
 	}
 	c.WaitDelay = grace

@@ -40,6 +40,8 @@ func newLocksList(s *session) *cobra.Command {
 	var everywhere bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the locks that are held", Args: cobra.NoArgs,
+		Long: `List the locks that are held. One that has expired is taken by whoever asks for it next, unless its holder renews it before:
+that is judged by the clock of this machine here, and by its own in each janusd.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			namespace, err := s.namespace()
 			if err != nil {
@@ -75,7 +77,7 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 			_, _ = fmt.Fprintln(w, "NAMESPACE\tLOCK\tHOLDER\tHELD\tRENEWED\tLASTS")
 		}
 		write(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, strings.TrimPrefix(l.Name, lockPrefix), holderOf(l),
-			ago(l.Spec.AcquireTime), ago(l.Spec.RenewTime), time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0))*time.Second)
+			ago(l.Spec.AcquireTime), ago(l.Spec.RenewTime), lasts(l, time.Now()))
 	}
 	if found == 0 {
 		s.say("No locks are held.")
@@ -112,6 +114,16 @@ func nameOf(holder string) string {
 		return "Transaction " + name.String()
 	}
 	return holder
+}
+
+// lasts is for how long a lock lasts since it was renewed. One that has expired is there until
+// someone takes it, or its holder renews it.
+func lasts(l *coordinationv1.Lease, now time.Time) string {
+	duration := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
+	if renewed := l.Spec.RenewTime; renewed != nil && now.Sub(renewed.Time) > duration {
+		return fmt.Sprintf("%s (expired)", duration)
+	}
+	return duration.String()
 }
 
 func ago(t *metav1.MicroTime) string {

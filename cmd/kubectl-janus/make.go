@@ -44,7 +44,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
 	f.StringVar(&w.set, "set", "", "the name of a set of manifests: the same manifests give a Transaction of the same name, and are brought into effect once")
 	f.BoolVar(&w.prune, "prune", false, "also delete what earlier runs with the same --set have made and the manifests no longer have")
-	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
+	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; $JANUS_SERVICE_ACCOUNT by default")
 	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are rolled back")
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
 	f.BoolVar(&w.keepOrder, "keep-order", false, "make the changes in the order of the manifests; without it what others need comes first")
@@ -137,8 +137,8 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 			return draft{}, err
 		}
 	}
-	if w.account == "" {
-		return draft{}, errors.New("no ServiceAccount is named: set --service-account to one of the namespace that may make the changes and roll them back")
+	if w.account = accountOr(w.account); w.account == "" {
+		return draft{}, errors.New("no ServiceAccount is named: set --service-account, or $JANUS_SERVICE_ACCOUNT, to one of the namespace that may make the changes and roll them back")
 	}
 	v, err := s.surveyor(namespace)
 	if err != nil {

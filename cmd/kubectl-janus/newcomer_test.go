@@ -83,6 +83,13 @@ func TestWhoWaitsForNoJanusdIsToldSoOnce(t *testing.T) {
 	l.done()
 }
 
+func TestWhileTheChangesAreCheckedJanusdHasLooked(t *testing.T) {
+	txn := &api.Transaction{}
+	assert.Equal(t, "Pending: no janusd has looked at it yet", sentence(txn))
+	txn.Finalizers = []string{api.Finalizer}
+	assert.Equal(t, "Pending: janusd checks its changes", sentence(txn))
+}
+
 func TestWhoIsHeardInTimeIsNotMissed(t *testing.T) {
 	out := &paper{}
 	l := &lines{out: out, patience: 50 * time.Millisecond}

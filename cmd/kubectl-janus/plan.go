@@ -23,8 +23,9 @@ func newPlan(s *session) *cobra.Command {
 	var keep bool
 	most := limit(2 * time.Minute)
 	cmd := &cobra.Command{
-		Use:   "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
-		Short: "Show what run would change, and what is wrong with it",
+		Aliases: []string{"diff"},
+		Use:     "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
+		Short:   "Show what run would change, and what is wrong with it",
 		Long: `Show what run would change, and what is wrong with it. janusd tries every change without effect, as the ServiceAccount
 that would make it, in a Transaction with dryRun that is deleted afterwards. Values of Secrets and of other confidential
 content are not shown. Contents are stored as run does it, and deleted with the Transaction.

@@ -43,7 +43,7 @@ func (s *session) remembered(ctx context.Context, namespace string, number int64
 	}
 	r, err := revision.NewStore(client).Get(ctx, namespace, number)
 	if errclass.Is(err, errclass.NotFound) {
-		return fmt.Errorf("namespace %s has no revision %d: kubectl janus history lists those that it has", namespace, number)
+		return noRevision(namespace, number)
 	}
 	if err != nil {
 		return unread(fmt.Sprintf("read revision %d of namespace %s", number, namespace), err)
@@ -66,6 +66,22 @@ func (s *session) remembered(ctx context.Context, namespace string, number int64
 		past.print(ctx, s, of)
 	}
 	s.print("To undo it: kubectl janus undo --revision %d --service-account %s -n %s", number, r.ServiceAccount, namespace)
+	return nil
+}
+
+func noRevision(namespace string, number int64) error {
+	return fmt.Errorf("namespace %s has no revision %d: kubectl janus history -n %s lists those that it has", namespace, number, namespace)
+}
+
+// hasRevision refuses a number that no revision has. That it cannot be read is for janusd to judge.
+func (s *session) hasRevision(ctx context.Context, namespace string, number int64) error {
+	client, err := s.kube()
+	if err != nil {
+		return err
+	}
+	if _, err := revision.NewStore(client).Get(ctx, namespace, number); errclass.Is(err, errclass.NotFound) {
+		return noRevision(namespace, number)
+	}
 	return nil
 }
 

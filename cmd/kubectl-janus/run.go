@@ -63,8 +63,9 @@ func newRun(s *session) *cobra.Command {
 	var dryRun bool
 	flags := genericclioptions.NewPrintFlags("created")
 	cmd := &cobra.Command{
-		Use:   "run {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
-		Short: "Bring manifests into effect by a Transaction",
+		Aliases: []string{"apply"},
+		Use:     "run {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
+		Short:   "Bring manifests into effect by a Transaction",
 		Long: `Bring manifests into effect by a Transaction: what exists is patched by a server-side apply, what does not exist is
 created, and what --delete names is deleted after that. What others need comes first: Namespaces and
 CustomResourceDefinitions, then roles, settings and storage, then workloads, and webhooks last; objects of one kind stay in

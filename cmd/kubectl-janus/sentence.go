@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,7 +19,7 @@ func sentence(t *api.Transaction) string {
 		text += " " + t.Status.Progress
 	}
 	if unheard(t) {
-		return text + ": " + unlooked
+		return text + ": " + lookedAt(t)
 	}
 	if ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady); ready != nil && ready.Reason != text {
 		if ready.Reason != string(phaseOf(t)) {
@@ -56,8 +57,18 @@ func typeOf(t *api.Transaction, i int) api.ChangeType {
 // unwritten is said of a change that has needed no write.
 const unwritten = "nothing was written: it was so already"
 
-// unlooked is said of a Transaction that has no condition yet.
-const unlooked = "no janusd has looked at it yet"
+// What is said of a Transaction that has no condition yet: the finalizer comes first.
+const (
+	unlooked = "no janusd has looked at it yet"
+	tried    = "janusd checks its changes"
+)
+
+func lookedAt(t *api.Transaction) string {
+	if slices.Contains(t.Finalizers, api.Finalizer) {
+		return tried
+	}
+	return unlooked
+}
 
 // unheard reports whether no janusd has said anything of a Transaction.
 func unheard(t *api.Transaction) bool {
@@ -68,7 +79,7 @@ func unheard(t *api.Transaction) bool {
 func reasonOf(t *api.Transaction) (status, reason, message string) {
 	ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady)
 	if ready == nil {
-		return "Unknown", "", unlooked
+		return "Unknown", "", lookedAt(t)
 	}
 	return string(ready.Status), ready.Reason, ready.Message
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -243,3 +245,9 @@ func (s *session) namespaceNames(ctx context.Context) []string {
 
 // phaseOf is the phase; that of a Transaction which no janusd has seen yet is Pending.
 func phaseOf(t *api.Transaction) api.Phase { return cmp.Or(t.Status.Phase, api.PhasePending) }
+
+// interactive reports whether a person is at a terminal to be asked.
+func (s *session) interactive() bool {
+	file, ok := s.In.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

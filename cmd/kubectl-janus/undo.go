@@ -20,20 +20,25 @@ type undoWishes struct {
 	name, account        string
 	revision, toRevision int64
 	acceptLoss, yes      bool
+	policy               string
 	wait                 waits
 }
 
 func newUndo(s *session) *cobra.Command {
 	var w undoWishes
 	cmd := &cobra.Command{
-		Use: "undo {NAME | --revision N | --to-revision N} [--service-account NAME]", Short: "Undo a committed Transaction, or all since a revision, by another Transaction",
+		Aliases: []string{"rollback"},
+		Use:     "undo {NAME | --revision N | --to-revision N} [--service-account NAME]",
+		Short:   "Undo a committed Transaction, or all since a revision, by another Transaction",
 		Long: `Undo a committed Transaction by another one that is all or nothing too. That works for as long as the namespace
 remembers it (kubectl janus history) and nobody has changed what it had set. Of one that has failed with onFailure
 Continue, what is in effect is undone.
 
 With --to-revision, all that have committed since are undone, as one Transaction: each object gets the state that it had
-after that revision. First the plan is shown, and you are asked whether to go on; --yes leaves out both. With number 0,
-everything that the namespace remembers is undone.`,
+after that revision. With number 0, everything that the namespace remembers is undone.
+
+On a terminal, and always with --to-revision, the plan is shown first, and you are asked whether to go on; --yes leaves
+out both.`,
 		Example: `  kubectl janus undo release-2
   kubectl janus undo --revision 7 --service-account deployer
   kubectl janus undo --to-revision 4 --service-account deployer --wait`,
@@ -49,7 +54,7 @@ everything that the namespace remembers is undone.`,
 				return err
 			}
 			d := draft{Unstructured: u}
-			if since && !w.yes {
+			if (since || s.interactive()) && !w.yes {
 				if err := s.wanted(cmd.Context(), d, time.Duration(w.wait.limit)); err != nil {
 					return err
 				}
@@ -63,11 +68,12 @@ everything that the namespace remembers is undone.`,
 		},
 	}
 	cmd.Flags().StringVar(&w.name, "name", "", "the name of the new Transaction; the default is made up")
-	cmd.Flags().StringVar(&w.account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction")
+	cmd.Flags().StringVar(&w.account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction, or $JANUS_SERVICE_ACCOUNT")
 	cmd.Flags().Int64Var(&w.revision, "revision", 0, "undo the revision with this number")
 	cmd.Flags().Int64Var(&w.toRevision, "to-revision", 0, "undo all that have committed since the revision with this number")
 	cmd.Flags().BoolVar(&w.acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
-	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "with --to-revision: show no plan, and do not ask")
+	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "show no plan, and do not ask")
+	cmd.Flags().StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to undo over what others have written since")
 	w.wait.addTo(cmd)
 	return cmd
 }
@@ -91,6 +97,9 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 	case since:
 		undo.ToRevision, generate = &w.toRevision, fmt.Sprintf("undo-to-%d-", w.toRevision)
 	case w.revision != 0:
+		if err := s.hasRevision(ctx, namespace, w.revision); err != nil {
+			return nil, err
+		}
 		undo.Revision = &w.revision
 	default:
 		t, err := s.read(ctx, args[0])
@@ -105,14 +114,14 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 			account = t.Spec.ServiceAccountName
 		}
 	}
-	if account == "" {
-		return nil, errors.New("no ServiceAccount is named: set --service-account to the one that the undo uses")
+	if account = accountOr(account); account == "" {
+		return nil, errors.New("no ServiceAccount is named: set --service-account, or $JANUS_SERVICE_ACCOUNT, to the one that the undo uses")
 	}
 	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
 	if w.name == "" {
 		t.GenerateName = generate
 	}
-	t.Spec.ServiceAccountName, t.Spec.UndoOf = account, undo
+	t.Spec.ServiceAccountName, t.Spec.UndoOf, t.Spec.ConflictPolicy = account, undo, api.ConflictPolicy(w.policy)
 	return t, nil
 }
 

@@ -25,7 +25,7 @@ type question struct {
 
 // mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
-// that the first time. A yes of a short time ago counts unless all is to be asked anew.
+// that the first time. A yes of a short time ago counts unless all is to be asked again.
 func (s session) mayDo(ctx context.Context, items []int, anew bool) ([]plan.Problem, error) {
 	answers, err := s.askAll(ctx, items, anew)
 	if err != nil {

@@ -41,7 +41,7 @@ func newRights(c clock.PassiveClock) *rights {
 }
 
 // granted reports whether a ServiceAccount was told a short time ago that it may do that. Where
-// something is refused for want of a right, what it may not do is asked each time: it may have
+// something is refused for lack of a right, what it may not do is asked each time: it may have
 // been granted because of the answer.
 func (r *rights) granted(account types.UID, q question) bool {
 	may, known := r.answered(account, q)

@@ -61,7 +61,7 @@ func regexesFit(checked *cel.Ast) error {
 // free are calls that cost nothing to speak of whatever they are given, or that CEL makes in
 // another way.
 var free = []string{
-	operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional, operators.NotStrictlyFalse, operators.OldNotStrictlyFalse,
+	operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional, operators.NotStrictlyFalse,
 	operators.Index, operators.OptIndex, operators.OptSelect, operators.Add, "size", "type", "dyn",
 }
 

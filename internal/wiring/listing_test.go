@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata/fake"
@@ -21,9 +22,9 @@ import (
 func lister(t *testing.T, n int, may bool) (session, *reviews, *fake.FakeMetadataClient) {
 	t.Helper()
 	r := &reviews{allow: may}
-	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), "one", r)
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), r)
 	scheme := fake.NewTestScheme()
-	assert.NoError(t, metav1.AddMetaToScheme(scheme))
+	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	client := fake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c-0", UID: "u", ResourceVersion: "7"},
@@ -51,7 +52,7 @@ func TestAListTellsOfManyTargets(t *testing.T) {
 		listed := s.list(t.Context(), all(fewestListed))
 		for i := range fewestListed {
 			ref, err := refOf(s.txn.Status.Items[i])
-			assert.NoError(t, err)
+			require.NoError(t, err)
 			v, known := listed.versionOf(ref)
 			assert.True(t, known)
 			if i == 0 {

@@ -38,11 +38,11 @@ func (r *reviews) Create(_ context.Context, review *authzv1.SelfSubjectAccessRev
 	return review, nil
 }
 
-func asking(clock *clocktesting.FakeClock, account types.UID, r *reviews) session {
+func asking(clock *clocktesting.FakeClock, r *reviews) session {
 	txn := accountFirst()
 	return session{
 		shared: &shared{rights: newRights(clock)}, txn: txn,
-		id: &target.Identity{UID: account, Access: r, Account: types.NamespacedName{Namespace: "shop", Name: "deployer"}},
+		id: &target.Identity{UID: "one", Access: r, Account: types.NamespacedName{Namespace: "shop", Name: "deployer"}},
 	}
 }
 
@@ -52,7 +52,7 @@ const verbsOfACreate = 3
 func TestAGrantedRightIsNotAskedForAgainForAWhile(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
 	r := &reviews{allow: true}
-	s := asking(clock, "one", r)
+	s := asking(clock, r)
 	ask := func(anew bool) int {
 		t.Helper()
 		before := r.asked
@@ -75,7 +75,7 @@ func TestAGrantedRightIsNotAskedForAgainForAWhile(t *testing.T) {
 
 func TestARefusalAsksForRightsAgain(t *testing.T) {
 	r := &reviews{allow: true}
-	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), "one", r)
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), r)
 	_, err := s.mayDo(t.Context(), []int{0}, false)
 	require.NoError(t, err)
 	change := mutate.Change{Ref: target.Ref{}}
@@ -94,7 +94,7 @@ func TestARefusalAsksForRightsAgain(t *testing.T) {
 
 func TestARefusalIsNotKept(t *testing.T) {
 	r := &reviews{}
-	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), "one", r)
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), r)
 	for range 2 {
 		before := r.asked
 		_, err := s.askAll(t.Context(), []int{0}, false)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 )
 
 // limits are what a server grants to whoever connects to it: nobody has said yet who they
@@ -22,7 +21,7 @@ type limits struct {
 	idle time.Duration
 	// size is that of a header, in bytes; a token is the most of it.
 	size int
-	// connections are open at once. Others wait until one is closed.
+	// connections are open at once.
 	connections int
 }
 
@@ -37,7 +36,6 @@ func listen(e endpoint, l limits, log *zap.Logger) (*http.Server, error) {
 		return nil, fmt.Errorf("serve %s: %w", e.name, err)
 	}
 	log.Info("serving "+e.name, zap.String("address", listener.Addr().String()), zap.Bool("tls", e.tls != nil))
-	listener = netutil.LimitListener(listener, l.connections)
 	if e.tls != nil {
 		listener = tls.NewListener(listener, e.tls)
 	}
@@ -49,6 +47,8 @@ func listen(e endpoint, l limits, log *zap.Logger) (*http.Server, error) {
 	}
 	server := &http.Server{
 		Handler: e.handler, ErrorLog: errorLog, WriteTimeout: e.lasting,
+		ConnState: newConnections(l.connections).follow,
+
 		ReadHeaderTimeout: l.header, ReadTimeout: l.read, IdleTimeout: l.idle, MaxHeaderBytes: l.size,
 	}
 	go func() {

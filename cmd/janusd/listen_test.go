@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -94,23 +93,39 @@ func TestAnAnswerMayTakeLongerThanItsRequest(t *testing.T) {
 	assert.Equal(t, "still still still ", body)
 }
 
-func TestMoreConnectionsThanAreGrantedWait(t *testing.T) {
+// Who opens connections and asks nothing on them holds up nobody.
+func TestAConnectionMoreClosesTheOneThatHasWaitedLongest(t *testing.T) {
 	l := usual
-	l.connections = 1
-	addr := bounded(t, l, ok)
-	first, from := dial(t, addr)
-	ask(t, first, from, "")
-	second, from := dial(t, addr)
-	_, err := fmt.Fprint(second, "GET / HTTP/1.1\r\nHost: janusd\r\n\r\n")
+	l.connections = 3
+	working, finish := make(chan struct{}), make(chan struct{})
+	addr := bounded(t, l, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Slow") != "" {
+			close(working)
+			<-finish
+		}
+		answer(w, true)
+	})
+	slow, fromSlow := dial(t, addr)
+	_, err := fmt.Fprint(slow, "GET / HTTP/1.1\r\nHost: janusd\r\nSlow: yes\r\n\r\n")
 	require.NoError(t, err)
-	require.NoError(t, second.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
-	_, err = second.Read(make([]byte, 1))
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "two connections are served")
-	require.NoError(t, first.Close())
-	require.NoError(t, second.SetReadDeadline(time.Now().Add(20*time.Second)))
-	line, err := from.ReadString('\n')
-	require.NoError(t, err)
-	assert.Equal(t, "HTTP/1.1 200 OK\r\n", line)
+	<-working
+	first, fromFirst := dial(t, addr)
+	ask(t, first, fromFirst, "")
+	for range 600 {
+		idle, _ := dial(t, addr)
+		_, err := idle.Write([]byte("GET"))
+		require.NoError(t, err)
+		last, from := dial(t, addr)
+		code, body := ask(t, last, from, "")
+		require.Equal(t, http.StatusOK, code, body)
+	}
+	_, err = fromFirst.ReadByte()
+	require.Error(t, err, "it has waited longest")
+	close(finish)
+	answer, err := http.ReadResponse(fromSlow, nil)
+	require.NoError(t, err, "what was asked is answered")
+	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	_ = answer.Body.Close()
 }
 
 func TestAHeaderIsNoLongerThanItNeedsToBe(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 	authnv1 "k8s.io/api/authentication/v1"
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,12 @@ const (
 	asking = 4
 	// remembered is how many verdicts are kept.
 	remembered = 256
+	// strangers is how many tokens a second are asked about that were not let through within
+	// the last trustedFor, and suddenly how many at once. What is beyond that is refused without a
+	// question, and who is known is served as ever.
+	strangers  = 10
+	suddenly   = 30
+	trustedFor = time.Hour
 	// lasting bounds a request that was let through: an answer that goes on for longer
 	// ends, and whoever wants more of it is judged again.
 	lasting = 2 * time.Minute
@@ -55,6 +62,9 @@ type Access struct {
 type Guard struct {
 	client   kubernetes.Interface
 	verdicts *cache.LRUExpireCache
+	trusted  *cache.LRUExpireCache // who was let through
+	limit    *rate.Limiter         // of questions about others
+	clock    clock.PassiveClock
 	slots    chan struct{}
 	lasting  time.Duration
 	log      *zap.Logger
@@ -64,6 +74,7 @@ type Guard struct {
 func NewGuard(client kubernetes.Interface, clock clock.PassiveClock, log *zap.Logger) *Guard {
 	return &Guard{
 		client: client, verdicts: cache.NewLRUExpireCacheWithClock(remembered, clock),
+		trusted: cache.NewLRUExpireCacheWithClock(remembered, clock), limit: rate.NewLimiter(strangers, suddenly), clock: clock,
 		slots: make(chan struct{}, asking), lasting: lasting, log: log,
 	}
 }
@@ -78,8 +89,12 @@ type verdict struct {
 // log does, and whoever asks is not known.
 var unknown = verdict{http.StatusServiceUnavailable, "the API server did not say whether you may read this; the log of janusd has more"}
 
+// flooded is the verdict about a token that is one of too many.
+var flooded = verdict{http.StatusTooManyRequests, "too many tokens come that are not known: try again in a second"}
+
 // Protect returns a handler that passes on what may be, and answers 401 to who is not known,
-// 403 to who may not, and 503 if the API server does not tell. What is passed on has a
+// 403 to who may not, 429 if too many come who are not known, and 503 if the API server does not
+// tell. What is passed on has a
 // deadline, so that a right that is withdrawn ends even an answer without an end.
 func (g *Guard) Protect(needed Access, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,6 +105,8 @@ func (g *Guard) Protect(needed Access, next http.Handler) http.Handler {
 			defer cancel()
 			next.ServeHTTP(w, r.WithContext(ctx))
 			return
+		case http.StatusTooManyRequests:
+			w.Header().Set("Retry-After", "1")
 		case http.StatusUnauthorized:
 			w.Header().Add("WWW-Authenticate", "Bearer")
 			if needed.Password {
@@ -121,6 +138,9 @@ func (g *Guard) judge(ctx context.Context, token string, needed Access) verdict 
 	if known, ok := g.verdicts.Get(key); ok {
 		return known.(verdict)
 	}
+	if _, ok := g.trusted.Get(key); !ok && !g.limit.AllowN(g.clock.Now(), 1) {
+		return flooded
+	}
 	ctx, cancel := context.WithTimeout(ctx, askingFor)
 	defer cancel()
 	select {
@@ -137,6 +157,7 @@ func (g *Guard) judge(ctx context.Context, token string, needed Access) verdict 
 	}
 	if v.code == http.StatusOK {
 		g.verdicts.Add(key, v, allowedFor)
+		g.trusted.Add(key, true, trustedFor)
 	} else {
 		g.verdicts.Add(key, v, refusedFor)
 	}

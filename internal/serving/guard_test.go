@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -187,6 +188,33 @@ func TestWhatIsKnownIsNotAskedAgainForAWhile(t *testing.T) {
 	answer, _ := f.get("Bearer " + reader)
 	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
 	assert.Equal(t, asked, f.asked, "a refusal is remembered, too")
+}
+
+// Tokens that are made up become no flood at the API server, and hold up nobody who is known.
+func TestAFloodOfTokensIsNoFloodOfQuestions(t *testing.T) {
+	f := newFixture(t, unchanged)
+	reader := f.token("reader")
+	f.allow("reader", "/metrics")
+	f.awaitAllowed(reader)
+	f.clock.SetTime(f.clock.Now().Add(allowedFor))
+	asked := f.asked
+	codes := map[int]int{}
+	for i := range 300 {
+		answer, _ := f.get(fmt.Sprintf("Bearer made-up-%d", i))
+		codes[answer.StatusCode]++
+		if answer.StatusCode == http.StatusTooManyRequests {
+			assert.Equal(t, "1", answer.Header.Get("Retry-After"))
+		}
+	}
+	assert.Equal(t, map[int]int{http.StatusUnauthorized: suddenly, http.StatusTooManyRequests: 300 - suddenly}, codes)
+	assert.Equal(t, suddenly, f.asked-asked)
+
+	answer, body := f.get("Bearer " + reader)
+	assert.Equal(t, http.StatusOK, answer.StatusCode, body)
+	assert.Equal(t, "the page", body)
+	f.clock.SetTime(f.clock.Now().Add(time.Second))
+	answer, _ = f.get("Bearer made-up-299")
+	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "some are asked about each second")
 }
 
 func TestWhoCannotBeJudgedIsRefused(t *testing.T) {

@@ -2,6 +2,7 @@ package fieldmerge
 
 import (
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,7 +66,8 @@ func (i Images) statusCounts() bool {
 
 // Outcome returns what is kept of an object that a dry run has made from before: Strip
 // of it, and the status where the change altered that. A status that it removed is
-// kept as null.
+// kept as null. Where the status is a subresource no change alters it: if it is another,
+// a controller has written it between the read and the dry run.
 func Outcome(before, after *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Strip(after)
 	var was any
@@ -73,8 +75,15 @@ func Outcome(before, after *unstructured.Unstructured) *unstructured.Unstructure
 		was = before.Object["status"]
 	}
 	is := after.Object["status"]
-	if Custom(after.GroupVersionKind().GroupKind()) && !reflect.DeepEqual(was, is) {
+	apart := StatusApart(before) || StatusApart(after)
+	if Custom(after.GroupVersionKind().GroupKind()) && !apart && !reflect.DeepEqual(was, is) {
 		out.Object["status"] = runtime.DeepCopyJSONValue(is)
 	}
 	return out
+}
+
+// StatusApart reports whether another client has written the status of an object through the
+// subresource for it.
+func StatusApart(obj *unstructured.Unstructured) bool {
+	return obj != nil && slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "status" })
 }

@@ -16,7 +16,7 @@ import (
 func (c Change) images(ctx context.Context, before, after, live *unstructured.Unstructured) (fieldmerge.Images, error) {
 	images := fieldmerge.Images{Before: before, After: after, Live: live, Ours: c.Names.ours}
 	_, writesStatus := c.Content["status"]
-	images.Status = writesStatus && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !statusApart(before) && !statusApart(live)
+	images.Status = writesStatus && fieldmerge.Custom(c.Ref.GVK.GroupKind()) && !fieldmerge.StatusApart(before) && !fieldmerge.StatusApart(live)
 	var err error
 	images.Type, err = c.typeOf(ctx)
 	return images, err

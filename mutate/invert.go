@@ -251,7 +251,7 @@ func (r *rewinding) content(ctx context.Context, as api.ChangeType, live *unstru
 		return r.again(ctx, as, live)
 	}
 	out := fieldmerge.Strip(r.state)
-	if status, there := r.state.Object["status"]; there && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && !statusApart(live) {
+	if status, there := r.state.Object["status"]; there && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && !fieldmerge.StatusApart(live) {
 		// Where it is no subresource it is a field like any other.
 		out.Object["status"] = status
 	}
@@ -272,7 +272,7 @@ func (r *rewinding) again(ctx context.Context, as api.ChangeType, live *unstruct
 			r.notes = append(r.notes, r.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
 		}
 	}
-	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && statusApart(before) {
+	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && fieldmerge.StatusApart(before) {
 		r.notes = append(r.notes, r.warn(".status is not restored, because it is for controllers to write")...)
 	}
 	again, err := fieldmerge.Reown(before, func(old types.UID) types.UID { return now[old] })

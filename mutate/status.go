@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -114,16 +112,10 @@ func (c Change) rehearseStatus(ctx context.Context, before *unstructured.Unstruc
 	}
 }
 
-// statusApart reports whether another client has written the status of an object through the
-// subresource of its kind: a write of the object itself leaves it alone then.
-func statusApart(obj *unstructured.Unstructured) bool {
-	return obj != nil && slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "status" })
-}
-
 // ownsStatus reports whether the status of an object was written like any other
 // field: its kind then has no status subresource.
 func ownsStatus(obj *unstructured.Unstructured) bool {
-	if statusApart(obj) {
+	if fieldmerge.StatusApart(obj) {
 		return false
 	}
 	for _, e := range obj.GetManagedFields() {

@@ -70,6 +70,33 @@ func TestTheUndoOfACommittedChangeLeavesTheStatusToItsController(t *testing.T) {
 	assert.Equal(t, "Busy", value(t, i.now(), "status", "phase"))
 }
 
+// A controller writes the status between the read and the dry run: that is none of what the
+// change does, and writing it again is no reason not to undo the change.
+func TestAStatusThatComesWhileAChangeIsPreparedIsNotOfTheChange(t *testing.T) {
+	t.Parallel()
+	for _, kind := range writes {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.readyWidget()
+			i := e.plan(0, kind, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 2}}")
+			i.wire.set(func(n int) {
+				if n == 1 {
+					e.merge("controller", i.object, `{"status":{"phase":"Busy"}}`, "status")
+				}
+			})
+			require.NoError(t, i.tryPrepare())
+			require.NotEqual(t, value(t, i.record.Before, "status"), value(t, i.now(), "status"))
+			assert.NotContains(t, i.record.After.Object, "status")
+			i.done()
+			require.NoError(t, mutate.HandOver(t.Context(), i.change, i.owners, i.baseline, nil))
+			e.merge("controller", i.object, `{"status":{"phase":"Idle"}}`, "status")
+			_, _, _, err := e.plan(1, api.Update, widget).change.Invert(t.Context(), api.Update, []mutate.Original{{Record: i.record, First: i.record.Before}}, i.now())
+			require.NoError(t, err)
+		})
+	}
+}
+
 func (e *env) readyWidget() {
 	e.t.Helper()
 	e.widgets()

@@ -113,8 +113,8 @@ func (t *tries) before(i int, now mutate.Version) (*unstructured.Unstructured, b
 	return t.items[i].before.DeepCopy(), true
 }
 
-// unread drops the targets, of which there is no room for so many.
-func (t *tries) unread() {
+// dropTargets drops them, of which there is no room for so many.
+func (t *tries) dropTargets() {
 	for i, one := range t.items {
 		one.before = nil
 		t.items[i] = one
@@ -137,7 +137,7 @@ func (f *dryRunCache) keep(t *tries) {
 		return
 	}
 	if f.read+t.read > maxDryRunBytes {
-		t.unread()
+		t.dropTargets()
 	}
 	f.size, f.read = f.size+t.size, f.read+t.read
 	f.kept[t.txn] = t

@@ -85,6 +85,7 @@ func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
 		{"enforced locks for one namespace", one + "enforcedLocks: {enabled: true}", withComponent(t, "overlays/namespaced", "enforced")},
 		{"namespaces by their labels", `janusd: {namespaceSelector: "janus.io/watch=true"}`, withComponent(t, ".", "namespaces")},
 		{"packages", "packages: {enabled: true}", withComponent(t, ".", "packages")},
+		{"a network policy", "networkPolicy: {enabled: true}", withComponent(t, ".", "network")},
 		{"the page, all namespaces", "ui: {enabled: true}", withComponent(t, ".", "ui")},
 		{"the page, one namespace", one + "ui: {enabled: true}", withComponent(t, "overlays/namespaced", "ui")},
 	} {

@@ -113,6 +113,13 @@ var templates = []template{
 		},
 	},
 	{
+		name: "networkpolicy.yaml", sources: []string{"network/networkpolicy.yaml"}, guard: "if .Values.networkPolicy.enabled",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n", partOf, "",
+			"      port: metrics\n", "      port: metrics\n    {{- with .Values.networkPolicy.metricsFrom }}\n    from:\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n",
+		},
+	},
+	{
 		name: "ui-service.yaml", sources: []string{"ui/service.yaml"}, guard: "if .Values.ui.enabled",
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n", partOf, ""},
 	},

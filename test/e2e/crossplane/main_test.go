@@ -111,12 +111,12 @@ func newWorldWithoutJanus(t *testing.T) *world {
 }
 
 // clear deletes all packages without a plan, and waits until nothing of
-// them is left.
+// them is left. kubectl fails if the garbage collector has deleted one meanwhile.
 func (w *world) clear() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), crossplane.Wait)
 	defer cancel()
-	out, err := w.shell.Run(ctx, "kubectl delete providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions --all && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
+	out, err := w.shell.Run(ctx, "until kubectl delete providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions --all; do sleep 0.2; done && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
 		"until [ -z \"$(kubectl get providerrevisions,configurationrevisions,functionrevisions -o name; kubectl get crd -o name | grep acme.io)\" ]; do sleep 0.2; done")
 	require.NoError(w.t, err, out)
 }

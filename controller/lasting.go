@@ -16,35 +16,38 @@ const lastingPhase = time.Second
 type lasting struct {
 	clock clock.WithDelayedExecution
 
-	mu     sync.Mutex
-	timers map[types.UID]clock.Timer // of Transactions in a phase that has just begun
+	mu    sync.Mutex
+	begun map[types.UID]*begun // Transactions in a phase that has just begun
 }
 
+// begun is a phase that has just begun.
+type begun struct{ timer clock.Timer }
+
 func newLasting(c clock.WithDelayedExecution) *lasting {
-	return &lasting{clock: c, timers: map[types.UID]clock.Timer{}}
+	return &lasting{clock: c, begun: map[types.UID]*begun{}}
 }
 
 // begin has something told of a Transaction in a while, unless it is over by then.
 func (l *lasting) begin(uid types.UID, tell func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var timer clock.Timer
-	timer = l.clock.AfterFunc(lastingPhase, func() {
-		if l.take(uid, timer) {
+	phase := &begun{}
+	l.begun[uid] = phase
+	phase.timer = l.clock.AfterFunc(lastingPhase, func() {
+		if l.take(uid, phase) {
 			tell()
 		}
 	})
-	l.timers[uid] = timer
 }
 
-// take removes the timer of a Transaction, and reports whether it was that one.
-func (l *lasting) take(uid types.UID, timer clock.Timer) bool {
+// take removes a phase, and reports whether it has not ended before.
+func (l *lasting) take(uid types.UID, phase *begun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.timers[uid] != timer {
+	if l.begun[uid] != phase {
 		return false
 	}
-	delete(l.timers, uid)
+	delete(l.begun, uid)
 	return true
 }
 
@@ -52,8 +55,8 @@ func (l *lasting) take(uid types.UID, timer clock.Timer) bool {
 func (l *lasting) over(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if timer, ok := l.timers[uid]; ok {
-		timer.Stop()
-		delete(l.timers, uid)
+	if phase, ok := l.begun[uid]; ok {
+		phase.timer.Stop()
+		delete(l.begun, uid)
 	}
 }

@@ -88,6 +88,8 @@ spec: {change: Delete, delete: {source: xpkg.acme.io/acme/bucket}, serviceAccoun
 		assert.Contains(t, metrics, want)
 	}
 
+	areServed(t, metrics, ofPackages)
+
 	// One that is lost is logged, and nothing else is held up by it.
 	g.refused.Store(true)
 	e.Apply(strings.ReplaceAll(`

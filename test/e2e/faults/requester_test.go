@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -18,7 +19,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// requester is a user who may create and edit Transactions, and with use may
+// requester is a user who may create and edit Transactions and make Leases, and with use may
 // have Transactions act as the ServiceAccount.
 const requester = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -26,6 +27,7 @@ kind: Role
 metadata: {name: requester}
 rules:
   - {apiGroups: [backup.janus.io], resources: [transactions], verbs: [create, patch]}
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -113,4 +115,27 @@ func TestRequesterMayNotHaveAnyServiceAccountResume(t *testing.T) {
 		}
 	}
 	require.NoError(t, edit(w.ctx, `{"cancel":"Stop"}`), "whoever may edit a Transaction may stop it")
+}
+
+// The right to write Leases is not the right to write the lock that a Transaction holds.
+func TestRequesterMayNotWriteTheLockOfATransaction(t *testing.T) {
+	w := newWorld(t)
+	at, err := w.makePlace("")
+	require.NoError(t, err)
+	client := w.requester(t, at.namespace, "transaction-locks").
+		Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(at.namespace)
+	create := func(ctx context.Context, holder string) error {
+		_, err := client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "janus-lock-config"},
+			"spec": map[string]any{"holderIdentity": holder},
+		}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+		err := create(ctx, at.namespace+"/release/4711")
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-locks"), nil
+	}); err != nil {
+		t.Errorf("%v\n  lock exclusion: whoever may write Leases may write the lock of a Transaction", err)
+	}
+	require.NoError(t, create(w.ctx, "nightly-backup"), "people take locks of their own")
 }

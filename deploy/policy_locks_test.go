@@ -1,9 +1,11 @@
 package deploy_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -74,6 +76,78 @@ func TestLocksAreOpenToOthers(t *testing.T) {
 	s.refused(s.create(leases, lock("janus-lock-forged", "shop/release/4711"), metav1.CreateOptions{}), "locks", "may not create Lease")
 	s.refused(s.create(leases, lock("janus-lock-forged", "janus.io/shared"), metav1.CreateOptions{}), "locks", "it is a lock that Transactions share")
 	s.takenBefore()
+}
+
+// TestALockIsKnownByItsName is about Leases that have the name of a lock and none of its labels.
+// What Janus holds in one was free for all who may write Leases.
+func TestALockIsKnownByItsName(t *testing.T) {
+	s := newScene(t)
+	janus := s.in.as(t, janusd.User).Resource(leases).Namespace(s.Namespace)
+	for title, holder := range map[string]string{"of-one": s.Namespace + "/release/4711", "shared": "janus.io/shared"} {
+		bare := lock("janus-lock-"+title, holder)
+		bare.SetLabels(nil)
+		s.refused(s.create(leases, bare.DeepCopy(), metav1.CreateOptions{}), "locks", "may not create Lease "+s.Namespace+"/janus-lock-"+title)
+		generated := bare.DeepCopy()
+		generated.SetName("")
+		generated.SetGenerateName("janus-lock-" + title + "-")
+		s.refused(s.create(leases, generated, metav1.CreateOptions{}), "locks", "may not create Lease")
+
+		_, err := janus.Create(t.Context(), bare, metav1.CreateOptions{})
+		require.NoError(t, err)
+		for _, client := range []dynamic.Interface{s.admin, s.in.dynamic} {
+			locks := client.Resource(leases).Namespace(s.Namespace)
+			for _, patch := range []string{
+				`{"spec":{"holderIdentity":"somebody-else"}}`, `{"spec":{"holderIdentity":null}}`, `{"spec":{"leaseDurationSeconds":1}}`,
+				`{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["example.com/stay"]}}`,
+			} {
+				_, err := locks.Patch(t.Context(), bare.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				s.refused(err, "locks", "may not update Lease "+s.Namespace+"/"+bare.GetName())
+			}
+			s.refused(locks.Delete(t.Context(), bare.GetName(), metav1.DeleteOptions{}), "locks", "may not delete Lease "+s.Namespace+"/"+bare.GetName())
+			s.refused(locks.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), "locks", "may not delete Lease")
+		}
+		require.NoError(t, janus.Delete(t.Context(), bare.GetName(), metav1.DeleteOptions{}))
+	}
+	// A Lease of another name and without the labels is no lock, whatever its holder is called.
+	other := lock("another", "shop/release/4711")
+	other.SetLabels(nil)
+	require.NoError(t, s.create(leases, other, metav1.CreateOptions{}))
+	require.NoError(t, s.admin.Resource(leases).Namespace(s.Namespace).Delete(t.Context(), "another", metav1.DeleteOptions{}))
+}
+
+// TestALockInTheNameOfASuspendedTransactionIsNotMadeForIt is the way in which a lock was robbed:
+// whoever may write Leases makes the Lease of the lock before the Transaction does, in its name,
+// and may delete it later.
+func TestALockInTheNameOfASuspendedTransactionIsNotMadeForIt(t *testing.T) {
+	s := newScene(t)
+	s.run()
+	s.Apply(before)
+	s.Submit("first", held)
+	name := s.lockOf("first")
+	s.Merge("opener", "ConfigMap/config", `{"data":{"open":"yes"}}`)
+	require.Equal(t, api.PhaseCommitted, s.Ended("first").Status.Phase)
+
+	s.Submit("victim", `{suspend: true, changes: [
+	  {target: {apiVersion: v1, kind: ConfigMap, name: config}, type: Patch, content: {data: {version: "3", open: "no"}}}]}`)
+	victim := s.Await("victim", "suspended", func(t *api.Transaction) bool { return t.Status.SuspendTime != nil })
+	forged := lock(name, api.HolderOf(victim))
+	forged.SetLabels(nil)
+	s.refused(s.create(leases, forged.DeepCopy(), metav1.CreateOptions{}), "locks", "in the name of Transaction "+api.HolderOf(victim))
+
+	// Where the policy was not in force when it was made, it is in the way like the lock of
+	// another client, until it is removed.
+	_, err := s.in.as(t, janusd.User).Resource(leases).Namespace(s.Namespace).Create(t.Context(), forged, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.in.dynamic.Resource(api.Resource).Namespace(s.Namespace).
+		Patch(t.Context(), "victim", types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	s.Await("victim", "waiting for the lock", func(t *api.Transaction) bool {
+		ready := meta.FindStatusCondition(t.Status.Conditions, api.ConditionReady)
+		return ready != nil && ready.Reason == "LockHeld" && strings.Contains(ready.Message, "names this Transaction, but another client has written it")
+	})
+	require.NoError(t, s.in.as(t, janusd.User).Resource(leases).Namespace(s.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	require.Equal(t, api.PhaseCommitted, s.Ended("victim").Status.Phase)
+	s.NothingLeft("victim")
 }
 
 // takenBefore has a person take the very lock that a Transaction wants, which then waits,

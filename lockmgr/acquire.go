@@ -48,7 +48,7 @@ type slot struct {
 //   - any other: the API server's. Whether that lock was taken may not be
 //     known; the next Acquire or Release finds out.
 //
-// After a crash a Lease with the holder's identity is the holder's. Locks after
+// After a crash a Lease with the holder's identity and labels is the holder's. Locks after
 // the refused one that an earlier process took and this one has not seen are
 // not looked for: they expire, or Release finds them.
 func (m *Manager) Acquire(ctx context.Context, h Holder, keys []Key) ([]Lock, error) {

@@ -38,6 +38,11 @@
 // A lock whose Key is Shared has any number of readers, or one writer, in one
 // Lease. shared.go has the rules, and says why readers do not starve a writer.
 //
+// # Labels
+//
+// A Lease that names a holder is that holder's only if it has the holder's labels, or was made by
+// this process. marks.go says what becomes of others.
+//
 // # Place
 //
 // The Lease is in the target's namespace. For a target without a namespace it
@@ -50,7 +55,7 @@
 // The Manager remembers what it holds, so that a lock known to have more than
 // two thirds of its time left costs no request, and what it waits for, so that
 // it can tell an expired record. Nothing depends on that memory for safety: a
-// new process finds its Leases again by the identity of the holder. A holder's
+// new process finds its Leases again by the identity and the labels of the holder. A holder's
 // memory ends with Release and Forget.
 //
 // # Requests

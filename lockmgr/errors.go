@@ -26,6 +26,9 @@ type HeldError struct {
 	Shared bool
 	// Waits is set if Holder does not hold the lock, but waits to have it alone and comes first.
 	Waits bool
+	// Forged is set if Holder is the caller, and another client has written that: marks.go says how
+	// this is told.
+	Forged bool
 	// Until is how long by our clock the record must still stand unchanged
 	// until it may be taken over; it is never zero. Where the record's time is
 	// over and it is in the way for another reason, it is when to look again; so it is
@@ -40,6 +43,8 @@ func (e *HeldError) Error() string {
 	switch {
 	case e.Waits:
 		return fmt.Sprintf("lock of %s is wanted: %q comes first at Lease %s for up to %s", e.Key, e.Holder, e.Lease, e.Until)
+	case e.Forged:
+		return fmt.Sprintf("lock of %s is held: another client has written holder %q into Lease %s, for up to %s", e.Key, e.Holder, e.Lease, e.Until)
 	case e.Others > 0:
 		return fmt.Sprintf("lock of %s is held: Lease %s has holder %q and %d more for up to %s", e.Key, e.Lease, e.Holder, e.Others, e.Until)
 	default:
@@ -52,9 +57,14 @@ type LostError struct {
 	Lock
 	// Holder is the identity of who has it now.
 	Holder string
+	// Forged is set as in HeldError.
+	Forged bool
 }
 
 func (e *LostError) Error() string {
+	if e.Forged {
+		return fmt.Sprintf("lock of %s is lost: another client has written holder %q into Lease %s", e.Key, e.Holder, e.Lock)
+	}
 	return fmt.Sprintf("lock of %s is lost: Lease %s has holder %q", e.Key, e.Lock, e.Holder)
 }
 

@@ -185,8 +185,8 @@ func checkOurs(t *testing.T, h Holder, lease, next *coordinationv1.Lease) {
 	require.Equal(t, lease.ResourceVersion, next.ResourceVersion)
 	require.Equal(t, placeOf(lease), placeOf(next))
 	require.Positive(t, *next.Spec.LeaseDurationSeconds)
+	require.Equal(t, "ours", next.Labels["l"])
 	if holderOf(lease) != h.Identity {
-		require.Equal(t, "ours", next.Labels["l"])
 		require.Empty(t, next.OwnerReferences)
 	}
 	_, err := json.Marshal(next)

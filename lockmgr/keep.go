@@ -77,7 +77,7 @@ func (m *Manager) retake(ctx context.Context, h Holder, lock Lock) error {
 	_, err := m.Acquire(ctx, h, []Key{lock.Key})
 	if held := (*HeldError)(nil); errors.As(err, &held) {
 		m.observe(OperationRenew, ResultLost)
-		return &LostError{Lock: lock, Holder: held.Holder}
+		return &LostError{Lock: lock, Holder: held.Holder, Forged: held.Forged}
 	}
 	return err
 }

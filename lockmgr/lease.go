@@ -55,22 +55,26 @@ func (m *Manager) take(ctx context.Context, h Holder, key Key, place types.Names
 // claim judges a record that was just read: it returns the Lease to write in
 // order to hold it, or *HeldError.
 func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	if s, shared := sharedlease.Of(lease); shared && lease.DeletionTimestamp == nil {
+	if s, shared := m.sharingOf(h, lease); shared && lease.DeletionTimestamp == nil {
 		return m.claimShared(ctx, h, key, lease, s)
 	}
 	now := m.clock.Now()
 	holder := firstHolder(lease)
-	if holder == h.Identity && lease.DeletionTimestamp == nil {
-		return renewed(lease, h, now), nil
+	if m.isOwn(h, lease) && lease.DeletionTimestamp == nil {
+		return renewed(lease, h, key, now), nil
+	}
+	forged := m.isForged(h, lease)
+	if forged {
+		holder = h.Identity
 	}
 	left := duration(lease, h.seconds()) - m.memory.watch(h.Identity, lease, now)
 	// A Lease that is being deleted can be written but not kept: whoever wrote
 	// it would find it gone.
-	if lease.DeletionTimestamp != nil || (holder != "" && left > 0 && !h.ended(ctx, lease)) {
+	if lease.DeletionTimestamp != nil || (holder != "" && left > 0 && (forged || !h.ended(ctx, lease))) {
 		if left <= 0 {
 			left = m.limits.recheck
 		}
-		return nil, &HeldError{Key: key, Lease: placeOf(lease).String(), Holder: holder, Until: left}
+		return nil, &HeldError{Key: key, Lease: placeOf(lease).String(), Holder: holder, Forged: forged, Until: left}
 	}
 	return takenOver(lease, h, key, now), nil
 }
@@ -91,14 +95,18 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 				return err
 			}
 		}
-		if !isOurs(lease, h.Identity) {
+		if !m.isOwn(h, lease) {
+			lost := &LostError{Lock: lock, Holder: firstHolder(lease)}
+			if m.isForged(h, lease) {
+				lost.Holder, lost.Forged = h.Identity, true
+			}
 			m.memory.drop(h.Identity, lock.place())
 			if !excludes(lease, lock.Key) {
 				return errGone
 			}
-			return &LostError{Lock: lock, Holder: firstHolder(lease)}
+			return lost
 		}
-		outdated = m.update(ctx, h, renewed(lease, h, m.clock.Now()), found)
+		outdated = m.update(ctx, h, renewed(lease, h, lock.Key, m.clock.Now()), found)
 		if !isOutdated(outdated) {
 			return outdated
 		}

@@ -97,10 +97,11 @@ func takenOver(lease *coordinationv1.Lease, h Holder, key Key, now time.Time) *c
 }
 
 // renewed is our Lease with its time begun again. It differs from what it was, so that
-// it gets another resourceVersion: a process that has hung cannot release it then.
-func renewed(lease *coordinationv1.Lease, h Holder, now time.Time) *coordinationv1.Lease {
+// it gets another resourceVersion: a process that has hung cannot release it then. Labels that
+// another client has taken off are put on again.
+func renewed(lease *coordinationv1.Lease, h Holder, key Key, now time.Time) *coordinationv1.Lease {
 	if s, shared := sharedlease.Of(lease); shared {
-		return joined(lease, s, h, now)
+		return h.marked(joined(lease, s, h, now), key)
 	}
 	next := lease.DeepCopy()
 	if last := lease.Spec.RenewTime; last != nil && now.Truncate(time.Microsecond).Equal(last.Time) {
@@ -108,7 +109,7 @@ func renewed(lease *coordinationv1.Lease, h Holder, now time.Time) *coordination
 	}
 	next.Spec.LeaseDurationSeconds = ptr.To(h.seconds())
 	next.Spec.RenewTime = &metav1.MicroTime{Time: now}
-	return next
+	return h.marked(next, key)
 }
 
 // remembered is the Lease as it is worth remembering. An update without

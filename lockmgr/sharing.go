@@ -44,7 +44,7 @@ func (m *Manager) join(
 ) (*coordinationv1.Lease, error) {
 	now := m.clock.Now()
 	if _, again := s.Reader(h.Identity); again {
-		return joined(lease, s, h, now), nil
+		return h.marked(joined(lease, s, h, now), key), nil
 	}
 	if s.Next != nil {
 		left := s.Next.Duration() - stood[keyOfEntry(*s.Next, true)]
@@ -93,7 +93,7 @@ func (a *acquisition) reserve(ctx context.Context, held *HeldError) {
 		return
 	}
 	for range a.limits.attempts {
-		s, shared := sharedlease.Of(lease)
+		s, shared := a.sharingOf(a.holder, lease)
 		if !shared || lease.DeletionTimestamp != nil {
 			break // It is free, or another has it alone.
 		}

@@ -122,7 +122,7 @@ func (a *acquisition) settleHomes(ctx context.Context, u *unsettled) {
 func (a *acquisition) settleAgainst(ctx context.Context, i int, standIn *coordinationv1.Lease) {
 	s := &a.slots[i]
 	home := lockAt(s.key, s.place)
-	if isOurs(standIn, a.holder.Identity) && standIn.DeletionTimestamp == nil {
+	if a.isOwn(a.holder, standIn) && standIn.DeletionTimestamp == nil {
 		err := a.renew(ctx, a.holder, lockAt(s.key, placeOf(standIn)), standIn)
 		if err != nil {
 			a.fail(i, err)

@@ -91,6 +91,7 @@ func prepare(t *testing.T, namespace string, env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("KUBECONFIG", path)
 	env.Setenv("NAMESPACE", namespace)
+	env.Setenv("POLICIES", filepath.Join(harness.Root(), "deploy", "policies"))
 	env.Setenv("COMPLETE", filepath.Join(harness.Root(), "cmd", "kubectl-janus", "kubectl_complete-janus"))
 	return clientcmd.WriteToFile(*config, path)
 }

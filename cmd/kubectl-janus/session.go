@@ -197,6 +197,8 @@ func explain(doing string, err error) error {
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == metav1.StatusReasonNotFound && unserved(err):
 		return fmt.Errorf("%s: the cluster does not serve Transactions; install Janus, and see: kubectl janus check (%w)", doing, err)
+	case apierrors.IsForbidden(err) && errclass.PolicyOf(err) != "":
+		return fmt.Errorf("%s: %w", doing, err) // A role would not help: the policy says what does.
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w; the ClusterRoles janus-viewer and janus-editor grant what is needed", doing, err)
 	default:

@@ -225,6 +225,10 @@ func explainLock(err error) error {
 		found := errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(), "%s", inTheWay(held))
 		found.Awaited, found.RetryAfter = lockOf(held), held.Until
 		return found
+	case errors.As(err, &lost) && lost.Forged:
+		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
+			"Lease %s names this Transaction, but another client has written it: it lacks the labels of a lock", lost.Lock).
+			WithHint("install deploy/policies, which keep others from writing held locks")
 	case errors.As(err, &lost):
 		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
 			"Lease %s has passed to %s", lost.Lock, nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
@@ -243,6 +247,8 @@ func inTheWay(held *lockmgr.HeldError) string {
 		return fmt.Sprintf("Lease %s is shared, and %s is waiting to have it alone; waiting until that has ended", held.Lease, held.Holder)
 	case held.Others > 0:
 		return fmt.Sprintf("Lease %s is held by %s and %d more; waiting until they have released it or it expires", held.Lease, held.Holder, held.Others)
+	case held.Forged:
+		return fmt.Sprintf("Lease %s names this Transaction, but another client has written it: it lacks the labels of a lock; waiting until it is deleted or expires", held.Lease)
 	default:
 		return fmt.Sprintf("Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
 	}
@@ -251,7 +257,7 @@ func inTheWay(held *lockmgr.HeldError) string {
 // lockOf is the Lease that is in the way, if a Transaction holds it. Of others nothing is heard.
 func lockOf(held *lockmgr.HeldError) []errclass.Awaited {
 	holder, _, ok := api.ParseHolder(held.Holder)
-	if !ok {
+	if !ok || held.Forged {
 		return nil
 	}
 	namespace, name, _ := strings.Cut(held.Lease, "/")

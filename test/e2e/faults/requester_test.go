@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -16,13 +19,15 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// requester is a user who may create Transactions, and with use may have them act as
-// the ServiceAccount.
+// requester is a user who may create and edit Transactions and make Leases, and with use may
+// have Transactions act as the ServiceAccount.
 const requester = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: requester}
-rules: [{apiGroups: [backup.janus.io], resources: [transactions], verbs: [create]}]
+rules:
+  - {apiGroups: [backup.janus.io], resources: [transactions], verbs: [create, patch]}
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -45,15 +50,7 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 	w := newWorld(t)
 	at, err := w.makePlace("")
 	require.NoError(t, err)
-	policy, err := harness.ReadSource("../../../deploy/policies/transaction-identity.yaml")
-	require.NoError(t, err)
-	require.NoError(t, w.ApplyYAML(w.ctx, "", string(policy)))
-	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, requester))
-
-	config := rest.CopyConfig(w.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "requester"}
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
+	client := w.requester(t, at.namespace, "transaction-identity")
 	list, err := workloads(t)[0].transactions(at)
 	require.NoError(t, err)
 	txn := list[0]
@@ -72,4 +69,73 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, use))
 	assert.NoError(t, harness.Poll(w.ctx, func(ctx context.Context) (bool, error) { return create(ctx) == nil, nil }),
 		"who may use the ServiceAccount may have a Transaction act as it")
+}
+
+// requester is a client of a user with no rights but those of the manifest. The policy is in
+// force in the namespace.
+func (w *world) requester(t *testing.T, namespace, policy string) dynamic.Interface {
+	t.Helper()
+	text, err := harness.ReadSource("../../../deploy/policies/" + policy + ".yaml")
+	require.NoError(t, err)
+	require.NoError(t, w.ApplyYAML(w.ctx, "", strings.ReplaceAll(string(text), policy+".backup.janus.io", policy+"."+namespace)+
+		"  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+namespace+"}}}\n"))
+	require.NoError(t, w.ApplyYAML(w.ctx, namespace, requester))
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "requester"}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+// The right to edit Transactions is not the right to have a ServiceAccount resume what it was
+// stopped in.
+func TestRequesterMayNotHaveAnyServiceAccountResume(t *testing.T) {
+	w := newWorld(t)
+	at, err := w.makePlace("")
+	require.NoError(t, err)
+	client := w.requester(t, at.namespace, "transaction-identity").Resource(api.Resource).Namespace(at.namespace)
+	list, err := workloads(t)[0].transactions(at)
+	require.NoError(t, err)
+	txn := list[0].DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(txn.Object, true, "spec", "suspend"))
+	admin, err := dynamic.NewForConfig(w.Config)
+	require.NoError(t, err)
+	txn, err = admin.Resource(api.Resource).Namespace(at.namespace).Create(w.ctx, txn, metav1.CreateOptions{})
+	require.NoError(t, err)
+	edit := func(ctx context.Context, spec string) error {
+		_, err := client.Patch(ctx, txn.GetName(), types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	for _, spec := range []string{`{"suspend":null}`, `{"suspend":false}`, `{"cancel":"Rollback"}`} {
+		if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+			err := edit(ctx, spec)
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-identity"), nil
+		}); err != nil {
+			t.Errorf("%v\n  identity: whoever may edit Transactions may have any ServiceAccount act by %s", err, spec)
+		}
+	}
+	require.NoError(t, edit(w.ctx, `{"cancel":"Stop"}`), "whoever may edit a Transaction may stop it")
+}
+
+// The right to write Leases is not the right to write the lock that a Transaction holds.
+func TestRequesterMayNotWriteTheLockOfATransaction(t *testing.T) {
+	w := newWorld(t)
+	at, err := w.makePlace("")
+	require.NoError(t, err)
+	client := w.requester(t, at.namespace, "transaction-locks").
+		Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(at.namespace)
+	create := func(ctx context.Context, holder string) error {
+		_, err := client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "janus-lock-config"},
+			"spec": map[string]any{"holderIdentity": holder},
+		}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+		err := create(ctx, at.namespace+"/release/4711")
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-locks"), nil
+	}); err != nil {
+		t.Errorf("%v\n  lock exclusion: whoever may write Leases may write the lock of a Transaction", err)
+	}
+	require.NoError(t, create(w.ctx, "nightly-backup"), "people take locks of their own")
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,29 @@ func kubectl(t *testing.T, namespace string) command {
 	}
 }
 
+// ready APP says of the Pod with the label app=APP that it is ready, once it is there: no Node
+// would, since there is none.
+func ready(t *testing.T, namespace string) command {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: ready APP")
+		}
+		run := func(args ...string) (string, error) {
+			return testcluster.Shared(t).Kubectl(t.Context(), "", append([]string{"--namespace=" + namespace}, args...)...)
+		}
+		var pod string
+		require.Eventually(t, func() bool {
+			out, err := run("get", "pods", "--selector=app="+args[0], "--output=name")
+			pod = strings.TrimSpace(out)
+			return err == nil && pod != ""
+		}, time.Minute, 100*time.Millisecond, "there is no Pod of %s", args[0])
+		if _, err := run("patch", pod, "--subresource=status", "--patch",
+			`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`); err != nil {
+			ts.Fatalf("make the Pod of %s ready: %v", args[0], err)
+		}
+	}
+}
+
 // Scripts that need no API server.
 func TestOffline(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -73,7 +97,7 @@ func TestOnACluster(t *testing.T) {
 			e.Start()
 			testscript.Run(t, testscript.Params{
 				Files: []string{script}, UpdateScripts: *update,
-				Cmds:  map[string]command{"exits": harness.Exits, "kubectl": kubectl(t, e.Namespace)},
+				Cmds:  map[string]command{"exits": harness.Exits, "kubectl": kubectl(t, e.Namespace), "ready": ready(t, e.Namespace)},
 				Setup: func(env *testscript.Env) error { return prepare(t, e.Namespace, env) },
 			})
 		})

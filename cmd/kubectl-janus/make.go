@@ -33,6 +33,7 @@ type wishes struct {
 	ttl         time.Duration
 	acceptLoss  bool
 	approval    bool
+	ready       readies
 }
 
 func (w *wishes) addTo(cmd *cobra.Command) {
@@ -55,6 +56,7 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.DurationVar(&w.ttl, "ttl", 0, "spec.ttlSecondsAfterFinished: delete the Transaction so long after its end")
 	f.BoolVar(&w.acceptLoss, "accept-loss", false, "also make changes that cannot be rolled back completely")
 	f.BoolVar(&w.approval, "require-approval", false, "spec.approval: change nothing until someone has approved the plan")
+	w.ready.addTo(cmd)
 	w.sensitivity.addTo(cmd)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("kustomize")
@@ -69,6 +71,9 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 func (w *wishes) transaction(ctx context.Context, s *session) (draft, error) {
 	if !w.given() {
 		return draft{}, errors.New("what is to be changed? give manifests with -f or -k, or what is to be deleted with --delete")
+	}
+	if err := w.ready.check(); err != nil {
+		return draft{}, err
 	}
 	namespace, err := s.namespace()
 	if err != nil {
@@ -95,7 +100,7 @@ func (w *wishes) theirs(s *session, u *unstructured.Unstructured, manifests int,
 	if manifests > 1 || len(w.remove) > 0 {
 		return nil, fmt.Errorf("the manifests have Transaction %s and something else: give either one Transaction, or what one is to be made of", u.GetName())
 	}
-	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.onFailure != "" || w.ttl != 0 || w.acceptLoss || w.approval {
+	if w.account != "" || w.name != "" || w.set != "" || w.prune || w.keepOrder || w.timeout != 0 || w.lockTimeout != 0 || w.order != "" || w.policy != "" || w.onDelete != "" || w.onFailure != "" || w.ttl != 0 || w.acceptLoss || w.approval || w.ready.described() {
 		return nil, fmt.Errorf("transaction %s says itself what it is: leave out the flags that describe one", u.GetName())
 	}
 	if given := *s.flags.Namespace; given != "" && u.GetNamespace() != "" && u.GetNamespace() != given {
@@ -187,6 +192,11 @@ func (w *wishes) fill(ctx context.Context, s *session, v *surveyor, t *api.Trans
 	if t.Spec.Changes, err = v.changes(ctx, manifests); err != nil {
 		return err
 	}
+	awaits, err := w.ready.awaits(t.Spec.Changes)
+	if err != nil {
+		return err
+	}
+	t.Spec.Changes = append(t.Spec.Changes, awaits...)
 	for _, text := range w.remove {
 		change, exists, err := v.removal(ctx, text)
 		if err != nil {
@@ -203,7 +213,9 @@ func (w *wishes) fill(ctx context.Context, s *session, v *surveyor, t *api.Trans
 		}
 	}
 	for i := range t.Spec.Changes {
-		t.Spec.Changes[i].AcceptLoss = w.acceptLoss
+		// Of a Create and of an Await there is nothing to lose, and the API server refuses to hear of it.
+		mayLose := t.Spec.Changes[i].Type != api.Create && t.Spec.Changes[i].Type != api.Await
+		t.Spec.Changes[i].AcceptLoss = w.acceptLoss && mayLose
 	}
 	return nil
 }

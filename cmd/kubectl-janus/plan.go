@@ -46,6 +46,7 @@ Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
 	w.addTo(cmd)
+	cmd.Flags().BoolVar(&w.ready.waits, "wait", false, "plan what run does with --wait, which also waits until what it makes is ready")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the Transaction with the plan")
 	cmd.Flags().Var(&most, "timeout", "how long to wait for the plan")
 	return cmd
@@ -144,7 +145,11 @@ func printPlan(out io.Writer, t *api.Transaction) {
 	_, _ = fmt.Fprintln(w, "ITEM\tEFFECT\tTARGET\tFIELDS")
 	for _, item := range t.Status.Items {
 		effect, n := "?", ""
-		if item.Plan != nil {
+		switch {
+		case item.Plan == nil:
+		case item.Type == api.Await:
+			effect = string(api.Await)
+		default:
 			effect, n = string(item.Plan.Effect), fmt.Sprint(int64(len(item.Plan.Fields))+item.Plan.More)
 		}
 		write(w, "%s\t%s\t%s\t%s\n", item.Name, effect, item.Target.String(), n)

@@ -57,20 +57,17 @@ func (w *waits) endPrinted(ctx context.Context, s *session, t *api.Transaction, 
 	return outcome(ended)
 }
 
-func newRun(s *session) *cobra.Command {
-	var w wishes
-	var wait waits
-	var dryRun bool
-	flags := genericclioptions.NewPrintFlags("created")
-	cmd := &cobra.Command{
-		Aliases: []string{"apply"},
-		Use:     "run {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
-		Short:   "Bring manifests into effect by a Transaction",
-		Long: `Bring manifests into effect by a Transaction: what exists is patched by a server-side apply, what does not exist is
+const runHelp = `Bring manifests into effect by a Transaction: what exists is patched by a server-side apply, what does not exist is
 created, and what --delete names is deleted after that. What others need comes first: Namespaces and
 CustomResourceDefinitions, then roles, settings and storage, then workloads, and webhooks last; objects of one kind stay in
 the order of the manifests. --keep-order leaves all as it is. Whether an object exists is looked up with your own rights,
 now; a change that turns out otherwise is refused, and everything is rolled back.
+
+With --wait, the Transaction also waits until what the manifests make is ready, as its own status says: Deployments,
+StatefulSets, DaemonSets, ReplicaSets, ReplicationControllers, Pods, CustomResourceDefinitions and APIServices. It does so
+when all manifests are in effect, and before anything is deleted. If one is not ready after --ready-timeout, or fails
+before, everything is rolled back. Not waited for are other kinds, such as Jobs, claims and custom resources, and
+Deployments that are paused. --no-ready leaves it out.
 
 Contents of Secrets and of other sensitive kinds, and contents that do not fit into a Transaction, are stored beside it in
 Secrets and ConfigMaps, which it owns and which you must be allowed to create. janusd says which kinds are sensitive; if
@@ -84,7 +81,19 @@ earlier runs have made and the manifests no longer have is deleted in the same T
 OCI artifacts are read by the plugin, with the credentials that docker, oras or flux have stored. The Transaction has
 their digests in the annotation janus.io/artifacts.
 
-If the manifest is a Transaction, that one is created. If it is too large, its contents are stored beside it.`,
+If the manifest is a Transaction, that one is created, and waits only for what it says itself. If it is too large, its
+contents are stored beside it.`
+
+func newRun(s *session) *cobra.Command {
+	var w wishes
+	var wait waits
+	var dryRun bool
+	flags := genericclioptions.NewPrintFlags("created")
+	cmd := &cobra.Command{
+		Aliases: []string{"apply"},
+		Use:     "run {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
+		Short:   "Bring manifests into effect by a Transaction",
+		Long:    runHelp,
 		Example: `  kubectl janus run -f app.yaml --service-account deployer --wait
   kustomize build . | kubectl janus run -f - --delete configmap/old --service-account deployer
   kubectl janus run -f app.yaml --set app --prune --service-account deployer --wait
@@ -96,6 +105,7 @@ If the manifest is a Transaction, that one is created. If it is too large, its c
 			if err != nil {
 				return err
 			}
+			w.ready.waits = wait.wait
 			u, err := w.transaction(cmd.Context(), s)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -157,13 +158,13 @@ func (s *sight) byStatus(ctx context.Context) (engine.Readiness, error) {
 	return engine.Readiness{Ready: state.Ready, Failed: state.Failed, Message: s.name() + ": " + state.Message}, nil
 }
 
-// waiting says since when the target is as it is to be. An Await changes nothing: what its target says
-// counts as it is.
+// waiting says since when the target is as it is to be. An Await changes nothing: unless a change of
+// the same Transaction has made its target so, what that says counts as it is.
 func (s *sight) waiting() readiness.Wait {
 	item := &s.txn.Status.Items[s.item]
 	now := s.clock.Now()
 	switch {
-	case item.Type == api.Await:
+	case item.Type == api.Await && !s.changedHere():
 		return readiness.Wait{}
 	case item.RollbackWait != nil:
 		return readiness.Wait{Since: item.RollbackWait.StartTime.Time, Now: now}
@@ -171,6 +172,14 @@ func (s *sight) waiting() readiness.Wait {
 		return readiness.Wait{Since: item.WaitStartTime.Time, Now: now}
 	}
 	return readiness.Wait{Since: now, Now: now}
+}
+
+// changedHere reports whether a change of the Transaction that is in effect is of the same target.
+func (s *sight) changedHere() bool {
+	id := s.txn.Status.Items[s.item].Target.Identity()
+	return slices.ContainsFunc(s.txn.Status.Items, func(other api.Item) bool {
+		return other.Type != api.Await && other.State == api.ItemCommitted && other.Target.Identity() == id
+	})
 }
 
 // gone says who may have deleted what is waited for.

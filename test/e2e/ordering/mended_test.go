@@ -14,6 +14,34 @@ import (
 // though the Deployment says for a moment that the rollout has failed.
 func TestAFailedRolloutIsMended(t *testing.T) {
 	t.Parallel()
+	mend(t, `
+serviceAccountName: deployer
+changes:
+- type: Patch
+  target: {apiVersion: apps/v1, kind: Deployment, name: web}
+  content: {spec: {template: {spec: {nodeSelector: {kubernetes.io/os: linux}}}}}
+  readyWhen: {status: Ready, timeout: 1m}
+`)
+}
+
+// So does one that an Await waits for, which comes after the change.
+func TestAFailedRolloutIsMendedBeforeAnAwait(t *testing.T) {
+	t.Parallel()
+	mend(t, `
+serviceAccountName: deployer
+changes:
+- type: Patch
+  target: {apiVersion: apps/v1, kind: Deployment, name: web}
+  content: {spec: {template: {spec: {nodeSelector: {kubernetes.io/os: linux}}}}}
+- type: Await
+  target: {apiVersion: apps/v1, kind: Deployment, name: web}
+  readyWhen: {status: Ready, timeout: 1m}
+`)
+}
+
+// mend has a rollout fail, and a Transaction set it back.
+func mend(t *testing.T, spec string) {
+	t.Helper()
 	e := harness.New(t)
 	e.Start()
 	const web = "apps/v1 Deployment/web"
@@ -38,14 +66,7 @@ spec:
 		}
 		return false
 	})
-	txn := e.Run("mend", `
-serviceAccountName: deployer
-changes:
-- type: Patch
-  target: {apiVersion: apps/v1, kind: Deployment, name: web}
-  content: {spec: {template: {spec: {nodeSelector: {kubernetes.io/os: linux}}}}}
-  readyWhen: {status: Ready, timeout: 1m}
-`)
+	txn := e.Run("mend", spec)
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "1", field(e, web, "status", "availableReplicas"))
 }

@@ -40,7 +40,7 @@ func (s session) dependantsOf(ref target.Ref) func(context.Context, *unstructure
 		return nil
 	}
 	return func(ctx context.Context, live *unstructured.Unstructured, wanted mutate.Wanted) (mutate.Dependants, error) {
-		look := &search{session: s, ref: ref, known: map[types.UID]bool{live.GetUID(): true}, unseen: map[string]bool{}}
+		look := &search{session: s, ref: ref, known: map[types.UID]bool{live.GetUID(): true}, unseen: map[string]bool{}, tops: map[types.UID]mutate.Dependant{}}
 		resources, err := look.resources(known, wanted)
 		if err != nil {
 			return mutate.Dependants{}, err
@@ -60,6 +60,8 @@ type search struct {
 	found  mutate.Dependants
 	known  map[types.UID]bool
 	unseen map[string]bool
+	// tops are those that were listed and have no owner themselves.
+	tops map[types.UID]mutate.Dependant
 }
 
 // resources are those that are listed. What a namespaced object owns is in its namespace;
@@ -97,6 +99,10 @@ func (s *search) run(ctx context.Context, resources []schema.GroupVersionResourc
 			return mutate.Dependants{}, err
 		}
 		for _, d := range lists[n] {
+			if len(d.OwnerReferences) == 0 {
+				s.tops[d.UID] = d
+				continue
+			}
 			s.add(d)
 		}
 	}
@@ -117,7 +123,7 @@ func (s *search) add(d mutate.Dependant) {
 	}
 }
 
-// list returns the objects of a resource that have owners. One that is not served has none.
+// list returns the objects of a resource. One that is not served has none.
 func (s *search) list(ctx context.Context, gvr schema.GroupVersionResource, options metav1.ListOptions) ([]mutate.Dependant, error) {
 	client := s.id.Metadata.Resource(gvr)
 	kind := s.resolver.Kind(gvr)
@@ -131,10 +137,12 @@ func (s *search) list(ctx context.Context, gvr schema.GroupVersionResource, opti
 			return nil, errclass.Wrap(err, "look for what it owns, list", gvr.GroupResource().String(), false)
 		}
 		for i := range list.Items {
-			if obj := &list.Items[i]; len(obj.OwnerReferences) > 0 {
-				obj.Kind = kind // The answer says no more than that it is metadata.
-				out = append(out, mutate.Dependant{GVR: gvr, PartialObjectMetadata: obj})
+			obj := &list.Items[i]
+			obj.Kind = kind // The answer says no more than that it is metadata.
+			if len(obj.OwnerReferences) == 0 {
+				obj.ManagedFields = nil // They tell who has made it an owner's.
 			}
+			out = append(out, mutate.Dependant{GVR: gvr, PartialObjectMetadata: obj})
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return out, nil
@@ -142,8 +150,9 @@ func (s *search) list(ctx context.Context, gvr schema.GroupVersionResource, opti
 	}
 }
 
-// walkUp reads the owners of what was found, and theirs, where they are of kinds that were
-// not listed: between the target and what it owns there may be anything.
+// walkUp adds the owners of what was found, and theirs: between the target and what it owns there
+// may be anything, and what has another owner stays with that one. Those of kinds that were not
+// listed are read.
 func (s *search) walkUp(ctx context.Context, listed []schema.GroupVersionResource) error {
 	asked := map[types.UID]bool{}
 	for n := 0; n < len(s.found.All); n++ {
@@ -153,6 +162,10 @@ func (s *search) walkUp(ctx context.Context, listed []schema.GroupVersionResourc
 				continue
 			}
 			asked[owner.UID] = true
+			if top, listed := s.tops[owner.UID]; listed {
+				s.add(top)
+				continue
+			}
 			if err := s.owner(ctx, owner, d.Namespace, listed); err != nil {
 				return err
 			}
@@ -170,7 +183,7 @@ func (s *search) owner(ctx context.Context, owner metav1.OwnerReference, namespa
 		return err
 	}
 	if slices.Contains(listed, ref.GVR) && !s.unseen[ref.GVR.GroupResource().String()] || s.ref.Namespace != "" && ref.Namespace == "" {
-		return nil // It has no owner itself, or cannot be below the target.
+		return nil // It is gone, or cannot be below the target.
 	}
 	live, err := s.id.Metadata.Resource(ref.GVR).Namespace(ref.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 	switch {

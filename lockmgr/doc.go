@@ -41,7 +41,7 @@
 // # Labels
 //
 // A Lease that names a holder is that holder's only if it has the holder's labels, or was made by
-// this process. marks.go says what becomes of others.
+// this process. marks.go says what happens to others.
 //
 // # Place
 //

@@ -38,7 +38,7 @@ type realCost struct{ known library.CostEstimator }
 // CallCost implements interpreter.ActualCostEstimator.
 func (c *realCost) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	function = strings.TrimSuffix(function, bound)
-	cost := 1 + work(function, args) + size(result)
+	cost := 1 + work(function, args) + made(result)
 	if known := c.known.CallCost(function, overload, args, result); known != nil {
 		cost = max(cost, float64(*known))
 	}
@@ -50,20 +50,22 @@ func (c *realCost) CallCost(function, overload string, args []ref.Val, result re
 // of little.
 func work(function string, args []ref.Val) float64 {
 	switch function {
-	case operators.Equals, operators.NotEquals, operators.In, operators.OldIn, "flatten", "format":
-		return deep(args...)
+	case "size", "type", "dyn", "optional.of":
+		return 0
+	case operators.Add:
+		return added(args)
 	case "lists.range":
 		return number(args, 0)
 	case "distinct", "sets.contains", "sets.intersects", "sets.equivalent":
-		return all(args) + perByte*elements(args, 0)*elements(args, len(args)-1)
+		return deep(args...) + perByte*deep(args[0])*elements(args, len(args)-1)
 	case "matches", "find":
 		return regexCost(args)
 	case "findAll":
 		return regexCost(args) + 2*float64(len(text(args, 0))) // Each byte may be an element.
 	case "split":
-		return all(args) + 2*float64(strings.Count(text(args, 0), text(args, 1)))
+		return texts(args) + 2*float64(strings.Count(text(args, 0), text(args, 1)))
 	case "replace":
-		return all(args) + replaced(args)
+		return texts(args) + replaced(args)
 	case "join":
 		return deep(args...) + perByte*elements(args, 0)*float64(len(text(args, 1)))
 	case "quantity", "isQuantity", "semver", "isSemver":
@@ -71,14 +73,37 @@ func work(function string, args []ref.Val) float64 {
 			return math.Inf(1)
 		}
 	}
-	return all(args)
+	return deep(args...)
 }
 
-func all(args []ref.Val) (sum float64) {
+// added is what it costs to add two values. A list that CEL makes itself, as of map and filter, grows
+// in place. Others are put one behind the other, and each of their elements is counted.
+func added(args []ref.Val) float64 {
+	if _, grows := args[0].(traits.MutableLister); grows {
+		args = args[1:]
+	}
+	var sum float64
 	for _, arg := range args {
 		sum += size(arg)
 	}
 	return sum
+}
+
+// texts is the size of those values that are text.
+func texts(args []ref.Val) (sum float64) {
+	for _, arg := range args {
+		sum += made(arg)
+	}
+	return sum
+}
+
+// made is the size of a value that was made: of a text. The elements of a list are there already.
+func made(v ref.Val) float64 {
+	switch v.(type) {
+	case celtypes.String, celtypes.Bytes:
+		return size(v)
+	}
+	return 0
 }
 
 // size is that of a value without what is in its elements.

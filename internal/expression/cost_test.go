@@ -15,7 +15,7 @@ import (
 
 // full is an object as large as etcd takes: one long text, and many keys.
 func full(keys int) map[string]any {
-	data := map[string]any{"s": strings.Repeat("a", 680_000)}
+	data := map[string]any{"s": strings.Repeat("a", 680_000), "t": strings.Repeat("a", 679_999) + "b"}
 	for i := range keys {
 		data[fmt.Sprintf("key-%d", i)] = "v"
 	}
@@ -24,6 +24,9 @@ func full(keys int) map[string]any {
 		"regex": `((ab){30}){30}`, "digits": strings.Repeat("9", 680_000),
 	}
 }
+
+// two is a list of many texts that are long, and that differ at their end.
+const two = `object.data.map(k, k.size() % 2 == 0 ? object.data.s : object.data.t)`
 
 // Nothing that is in an object makes an evaluation expensive: each call is charged by what it is
 // given, before it is made where it may make much of little, whatever its types.
@@ -50,6 +53,13 @@ func TestAnEvaluationIsBounded(t *testing.T) {
 		`object.data.s.split("").join(object.data.s)`,
 		`object.data.s.split("").distinct()`,
 		`object.data.s.split("").map(c, object.data.s)`,
+		two + `.sort()`,
+		`[` + two + `.min()]`,
+		two + `.distinct()`,
+		`[sets.contains(` + two + `.slice(0, 2000), ` + two + `.slice(0, 2000))]`,
+		`[` + two + `.indexOf("x")]`,
+		`[object.data.s in ` + two + `]`,
+		`[` + two + ` == ` + two + `]`,
 		`[sets.contains(object.data.s.split(""), object.data.s.split(""))]`,
 		`[sets.intersects(object.data.s.split(""), ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"])]`,
 		`lists.range(object.many)`,
@@ -88,6 +98,9 @@ func TestAnEvaluationThatComparesLittleIsCheap(t *testing.T) {
 		`object.data["key-7"] == "v" && object.data.s.startsWith("aaa")`,
 		`"key-7" in object.data`,
 		`object.data.exists(k, k == "key-7")`,
+		`object.data.map(k, k).filter(k, k.startsWith("key-")).map(k, k + "!").size() == 1000`,
+		`object.data.map(k, k).sort()[0] == "key-0" && object.data.map(k, k).indexOf("s") >= 0`,
+		`optional.of(object).orValue({}).data.size() == 1002`,
 		`object.data["key-7"].matches("^v{1,3}$")`,
 		`object.data == object.data`,
 		`quantity("1Gi").isGreaterThan(quantity("1Mi"))`,

@@ -21,8 +21,10 @@ import (
 // machine may have been busy.
 var evaluationTimes = []time.Duration{slowdown * 200 * time.Millisecond, slowdown * time.Second}
 
-// interruptions is after how many elements of a list it is checked whether the time is over.
-const interruptions = 10
+// interruptions is after how many elements of a list it is checked whether the time is over: after
+// each, since the elements of lists in lists are counted together, and the outer list may never
+// have its turn otherwise.
+const interruptions = 1
 
 // errCost says that an evaluation would take too much.
 var errCost = errors.New("it costs more than an expression may: compare less, or a smaller part of the object")
@@ -134,8 +136,8 @@ func maker(all map[string]*functions.Overload, call interpreter.InterpretableCal
 
 // evaluate evaluates a program in time.
 func evaluate(ctx context.Context, p cel.Program, over map[string]any) (ref.Val, error) {
-	for _, time := range evaluationTimes {
-		within, cancel := context.WithTimeout(ctx, time)
+	for _, limit := range evaluationTimes {
+		within, cancel := context.WithTimeout(ctx, limit)
 		value, _, err := p.ContextEval(within, over)
 		late := within.Err() != nil
 		cancel()

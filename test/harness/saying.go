@@ -65,10 +65,10 @@ func (e *Env) AwaitEvent(transaction, reason string) eventsv1.Event {
 }
 
 // Audit returns what the API server has logged of Janus' requests, and of those of
-// the ServiceAccounts that it acts as.
+// the ServiceAccounts that it acts as, in all namespaces of these tests.
 func (e *Env) Audit() []testcluster.AuditEvent {
 	e.t.Helper()
-	events, err := e.cluster.Audit()
+	events, err := e.cluster.Audit(UserAgent)
 	require.NoError(e.t, err)
 	return testcluster.Filter(events, func(r testcluster.AuditEvent) bool { return r.UserAgent == UserAgent })
 }

@@ -1,6 +1,7 @@
 package testcluster
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -87,11 +88,40 @@ type auditLine struct {
 }
 
 // Audit returns the requests that have completed so far, in the order of their
-// completion. A request is in the log before its client has seen the end of the
+// completion, of those whose record mentions all of the texts: a user, a namespace, or what a
+// client calls itself. A request is in the log before its client has seen the end of the
 // answer, so a test finds every request it has made. A watch completes when it
 // ends. Of a cluster that is offered they are those since the package first used it,
-// of all who use it. The log is gone after Stop.
-func (c *Cluster) Audit() ([]AuditEvent, error) {
+// of all who use it: to decode all of them takes minutes there. The log is gone after Stop.
+func (c *Cluster) Audit(mentioned ...string) ([]AuditEvent, error) {
+	return c.audited(func(line []byte) bool {
+		return !slices.ContainsFunc(mentioned, func(text string) bool { return !bytes.Contains(line, []byte(text)) })
+	})
+}
+
+// auditOwn is Audit without, of a cluster that is offered, what others have asked: what is not in a
+// namespace of these tests, unless it was sent by a client that UserAgent names.
+func (c *Cluster) auditOwn() ([]AuditEvent, error) {
+	if !c.offered() {
+		return c.Audit()
+	}
+	c.mu.Lock()
+	namespaces := slices.Clone(c.namespaces)
+	c.mu.Unlock()
+	marks := [][]byte{[]byte(ownAgent())}
+	for _, name := range namespaces {
+		marks = append(marks, []byte(name))
+	}
+	events, err := c.audited(func(line []byte) bool {
+		return slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(line, mark) })
+	})
+	return Filter(events, func(e AuditEvent) bool {
+		return strings.HasSuffix(e.UserAgent, ownAgent()) || slices.Contains(namespaces, e.Namespace)
+	}), err
+}
+
+// audited reads the lines of the audit log that are wanted.
+func (c *Cluster) audited(wanted func(line []byte) bool) ([]AuditEvent, error) {
 	if !c.options.Audit {
 		return nil, ErrNoAudit
 	}
@@ -99,25 +129,11 @@ func (c *Cluster) Audit() ([]AuditEvent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
-	content, err := io.ReadAll(io.NewSectionReader(log, c.auditFrom, math.MaxInt64-c.auditFrom))
+	events, err := parseAudit(io.NewSectionReader(log, c.auditFrom, math.MaxInt64-c.auditFrom), wanted)
 	if err := errors.Join(err, log.Close()); err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
-	return parseAudit(content)
-}
-
-// own leaves out, of a cluster that is offered, what others have asked: what is not in a
-// namespace of these tests, unless it was sent by a client that UserAgent names.
-func (c *Cluster) own(events []AuditEvent) []AuditEvent {
-	if !c.offered() {
-		return events
-	}
-	c.mu.Lock()
-	namespaces := slices.Clone(c.namespaces)
-	c.mu.Unlock()
-	return Filter(events, func(e AuditEvent) bool {
-		return strings.HasSuffix(e.UserAgent, ownAgent()) || slices.Contains(namespaces, e.Namespace)
-	})
+	return events, nil
 }
 
 // UserAgent is what a program calls itself that is run within the test process: others may
@@ -128,15 +144,21 @@ func ownAgent() string { return fmt.Sprintf("/test-%d", os.Getpid()) }
 
 func (c *Cluster) auditLog() string { return filepath.Join(c.dir, "audit.log") }
 
-// parseAudit decodes whole lines. One without an end is still being written.
-func parseAudit(content []byte) ([]AuditEvent, error) {
+// parseAudit decodes whole lines that are wanted. One without an end is still being written.
+func parseAudit(log io.Reader, wanted func(line []byte) bool) ([]AuditEvent, error) {
 	var events []AuditEvent
+	lines := bufio.NewReaderSize(log, 1<<20)
 	for number := 1; ; number++ {
-		line, rest, ended := bytes.Cut(content, []byte("\n"))
-		if !ended {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF):
 			return events, nil
+		case err != nil:
+			return nil, err
 		}
-		content = rest
+		if !wanted(line) {
+			continue
+		}
 		var l auditLine
 		if err := json.Unmarshal(line, &l); err != nil {
 			return nil, fmt.Errorf("line %d of the audit log: %w", number, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestAuditCountsEveryRequestMade(t *testing.T) {
 	if err := alice.call(t.Context(), http.MethodDelete, path+"?dryRun=All", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	events, err := c.Audit()
+	events, err := c.Audit("alice-"+namespace, `"resource":"configmaps"`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +130,9 @@ func TestAuditIsAnErrorWhereItIsOff(t *testing.T) {
 }
 
 func TestParseAuditLeavesAnUnfinishedLineAlone(t *testing.T) {
-	events, err := parseAudit([]byte(`{"verb":"get","objectRef":{"apiGroup":"apps","resource":"deployments","subresource":"scale"}}
-{"verb":"li`))
+	all := func([]byte) bool { return true }
+	events, err := parseAudit(strings.NewReader(`{"verb":"get","objectRef":{"apiGroup":"apps","resource":"deployments","subresource":"scale"}}
+{"verb":"li`), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestParseAuditLeavesAnUnfinishedLineAlone(t *testing.T) {
 	if !slices.Equal(events, want) {
 		t.Errorf("got %+v, want %+v", events, want)
 	}
-	if _, err := parseAudit([]byte("no JSON\n")); err == nil {
+	if _, err := parseAudit(strings.NewReader("no JSON\n"), all); err == nil {
 		t.Error("a broken line is no error")
 	}
 }

@@ -82,11 +82,11 @@ func (h *holder) judge() error {
 	if h.cluster == nil || h.options.Judge == nil {
 		return nil
 	}
-	events, err := h.cluster.Audit()
+	events, err := h.cluster.auditOwn()
 	if err != nil {
 		return err
 	}
-	return h.options.Judge(h.cluster.own(events))
+	return h.options.Judge(events)
 }
 
 func (h *holder) stop() error {

@@ -45,7 +45,7 @@ func TestThePageAboutScalingOutIsAsItIs(t *testing.T) {
 // Transaction at the same time as another.
 func ranByOneAtATime(t *testing.T, e *harness.Env) {
 	t.Helper()
-	requests, err := testcluster.Shared(t).Audit()
+	requests, err := testcluster.Shared(t).Audit(e.Namespace)
 	require.NoError(t, err)
 	checkpoints := map[string]int{}
 	for _, r := range requests {

@@ -263,7 +263,7 @@ func spoil(t *testing.T, act func(e *harness.Env)) (*harness.Env, *api.Transacti
 // nothing since.
 func noTargetWritten(t *testing.T, e *harness.Env, since time.Time) {
 	t.Helper()
-	events, err := testcluster.Shared(t).Audit()
+	events, err := testcluster.Shared(t).Audit(e.Namespace)
 	require.NoError(t, err)
 	writes := testcluster.Filter(events, testcluster.Persisted, testcluster.OnResource("", "configmaps"),
 		testcluster.ByActor("system:serviceaccount:"+e.Namespace+":deployer"))

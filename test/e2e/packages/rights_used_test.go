@@ -129,7 +129,7 @@ const approving = "packages-approving"
 // asked reads the audit log.
 func (d *desk) asked(user string, since time.Time) (out log) {
 	d.t.Helper()
-	events, err := testcluster.Shared(d.t).Audit()
+	events, err := testcluster.Shared(d.t).Audit(user)
 	require.NoError(d.t, err)
 	for _, e := range events {
 		if e.User != user && e.ImpersonatedUser != user || e.Received.Before(since) {

@@ -64,7 +64,7 @@ func judged(t *testing.T, err error, user, namespace string, takes, has bool, wa
 		"/deployer: that takes the verb impersonate on serviceaccounts, or use on serviceaccounts.backup.janus.io; "+wayOut)
 }
 
-// TestToHaveAnAccountWriteAgainTakesTheRightToIt is about all moves of suspend and cancel: whoever
+// TestToHaveAnAccountWriteAgainTakesTheRightToIt is about all moves of suspend and cancel: a user who
 // may edit a Transaction may have it stop, and only who may have its ServiceAccount act may have
 // it go on or roll back.
 func TestToHaveAnAccountWriteAgainTakesTheRightToIt(t *testing.T) {

@@ -116,7 +116,7 @@ func TestALockIsKnownByItsName(t *testing.T) {
 }
 
 // TestALockInTheNameOfASuspendedTransactionIsNotMadeForIt is the way in which a lock was robbed:
-// whoever may write Leases makes the Lease of the lock before the Transaction does, in its name,
+// a user who may write Leases makes the Lease of the lock before the Transaction does, in its name,
 // and may delete it later.
 func TestALockInTheNameOfASuspendedTransactionIsNotMadeForIt(t *testing.T) {
 	s := newScene(t)

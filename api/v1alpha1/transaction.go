@@ -286,7 +286,7 @@ type TransactionSpec struct {
 	// false again it goes on, and the time between does not count towards timeout. A
 	// Transaction that is created suspended takes no lock and changes nothing. It can
 	// be set at any time, and has no effect once cancel is set or the Transaction is
-	// being deleted. Whoever may edit the Transaction may set it; to set it to false
+	// being deleted. Anyone who may edit the Transaction may set it; to set it to false
 	// again takes the right to have the ServiceAccount act.
 	//
 	// +optional
@@ -297,7 +297,7 @@ type TransactionSpec struct {
 	// Transaction is Failed then, status.items says what is in effect, and the
 	// before-images are kept, so that Rollback can be set later. It can be set, and
 	// changed, at any time; once the Transaction is Committed it has no effect.
-	// Whoever may edit the Transaction may set Stop; to set Rollback, or to remove
+	// Anyone who may edit the Transaction may set Stop; to set Rollback, or to remove
 	// cancel, takes the right to have the ServiceAccount act.
 	//
 	// +optional

@@ -23,6 +23,14 @@ func newConnections(most int) *connections {
 
 // follow is told of each connection what it does.
 func (c *connections) follow(conn net.Conn, state http.ConnState) {
+	if dropped := c.note(conn, state); dropped != nil {
+		_ = dropped.Close()
+	}
+}
+
+// note notes what a connection does, and returns the one that is to be closed for it. If something
+// is asked on all others, that is the new one. The server is told of its end later.
+func (c *connections) note(conn net.Conn, state http.ConnState) (dropped net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = slices.DeleteFunc(c.waiting, func(other net.Conn) bool { return other == conn })
@@ -31,20 +39,13 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 		c.open[conn] = true
 		c.waiting = append(c.waiting, conn)
 		if len(c.open) > c.most {
-			c.drop()
+			dropped, c.waiting = c.waiting[0], c.waiting[1:]
+			delete(c.open, dropped)
 		}
 	case http.StateIdle:
 		c.waiting = append(c.waiting, conn)
 	case http.StateHijacked, http.StateClosed:
 		delete(c.open, conn)
 	}
-}
-
-// drop closes the connection that has waited longest. If something is asked on all others, that is
-// the new one. The server is told of its end later.
-func (c *connections) drop() {
-	first := c.waiting[0]
-	c.waiting = c.waiting[1:]
-	delete(c.open, first)
-	_ = first.Close()
+	return dropped
 }

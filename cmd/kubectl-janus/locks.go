@@ -40,8 +40,8 @@ func newLocksList(s *session) *cobra.Command {
 	var everywhere bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the locks that are held", Args: cobra.NoArgs,
-		Long: `List the locks that are held. One that has expired is taken by whoever asks for it next, unless its holder renews it before:
-that is judged by the clock of this machine here, and by its own in each janusd.`,
+		Long: `List the locks that are held. The next Transaction that needs a lock takes an expired one over, unless its holder renews it
+first. This list judges that by the clock of this machine, and each janusd by its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			namespace, err := s.namespace()
 			if err != nil {

@@ -46,7 +46,7 @@ type captured struct {
 // run returns where the before-images are. Of what is wrong it reports all.
 func (c *capture) run(ctx context.Context) (*api.RollbackRef, error) {
 	c.ref = c.txn.Status.RollbackRef
-	c.known.listed = c.list(ctx, c.unread(c.items, c.known.tries))
+	c.known.listed = c.list(ctx, c.worthListing(c.items, c.known.tries))
 	for from := 0; from < len(c.items); {
 		to := min(from+c.next(), len(c.items))
 		if err := c.block(ctx, from, to); err != nil {

@@ -40,7 +40,7 @@ func (s session) dependantsOf(ref target.Ref) func(context.Context, *unstructure
 		return nil
 	}
 	return func(ctx context.Context, live *unstructured.Unstructured, wanted mutate.Wanted) (mutate.Dependants, error) {
-		look := &search{session: s, ref: ref, known: map[types.UID]bool{live.GetUID(): true}, unseen: map[string]bool{}, tops: map[types.UID]mutate.Dependant{}}
+		look := &search{session: s, ref: ref, known: map[types.UID]bool{live.GetUID(): true}, unseen: map[string]bool{}, ownerless: map[types.UID]mutate.Dependant{}}
 		resources, err := look.resources(known, wanted)
 		if err != nil {
 			return mutate.Dependants{}, err
@@ -60,8 +60,8 @@ type search struct {
 	found  mutate.Dependants
 	known  map[types.UID]bool
 	unseen map[string]bool
-	// tops are those that were listed and have no owner themselves.
-	tops map[types.UID]mutate.Dependant
+	// ownerless are those that were listed and have no owner themselves.
+	ownerless map[types.UID]mutate.Dependant
 }
 
 // resources are those that are listed. What a namespaced object owns is in its namespace;
@@ -100,7 +100,7 @@ func (s *search) run(ctx context.Context, resources []schema.GroupVersionResourc
 		}
 		for _, d := range lists[n] {
 			if len(d.OwnerReferences) == 0 {
-				s.tops[d.UID] = d
+				s.ownerless[d.UID] = d
 				continue
 			}
 			s.add(d)
@@ -162,8 +162,8 @@ func (s *search) walkUp(ctx context.Context, listed []schema.GroupVersionResourc
 				continue
 			}
 			asked[owner.UID] = true
-			if top, listed := s.tops[owner.UID]; listed {
-				s.add(top)
+			if d, listed := s.ownerless[owner.UID]; listed {
+				s.add(d)
 				continue
 			}
 			if err := s.owner(ctx, owner, d.Namespace, listed); err != nil {

@@ -59,8 +59,8 @@ func (e earlier) before(i int, ref target.Ref) (before *unstructured.Unstructure
 	return e.tries.before(i, v)
 }
 
-// unread are those of some items whose targets a list may spare a read each.
-func (s session) unread(items []int, known *tries) []int {
+// worthListing are those of some items whose targets a list may spare a read each.
+func (s session) worthListing(items []int, known *tries) []int {
 	var out []int
 	for _, i := range items {
 		if known.has(i) || plan.ChangeOf(s.txn, i).Type == api.Create {

@@ -36,7 +36,7 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	mine := f.refusals
 	trials := make([]trial, len(sound))
 	tries := newTries(f.txn.UID, f.id.UID)
-	known := earlier{listed: f.list(ctx, f.unread(sound, nil))}
+	known := earlier{listed: f.list(ctx, f.worthListing(sound, nil))}
 	fanout.Do(f.parallel, len(sound), func(n int) {
 		i := sound[n]
 		if _, refused := mine[i]; refused {

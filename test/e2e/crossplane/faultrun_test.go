@@ -1,12 +1,10 @@
 package crossplane
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -80,29 +78,7 @@ type outcome struct {
 type trial struct {
 	*bench
 	line *faultinject.Line
-	log  logged
-}
-
-// logged is what Janus logs.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// Sync implements zapcore.WriteSyncer.
-func (l *logged) Sync() error { return nil }
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log  harness.LogText
 }
 
 // varying are the parts of names that are others in each run.

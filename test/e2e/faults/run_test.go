@@ -41,7 +41,7 @@ type run struct {
 	running []*harness.Janus
 	stopped bool
 	all     sync.WaitGroup
-	log     logText
+	log     harness.LogText
 	acted   []string // what acts say about themselves
 	txns    []*unstructured.Unstructured
 
@@ -61,28 +61,6 @@ type result struct {
 	failures []string
 	log      string
 	took     time.Duration
-}
-
-// logText keeps what is logged, for failures and for the oracle.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// Sync implements zapcore.WriteSyncer.
-func (l *logText) Sync() error { return nil }
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 var (

@@ -242,7 +242,7 @@ verify: ## Fail if a generated file is not what make generate makes
 	mv "$$fresh/zz_generated.deepcopy.go" "$$fresh/packages.go" && \
 	$(GENERATE) paths=./api/v1alpha1 output:dir="$$fresh" && \
 	go run ./hack/unwrap "$$fresh"/backup.janus.io_*.yaml "$$fresh"/pkg.janus.io_*.yaml && \
-	go run ./hack/chart --output="$$fresh" && \
+	go run ./hack/chart --output="$$fresh" --readme="$$fresh/chart.md" && \
 	go run ./hack/reference --output="$$fresh" && \
 	for file in "$$fresh"/*; do \
 	  name=$${file##*/}; \
@@ -252,6 +252,7 @@ verify: ## Fail if a generated file is not what make generate makes
 	    backup.janus.io_locktables.yaml) there=deploy/enforced/objects ;; \
 	    backup.janus.io_*) there=deploy/crd ;; \
 	    pkg.janus.io_*) there=deploy/packages/objects ;; \
+	    chart.md) there=deploy/chart/janus name=README.md ;; \
 	    *.md) there=docs/reference ;; \
 	    *) there=deploy/chart/janus/templates ;; \
 	  esac; \

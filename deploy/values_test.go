@@ -36,6 +36,8 @@ func TestValuesOfTheChart(t *testing.T) {
 		{"metrics: {certificateSecret: tls}", []string{"- --metrics-cert-dir=/etc/janusd/metrics", "secretName: tls", "mountPath: /etc/janusd/metrics"}},
 		{"extraLabels: {team: a}", []string{"  name: janusd\n", "      labels:\n        app.kubernetes.io/name: janusd\n        team: a\n"}},
 		{"resources: {limits: {memory: 1Gi}}", []string{"memory: 1Gi"}},
+		{"topologySpreadConstraints: [{topologyKey: zone}]", []string{"topologySpreadConstraints:\n      - topologyKey: zone\n"}},
+		{"janusd: {workers: 2, extraArgs: ['--workers=3', '--log-level=debug']}", []string{"- --workers=2\n", "- --workers=3\n        - --log-level=debug\n"}},
 	} {
 		in := installation{objects: rendered(t, c.values)}
 		text, err := yaml.Marshal(in.find(t, "Deployment", "janusd").Object)
@@ -43,6 +45,22 @@ func TestValuesOfTheChart(t *testing.T) {
 		for _, want := range c.want {
 			assert.Contains(t, string(text), want, "%s", c.values)
 		}
+	}
+
+	for _, c := range []struct{ values, kind, name, want string }{
+		{"metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 1m}}", "ServiceMonitor", "janusd", "    release: prometheus\n"},
+		{"metrics: {serviceMonitor: {enabled: true, interval: 1m}}", "ServiceMonitor", "janusd", "  - bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token\n    interval: 1m\n"},
+		{"metrics: {serviceMonitor: {enabled: true, tlsConfig: {insecureSkipVerify: null, serverName: a}}}", "ServiceMonitor", "janusd", "    tlsConfig:\n      serverName: a\n"},
+		{"metrics: {secure: false, serviceMonitor: {enabled: true}}", "ServiceMonitor", "janusd", "  - interval: 30s\n    path: /metrics\n    port: metrics\n    scheme: http\n  selector"},
+		{"metrics: {prometheusRule: {enabled: true, labels: {release: prometheus}}}", "PrometheusRule", "janusd", "    release: prometheus\n"},
+		{"metrics: {prometheusRule: {enabled: true, runbookURL: 'https://wiki.example.com/janus'}}", "PrometheusRule", "janusd", "runbook_url: https://wiki.example.com/janus#janusabsent\n"},
+		{"metrics: {dashboard: {enabled: true, labels: {grafana_dashboard: null, team: a}}}", "ConfigMap", "janus-dashboard", "    team: a\n"},
+		{"flowControl: {enabled: true, nominalConcurrencyShares: 7}", "PriorityLevelConfiguration", "janusd-janus-system", "nominalConcurrencyShares: 7\n"},
+	} {
+		in := installation{objects: rendered(t, c.values)}
+		text, err := yaml.Marshal(in.find(t, c.kind, c.name).Object)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), c.want, "%s", c.values)
 	}
 
 	for values, gone := range map[string]string{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,6 +17,11 @@ type template struct {
 	guard string
 	// replace has what is to be replaced and by what, in turn. Each must be there.
 	replace []string
+	// braces says that the manifest has braces of another language, which the chart leaves as
+	// they are.
+	braces bool
+	// above is what the source, which is no manifest then, is the content of.
+	above string
 }
 
 const namespace = "{{ $.Release.Namespace }}"
@@ -120,6 +126,47 @@ var templates = []template{
 		},
 	},
 	{
+		name: "flowcontrol.yaml", sources: []string{"flowcontrol/flowschema.yaml"}, guard: "if .Values.flowControl.enabled",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n", partOf, "",
+			"name: janusd-janus-system\n", "name: janusd-" + namespace + "\n",
+			"nominalConcurrencyShares: 20\n", "nominalConcurrencyShares: {{ .Values.flowControl.nominalConcurrencyShares }}\n",
+		},
+	},
+	{
+		name: "servicemonitor.yaml", sources: []string{"monitoring/servicemonitor.yaml"}, guard: "if .Values.metrics.serviceMonitor.enabled",
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			partOf, "    {{- with .Values.metrics.serviceMonitor.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n",
+			"    scheme: https\n", "    scheme: {{ ternary \"https\" \"http\" .Values.metrics.secure }}\n",
+			"interval: 30s\n", "interval: {{ .Values.metrics.serviceMonitor.interval }}\n",
+			"    bearerTokenFile:", "    {{- if .Values.metrics.secure }}\n    bearerTokenFile:",
+			"      insecureSkipVerify: true\n", "      {{- toYaml .Values.metrics.serviceMonitor.tlsConfig | nindent 6 }}\n    {{- end }}\n",
+		},
+	},
+	{
+		name: "prometheusrule.yaml", sources: []string{"monitoring/prometheusrule.yaml"}, guard: "if .Values.metrics.prometheusRule.enabled", braces: true,
+		replace: []string{
+			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			partOf, "    {{- with .Values.metrics.prometheusRule.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n",
+			"runbook_url: https://janus.io/janus/docs/runbooks/alerts.md#", "runbook_url: {{ $.Values.metrics.prometheusRule.runbookURL }}#",
+		},
+	},
+	{
+		name: "dashboard.yaml", sources: []string{"monitoring/dashboard.json"}, guard: "if .Values.metrics.dashboard.enabled", braces: true,
+		above: `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: janus-dashboard
+  namespace: ` + namespace + `
+  labels:
+    app.kubernetes.io/name: janusd
+    {{- toYaml .Values.metrics.dashboard.labels | nindent 4 }}
+data:
+  janus.json: |
+`,
+	},
+	{
 		name: "ui-service.yaml", sources: []string{"ui/service.yaml"}, guard: "if .Values.ui.enabled",
 		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n", partOf, ""},
 	},
@@ -135,8 +182,9 @@ const partOf = "    app.kubernetes.io/part-of: janus\n"
 func main() {
 	deploy := flag.String("deploy", "deploy", "`directory` of the manifests")
 	output := flag.String("output", "deploy/chart/janus/templates", "`directory` of the templates")
+	readme := flag.String("readme", "deploy/chart/janus/README.md", "`file` of the values")
 	flag.Parse()
-	if err := write(*deploy, *output); err != nil {
+	if err := errors.Join(write(*deploy, *output), writeReadme(*deploy, *readme)); err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
@@ -157,17 +205,9 @@ func write(deploy, output string) error {
 }
 
 func (t template) render(deploy string) (string, error) {
-	var documents []string
-	for _, source := range t.sources {
-		text, err := os.ReadFile(filepath.Join(deploy, source))
-		if err != nil {
-			return "", err
-		}
-		documents = append(documents, strings.TrimPrefix(string(text), "---\n"))
-	}
-	text := "---\n" + strings.Join(documents, "---\n")
-	if strings.Contains(text, "{{") {
-		return "", fmt.Errorf("%s: braces would be taken for those of a template", strings.Join(t.sources, ", "))
+	text, err := t.manifest(deploy)
+	if err != nil {
+		return "", err
 	}
 	for i := 0; i < len(t.replace); i += 2 {
 		if !strings.Contains(text, t.replace[i]) {
@@ -179,4 +219,27 @@ func (t template) render(deploy string) (string, error) {
 	text = strings.ReplaceAll(text, labels, labels+"    {{- include \"janus.labels\" $ | nindent 4 }}\n")
 	return fmt.Sprintf("{{- /* Made by make generate from deploy/%s. Edit that. */}}\n{{- %s }}\n%s{{- end }}\n",
 		strings.Join(t.sources, ", deploy/"), t.guard, text), nil
+}
+
+// manifest is the text that becomes a template.
+func (t template) manifest(deploy string) (string, error) {
+	var documents []string
+	for _, source := range t.sources {
+		text, err := os.ReadFile(filepath.Join(deploy, source))
+		if err != nil {
+			return "", err
+		}
+		documents = append(documents, strings.TrimPrefix(string(text), "---\n"))
+	}
+	text := strings.Join(documents, "---\n")
+	switch {
+	case t.braces:
+		text = strings.ReplaceAll(text, "{{", "{{ `{{` }}")
+	case strings.Contains(text, "{{"):
+		return "", fmt.Errorf("%s: braces would be taken for those of a template", strings.Join(t.sources, ", "))
+	}
+	if t.above != "" {
+		text = t.above + "    " + strings.TrimSuffix(strings.ReplaceAll(text, "\n", "\n    "), "    ")
+	}
+	return "---\n" + text, nil
 }

@@ -21,6 +21,32 @@ func TestTheTemplatesAreUpToDate(t *testing.T) {
 	}
 }
 
+func TestTheReadmeHasEveryValue(t *testing.T) {
+	want, err := readme("../../deploy/chart/janus")
+	require.NoError(t, err)
+	have, err := os.ReadFile("../../deploy/chart/janus/README.md")
+	require.NoError(t, err)
+	assert.Equal(t, want, string(have), "run make generate")
+
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "values.yaml"), []byte(`# About the file.
+
+# How many.
+a: 1
+b:
+  # Two lines,
+  # or a | b.
+  c: [x, "<y>"]
+  d: null
+# A group.
+e:
+  f: {}
+`), 0o600))
+	text, err := readme(dir)
+	require.NoError(t, err)
+	assert.Equal(t, aboveValues+"| `a` | `1` | How many. |\n| `b.c` | `[\"x\",\"<y>\"]` | Two lines, or a \\| b. |\n| `b.d` | `null` |  |\n| `e` |  | A group. |\n| `e.f` | `{}` |  |\n", text)
+}
+
 func TestWhatCannotBeATemplate(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("metadata:\n  name: a\n"), 0o600))

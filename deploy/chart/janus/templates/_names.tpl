@@ -60,6 +60,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.packages.enabled (or .Values.namespaced .Values.janusd.namespaceSelector .Values.janusd.namespacesConfigMap) -}}
 {{- fail "packages.enabled is for a release for all namespaces, or for those in janusd.watchNamespaces" -}}
 {{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not (and .Values.metrics.enabled .Values.metrics.service.enabled)) -}}
+{{- fail "metrics.serviceMonitor.enabled needs metrics.enabled and metrics.service.enabled: it scrapes by the Service" -}}
+{{- end -}}
 {{- if and .Values.ui.enabled (not (and .Values.metrics.enabled .Values.metrics.secure)) -}}
 {{- fail "ui.enabled needs metrics.enabled and metrics.secure: the page is served beside the metrics, to those who may see it" -}}
 {{- end -}}
@@ -122,5 +125,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- if .Values.ui.enabled }}
 - --ui
+{{- end }}
+{{- range .Values.janusd.extraArgs }}
+- {{ . | quote }}
 {{- end }}
 {{- end }}

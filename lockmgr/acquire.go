@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"janus.io/janus/internal/fanout"
 )
 
 // An acquisition is one call of Acquire.
@@ -83,7 +81,7 @@ func (a *acquisition) run(ctx context.Context, n int) {
 		if a.hasFailedBefore(n - 1) {
 			return
 		}
-		fanout.Do(a.parallel, n, func(i int) { a.takeSlot(ctx, i) })
+		a.each(ctx, n, a.takeSlot)
 		if again := a.settle(ctx); !again {
 			return
 		}

@@ -69,6 +69,10 @@
 // waits for readers needs one update more, and another one each third of its TTL.
 // Those that write one Lease at the same time need further attempts.
 //
+// A client that can make one request of what many goroutines ask, as that of internal/leasetable, is asked
+// for all locks of a call at the same time. Then the N creates are one write, and so are N updates and N
+// deletes.
+//
 // # What it does not do
 //
 // It runs no goroutine of its own and renews nothing by itself: the caller

@@ -17,9 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"janus.io/janus/internal/leasetable"
 	"janus.io/janus/internal/objectid"
 	"janus.io/janus/test/testcluster"
 )
@@ -34,6 +36,8 @@ type world struct {
 	own       string
 	clock     *clocktesting.FakePassiveClock
 	admin     kubernetes.Interface
+	// tables is set if the Leases of the targets' namespaces are in tables.
+	tables bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -45,6 +49,7 @@ func newWorld(t *testing.T) *world {
 		clock:     clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
 	w.admin, _ = w.client()
+	w.tables = testcluster.LocksInTables()
 	return w
 }
 
@@ -78,7 +83,18 @@ func (w *world) process(change ...func(*Options)) (*Manager, *wire) {
 	for _, c := range change {
 		c(&opts)
 	}
+	if w.tables {
+		return New(leasetable.New(client.CoordinationV1(), w.own), opts), tap
+	}
 	return New(client.CoordinationV1(), opts), tap
+}
+
+// leases are those of a namespace as the Managers of the world see them.
+func (w *world) leases(namespace string) coordinationv1client.LeaseInterface {
+	if w.tables {
+		return leasetable.New(w.admin.CoordinationV1(), w.own).Leases(namespace)
+	}
+	return w.admin.CoordinationV1().Leases(namespace)
 }
 
 func (w *world) step(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
@@ -128,7 +144,7 @@ func (w *world) away(key Key) types.NamespacedName {
 
 func (w *world) lease(place types.NamespacedName) *coordinationv1.Lease {
 	w.t.Helper()
-	lease, err := w.admin.CoordinationV1().Leases(place.Namespace).Get(w.t.Context(), place.Name, metav1.GetOptions{})
+	lease, err := w.leases(place.Namespace).Get(w.t.Context(), place.Name, metav1.GetOptions{})
 	require.NoError(w.t, err)
 	return lease
 }
@@ -140,7 +156,7 @@ func (w *world) heldBy(place types.NamespacedName, identity string) {
 
 func (w *world) noLease(place types.NamespacedName) {
 	w.t.Helper()
-	_, err := w.admin.CoordinationV1().Leases(place.Namespace).Get(w.t.Context(), place.Name, metav1.GetOptions{})
+	_, err := w.leases(place.Namespace).Get(w.t.Context(), place.Name, metav1.GetOptions{})
 	require.Truef(w.t, apierrors.IsNotFound(err), "Lease %s: %v", place, err)
 }
 
@@ -155,7 +171,7 @@ func (w *world) noLeases(namespace string) {
 func (w *world) write(place types.NamespacedName, spec coordinationv1.LeaseSpec) *coordinationv1.Lease {
 	w.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: place.Namespace, Name: place.Name}, Spec: spec}
-	lease, err := w.admin.CoordinationV1().Leases(place.Namespace).Create(w.t.Context(), lease, metav1.CreateOptions{})
+	lease, err := w.leases(place.Namespace).Create(w.t.Context(), lease, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	return lease
 }
@@ -165,7 +181,7 @@ func (w *world) change(place types.NamespacedName, change func(*coordinationv1.L
 	w.t.Helper()
 	lease := w.lease(place)
 	change(lease)
-	_, err := w.admin.CoordinationV1().Leases(place.Namespace).Update(w.t.Context(), lease, metav1.UpdateOptions{})
+	_, err := w.leases(place.Namespace).Update(w.t.Context(), lease, metav1.UpdateOptions{})
 	require.NoError(w.t, err)
 }
 
@@ -178,7 +194,7 @@ func (w *world) touch(place types.NamespacedName) {
 
 func (w *world) remove(place types.NamespacedName) {
 	w.t.Helper()
-	err := w.admin.CoordinationV1().Leases(place.Namespace).Delete(w.t.Context(), place.Name, metav1.DeleteOptions{})
+	err := w.leases(place.Namespace).Delete(w.t.Context(), place.Name, metav1.DeleteOptions{})
 	require.NoError(w.t, err)
 }
 

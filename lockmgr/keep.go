@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"janus.io/janus/internal/fanout"
 )
 
 // Keep renews the locks, of which each must have been returned by Acquire, in
@@ -28,7 +26,7 @@ func (m *Manager) Keep(ctx context.Context, h Holder, locks []Lock) error {
 	}
 	keys = inOrder(keys)
 	errs := make([]error, len(keys))
-	fanout.Do(m.parallel, len(keys), func(i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]]) })
+	m.each(ctx, len(keys), func(ctx context.Context, i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]]) })
 
 	var other error
 	for _, err := range errs {

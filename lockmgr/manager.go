@@ -1,11 +1,14 @@
 package lockmgr
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
+
+	"janus.io/janus/internal/fanout"
 )
 
 // Operations and results that Options.Observe is called with.
@@ -89,6 +92,25 @@ func New(client coordinationv1client.LeasesGetter, opts Options) *Manager {
 		m.observe = func(string, string) {}
 	}
 	return m
+}
+
+// A batcher is a client that makes one request of what several goroutines ask together.
+type batcher interface {
+	Together(ctx context.Context, n int) (joined context.Context, left func())
+}
+
+// each does a piece of work for each of n locks, side by side.
+func (m *Manager) each(ctx context.Context, n int, work func(ctx context.Context, i int)) {
+	batch, ok := m.client.(batcher)
+	if !ok || n < 2 {
+		fanout.Do(m.parallel, n, func(i int) { work(ctx, i) })
+		return
+	}
+	joined, left := batch.Together(ctx, n)
+	fanout.Do(n, n, func(i int) {
+		defer left()
+		work(joined, i)
+	})
 }
 
 // Forget drops all memory of a holder that has ended. Leases that it still has

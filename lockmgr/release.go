@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"janus.io/janus/internal/fanout"
-
 	"janus.io/janus/internal/sharedlease"
 )
 
@@ -30,7 +28,7 @@ func (m *Manager) Release(ctx context.Context, h Holder, keys []Key) error {
 	}
 	keys = inOrder(keys)
 	errs := make([]error, len(keys))
-	fanout.Do(m.parallel, len(keys), func(i int) { errs[i] = m.release(ctx, h, keys[i]) })
+	m.each(ctx, len(keys), func(ctx context.Context, i int) { errs[i] = m.release(ctx, h, keys[i]) })
 	return errors.Join(errs...)
 }
 
@@ -128,7 +126,7 @@ func (m *Manager) delete(ctx context.Context, lease *coordinationv1.Lease) error
 // giveBack releases what this process holds of the slots.
 func (a *acquisition) giveBack(ctx context.Context, slots []slot) error {
 	errs := make([]error, len(slots))
-	fanout.Do(a.parallel, len(slots), func(i int) {
+	a.each(ctx, len(slots), func(ctx context.Context, i int) {
 		key := slots[i].key
 		for _, known := range a.memory.at(a.holder.Identity, a.places(key)) {
 			err := a.giveBackAt(ctx, lockAt(key, known.place), known.lease)

@@ -107,7 +107,7 @@ func (w *world) share(t *testing.T, random *rand.Rand, keys []Key, afterThree fu
 			}
 			locks := w.recorded(t, m, h, own)
 			for _, lock := range locks {
-				lease, err := w.admin.CoordinationV1().Leases(lock.Namespace).Get(t.Context(), lock.Name, metav1.GetOptions{})
+				lease, err := w.leases(lock.Namespace).Get(t.Context(), lock.Name, metav1.GetOptions{})
 				assert.True(t, err == nil && isOurs(lease, h.Identity), "%s: %v", lock, err)
 			}
 			assert.NoError(t, m.Keep(t.Context(), h, locks)) //nolint:testifylint // it is not the goroutine of the test

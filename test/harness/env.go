@@ -111,6 +111,8 @@ type settings struct {
 	stepwise bool
 	// enforced keeps the tables of enforced locks.
 	enforced bool
+	// tables keeps the locks of a namespace in one Lease.
+	tables bool
 	// polls has nothing watched that is waited for.
 	polls bool
 }
@@ -118,6 +120,9 @@ type settings struct {
 // Polling has Janus look again and again at what Transactions wait for, as where nothing may be
 // watched.
 func Polling() Option { return func(s *settings) { s.polls = true } }
+
+// LocksInTables has Janus keep the locks of a namespace in one Lease, as --locks=namespaces does.
+func LocksInTables() Option { return func(s *settings) { s.tables = true } }
 
 // EnforcingLocks has Janus keep the tables of enforced locks, as --enforce-locks does. It does
 // not sweep them.
@@ -264,7 +269,7 @@ func (s settings) ports(config *rest.Config, own dynamic.Interface, kube kuberne
 		Clients:   clients,
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
-		Locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{
+		Locks: lockmgr.New(s.leases(kube), lockmgr.Options{
 			Namespace: SystemNamespace, Observe: metrics.LockOperation, Clock: s.clock,
 		}),
 		Types: s.schemas.types, Clock: s.clock, Lateness: s.policy.Lateness, ImagesLimit: s.images, WaveBytes: s.wave,

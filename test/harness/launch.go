@@ -6,12 +6,15 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
 
+	"janus.io/janus/internal/leasetable"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/test/testcluster"
 )
 
 // Launch runs Janus for the Transactions of a namespace until it is stopped. It is
@@ -55,3 +58,11 @@ func NewSchemas(kube kubernetes.Interface) *Schemas {
 
 // WithSchemas makes Janus ask the given Schemas, past any transport of the test.
 func WithSchemas(shared *Schemas) Option { return func(s *settings) { s.schemas = shared } }
+
+// leases are those of locks as Janus is to keep them.
+func (s settings) leases(kube kubernetes.Interface) coordinationv1client.LeasesGetter {
+	if s.tables || testcluster.LocksInTables() {
+		return leasetable.New(kube.CoordinationV1(), SystemNamespace)
+	}
+	return kube.CoordinationV1()
+}

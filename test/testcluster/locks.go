@@ -1,0 +1,8 @@
+package testcluster
+
+import "flag"
+
+var tables = flag.Bool("tables", false, "have Janus keep the locks of a namespace in one Lease, as janusd --locks=tables does")
+
+// LocksInTables reports whether the tests are to be run with the locks of a namespace in one Lease.
+func LocksInTables() bool { return *tables }

@@ -206,7 +206,7 @@ func (c *trial) judgePlaces(r *run) {
 
 // judgeReleased: nobody takes the lock of a Transaction away that is at work.
 func (c *trial) judgeReleased(r *run) {
-	for _, w := range c.writes {
+	for _, w := range c.lockWrites() {
 		c.judgeTakenOut(r, w)
 		if w.Method != "DELETE" || w.made == nil || !isLock(w.ref) || w.made.before == nil || !lease(w.made.before).heldBy(r) {
 			continue

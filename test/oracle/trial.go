@@ -14,6 +14,7 @@ type trial struct {
 	Evidence
 	objects  map[Ref]*object
 	writes   []*write // those that landed, in the order in which they were sent
+	entries  []*write // what those of tables of locks did to one entry
 	runs     []*run
 	targets  map[Ref][]*run
 	own      map[Ref]bool    // what Janus keeps for itself: Transactions and before-images
@@ -65,6 +66,7 @@ func newCase(e Evidence) *trial {
 	}
 	c.enterHistory()
 	c.enterWrites()
+	c.openTables()
 	for i := range e.Runs {
 		c.enterRun(&e.Runs[i])
 	}

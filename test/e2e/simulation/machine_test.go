@@ -6,11 +6,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/leasetable"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/lockmgr"
@@ -78,7 +81,7 @@ func newMachine(w *world) (*machine, error) {
 		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+systemNamespace+":janusd").Trusting(w.trust(), m.clock),
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
-		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
+		Locks:     lockmgr.New(w.leases(kube), lockmgr.Options{Namespace: systemNamespace, Clock: m.clock}),
 		Types:     known.types, Clock: m.clock,
 		WaveBytes: w.waveBytes(),
 	})
@@ -97,6 +100,14 @@ func (w *world) trust() time.Duration {
 		return target.Trust
 	}
 	return 0
+}
+
+// leases are those of the locks: in some worlds those of a namespace are in one table.
+func (w *world) leases(kube kubernetes.Interface) coordinationv1client.LeasesGetter {
+	if w.plan.seed%4 == 3 {
+		return leasetable.New(kube.CoordinationV1(), systemNamespace)
+	}
+	return kube.CoordinationV1()
 }
 
 // waveBytes is how many bytes of before-images are in memory until they are saved: in some

@@ -131,6 +131,7 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"image: {digest: latest}":                                               "does not match pattern",
 		"janusd: {shards: 257}":                                                 "maximum: got 257, want 256",
 		"janusd: {workers: 0}":                                                  "minimum: got 0, want 1",
+		"janusd: {locks: tables}":                                               "value must be one of",
 		"janusd: {resync: 10}":                                                  "want null or string",
 		"janusd: {logLevel: loud}":                                              "value must be one of",
 		"policies: {otherNamespaces: [A]}":                                      "does not match pattern",

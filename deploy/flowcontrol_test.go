@@ -23,10 +23,14 @@ func TestJanusdHasAPriorityLevelOfItsOwn(t *testing.T) {
 	strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 	level, err := levels.Create(t.Context(), into[flowcontrolv1.PriorityLevelConfiguration](t, in.find(t, "PriorityLevelConfiguration", "janusd-janus-system")), strict)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, levels.Delete(context.WithoutCancel(t.Context()), level.Name, metav1.DeleteOptions{})) })
+	t.Cleanup(func() {
+		require.NoError(t, levels.Delete(context.WithoutCancel(t.Context()), level.Name, metav1.DeleteOptions{}))
+	})
 	schema, err := schemas.Create(t.Context(), into[flowcontrolv1.FlowSchema](t, in.find(t, "FlowSchema", "janusd-janus-system")), strict)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, schemas.Delete(context.WithoutCancel(t.Context()), schema.Name, metav1.DeleteOptions{})) })
+	t.Cleanup(func() {
+		require.NoError(t, schemas.Delete(context.WithoutCancel(t.Context()), schema.Name, metav1.DeleteOptions{}))
+	})
 	serviceAccounts, err := schemas.Get(t.Context(), "service-accounts", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Less(t, schema.Spec.MatchingPrecedence, serviceAccounts.Spec.MatchingPrecedence)

@@ -97,7 +97,7 @@ func TestEveryFlagOfJanusdIsAValueOfTheChart(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^ {6}--([a-z-]+)`).FindAllStringSubmatch(string(help), -1) {
 		flags = append(flags, match[1])
 	}
-	in := installation{objects: rendered(t, `janusd: {shards: 3, leaderElectLeaseDuration: 20s, watchNamespaces: [a, b], workers: 7, keepCompleted: 0,
+	in := installation{objects: rendered(t, `janusd: {shards: 3, leaderElectLeaseDuration: 20s, watchNamespaces: [a, b], workers: 7, locks: namespaces, keepCompleted: 0,
 		keepFailed: 5, revisionHistoryLimit: 1000, beforeImagesLimit: 1Gi, resync: "0", retryBaseDelay: 200ms, retryMaxDelay: 1m,
 		kubeApiQps: 12.5, kubeApiBurst: 50, selector: "team in (shop,orders)", logLevel: debug, logFormat: console, sensitiveKinds: [Key.example.com],
 		pprofBindAddress: "localhost:6060", tracingEndpoint: "http://collector:4318"}
@@ -118,6 +118,7 @@ ui: {enabled: true}`)}
 	}
 	assert.ElementsMatch(t, flags, set)
 	assert.Contains(t, args, "--keep-completed=0")
+	assert.Contains(t, args, "--locks=namespaces")
 	assert.Contains(t, args, "--watch-namespaces=a,b")
 	assert.Contains(t, args, "--revision-history-limit=1000")
 	assert.Contains(t, args, "--kube-api-qps=12.5")

@@ -7,13 +7,24 @@ import (
 	"go.uber.org/zap"
 	authzv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/leasetable"
+	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/internal/wiring/enforced"
 )
+
+// leases are those of the locks: one for each target, or one for each namespace.
+func (c *clients) leases(o options) coordinationv1client.LeasesGetter {
+	if o.locks == settings.LeaseOfNamespace {
+		return leasetable.New(c.own.CoordinationV1(), o.namespace)
+	}
+	return c.own.CoordinationV1()
+}
 
 // enforced puts the tables around the locks.
 func (c *clients) enforced(locks engine.Locks) engine.Locks {

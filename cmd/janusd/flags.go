@@ -17,6 +17,7 @@ import (
 
 	"janus.io/janus/controller"
 	"janus.io/janus/internal/otlp"
+	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/packages"
 )
@@ -43,6 +44,7 @@ type options struct {
 	logFormat   string
 	sensitive   []string
 	enforce     bool
+	locks       string
 	version     bool
 
 	keepCompleted, keepFailed, historyLimit int
@@ -106,6 +108,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.logFormat, "log-format", "json", "`format` of the log: json or console")
 	f.StringSliceVar(&o.sensitive, "sensitive-kinds", nil, "comma-separated `kinds`, as Kind or Kind.group, whose before-images are kept in a Secret and whose content is kept out of messages, as is always done for Secret")
 	f.BoolVar(&o.enforce, "enforce-locks", false, "enter what is locked in the LockTable of its namespace, from which the API server refuses other writes where deploy/enforced is installed; must be the same for every janusd of a cluster")
+	f.StringVar(&o.locks, "locks", settings.LeaseOfTarget, "what has a Lease for its `locks`: targets, which other programs may lock too; or namespaces, with one Lease for all locks in each, which takes fewer requests; must be the same for every janusd of a cluster, and is to be changed while no Transaction runs")
 	f.BoolVar(&o.version, "version", false, "print the version and exit")
 	f.Usage = func() { _, _ = fmt.Fprint(help, usage+f.FlagUsagesWrapped(100)) }
 	if err := f.Parse(args); err != nil {
@@ -144,6 +147,9 @@ func (o options) check() error {
 	}
 	if o.resync < 0 {
 		return fmt.Errorf("--resync=%s: must not be negative; 0 turns it off", o.resync)
+	}
+	if o.locks != settings.LeaseOfTarget && o.locks != settings.LeaseOfNamespace {
+		return fmt.Errorf("--locks=%s: %s or %s", o.locks, settings.LeaseOfTarget, settings.LeaseOfNamespace)
 	}
 	if err := o.checkPace(); err != nil {
 		return err

@@ -66,7 +66,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	go c.tell(ctx, o.namespace, settings.Settings{SensitiveKinds: kinds}, log)
+	go c.tell(ctx, o.namespace, settings.Settings{SensitiveKinds: kinds, Locks: o.locks}, log)
 	f, err := assemble(c, o, kinds, observers{metrics, record, traces}, log)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 		Clients:   accounts,
 		Store:     snapshot.NewStore(c.own, sensitive),
 		Revisions: revision.NewStore(c.own),
-		Locks: lockmgr.New(c.own.CoordinationV1(), lockmgr.Options{
+		Locks: lockmgr.New(c.leases(o), lockmgr.Options{
 			Namespace: o.namespace, Observe: observers.metrics.LockOperation,
 		}),
 		Types:       openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),

@@ -50,7 +50,7 @@ func newLocksHold(s *session) *cobra.Command {
 // again is what names an object and its lock to release as it does to hold: without the same
 // flags that would be another object, or another holder.
 func again(cmd *cobra.Command, object string) string {
-	for _, name := range []string{"holder", "namespace", "system-namespace"} {
+	for _, name := range []string{"holder", "locks", "namespace", "system-namespace"} {
 		if flag := cmd.Flag(name); flag != nil && flag.Changed {
 			object += " --" + name + " " + quoted(flag.Value.String())
 		}

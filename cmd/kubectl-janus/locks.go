@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +13,18 @@ import (
 	"github.com/spf13/cobra"
 	authnv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/leasetable"
 	"janus.io/janus/internal/objectid"
+	"janus.io/janus/internal/settings"
 	"janus.io/janus/internal/sharedlease"
 	"janus.io/janus/lockmgr"
 )
@@ -66,10 +72,14 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("list the Leases: %w", err)
 	}
+	leases, err := leasetable.Expand(list.Items)
+	if err != nil {
+		return err
+	}
 	found := 0
 	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-	for i := range list.Items {
-		l := &list.Items[i]
+	for i := range leases {
+		l := &leases[i]
 		if !strings.HasPrefix(l.Name, lockPrefix) {
 			continue
 		}
@@ -138,6 +148,7 @@ type locking struct {
 	*session
 	holder string
 	system string
+	kept   string // how; empty for as janusd says
 	lasts  time.Duration
 	key    lockmgr.Key
 	locks  *lockmgr.Manager
@@ -145,6 +156,7 @@ type locking struct {
 
 func (l *locking) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.holder, "holder", "", "who holds the lock; the default is your user name")
+	cmd.Flags().StringVar(&l.kept, "locks", "", "what has a Lease for its `locks`, as janusd's flag --locks says: targets or namespaces; the default is what janusd tells in its ConfigMap "+settings.Name)
 	cmd.Flags().StringVar(&l.system, "system-namespace", systemNamespace, "the namespace of janusd, which has the locks of objects without a namespace")
 }
 
@@ -199,7 +211,11 @@ func (l *locking) find(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	l.locks = lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: l.system, Clock: clock.RealClock{}})
+	leases, err := l.leases(ctx, client)
+	if err != nil {
+		return err
+	}
+	l.locks = lockmgr.New(leases, lockmgr.Options{Namespace: l.system, Clock: clock.RealClock{}})
 	if l.holder != "" {
 		return nil
 	}
@@ -209,6 +225,22 @@ func (l *locking) find(ctx context.Context, text string) error {
 	}
 	l.holder = review.Status.UserInfo.Username
 	return nil
+}
+
+// leases are those of the locks, as janusd keeps them. An earlier one does not say how: it has a Lease for
+// each target.
+func (l *locking) leases(ctx context.Context, client kubernetes.Interface) (coordinationv1client.LeasesGetter, error) {
+	told, err := l.settings(ctx, l.system)
+	switch {
+	case !slices.Contains([]string{"", settings.LeaseOfTarget, settings.LeaseOfNamespace}, l.kept):
+		return nil, fmt.Errorf("--locks=%s: %s or %s", l.kept, settings.LeaseOfTarget, settings.LeaseOfNamespace)
+	case l.kept == "" && err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("find out how janusd keeps locks: %w; or pass --locks, as janusd has it", err)
+	case cmp.Or(l.kept, told.Locks) == settings.LeaseOfNamespace:
+		return leasetable.New(client.CoordinationV1(), l.system), nil
+	default:
+		return client.CoordinationV1(), nil
+	}
 }
 
 func (l *locking) who() lockmgr.Holder { return lockmgr.Holder{Identity: l.holder, TTL: l.lasts} }

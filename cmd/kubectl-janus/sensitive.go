@@ -89,7 +89,7 @@ func (s *session) settings(ctx context.Context, namespace string) (settings.Sett
 	object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, settings.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return settings.Settings{}, fmt.Errorf("there is no %s, where a janusd of this version says so", name)
+		return settings.Settings{}, fmt.Errorf("there is no %s, where a janusd of this version says so: %w", name, err)
 	case err != nil:
 		return settings.Settings{}, fmt.Errorf("read %s, where janusd says so: %w", name, err)
 	}

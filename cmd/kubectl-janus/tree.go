@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/leasetable"
 )
 
 // node is a line of a tree.
@@ -121,7 +121,7 @@ func (s *session) holder(ctx context.Context, lease string) (string, error) {
 		return "", err
 	}
 	namespace, name := split(lease)
-	l, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	l, err := leasetable.Find(ctx, client.CoordinationV1().Leases(namespace), name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "nobody", nil

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -16,10 +17,21 @@ const Name = "janus-settings"
 // separated by commas.
 const sensitiveKinds = "sensitiveKinds"
 
+// locks is the key of how locks are kept. Without it there is a Lease for each target.
+const locks = "locks"
+
+// How locks are kept.
+const (
+	LeaseOfTarget    = "targets"    // a Lease for each target
+	LeaseOfNamespace = "namespaces" // one Lease for each namespace
+)
+
 // Settings are what is told.
 type Settings struct {
 	// SensitiveKinds are those that janusd takes for confidential besides Secret.
 	SensitiveKinds []schema.GroupKind
+	// Locks is how locks are kept.
+	Locks string
 }
 
 // Data is what the ConfigMap holds.
@@ -28,7 +40,7 @@ func (s Settings) Data() map[string]string {
 	for _, kind := range s.SensitiveKinds {
 		kinds = append(kinds, kind.String())
 	}
-	return map[string]string{sensitiveKinds: strings.Join(kinds, ",")}
+	return map[string]string{sensitiveKinds: strings.Join(kinds, ","), locks: cmp.Or(s.Locks, LeaseOfTarget)}
 }
 
 // Of reads what the ConfigMap holds.
@@ -37,14 +49,16 @@ func Of(data map[string]string) (Settings, error) {
 	if !found {
 		return Settings{}, errors.New("it has no key " + sensitiveKinds)
 	}
+	s := Settings{Locks: cmp.Or(data[locks], LeaseOfTarget)}
 	if text == "" {
-		return Settings{}, nil
+		return s, nil
 	}
 	kinds, err := ParseKinds(strings.Split(text, ","))
 	if err != nil {
 		return Settings{}, fmt.Errorf("its key %s: %w", sensitiveKinds, err)
 	}
-	return Settings{SensitiveKinds: kinds}, nil
+	s.SensitiveKinds = kinds
+	return s, nil
 }
 
 // kindAndGroup is what the schema of the chart's values demands, too. A resource, or a kind

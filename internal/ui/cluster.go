@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/leasetable"
 )
 
 // Cluster is the Reader of a cluster.
@@ -94,7 +95,7 @@ func (c *Cluster) Leases(ctx context.Context, namespace string) ([]coordinationv
 	if err != nil {
 		return nil, fmt.Errorf("list the Leases of namespace %s: %w", namespace, err)
 	}
-	return list.Items, nil
+	return leasetable.Expand(list.Items)
 }
 
 // Events implements Reader.

@@ -33,6 +33,7 @@ type options struct {
 
 var (
 	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}, waits: sizes{1000}}
+	locks    = flag.String("locks", "targets", "what has a Lease for its locks, as janusd's flag says")
 	results  = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
 )
 

@@ -38,7 +38,7 @@ func (s *stage) startJanusd(ctx context.Context) (*janusd, error) {
 		return nil, err
 	}
 	j := &janusd{log: log, command: exec.Command(s.program, "--kubeconfig="+s.file("kubeconfig"),
-		"--metrics-bind-address=0", "--health-probe-bind-address="+health)}
+		"--locks="+*locks, "--metrics-bind-address=0", "--health-probe-bind-address="+health)}
 	j.command.Stderr = log
 	began := time.Now()
 	if err := j.command.Start(); err != nil {

@@ -91,7 +91,7 @@ func TestAListUnderTheLocksMissesNoWriteOfOthers(t *testing.T) {
 			}
 			assert.Equal(t, wanted, e.Object("ConfigMap/a").Object["data"])
 			for _, other := range []string{"b", "c"} {
-				assert.Equal(t, map[string]any{"version": "1"}, e.Object("ConfigMap/"+other).Object["data"])
+				assert.Equal(t, map[string]any{"version": "1"}, e.Object("ConfigMap/" + other).Object["data"])
 			}
 			e.NothingLeft("txn")
 		})

@@ -78,6 +78,34 @@ func nPatches(t *testing.T, account string, n int) {
 	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+11, "with the event")
 }
 
+// TestRequestsOfLocksOfANamespace: with one Lease for all locks of a namespace, all are taken by one
+// request, and released by one.
+func TestRequestsOfLocksOfANamespace(t *testing.T) {
+	const n = 20
+	e := harness.New(t)
+	var changes strings.Builder
+	changes.WriteString("changes:\n")
+	for i := range n {
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
+		fmt.Fprintf(&changes, "- {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
+	}
+	e.Start(harness.WithPolicy(unhurried()), harness.WithTrust(time.Hour), harness.LocksInTables())
+	begin := time.Now()
+	txn := e.Run("txn", changes.String())
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	counts := requestsOf(e, begin)
+	t.Log("\n" + counts.String())
+	leases := requests{}
+	for what, n := range counts {
+		if strings.HasSuffix(what, " leases") {
+			leases[what] = n
+		}
+	}
+	assert.Equal(t, requests{"create leases": 1, "list leases": 1, "delete leases": 1}, leases)
+	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 2*n+13, "with the event")
+	e.NothingLeft("txn")
+}
+
 // mayPatch is a ServiceAccount that may patch ConfigMaps, and not list them.
 const mayPatch = `
 apiVersion: v1

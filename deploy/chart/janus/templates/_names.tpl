@@ -85,7 +85,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --watch-namespaces={{ . }}
 {{- end }}
 {{- with .Values.janusd }}
-{{- range $flag := list "leaderElectLeaseDuration" "workers" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "retryBaseDelay" "retryMaxDelay" "kubeApiQps" "kubeApiBurst" "selector" "logLevel" "logFormat" "pprofBindAddress" "tracingEndpoint" }}
+{{- range $flag := list "leaderElectLeaseDuration" "workers" "locks" "keepCompleted" "keepFailed" "revisionHistoryLimit" "beforeImagesLimit" "resync" "retryBaseDelay" "retryMaxDelay" "kubeApiQps" "kubeApiBurst" "selector" "logLevel" "logFormat" "pprofBindAddress" "tracingEndpoint" }}
 {{- $value := index $.Values.janusd $flag }}
 {{- if not (kindIs "invalid" $value) }}
 - {{ printf "--%s=%v" (kebabcase $flag) $value | quote }}

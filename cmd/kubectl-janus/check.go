@@ -51,6 +51,9 @@ func newCheck(s *session) *cobra.Command {
 			c.running(cmd.Context())
 			c.policies(cmd.Context())
 			c.sensitive(cmd.Context())
+			if account, err = s.defaultAccount(cmd.Context(), namespace, account); err != nil {
+				return err
+			}
 			c.rights(cmd.Context(), namespace, account)
 			if c.wrong > 0 {
 				return fmt.Errorf("%d of the checks above failed", c.wrong)
@@ -59,7 +62,7 @@ func newCheck(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.system, "system-namespace", systemNamespace, "the namespace of janusd")
-	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount")
+	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount; by default $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
 	return cmd
 }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,11 +35,6 @@ func (l *limit) Set(text string) error {
 
 // Type implements pflag.Value.
 func (l *limit) Type() string { return "duration" }
-
-// accountVariable is the environment variable that names a ServiceAccount where no flag does.
-const accountVariable = "JANUS_SERVICE_ACCOUNT"
-
-func accountOr(flag string) string { return cmp.Or(flag, os.Getenv(accountVariable)) }
 
 // completeOf completes a flag that takes one of some words.
 func completeOf[T ~string](cmd *cobra.Command, flag string, words ...T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,17 @@ import (
 type sources struct {
 	resource.FilenameOptions
 	remove []string
+}
+
+// addTo adds the flags that name them.
+func (f *sources) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&f.Filenames, "filename", "f", nil, "files, directories, URLs or OCI artifacts (oci://HOST/REPOSITORY:TAG) with manifests; - is stdin")
+	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "go into the directories of a directory too")
+	flags.StringVarP(&f.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
+	flags.StringArrayVar(&f.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = cmd.MarkFlagDirname("kustomize")
 }
 
 // given reports whether there are any.

@@ -46,7 +46,7 @@ func (s *session) defaultAccount(ctx context.Context, namespace, flag string) (s
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("Namespace %s: look for its annotation %s: %w; or set --service-account", namespace, accountAnnotation, err)
+		return "", fmt.Errorf("read Namespace %s, to see whether its annotation %s names the ServiceAccount: %w; or set --service-account", namespace, accountAnnotation, err)
 	default:
 		return found.Annotations[accountAnnotation], nil
 	}

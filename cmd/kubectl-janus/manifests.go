@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/bundle"
+	"janus.io/janus/internal/errclass"
 )
 
 // sources say where manifests come from, and what is to be removed besides.
@@ -90,7 +92,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 	}
 	infos, err := builder.Flatten().Do().Infos()
 	if err != nil {
-		return nil, fmt.Errorf("read the manifests: %w", err)
+		return nil, unreadable(err)
 	}
 	var out []manifest
 	for _, info := range infos {
@@ -107,6 +109,25 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 		return nil, errors.New("there are no objects in the manifests")
 	}
 	return out, nil
+}
+
+// unreadable says why manifests cannot be read, of each in one line: the builder adds their content.
+func unreadable(err error) error {
+	const most = 5
+	causes := []error{err}
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
+		causes = several.Errors()
+	}
+	var texts []string
+	for n, cause := range causes {
+		if n == most {
+			texts = append(texts, fmt.Sprintf("and %d more", len(causes)-most))
+			break
+		}
+		texts = append(texts, errclass.Cut(errclass.OneLine(cause.Error()), 200))
+	}
+	return fmt.Errorf("read the manifests: %s", strings.Join(texts, "; "))
 }
 
 // named finds what KIND/NAME or RESOURCE.GROUP/NAME names.

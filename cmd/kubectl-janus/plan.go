@@ -91,6 +91,10 @@ func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Dur
 		return s.compare(ctx, program, d, t)
 	}
 	printPlan(s.Out, t)
+	if len(missingRights(t)) > 0 {
+		s.print("")
+		printMissing(s.Out, t, w.inputFlags())
+	}
 	return verdict(s, t)
 }
 
@@ -161,7 +165,7 @@ func printPlan(out io.Writer, t *api.Transaction) {
 }
 
 func printDifferences(out io.Writer, item *api.Item) {
-	if item.Reason != "" {
+	if item.Reason != "" && !lacksRight(item) {
 		write(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
 	}
 	p := item.Plan
@@ -212,8 +216,9 @@ func deletedIf(item *api.Item) string {
 // verdict is the exit code of a plan, and what is wrong with it.
 func verdict(s *session, t *api.Transaction) error {
 	if t.Status.Phase != api.PhasePlanned {
-		_, reason, message := reasonOf(t)
-		s.say("\n%s: %s", reason, message)
+		if _, reason, message := reasonOf(t); !onlyRights(t) {
+			s.say("\n%s: %s", reason, message)
+		}
 		return &exitError{code: exitTrouble}
 	}
 	changes := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Plan != nil && i.Plan.Effect != api.EffectNone })

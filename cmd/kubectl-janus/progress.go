@@ -62,7 +62,8 @@ func (l *lines) update(t *api.Transaction) {
 			write(l.out, "  %s\n", itemSentence(t, i))
 		}
 	}
-	if _, reason, _ := reasonOf(t); reason != l.reason {
+	// Of missing rights there is a table at the end.
+	if _, reason, _ := reasonOf(t); reason != l.reason && !onlyRights(t) {
 		l.reason = reason
 		write(l.out, "%s\n", sentence(t))
 	}

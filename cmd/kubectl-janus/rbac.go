@@ -20,7 +20,7 @@ func newRBAC(s *session) *cobra.Command {
 	var rerun bool
 	w.ready.given = func() bool { return false }
 	cmd := &cobra.Command{
-		Use:   "rbac {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
+		Use:   "rbac {NAME | {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME}",
 		Short: "Print the ServiceAccount and the rights that a run needs, for kubectl apply",
 		Long: `Print a ServiceAccount with the rights to make the changes of a run, to roll them back, and to undo them once they have
 committed, and no others: the ServiceAccount, a Role and a RoleBinding for each namespace, and a ClusterRole and a
@@ -33,13 +33,14 @@ both for each, for manifests that you run again and again.
 A Role has the name of the ServiceAccount, and what you apply replaces what it granted before. Give all manifests that one
 ServiceAccount is for in one call.
 
-If the manifest is a Transaction, the rights are those of its changes. A Transaction with undoOf has none: they are in the
-output for the Transaction that it undoes.`,
+If the manifest is a Transaction, or the name of one is given, the rights are those of its changes. The rights to undo it are
+the same.`,
 		Example: `  kubectl janus rbac -f app.yaml --service-account deployer | kubectl apply -f -
+  kubectl janus rbac deploy-v2 | kubectl apply -f -
   kubectl janus rbac -k overlays/production --delete configmap/old --service-account deployer --rerun > rbac.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := w.meant(cmd.Context(), s)
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := w.meant(cmd.Context(), s, args)
 			if err != nil {
 				return err
 			}
@@ -56,7 +57,17 @@ output for the Transaction that it undoes.`,
 }
 
 // meant is the Transaction that a run of these would create, without what only matters to janusd.
-func (w *wishes) meant(ctx context.Context, s *session) (*api.Transaction, error) {
+func (w *wishes) meant(ctx context.Context, s *session, args []string) (*api.Transaction, error) {
+	if len(args) == 1 {
+		if w.given() {
+			return nil, errors.New("both a Transaction and manifests are given: name one of them")
+		}
+		t, err := s.read(ctx, args[0])
+		if err == nil && t.Spec.UndoOf != nil {
+			t.Spec.Changes = changesOf(t)
+		}
+		return t, err
+	}
 	namespace, manifests, err := w.manifests(ctx, s)
 	if err != nil {
 		return nil, err
@@ -74,11 +85,20 @@ func (w *wishes) meant(ctx context.Context, s *session) (*api.Transaction, error
 		case err != nil:
 			return nil, err
 		case t.Spec.UndoOf != nil:
-			return nil, fmt.Errorf("Transaction %s/%s has undoOf and no changes of its own: it needs the rights of what it undoes, which rbac prints for that", t.Namespace, t.Name)
+			return nil, fmt.Errorf("transaction %s/%s has undoOf and no changes of its own: name the one that it undoes, whose rights it needs", t.Namespace, t.Name)
 		}
 		return t, nil
 	}
 	return w.proposed(ctx, s, manifests, namespace)
+}
+
+// changesOf are the changes of an undo, which are in its status.
+func changesOf(t *api.Transaction) []api.Change {
+	var out []api.Change
+	for _, item := range t.Status.Items {
+		out = append(out, api.Change{Name: item.Name, Target: item.Target, Type: item.Type})
+	}
+	return out
 }
 
 // printRights prints the objects that give a ServiceAccount what a Transaction needs.
@@ -93,7 +113,7 @@ func (s *session) printRights(ctx context.Context, t *api.Transaction, rerun boo
 	}
 	account := t.Spec.ServiceAccountName
 	if account == "" {
-		return errors.New("Transaction " + t.Namespace + "/" + t.Name + " names no ServiceAccount: set spec.serviceAccountName")
+		return errors.New("transaction " + t.Namespace + "/" + t.Name + " names no ServiceAccount: set spec.serviceAccountName")
 	}
 	printer := &printers.YAMLPrinter{}
 	for _, object := range needs.objects(t.Namespace, account) {

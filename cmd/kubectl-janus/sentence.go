@@ -40,7 +40,7 @@ func itemSentence(t *api.Transaction, i int) string {
 	if item.Reason != "" {
 		text += " (" + item.Reason + ")"
 	}
-	if item.Message != "" {
+	if item.Message != "" && !lacksRight(&item) {
 		text += ": " + item.Message
 	}
 	return text
@@ -93,19 +93,22 @@ func inWords(phase api.Phase) string {
 }
 
 // summary prints how a Transaction has ended, and what to look at if it has failed or is
-// rolled back.
-func (s *session) summary(out io.Writer, t *api.Transaction) {
+// rolled back. from are the flags that name its manifests, where there are some.
+func (s *session) summary(out io.Writer, t *api.Transaction, from string) {
 	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, inWords(phaseOf(t)))
 	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {
 		return
 	}
-	_, reason, message := reasonOf(t)
-	s.say("%s: %s", reason, message)
+	if !onlyRights(t) {
+		_, reason, message := reasonOf(t)
+		s.say("%s: %s", reason, message)
+	}
 	for i, item := range t.Status.Items {
-		if item.Reason != "" && !plan.NotWanted(&item) {
+		if item.Reason != "" && !plan.NotWanted(&item) && !lacksRight(&item) {
 			s.say("  %s", itemSentence(t, i))
 		}
 	}
+	printMissing(s.ErrOut, t, from)
 	if t.Status.Phase == api.PhaseFailed && unresolved(t) && !plan.EndedInPart(&t.Status) {
 		s.say("What could not be rolled back, and what to do: kubectl janus recover %s -n %s", t.Name, t.Namespace)
 	}

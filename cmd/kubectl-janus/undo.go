@@ -144,6 +144,10 @@ func (s *session) wanted(ctx context.Context, d draft, limit time.Duration) erro
 			s.print("  revision %d, Transaction %s", one.Revision, one.Name)
 		}
 	}
+	if onlyRights(t) {
+		printMissing(s.ErrOut, t, "")
+		return &exitError{code: exitFailed}
+	}
 	if t.Status.Phase != api.PhasePlanned {
 		_, reason, message := reasonOf(t)
 		return fmt.Errorf("%s: %s", reason, message)

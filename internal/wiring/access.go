@@ -130,6 +130,7 @@ func (s session) denials(ctx context.Context, items []int, answers map[question]
 						"ServiceAccount %s may not, and %s item %s needs it", s.id.Account, need.what, item.Name).
 						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
 					denied.Verb = verb
+					denied.Lack = &errclass.Lack{Account: s.id.Account.String(), Verb: verb, Resource: ref.GVR.GroupResource().String()}
 					problems = append(problems, plan.Problem{Item: i, Err: denied})
 				}
 			}

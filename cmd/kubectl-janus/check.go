@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -194,7 +195,11 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 			c.cannot("whether you may %s Transactions in namespace %s: %v", verb, namespace, err)
 			return
 		}
-		c.is(allowed, "you may %s Transactions in namespace %s", verb, namespace)
+		if !allowed {
+			c.is(false, "you may not %s Transactions in namespace %s: the ClusterRole %s grants it", verb, namespace, grantedBy(verb))
+			continue
+		}
+		c.is(true, "you may %s Transactions in namespace %s", verb, namespace)
 	}
 	c.storage(ctx, namespace)
 	if account == "" {
@@ -210,7 +215,20 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 		c.cannot("whether you may have Transactions act as ServiceAccount %s/%s: %v", namespace, account, err)
 		return
 	}
-	c.is(impersonate || use, "you may have Transactions act as ServiceAccount %s/%s (impersonate, or use on serviceaccounts.%s)", namespace, account, api.GroupVersion.Group)
+	if !impersonate && !use {
+		c.is(false, "you may not have Transactions act as ServiceAccount %s/%s: that takes impersonate on serviceaccounts, or use on serviceaccounts.%s",
+			namespace, account, api.GroupVersion.Group)
+		return
+	}
+	c.is(true, "you may have Transactions act as ServiceAccount %s/%s", namespace, account)
+}
+
+// grantedBy is the ClusterRole of an installation that has a verb on Transactions.
+func grantedBy(verb string) string {
+	if slices.Contains([]string{"get", "list", "watch"}, verb) {
+		return "janus-viewer"
+	}
+	return "janus-editor"
 }
 
 // exists checks whether there is a ServiceAccount.

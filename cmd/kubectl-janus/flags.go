@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +37,31 @@ func (l *limit) Set(text string) error {
 
 // Type implements pflag.Value.
 func (l *limit) Type() string { return "duration" }
+
+// dryRun is a flag without a value. kubectl has one of this name that takes one.
+type dryRun bool
+
+// addDryRun adds the flag.
+func addDryRun(cmd *cobra.Command, on *bool) {
+	f := cmd.Flags().VarPF((*dryRun)(on), "dry-run", "", "print the Transaction, and create nothing")
+	f.NoOptDefVal = "true"
+}
+
+// String implements pflag.Value.
+func (d *dryRun) String() string { return strconv.FormatBool(bool(*d)) }
+
+// Type implements pflag.Value.
+func (d *dryRun) Type() string { return "bool" }
+
+// Set implements pflag.Value.
+func (d *dryRun) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("it prints the Transaction and takes no value; to try the changes on the server: kubectl janus plan")
+	}
+	*d = dryRun(on)
+	return nil
+}
 
 // completeOf completes a flag that takes one of some words.
 func completeOf[T ~string](cmd *cobra.Command, flag string, words ...T) {

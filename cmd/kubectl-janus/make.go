@@ -209,7 +209,7 @@ func (w *wishes) fill(ctx context.Context, s *session, v *surveyor, t *api.Trans
 			return err
 		}
 		if !exists {
-			s.say("there is no %s; nothing will be deleted", change.Target.String())
+			s.say("%s does not exist: its Delete will change nothing", change.Target.String())
 		}
 		t.Spec.Changes = append(t.Spec.Changes, change)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,27 +139,6 @@ func (s *session) drop(ctx context.Context, t *api.Transaction) {
 	}
 	if err != nil {
 		s.say("Transaction %s/%s could not be deleted: %v", t.Namespace, t.Name, err)
-	}
-}
-
-// printPlan prints what would become of each target.
-func printPlan(out io.Writer, t *api.Transaction) {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ITEM\tEFFECT\tTARGET\tFIELDS")
-	for _, item := range t.Status.Items {
-		effect, n := "?", ""
-		switch {
-		case item.Plan == nil:
-		case item.Type == api.Await:
-			effect = string(api.Await)
-		default:
-			effect, n = string(item.Plan.Effect), fmt.Sprint(int64(len(item.Plan.Fields))+item.Plan.More)
-		}
-		write(w, "%s\t%s\t%s\t%s\n", item.Name, effect, item.Target.String(), n)
-	}
-	_ = w.Flush()
-	for i := range t.Status.Items {
-		printDifferences(out, &t.Status.Items[i])
 	}
 }
 

@@ -123,7 +123,7 @@ func newRun(s *session) *cobra.Command {
 	}
 	w.addTo(cmd)
 	wait.addTo(cmd)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the Transaction, and create nothing")
+	addDryRun(cmd, &dryRun)
 	flags.AddFlags(cmd)
 	completeOutput(cmd, flags)
 	return cmd

@@ -93,7 +93,7 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 	}
 	switch {
 	case named != 1:
-		return nil, errors.New("what is to be undone? give the name of a Transaction, or --revision or --to-revision with a number of kubectl janus history")
+		return nil, errors.New("no Transaction to undo is given, or several are: give one name, or --revision or --to-revision with a number of kubectl janus history")
 	case since:
 		undo.ToRevision, generate = &w.toRevision, fmt.Sprintf("undo-to-%d-", w.toRevision)
 	case w.revision != 0:

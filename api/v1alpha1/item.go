@@ -91,6 +91,15 @@ type Item struct {
 	// its turn comes, and RolledBack once what it waits for does not matter any more.
 	State ItemState `json:"state"`
 
+	// missingVerbs are those that the ServiceAccount lacks on the target, of what making the
+	// change and rolling it back needs.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	MissingVerbs []string `json:"missingVerbs,omitempty"`
+
 	// failed is true if the change has failed and spec.onFailure is Continue: it is Skipped
 	// because it was refused before it was sent, Rejected, Unresolved, or in effect and not
 	// ready. While it is Committing, Janus finds out whether it is in effect. What depends on

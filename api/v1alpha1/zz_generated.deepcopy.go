@@ -309,6 +309,11 @@ func (in *Item) DeepCopyInto(out *Item) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.MissingVerbs != nil {
+		in, out := &in.MissingVerbs, &out.MissingVerbs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.WaitStartTime != nil {
 		in, out := &in.WaitStartTime, &out.WaitStartTime
 		*out = (*in).DeepCopy()

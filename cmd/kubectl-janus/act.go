@@ -91,7 +91,7 @@ cancel without --stop.`,
 func tooLate(t *api.Transaction, how api.CancelPolicy) string {
 	switch phase := t.Status.Phase; {
 	case phase == api.PhaseCommitted:
-		return "is Committed; undo reverses it by another Transaction: kubectl janus undo " + t.Name
+		return "is Committed; undo reverses it by another Transaction: kubectl janus undo " + t.Name + " -n " + t.Namespace
 	case phase == api.PhaseFailed && t.Spec.Cancel == api.CancelStop && how == api.CancelRollback:
 		return ""
 	case phase.Terminal():

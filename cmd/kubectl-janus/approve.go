@@ -76,8 +76,8 @@ func (s *session) showPlan(t *api.Transaction) {
 // approve writes that the user approves a plan.
 func (s *session) approve(cmd *cobra.Command, t *api.Transaction, digest string) (*api.Transaction, error) {
 	if digest != t.Status.Approval.Digest {
-		return nil, fmt.Errorf("plan %s of transaction %s/%s does not wait for approval: plan %s does; look at it with kubectl janus approve %s",
-			digest, t.Namespace, t.Name, t.Status.Approval.Digest, t.Name)
+		return nil, fmt.Errorf("plan %s of transaction %s/%s does not wait for approval: plan %s does; look at it with kubectl janus approve %s -n %s",
+			digest, t.Namespace, t.Name, t.Status.Approval.Digest, t.Name, t.Namespace)
 	}
 	me, err := s.whoAmI(cmd.Context())
 	if err != nil {

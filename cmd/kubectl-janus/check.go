@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,9 @@ func newCheck(s *session) *cobra.Command {
 			c.running(cmd.Context())
 			c.policies(cmd.Context())
 			c.sensitive(cmd.Context())
+			if account, err = s.defaultAccount(cmd.Context(), namespace, account); err != nil {
+				return err
+			}
 			c.rights(cmd.Context(), namespace, account)
 			if c.wrong > 0 {
 				return fmt.Errorf("%d of the checks above failed", c.wrong)
@@ -59,7 +63,7 @@ func newCheck(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.system, "system-namespace", systemNamespace, "the namespace of janusd")
-	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount")
+	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount; by default $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
 	return cmd
 }
 
@@ -191,7 +195,11 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 			c.cannot("whether you may %s Transactions in namespace %s: %v", verb, namespace, err)
 			return
 		}
-		c.is(allowed, "you may %s Transactions in namespace %s", verb, namespace)
+		if !allowed {
+			c.is(false, "you may not %s Transactions in namespace %s: the ClusterRole %s grants it", verb, namespace, grantedBy(verb))
+			continue
+		}
+		c.is(true, "you may %s Transactions in namespace %s", verb, namespace)
 	}
 	c.storage(ctx, namespace)
 	if account == "" {
@@ -207,7 +215,20 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 		c.cannot("whether you may have Transactions act as ServiceAccount %s/%s: %v", namespace, account, err)
 		return
 	}
-	c.is(impersonate || use, "you may have Transactions act as ServiceAccount %s/%s (impersonate, or use on serviceaccounts.%s)", namespace, account, api.GroupVersion.Group)
+	if !impersonate && !use {
+		c.is(false, "you may not have Transactions act as ServiceAccount %s/%s: that takes impersonate on serviceaccounts, or use on serviceaccounts.%s",
+			namespace, account, api.GroupVersion.Group)
+		return
+	}
+	c.is(true, "you may have Transactions act as ServiceAccount %s/%s", namespace, account)
+}
+
+// grantedBy is the ClusterRole of an installation that has a verb on Transactions.
+func grantedBy(verb string) string {
+	if slices.Contains([]string{"get", "list", "watch"}, verb) {
+		return "janus-viewer"
+	}
+	return "janus-editor"
 }
 
 // exists checks whether there is a ServiceAccount.

@@ -68,13 +68,24 @@ func describe(out io.Writer, t *api.Transaction) {
 	for i := range t.Status.Items {
 		describeItem(out, t, i)
 	}
+	printMissing(out, t, "")
 	if len(t.Status.Items) == 0 {
 		list(out, t.Spec.Changes)
 	}
 	_, _ = fmt.Fprintln(out, "Conditions:")
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	said := map[string]string{} // By what a message says, the condition that said it first.
 	for _, c := range t.Status.Conditions {
-		write(w, "  %s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
+		message := c.Message
+		if by, known := said[message]; known && len(message) > 80 {
+			message = "as " + by + " says"
+		} else {
+			said[message] = c.Type
+		}
+		if onlyRights(t) && c.Reason == errclass.AccessDenied {
+			message = "rights are missing: they are listed above"
+		}
+		write(w, "  %s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, message)
 	}
 	_ = w.Flush()
 }

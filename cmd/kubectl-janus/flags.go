@@ -1,9 +1,9 @@
 package main
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,10 +38,30 @@ func (l *limit) Set(text string) error {
 // Type implements pflag.Value.
 func (l *limit) Type() string { return "duration" }
 
-// accountVariable is the environment variable that names a ServiceAccount where no flag does.
-const accountVariable = "JANUS_SERVICE_ACCOUNT"
+// dryRun is a flag without a value. kubectl has one of this name that takes one.
+type dryRun bool
 
-func accountOr(flag string) string { return cmp.Or(flag, os.Getenv(accountVariable)) }
+// addDryRun adds the flag.
+func addDryRun(cmd *cobra.Command, on *bool) {
+	f := cmd.Flags().VarPF((*dryRun)(on), "dry-run", "", "print the Transaction, and create nothing")
+	f.NoOptDefVal = "true"
+}
+
+// String implements pflag.Value.
+func (d *dryRun) String() string { return strconv.FormatBool(bool(*d)) }
+
+// Type implements pflag.Value.
+func (d *dryRun) Type() string { return "bool" }
+
+// Set implements pflag.Value.
+func (d *dryRun) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("it prints the Transaction and takes no value; to try the changes on the server: kubectl janus plan")
+	}
+	*d = dryRun(on)
+	return nil
+}
 
 // completeOf completes a flag that takes one of some words.
 func completeOf[T ~string](cmd *cobra.Command, flag string, words ...T) {

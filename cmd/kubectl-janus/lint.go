@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,17 +22,17 @@ func newLint(s *session) *cobra.Command {
 		Use: "lint -f FILE", Short: "Check Transactions in files, without a cluster", Args: cobra.NoArgs,
 		Long: `Check Transactions in files, without a cluster: against the definition that this version of Janus comes with, its
 validation rules included, and the order of the changes, names and expressions. What only a cluster can tell is for
-plan. Manifests that are no Transactions are left out.`,
+plan. Manifests that are no Transactions are left out, and so are files of a directory that hold none.`,
 		Example: `  kubectl janus lint -R -f deploy/`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !from.given() {
-				return errors.New("what is to be checked? give files with -f, or a directory with -k")
+				return errors.New("no Transactions to check are given: name files with -f, or a directory with -k")
 			}
-			manifests, err := from.read(cmd.Context(), s, "")
+			manifests, unread, err := from.transactions(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
-			return s.lint(cmd.Context(), manifests)
+			return s.lint(cmd.Context(), manifests, unread)
 		},
 	}
 	f := cmd.Flags()
@@ -40,12 +42,56 @@ plan. Manifests that are no Transactions are left out.`,
 	return cmd
 }
 
-func (s *session) lint(ctx context.Context, manifests []manifest) error {
+// mayHold finds what may be a Transaction in a file.
+var mayHold = regexp.MustCompile(`apiVersion["']?\s*:\s*["']?` + regexp.QuoteMeta(api.GroupVersion.Group) + `/`)
+
+// transactions reads the manifests. Directories may hold other YAML, such as values and templates
+// of charts: what has no Transaction is not looked at there. It returns, by file, why those cannot be
+// read that may have one.
+func (f sources) transactions(ctx context.Context, s *session) (list []manifest, unread []error, err error) {
+	rest := f
+	rest.Filenames = nil
+	for _, name := range f.Filenames {
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			rest.Filenames = append(rest.Filenames, name)
+			continue
+		}
+		for _, file := range f.files(name) {
+			text, err := os.ReadFile(file)
+			if err == nil && !mayHold.Match(text) {
+				if err := checkText(file, text); err != nil {
+					unread = append(unread, err)
+				}
+				continue
+			}
+			one := sources{}
+			one.Filenames = []string{file}
+			found, err := one.read(ctx, s, "")
+			if err != nil {
+				unread = append(unread, err)
+			}
+			list = append(list, found...)
+		}
+	}
+	if rest.given() {
+		found, err := rest.read(ctx, s, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, found...)
+	}
+	return list, unread, nil
+}
+
+func (s *session) lint(ctx context.Context, manifests []manifest, unread []error) error {
 	r, err := newRules()
 	if err != nil {
 		return err
 	}
 	checked, wrong := 0, 0
+	for _, err := range unread {
+		s.say("%v", err)
+	}
 	for _, m := range manifests {
 		u := m.Unstructured
 		if u.GroupVersionKind().GroupKind() != api.Kind.GroupKind() {
@@ -61,6 +107,8 @@ func (s *session) lint(ctx context.Context, manifests []manifest) error {
 		}
 	}
 	switch {
+	case len(unread) > 0:
+		return fmt.Errorf("%d files cannot be read, and %d of %d Transactions in the others are wrong", len(unread), wrong, checked)
 	case checked == 0:
 		return errors.New("there is no Transaction among the manifests")
 	case wrong > 0:

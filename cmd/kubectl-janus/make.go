@@ -38,14 +38,11 @@ type wishes struct {
 
 func (w *wishes) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVarP(&w.Filenames, "filename", "f", nil, "files, directories, URLs or OCI artifacts (oci://HOST/REPOSITORY:TAG) with manifests; - is stdin")
-	f.BoolVarP(&w.Recursive, "recursive", "R", false, "go into the directories of a directory too")
-	f.StringVarP(&w.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
-	f.StringArrayVar(&w.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
+	w.sources.addTo(cmd)
 	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
 	f.StringVar(&w.set, "set", "", "the name of a set of manifests: the same manifests give a Transaction of the same name, and are brought into effect once")
 	f.BoolVar(&w.prune, "prune", false, "also delete what earlier runs with the same --set have made and the manifests no longer have")
-	f.StringVar(&w.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; $JANUS_SERVICE_ACCOUNT by default")
+	f.StringVar(&w.account, "service-account", "", accountHelp)
 	f.DurationVar(&w.timeout, "transaction-timeout", 0, "spec.timeout: how long the changes may take before they are rolled back")
 	f.DurationVar(&w.lockTimeout, "lock-timeout", 0, "spec.lockTimeout: how long a lock outlives a janusd that is away")
 	f.BoolVar(&w.keepOrder, "keep-order", false, "make the changes in the order of the manifests; without it what others need comes first")
@@ -58,8 +55,6 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 	f.BoolVar(&w.approval, "require-approval", false, "spec.approval: change nothing until someone has approved the plan")
 	w.ready.addTo(cmd)
 	w.sensitivity.addTo(cmd)
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
-	_ = cmd.MarkFlagDirname("kustomize")
 	completeOf(cmd, "order", api.OrderList, api.OrderGraph)
 	completeOf(cmd, "conflict-policy", api.ConflictFail, api.ConflictForce)
 	completeOf(cmd, "on-delete", api.DeleteRelease, api.DeleteRollback)
@@ -69,17 +64,10 @@ func (w *wishes) addTo(cmd *cobra.Command) {
 // transaction is what the wishes come to: the Transaction in the manifests if they are one,
 // else one that brings them into effect.
 func (w *wishes) transaction(ctx context.Context, s *session) (draft, error) {
-	if !w.given() {
-		return draft{}, errors.New("what is to be changed? give manifests with -f or -k, or what is to be deleted with --delete")
-	}
 	if err := w.ready.check(); err != nil {
 		return draft{}, err
 	}
-	namespace, err := s.namespace()
-	if err != nil {
-		return draft{}, err
-	}
-	manifests, err := w.read(ctx, s, namespace)
+	namespace, manifests, err := w.manifests(ctx, s)
 	if err != nil {
 		return draft{}, err
 	}
@@ -93,6 +81,18 @@ func (w *wishes) transaction(ctx context.Context, s *session) (draft, error) {
 		}
 	}
 	return w.ours(ctx, s, manifests, namespace)
+}
+
+// manifests reads them, for a namespace.
+func (w *wishes) manifests(ctx context.Context, s *session) (namespace string, list []manifest, err error) {
+	if !w.given() {
+		return "", nil, errors.New("no changes are given: name manifests with -f or -k, or what is to be deleted with --delete")
+	}
+	if namespace, err = s.namespace(); err != nil {
+		return "", nil, err
+	}
+	list, err = w.read(ctx, s, namespace)
+	return namespace, list, err
 }
 
 // theirs is a Transaction that another client has written. It is made as it stands.
@@ -129,27 +129,44 @@ func (w *wishes) asItStands(ctx context.Context, s *session, u *unstructured.Uns
 	return d, err
 }
 
-// ours is a Transaction that brings manifests into effect and deletes what is to go.
+// ours is the draft of a Transaction that brings manifests into effect and deletes what is to go.
 func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, namespace string) (draft, error) {
-	if w.prune && w.set == "" {
-		return draft{}, errors.New("--prune deletes what a set no longer has: name the set with --set")
-	}
-	if w.set != "" {
-		if w.name != "" {
-			return draft{}, errors.New("--set names the Transaction: leave out --name")
-		}
-		if err := checkSet(w.set); err != nil {
-			return draft{}, err
-		}
-	}
-	if w.account = accountOr(w.account); w.account == "" {
-		return draft{}, errors.New("no ServiceAccount is named: set --service-account, or $JANUS_SERVICE_ACCOUNT, to one of the namespace that may make the changes and roll them back")
-	}
-	v, err := s.surveyor(namespace)
+	t, err := w.proposed(ctx, s, manifests, namespace)
 	if err != nil {
 		return draft{}, err
 	}
-	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name, Annotations: artifactsOf(manifests)}}
+	u, err := untyped(t)
+	if err != nil {
+		return draft{}, err
+	}
+	secret, err := w.hider(ctx, s, t.Spec.Changes)
+	if err != nil {
+		return draft{}, err
+	}
+	return draft{u, secret.in(t.Spec.Changes), secret}, w.durations(u)
+}
+
+// proposed is a Transaction that brings manifests into effect and deletes what is to go.
+func (w *wishes) proposed(ctx context.Context, s *session, manifests []manifest, namespace string) (t *api.Transaction, err error) {
+	if w.prune && w.set == "" {
+		return nil, errors.New("--prune deletes what a set no longer has: name the set with --set")
+	}
+	if w.set != "" {
+		if w.name != "" {
+			return nil, errors.New("--set names the Transaction: leave out --name")
+		}
+		if err := checkSet(w.set); err != nil {
+			return nil, err
+		}
+	}
+	if w.account, err = s.account(ctx, namespace, w.account); err != nil {
+		return nil, err
+	}
+	v, err := s.surveyor(namespace)
+	if err != nil {
+		return nil, err
+	}
+	t = &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name, Annotations: artifactsOf(manifests)}}
 	if w.name == "" {
 		t.GenerateName = "run-"
 	}
@@ -163,18 +180,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if !w.keepOrder {
 		manifests = inOrder(manifests)
 	}
-	if err := w.fill(ctx, s, v, t, manifests); err != nil {
-		return draft{}, err
-	}
-	u, err := untyped(t)
-	if err != nil {
-		return draft{}, err
-	}
-	secret, err := w.hider(ctx, s, t.Spec.Changes)
-	if err != nil {
-		return draft{}, err
-	}
-	return draft{u, secret.in(t.Spec.Changes), secret}, w.durations(u)
+	return t, w.fill(ctx, s, v, t, manifests)
 }
 
 // fill gives a Transaction its changes.
@@ -203,7 +209,7 @@ func (w *wishes) fill(ctx context.Context, s *session, v *surveyor, t *api.Trans
 			return err
 		}
 		if !exists {
-			s.say("there is no %s; nothing will be deleted", change.Target.String())
+			s.say("%s does not exist: its Delete will change nothing", change.Target.String())
 		}
 		t.Spec.Changes = append(t.Spec.Changes, change)
 	}

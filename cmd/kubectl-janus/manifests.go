@@ -8,19 +8,33 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/bundle"
+	"janus.io/janus/internal/errclass"
 )
 
 // sources say where manifests come from, and what is to be removed besides.
 type sources struct {
 	resource.FilenameOptions
 	remove []string
+}
+
+// addTo adds the flags that name them.
+func (f *sources) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&f.Filenames, "filename", "f", nil, "files, directories, URLs or OCI artifacts (oci://HOST/REPOSITORY:TAG) with manifests; - is stdin")
+	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "go into the directories of a directory too")
+	flags.StringVarP(&f.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
+	flags.StringArrayVar(&f.remove, "delete", nil, "what is deleted after the manifests, as KIND/NAME; may be repeated")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = cmd.MarkFlagDirname("kustomize")
 }
 
 // given reports whether there are any.
@@ -78,7 +92,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 	}
 	infos, err := builder.Flatten().Do().Infos()
 	if err != nil {
-		return nil, fmt.Errorf("read the manifests: %w", err)
+		return nil, unreadable(err)
 	}
 	var out []manifest
 	for _, info := range infos {
@@ -95,6 +109,25 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 		return nil, errors.New("there are no objects in the manifests")
 	}
 	return out, nil
+}
+
+// unreadable says why manifests cannot be read, of each in one line: the builder adds their content.
+func unreadable(err error) error {
+	const most = 5
+	causes := []error{err}
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
+		causes = several.Errors()
+	}
+	var texts []string
+	for n, cause := range causes {
+		if n == most {
+			texts = append(texts, fmt.Sprintf("and %d more", len(causes)-most))
+			break
+		}
+		texts = append(texts, errclass.Cut(errclass.OneLine(cause.Error()), 200))
+	}
+	return fmt.Errorf("read the manifests: %s", strings.Join(texts, "; "))
 }
 
 // named finds what KIND/NAME or RESOURCE.GROUP/NAME names.

@@ -87,6 +87,7 @@ func TestTheExamplesOfTheHelpAreCommands(t *testing.T) {
 			_, call, found := strings.Cut(line, "kubectl janus ")
 			require.True(t, found, line)
 			call, _, _ = strings.Cut(call, " > ")
+			call, _, _ = strings.Cut(call, " | ")
 			of, args, err := all().Find(strings.Fields(call))
 			require.NoError(t, err, line)
 			assert.Equal(t, c.CommandPath(), of.CommandPath(), line)

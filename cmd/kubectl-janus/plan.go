@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,6 +90,10 @@ func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Dur
 		return s.compare(ctx, program, d, t)
 	}
 	printPlan(s.Out, t)
+	if len(missingRights(t)) > 0 {
+		s.print("")
+		printMissing(s.Out, t, w.inputFlags())
+	}
 	return verdict(s, t)
 }
 
@@ -139,29 +142,8 @@ func (s *session) drop(ctx context.Context, t *api.Transaction) {
 	}
 }
 
-// printPlan prints what would become of each target.
-func printPlan(out io.Writer, t *api.Transaction) {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ITEM\tEFFECT\tTARGET\tFIELDS")
-	for _, item := range t.Status.Items {
-		effect, n := "?", ""
-		switch {
-		case item.Plan == nil:
-		case item.Type == api.Await:
-			effect = string(api.Await)
-		default:
-			effect, n = string(item.Plan.Effect), fmt.Sprint(int64(len(item.Plan.Fields))+item.Plan.More)
-		}
-		write(w, "%s\t%s\t%s\t%s\n", item.Name, effect, item.Target.String(), n)
-	}
-	_ = w.Flush()
-	for i := range t.Status.Items {
-		printDifferences(out, &t.Status.Items[i])
-	}
-}
-
 func printDifferences(out io.Writer, item *api.Item) {
-	if item.Reason != "" {
+	if item.Reason != "" && !lacksRight(item) {
 		write(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
 	}
 	p := item.Plan
@@ -212,8 +194,9 @@ func deletedIf(item *api.Item) string {
 // verdict is the exit code of a plan, and what is wrong with it.
 func verdict(s *session, t *api.Transaction) error {
 	if t.Status.Phase != api.PhasePlanned {
-		_, reason, message := reasonOf(t)
-		s.say("\n%s: %s", reason, message)
+		if _, reason, message := reasonOf(t); !onlyRights(t) {
+			s.say("\n%s: %s", reason, message)
+		}
 		return &exitError{code: exitTrouble}
 	}
 	changes := slices.ContainsFunc(t.Status.Items, func(i api.Item) bool { return i.Plan != nil && i.Plan.Effect != api.EffectNone })

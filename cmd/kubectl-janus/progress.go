@@ -59,13 +59,34 @@ func (l *lines) update(t *api.Transaction) {
 		}
 		if item.State != l.state[i] {
 			l.state[i] = item.State
-			write(l.out, "  %s\n", itemSentence(t, i))
+			if settles(item.State) {
+				write(l.out, "  %s\n", itemSentence(t, i))
+			}
 		}
 	}
 	if _, reason, _ := reasonOf(t); reason != l.reason {
 		l.reason = reason
-		write(l.out, "%s\n", sentence(t))
+		if isNews(t, reason) {
+			write(l.out, "%s\n", sentence(t))
+		}
 	}
+}
+
+// settles reports whether something about an item has ended. What is only begun is worth no line.
+func settles(state api.ItemState) bool {
+	switch state {
+	case api.ItemCommitted, api.ItemRolledBack, api.ItemRejected, api.ItemUnresolved, api.ItemSkipped:
+		return true
+	default:
+		return false
+	}
+}
+
+// isNews reports whether a reason is worth a line: what is waited for and what has gone wrong are. A
+// phase that begins is not; how a Transaction ends is said by its summary; and contents that are not
+// stored yet are stored by the command that waits.
+func isNews(t *api.Transaction, reason string) bool {
+	return reason != string(phaseOf(t)) && reason != errclass.ContentMissing && !t.Status.Phase.Terminal()
 }
 
 // unlooked reports whether there is nothing to print yet, and sees to it that a person who

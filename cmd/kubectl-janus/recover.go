@@ -73,9 +73,9 @@ func (s *session) tryAgain(cmd *cobra.Command, t *api.Transaction, wait waits) e
 	case t.Status.RollbackRef == nil:
 		return fmt.Errorf("transaction %s/%s has no before-images any more: restore by hand what it has left", t.Namespace, t.Name)
 	case t.Spec.Cancel == api.CancelStop:
-		return fmt.Errorf("transaction %s/%s was stopped: kubectl janus cancel %s rolls back what it has left", t.Namespace, t.Name, t.Name)
+		return fmt.Errorf("transaction %s/%s was stopped: kubectl janus cancel %s -n %s rolls back what it has left", t.Namespace, t.Name, t.Name, t.Namespace)
 	case t.Spec.Suspend:
-		return fmt.Errorf("transaction %s/%s is suspended: kubectl janus resume %s resumes it", t.Namespace, t.Name, t.Name)
+		return fmt.Errorf("transaction %s/%s is suspended: kubectl janus resume %s -n %s resumes it", t.Namespace, t.Name, t.Name, t.Namespace)
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": t.UID, "annotations": map[string]string{api.RecoverAnnotation: fmt.Sprintf("after-version-%d", t.Status.Version)},
@@ -106,7 +106,7 @@ func (s *session) leftovers(t *api.Transaction) error {
 		}
 		s.print("")
 		describeItem(s.Out, t, i)
-		s.print("    What to do: %s", advice(&item))
+		s.print("    What to do: %s", strings.ReplaceAll(advice(&item), " NAME", " "+t.Name+" -n "+t.Namespace))
 		if item.Before != nil && item.Before.UID != "" && t.Status.RollbackRef != nil {
 			s.print("    As it was:  kubectl janus recover %s -n %s --item %s", t.Name, t.Namespace, item.Name)
 		}
@@ -118,7 +118,8 @@ func (s *session) leftovers(t *api.Transaction) error {
 // triesAgain says when failed compensations are retried.
 const triesAgain = "janusd tries again by itself half a minute, two and eight minutes after the failure; kubectl janus recover NAME --now does it at once"
 
-// advice says what to do about an item that could not be rolled back.
+// advice says what to do about an item that could not be rolled back. NAME stands for the
+// Transaction and its namespace.
 func advice(item *api.Item) string {
 	switch item.Reason {
 	case errclass.FieldConflict:

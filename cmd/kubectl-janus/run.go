@@ -20,6 +20,8 @@ import (
 type waits struct {
 	wait  bool
 	limit limit
+	// from are the flags that name the manifests, where there are some.
+	from string
 }
 
 func (w *waits) addTo(cmd *cobra.Command) {
@@ -36,7 +38,7 @@ func (w *waits) end(ctx context.Context, s *session, t *api.Transaction) error {
 	if err != nil {
 		return err
 	}
-	s.summary(s.Out, ended)
+	s.summary(s.Out, ended, w.from)
 	return outcome(ended)
 }
 
@@ -53,7 +55,7 @@ func (w *waits) endPrinted(ctx context.Context, s *session, t *api.Transaction, 
 	if err := s.printWhole(p, ended); err != nil {
 		return err
 	}
-	s.summary(s.ErrOut, ended)
+	s.summary(s.ErrOut, ended, w.from)
 	return outcome(ended)
 }
 
@@ -105,7 +107,7 @@ func newRun(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w.ready.waits = wait.wait
+			w.ready.waits, wait.from = wait.wait, w.inputFlags()
 			u, err := w.transaction(cmd.Context(), s)
 			if err != nil {
 				return err
@@ -121,7 +123,7 @@ func newRun(s *session) *cobra.Command {
 	}
 	w.addTo(cmd)
 	wait.addTo(cmd)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the Transaction, and create nothing")
+	addDryRun(cmd, &dryRun)
 	flags.AddFlags(cmd)
 	completeOutput(cmd, flags)
 	return cmd

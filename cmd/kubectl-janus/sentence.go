@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -40,7 +41,7 @@ func itemSentence(t *api.Transaction, i int) string {
 	if item.Reason != "" {
 		text += " (" + item.Reason + ")"
 	}
-	if item.Message != "" {
+	if item.Message != "" && !lacksRight(&item) {
 		text += ": " + item.Message
 	}
 	return text
@@ -93,22 +94,58 @@ func inWords(phase api.Phase) string {
 }
 
 // summary prints how a Transaction has ended, and what to look at if it has failed or is
-// rolled back.
-func (s *session) summary(out io.Writer, t *api.Transaction) {
+// rolled back. from are the flags that name its manifests, where there are some.
+func (s *session) summary(out io.Writer, t *api.Transaction, from string) {
 	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, inWords(phaseOf(t)))
+	if t.Status.Phase == api.PhaseCommitted {
+		s.say("%s", done(t))
+	}
 	if t.Status.Phase == api.PhaseCommitted || t.Status.Phase == api.PhasePlanned {
 		return
 	}
-	_, reason, message := reasonOf(t)
-	s.say("%s: %s", reason, message)
+	if !onlyRights(t) {
+		_, reason, message := reasonOf(t)
+		s.say("%s: %s", reason, message)
+	}
 	for i, item := range t.Status.Items {
-		if item.Reason != "" && !plan.NotWanted(&item) {
+		if item.Reason != "" && !plan.NotWanted(&item) && !lacksRight(&item) {
 			s.say("  %s", itemSentence(t, i))
 		}
 	}
+	printMissing(s.ErrOut, t, from)
 	if t.Status.Phase == api.PhaseFailed && unresolved(t) && !plan.EndedInPart(&t.Status) {
 		s.say("What could not be rolled back, and what to do: kubectl janus recover %s -n %s", t.Name, t.Namespace)
 	}
+}
+
+// done says what a Transaction has done that has committed, how long it took, and how to undo it.
+func done(t *api.Transaction) string {
+	counts := map[string]int{}
+	for i := range t.Status.Items {
+		item := &t.Status.Items[i]
+		word := map[api.ChangeType]string{api.Create: "created", api.Update: "updated", api.Patch: "patched", api.Delete: "deleted"}[typeOf(t, i)]
+		switch {
+		case item.State == api.ItemSkipped:
+			word = "skipped"
+		case item.Unchanged && typeOf(t, i) != api.Await:
+			word = "unchanged"
+		}
+		counts[word]++
+	}
+	var parts []string
+	for _, word := range []string{"created", "updated", "patched", "deleted", "unchanged", "skipped"} {
+		if n := counts[word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing to change"}
+	}
+	text := "Done in " + cmp.Or(t.Status.Duration, "<1s") + ": " + strings.Join(parts, ", ") + "."
+	if t.Status.Revision != 0 {
+		text += fmt.Sprintf(" To undo it: kubectl janus undo %s -n %s", t.Name, t.Namespace)
+	}
+	return text
 }
 
 // unresolved reports whether something could not be rolled back.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -24,6 +25,7 @@ import (
 type surveyor struct {
 	mapper    meta.RESTMapper
 	client    dynamic.Interface
+	discovery discovery.DiscoveryInterface
 	namespace string
 	planned   map[schema.GroupVersionKind]target.PlannedKind // kinds that an earlier manifest defines
 	made      map[api.Target]bool                            // identities of objects that an earlier manifest makes
@@ -40,8 +42,12 @@ func (s *session) surveyor(namespace string) (*surveyor, error) {
 	if err != nil {
 		return nil, err
 	}
+	resources, err := s.flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, fmt.Errorf("ask the cluster for its resources: %w", err)
+	}
 	return &surveyor{
-		mapper: mapper, client: client, namespace: namespace,
+		mapper: mapper, client: client, discovery: resources, namespace: namespace,
 		planned: map[schema.GroupVersionKind]target.PlannedKind{}, made: map[api.Target]bool{}, missing: map[string]bool{},
 	}, nil
 }

@@ -4,12 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/leasetable"
+	"janus.io/janus/internal/objectid"
+	"janus.io/janus/lockmgr"
 )
 
 // node is a line of a tree.
@@ -86,6 +92,17 @@ func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node
 			leaf("lock %s, held by %s", item.LockLease, holder)
 		}
 	}
+	if item.LockLease == "" && waitsForLocks(t) && item.Resource != "" && item.Changes() {
+		holders, err := s.holders(ctx, &item)
+		switch {
+		case apierrors.IsForbidden(err):
+			leaf("waits for its lock (whose holder cannot be read)")
+		case err != nil:
+			return n, err
+		case len(holders) > 0:
+			leaf("waits for its lock, held by %s", strings.Join(holders, " and "))
+		}
+	}
 	if before := item.Before; before != nil && t.Status.RollbackRef != nil {
 		leaf("before-image %s", before.Key)
 	}
@@ -112,6 +129,40 @@ func stateOf(t *api.Transaction, name string) api.ItemState {
 		return api.ItemPending
 	}
 	return t.Status.Items[at].State
+}
+
+// waitsForLocks reports whether a Transaction waits for the locks of its targets. It has taken none
+// of them then: those that it got it has given back.
+func waitsForLocks(t *api.Transaction) bool {
+	_, reason, _ := reasonOf(t)
+	return reason == errclass.LockHeld && !ended(t)
+}
+
+// holders says who holds the lock of the target of an item.
+func (s *session) holders(ctx context.Context, item *api.Item) ([]string, error) {
+	client, err := s.kube()
+	if err != nil {
+		return nil, err
+	}
+	gvk := kindOf(item.Target)
+	key := lockmgr.Key{ID: objectid.ID{Group: gvk.Group, Resource: item.Resource, Namespace: item.Target.Namespace, Name: item.Target.Name}, Kind: gvk.Kind}
+	var holders []string
+	// A Lease of its own, or an entry in that of its namespace: who looks need not know how janusd keeps locks.
+	for _, leases := range []coordinationv1client.LeasesGetter{client.CoordinationV1(), leasetable.New(client.CoordinationV1(), systemNamespace)} {
+		if len(holders) == 0 && err == nil {
+			holders, err = lockmgr.New(leases, lockmgr.Options{Namespace: systemNamespace, Clock: clock.RealClock{}}).HoldersOf(ctx, key)
+		}
+	}
+	for i, holder := range holders {
+		if name, _, ok := api.ParseHolder(holder); ok {
+			holders[i] = name.String()
+		}
+		holders[i] = errclass.Printable(holders[i])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look who holds the lock of %s: %w", key, err)
+	}
+	return holders, nil
 }
 
 // holder says who holds a lock, named as namespace/name.

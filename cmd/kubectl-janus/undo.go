@@ -68,7 +68,7 @@ out both.`,
 		},
 	}
 	cmd.Flags().StringVar(&w.name, "name", "", "the name of the new Transaction; the default is made up")
-	cmd.Flags().StringVar(&w.account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction, or $JANUS_SERVICE_ACCOUNT")
+	cmd.Flags().StringVar(&w.account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction, else $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
 	cmd.Flags().Int64Var(&w.revision, "revision", 0, "undo the revision with this number")
 	cmd.Flags().Int64Var(&w.toRevision, "to-revision", 0, "undo all that have committed since the revision with this number")
 	cmd.Flags().BoolVar(&w.acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
@@ -93,7 +93,7 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 	}
 	switch {
 	case named != 1:
-		return nil, errors.New("what is to be undone? give the name of a Transaction, or --revision or --to-revision with a number of kubectl janus history")
+		return nil, errors.New("no Transaction to undo is given, or several are: give one name, or --revision or --to-revision with a number of kubectl janus history")
 	case since:
 		undo.ToRevision, generate = &w.toRevision, fmt.Sprintf("undo-to-%d-", w.toRevision)
 	case w.revision != 0:
@@ -114,8 +114,8 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 			account = t.Spec.ServiceAccountName
 		}
 	}
-	if account = accountOr(account); account == "" {
-		return nil, errors.New("no ServiceAccount is named: set --service-account, or $JANUS_SERVICE_ACCOUNT, to the one that the undo uses")
+	if account, err = s.account(ctx, namespace, account); err != nil {
+		return nil, err
 	}
 	t := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name}}
 	if w.name == "" {
@@ -143,6 +143,10 @@ func (s *session) wanted(ctx context.Context, d draft, limit time.Duration) erro
 		for _, one := range t.Status.Undoing.All() {
 			s.print("  revision %d, Transaction %s", one.Revision, one.Name)
 		}
+	}
+	if onlyRights(t) {
+		printMissing(s.ErrOut, t, "")
+		return &exitError{code: exitFailed}
 	}
 	if t.Status.Phase != api.PhasePlanned {
 		_, reason, message := reasonOf(t)

@@ -118,6 +118,13 @@ const (
 	unknown = metav1.ConditionUnknown
 )
 
+func allInEffect(total int) string {
+	if total == 1 {
+		return "the change is in effect"
+	}
+	return fmt.Sprintf("all %d changes are in effect", total)
+}
+
 // conditions returns every condition that the phase implies, in the polarity that
 // kstatus understands: Reconciling while running, Ready on success, Stalled on any
 // other end.
@@ -125,7 +132,7 @@ func conditions(status *api.TransactionStatus, total int) []condition {
 	reason, cause := RecordedCause(status)
 	switch status.Phase {
 	case api.PhaseCommitted:
-		done := fmt.Sprintf("all %d changes are in effect", total) + skippedOf(status)
+		done := allInEffect(total) + skippedOf(status)
 		return []condition{
 			{api.ConditionLocked, no, reasonReleased, "all locks are released"},
 			{api.ConditionSucceeded, yes, string(status.Phase), done},

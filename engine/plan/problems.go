@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,25 +42,33 @@ const reasonSeveral = "ValidationFailed"
 
 // reportProblems tells each item what is wrong with it, as far as its share goes.
 func reportProblems(items []api.Item, problems []Problem) {
-	said := map[int][]string{}
-	for _, p := range problems {
-		if item := &items[p.Item]; item.Reason == "" {
-			item.Reason = errclass.ReasonOf(p.Err)
-		}
-		said[p.Item] = append(said[p.Item], p.Err.Error())
-	}
 	share := max(ReportShare(len(items)), 200)
-	for i, texts := range said {
-		items[i].Message = errclass.Cut(errclass.Printable(strings.Join(texts, "; ")), share)
+	for i, own := range byItem(problems) {
+		if items[i].Reason == "" {
+			items[i].Reason = errclass.ReasonOf(own[0])
+		}
+		items[i].MissingVerbs = missingVerbs(own)
+		items[i].Message = errclass.Cut(errclass.Printable(strings.Join(told(own), "; ")), share)
 	}
 }
 
+// byItem sorts what is wrong by item.
+func byItem(problems []Problem) map[int][]error {
+	out := map[int][]error{}
+	for _, p := range problems {
+		out[p.Item] = append(out[p.Item], p.Err)
+	}
+	return out
+}
+
 // sumUp makes one cause of all problems: their reason if they have the same, and a
-// message that counts and names them. What may heal counts only beside what will not.
+// message that counts and names them. What may heal counts only beside what will not. Rights
+// that several items lack are told together.
 func sumUp(items []api.Item, problems []Problem) Cause {
 	reason := ""
 	var texts, names []string
-	seen := map[int]bool{}
+	seen, wrong := map[int]bool{}, byItem(problems)
+	lacking := lacks(problems)
 	for _, p := range problems {
 		switch own := errclass.ReasonOf(p.Err); {
 		case !Definite(p.Err):
@@ -68,15 +77,25 @@ func sumUp(items []api.Item, problems []Problem) Cause {
 		case reason != own:
 			reason = reasonSeveral
 		}
-		if !seen[p.Item] {
-			names = append(names, items[p.Item].Name)
+		if seen[p.Item] {
+			continue
 		}
 		seen[p.Item] = true
-		texts = append(texts, "item "+items[p.Item].Name+": "+p.Err.Error())
+		names = append(names, items[p.Item].Name)
+		own := wrong[p.Item]
+		if len(lacking) > 1 {
+			own = slices.DeleteFunc(slices.Clone(own), func(err error) bool { return errclass.LackOf(err) != nil })
+		}
+		for _, text := range told(own) {
+			texts = append(texts, "item "+items[p.Item].Name+": "+text)
+		}
+	}
+	if len(lacking) > 1 {
+		texts = append(texts, lackedBy(items, lacking))
 	}
 	message := texts[0]
-	if len(problems) > 1 {
-		message = fmt.Sprintf("%d problems with %d of %d changes (%s): %s", len(problems), len(names), len(items), enumerate(names), strings.Join(texts, "; "))
+	if len(texts) > 1 {
+		message = fmt.Sprintf("%d problems with %d of %d changes (%s): %s", len(texts), len(names), len(items), enumerate(names), strings.Join(texts, "; "))
 	}
 	return Cause{Reason: reason, Message: errclass.Printable(message)}
 }

@@ -106,11 +106,21 @@ type Error struct {
 	Backend string
 	// Verb is the verb that the ServiceAccount lacks, where that is known.
 	Verb string
+	// Lack is the right that was asked for before anything was sent, and that the ServiceAccount
+	// does not have; nil for every other error.
+	Lack *Lack
 	// Fields are those that the error is about, where it is about fields.
 	Fields []Field
 	// Awaited are the objects whose changes may end what the error is about. There is none where
 	// something else may end it, too.
 	Awaited []Awaited
+}
+
+// Lack is a right that a ServiceAccount does not have.
+type Lack struct {
+	// Account is the ServiceAccount, such as shop/deployer, and Resource the plural of the
+	// objects with their group.
+	Account, Verb, Resource string
 }
 
 // Awaited is an object that something waits for.
@@ -167,6 +177,15 @@ func FieldsOf(err error) []Field {
 	var own *Error
 	if errors.As(err, &own) {
 		return own.Fields
+	}
+	return nil
+}
+
+// LackOf returns the right that err says is lacking; nil if it says nothing else than that.
+func LackOf(err error) *Lack {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Lack
 	}
 	return nil
 }

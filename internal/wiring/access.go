@@ -75,11 +75,11 @@ func (s session) askAll(ctx context.Context, items []int, anew bool) (map[questi
 // verbs are those that item i needs, and those that rolling it back needs: whether it makes its change
 // or deletes its target instead.
 func (s session) verbs(i int) (making, rollingBack []string) {
-	making, rollingBack = verbsOf(plan.ChangeOf(s.txn, i).Type)
+	making, rollingBack = mutate.Verbs(plan.ChangeOf(s.txn, i).Type)
 	if !plan.MayBeDeleted(s.txn, i) {
 		return making, rollingBack
 	}
-	also, back := verbsOf(api.Delete)
+	also, back := mutate.Verbs(api.Delete)
 	return unite(making, also), unite(rollingBack, back)
 }
 
@@ -92,17 +92,6 @@ func unite(list, others []string) []string {
 		}
 	}
 	return out
-}
-
-// verbsOf are those that a change needs, and those that rolling it back needs.
-func verbsOf(kind api.ChangeType) (making, rollingBack []string) {
-	if kind == api.Await {
-		return []string{"get"}, nil
-	}
-	if strategy, ok := mutate.For(kind); ok {
-		return strategy.Verbs()
-	}
-	return nil, nil
 }
 
 // askers is how many questions are asked at once.
@@ -141,6 +130,7 @@ func (s session) denials(ctx context.Context, items []int, answers map[question]
 						"ServiceAccount %s may not, and %s item %s needs it", s.id.Account, need.what, item.Name).
 						WithHint(fmt.Sprintf("grant it %s on %s", verb, ref.GVR.GroupResource()))
 					denied.Verb = verb
+					denied.Lack = &errclass.Lack{Account: s.id.Account.String(), Verb: verb, Resource: ref.GVR.GroupResource().String()}
 					problems = append(problems, plan.Problem{Item: i, Err: denied})
 				}
 			}

@@ -28,6 +28,7 @@ func (f *preflight) explainOrder() {
 				continue
 			}
 			own := *found
+			own.Lack = nil // It has more to say than that.
 			own.Hint = fmt.Sprintf("item %s (%s), which is undone after it, may stand in its way: undo that one first, by hand or by a Transaction of its own",
 				items[j].Name, items[j].Target.String())
 			f.problems[n].Err = &own

@@ -36,17 +36,17 @@ func TestWhatTheServiceAccountMayNotDoDoesNotHappen(t *testing.T) {
 		{
 			name: "it may only touch another object", setup: fixture.ConfigMap + fixture.LimitedTo(`get, patch], resourceNames: [other`),
 			spec: "serviceAccountName: limited\n" + fixture.OneChange("Patch", "{data: {a: b}}"), same: []string{"ConfigMap/app"},
-			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ConfigMap $NS/app", "grant it patch on configmaps"}},
+			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"may not get and patch ConfigMap $NS/app", "grant it get and patch on configmaps"}},
 		},
 		{
 			name: "the target is in a namespace where it has no rights",
 			spec: `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app, namespace: kube-system}, type: Create, content: {data: {a: b}}}]`,
-			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ConfigMap kube-system/app", "ServiceAccount $NS/deployer may not", "grant it create on configmaps"}},
+			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ConfigMap kube-system/app", "ServiceAccount $NS/deployer may not get, create and delete", "grant it get, create and delete on configmaps"}},
 		},
 		{
 			name: "the target is cluster-scoped and it has rights in its namespace alone",
 			spec: `changes: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: "input:$NS"}, type: Create, content: {rules: []}}]`,
-			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ClusterRole input:$NS", "grant it create on clusterroles.rbac.authorization.k8s.io"}},
+			ends: harness.Ending{Reason: "AccessDenied", Says: []string{"ClusterRole input:$NS", "grant it get, create and delete on clusterroles.rbac.authorization.k8s.io"}},
 		},
 		{
 			name: "it would grant more than it has", setup: fixture.LimitedTo("get") + `

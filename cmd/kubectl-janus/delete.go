@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
+)
+
+func newDelete(s *session) *cobra.Command {
+	var yes bool
+	var w waits
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a Transaction, and say what happens to its changes", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
+		Long: `Delete a Transaction, with its before-images and its revision. What it has changed stays, unless it still runs and its
+spec.onDelete is Rollback: then its changes are rolled back before it is gone. What happens to the changes is said first,
+and on a terminal you are asked whether to go on; --yes leaves that out. kubectl delete does the same and says nothing.
+
+To end a Transaction and roll its changes back, cancel it instead. To undo one that has committed, use undo.`,
+		Example: `  kubectl janus delete deploy-v2
+  kubectl janus delete @latest --yes --wait`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.read(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			s.say("%s", fate(t))
+			if s.interactive() && !yes {
+				if err := s.agreed(fmt.Sprintf("Delete Transaction %s/%s?", t.Namespace, t.Name), "it is not deleted"); err != nil {
+					return err
+				}
+			}
+			return s.remove(cmd.Context(), t, &w)
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until it is gone")
+	cmd.Flags().Var(&w.limit, "timeout", "how long to wait; without it as long as it takes")
+	return cmd
+}
+
+// remove deletes a Transaction, if it is still the same.
+func (s *session) remove(ctx context.Context, t *api.Transaction, w *waits) error {
+	client, err := s.transactions(t.Namespace)
+	if err != nil {
+		return err
+	}
+	err = client.Delete(ctx, t.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &t.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return explain(fmt.Sprintf("delete Transaction %s/%s", t.Namespace, t.Name), err)
+	}
+	if !w.wait {
+		s.print("transaction.backup.janus.io/%s deleted", t.Name)
+		return nil
+	}
+	if err := s.untilGone(ctx, client, t, time.Duration(w.limit)); err != nil {
+		return err
+	}
+	s.print("transaction.backup.janus.io/%s deleted", t.Name)
+	return nil
+}
+
+// untilGone waits until a Transaction does not exist any more.
+func (s *session) untilGone(ctx context.Context, client dynamic.ResourceInterface, t *api.Transaction, limit time.Duration) error {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	last := t
+	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		u, err := client.Get(ctx, t.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), err == nil && u.GetUID() != t.UID:
+			return true, nil
+		case err != nil:
+			return false, explain(fmt.Sprintf("wait until Transaction %s/%s is gone", t.Namespace, t.Name), err)
+		}
+		last, err = typed(u)
+		return false, err
+	})
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &exitError{exitTimeout, fmt.Errorf("transaction %s/%s is not gone after %s: %s; it is deleted as soon as that has ended", t.Namespace, t.Name, limit, sentence(last))}
+	}
+	return err
+}
+
+// fate says what happens to the changes of a Transaction that is deleted now.
+func fate(t *api.Transaction) string {
+	name, n := fmt.Sprintf("Transaction %s/%s is %s", t.Namespace, t.Name, phaseOf(t)), inEffect(t)
+	cancel := fmt.Sprintf("kubectl janus cancel %s -n %s", t.Name, t.Namespace)
+	switch {
+	case !ended(t) && t.Spec.OnDelete == api.DeleteRollback && !t.Spec.DryRun:
+		return fmt.Sprintf("%s: its changes are rolled back, and then it is deleted (spec.onDelete is Rollback).", name)
+	case !ended(t) && !t.Spec.DryRun:
+		return fmt.Sprintf("%s: it stops, and what it has changed stays: %d of %d changes, and the one in flight. Without its before-images, no undo is possible. "+
+			"To roll back instead: %s", name, n, max(len(t.Spec.Changes), len(t.Status.Items)), cancel)
+	case n == 0:
+		return name + ": none of its changes is in effect."
+	case unresolved(t) || !plan.EndedInEffect(&t.Status):
+		return fmt.Sprintf("%s: %d of its changes may be in effect, and stay. Without its before-images, they can be rolled back by hand only. "+
+			"To see them: kubectl janus recover %s -n %s", name, n, t.Name, t.Namespace)
+	case t.Status.Revision != 0:
+		return fmt.Sprintf("%s: its %s. Its revision %d is deleted with it, so an undo is not possible any more. To undo it before: kubectl janus undo %s -n %s",
+			name, stay(n), t.Status.Revision, t.Name, t.Namespace)
+	default:
+		return fmt.Sprintf("%s: its %s.", name, stay(n))
+	}
+}
+
+// stay says that changes do.
+func stay(n int) string {
+	if n == 1 {
+		return "change stays in effect"
+	}
+	return fmt.Sprintf("%d changes stay in effect", n)
+}
+
+// inEffect counts the changes that are in effect, or may be.
+func inEffect(t *api.Transaction) int {
+	n := 0
+	for i := range t.Status.Items {
+		switch item := &t.Status.Items[i]; {
+		case typeOf(t, i) == api.Await:
+		case item.State == api.ItemCommitted, item.State == api.ItemUnresolved:
+			n++
+		}
+	}
+	return n
+}

@@ -98,6 +98,14 @@ promtool: bin/promtool ## Get promtool, with which the tests try the alerts (a p
 chromium: bin/chromium ## Get Chromium, in which the tests try the page of kubectl janus ui (a package of Debian, which is installed)
 	@echo "bin/chromium is there"
 
+.PHONY: spin
+spin: ## Install Spin, which checks the model of the protocol (a package of Debian), unless it is there
+	@command -v spin >/dev/null || { \
+	  echo "==> installing the Debian package spin" && \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends spin >/dev/null; \
+	} || { echo "spin is needed: install it" >&2; exit 1; }
+	@spin -V
+
 .PHONY: cluster-up
 cluster-up: bin/janus-cluster bin/janus-kwok bin/kubectl ## Start a cluster with two Nodes in the background
 	@hack/cluster/background.sh up

@@ -60,7 +60,12 @@ func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 func (s *saga) write(ctx context.Context, next *api.Transaction) (*api.Transaction, error) {
 	stored, err := s.Journal.Checkpoint(ctx, next)
 	if errclass.Is(err, errclass.TooLarge) && plan.Lighten(&next.Status) {
-		return s.Journal.Checkpoint(ctx, next)
+		stored, err = s.Journal.Checkpoint(ctx, next)
+	}
+	if errclass.ClassOf(err) == errclass.Unknown {
+		// What it says may be on record later. So nothing is sent before it has been replaced: it may
+		// say that a change was refused which is accepted when it is sent again.
+		s.memory.Unanswered()
 	}
 	return stored, err
 }

@@ -126,6 +126,10 @@ func (m *Memory) Wrote() (yes bool) {
 	return yes
 }
 
+// Unanswered notes that a write of the Transaction by this process got no answer. It may still land, like
+// that of another process, until the Transaction is written again.
+func (m *Memory) Unanswered() { m.note(func(e *entry) { e.version = "" }) }
+
 // Stored notes that this process has written the Transaction, what is in flight from then
 // on, and the items whose intents that has put on record.
 func (m *Memory) Stored(t *api.Transaction, f *Flight, intents []int) {

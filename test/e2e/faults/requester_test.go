@@ -42,7 +42,15 @@ kind: Role
 metadata: {name: requester}
 rules:
   - {apiGroups: [backup.janus.io], resources: [transactions], verbs: [create]}
-  - {apiGroups: [backup.janus.io], resources: [serviceaccounts], resourceNames: [deployer], verbs: [use]}
+  - {apiGroups: [use.janus.io], resources: [serviceaccounts], resourceNames: [deployer], verbs: [use]}
+`
+
+const all = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: requester}
+rules:
+  - {apiGroups: [backup.janus.io], resources: ["*"], verbs: ["*"]}
 `
 
 // The right to create Transactions is not the right to do what a ServiceAccount may.
@@ -65,6 +73,13 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 	}
 	if err := harness.Poll(w.ctx, refused); err != nil {
 		t.Errorf("%v\n  identity: whoever may create Transactions may have them act as any ServiceAccount", err)
+	}
+	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, all))
+	if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+		err := create(ctx)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no more on serviceaccounts.backup.janus.io"), nil
+	}); err != nil {
+		t.Errorf("%v\n  identity: whoever may do all with Transactions may have them act as any ServiceAccount", err)
 	}
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, use))
 	assert.NoError(t, harness.Poll(w.ctx, func(ctx context.Context) (bool, error) { return create(ctx) == nil, nil }),

@@ -166,7 +166,7 @@ func TestRequesterMayNotWriteTheLeasesOfJanusd(t *testing.T) {
 			err := createLease(ctx, client, name, "nobody", labels)
 			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-locks"), nil
 		}); err != nil {
-			t.Errorf("%v\n  neighbours: whoever may write Leases in the namespace of janusd has it stand still by Lease %s", err, name)
+			t.Fatalf("%v\n  neighbours: whoever may write Leases in the namespace of janusd has it stand still by Lease %s", err, name)
 		}
 	}
 	require.NoError(t, createLease(w.ctx, client, "another", "nobody", nil))

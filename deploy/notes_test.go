@@ -17,7 +17,7 @@ func TestNotes(t *testing.T) {
 	require.NoError(t, err)
 	for values, says := range map[string][]string{
 		"": {"It runs the Transactions of all namespaces.", "kubectl rollout status deployment/janusd -n tools", "stays when the release is uninstalled"},
-		"{crds: {keep: false}, replicas: 9, policies: {enabled: false}}": {"more replicas than shards: 1 of them", "No policy of this release decides", "policies.otherNamespaces must name tools"},
+		"{crds: {keep: false}, replicas: 9, policies: {enabled: false, acknowledgeNone: true}}": {"more replicas than shards: 1 of them", "No policy of this release decides", "policies.otherNamespaces must name tools"},
 		"ui: {enabled: true}":                                          {"--clusterrole=janus-ui-viewer --serviceaccount=tools:viewer", "port-forward -n tools service/janusd-ui 8443:443"},
 		"janusd: {watchNamespaces: [a, b]}":                            {"of the namespaces a, b."},
 		"namespaced: [{namespace: shop, serviceAccounts: [one, two]}]": {"as these ServiceAccounts and no others:\n  shop: one, two\n"},

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"reflect"
@@ -30,8 +31,11 @@ const (
 
 var (
 	impersonate = grant{"", "serviceaccounts", "", "impersonate"}
-	use         = grant{"backup.janus.io", "serviceaccounts", "", "use"}
+	use         = grant{"use.janus.io", "serviceaccounts", "", "use"}
 )
+
+const formerRight = ": the verb use counts on serviceaccounts.use.janus.io, and no more on serviceaccounts.backup.janus.io; " +
+	"grant it by a rule with apiGroups [use.janus.io]"
 
 // TestWhoMayNameAServiceAccount is the escalation that must not be: whoever may
 // only create Transactions names a powerful ServiceAccount.
@@ -44,6 +48,7 @@ func TestWhoMayNameAServiceAccount(t *testing.T) {
 		prepare func(t *testing.T, user string)
 		allowed []string
 		refused []string
+		says    string
 	}{
 		{
 			title:   "somebody who may only create Transactions",
@@ -77,6 +82,24 @@ func TestWhoMayNameAServiceAccount(t *testing.T) {
 			refused: []string{"deployer"},
 		},
 		{
+			title: "somebody who may do all in the group of Transactions",
+			prepare: func(t *testing.T, user string) {
+				bind(t, in, namespace, "janus-editor", user)
+				permit(t, in, namespace, user, grant{"backup.janus.io", "*", "", "*"})
+			},
+			refused: []string{"deployer"},
+			says:    formerRight,
+		},
+		{
+			title: "somebody who may use one by the group of before",
+			prepare: func(t *testing.T, user string) {
+				bind(t, in, namespace, "janus-editor", user)
+				permit(t, in, namespace, user, grant{"backup.janus.io", "serviceaccounts", "", "use"})
+			},
+			refused: []string{"deployer"},
+			says:    formerRight,
+		},
+		{
 			title: "somebody who may impersonate it in another namespace",
 			prepare: func(t *testing.T, user string) {
 				bind(t, in, namespace, "janus-editor", user)
@@ -105,8 +128,8 @@ func TestWhoMayNameAServiceAccount(t *testing.T) {
 				_, err := client.Create(t.Context(), transaction(account), metav1.CreateOptions{})
 				require.True(t, apierrors.IsForbidden(err), "%s: got %v", account, err)
 				require.ErrorContains(t, err, identityPolicy)
-				require.ErrorContains(t, err, `user "`+user+`" may not let a Transaction act as ServiceAccount `+namespace+"/"+account+
-					": that takes the verb impersonate on serviceaccounts, or use on serviceaccounts.backup.janus.io")
+				require.ErrorContains(t, err, `user "`+user+`" may not let a Transaction act as ServiceAccount `+namespace+"/"+account+cmp.Or(c.says,
+					": that takes the verb impersonate on serviceaccounts, or use on serviceaccounts.use.janus.io"))
 			}
 		})
 	}

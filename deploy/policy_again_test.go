@@ -61,7 +61,7 @@ func judged(t *testing.T, err error, user, namespace string, takes, has bool, wa
 	}
 	require.ErrorContains(t, err, identityPolicy)
 	assert.ErrorContains(t, err, `user "`+user+`" may not let a Transaction act as ServiceAccount `+namespace+
-		"/deployer: that takes the verb impersonate on serviceaccounts, or use on serviceaccounts.backup.janus.io; "+wayOut)
+		"/deployer: that takes the verb impersonate on serviceaccounts, or use on serviceaccounts.use.janus.io; "+wayOut)
 }
 
 // TestToHaveAnAccountWriteAgainTakesTheRightToIt is about all moves of suspend and cancel: a user who

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -113,6 +114,64 @@ func TestALockIsKnownByItsName(t *testing.T) {
 	other.SetLabels(nil)
 	require.NoError(t, s.create(leases, other, metav1.CreateOptions{}))
 	require.NoError(t, s.admin.Resource(leases).Namespace(s.Namespace).Delete(t.Context(), "another", metav1.DeleteOptions{}))
+}
+
+// TestOnlyJanusdWritesTheLeasesOfItsReplicas is about the Leases by which janusd stands still if
+// another client writes them: in its namespace alone, for elsewhere they mean nothing.
+func TestOnlyJanusdWritesTheLeasesOfItsReplicas(t *testing.T) {
+	s := newScene(t)
+	const system = "janus-system"
+	bind(t, s.in, system, "cluster-admin", "admin-of-"+s.Namespace)
+	janus := s.in.as(t, janusd.User).Resource(leases).Namespace(system)
+	own := func(name string, labels map[string]string) *unstructured.Unstructured {
+		lease := lock(name, "another")
+		lease.SetLabels(labels)
+		return lease
+	}
+	plain := own("plain-"+s.Namespace, nil)
+	there := s.admin.Resource(leases).Namespace(system)
+	require.Eventually(t, func() bool {
+		_, err := there.Create(t.Context(), plain.DeepCopy(), metav1.CreateOptions{})
+		return err == nil
+	}, settle, poll)
+	replica := map[string]string{"app.kubernetes.io/name": "janusd", "app.kubernetes.io/component": "replica", "janus.io/shards": "4"}
+	for _, lease := range []*unstructured.Unstructured{
+		own("janusd-leader-"+s.Namespace, nil), own("janusd-shard-250", nil), own("janusd-"+s.Namespace+"-shard-0", nil),
+		own("janus-package-transactions", nil), own("janusd-replica-"+s.Namespace, replica), own("any-"+s.Namespace, replica),
+	} {
+		name := lease.GetName()
+		says := "Lease " + system + "/" + name + ": by the Leases of this name or label the replicas of janusd share their work"
+		for _, client := range []dynamic.Interface{s.admin, s.in.dynamic} {
+			_, err := client.Resource(leases).Namespace(system).Create(t.Context(), lease.DeepCopy(), metav1.CreateOptions{})
+			s.refused(err, "locks", "may not create "+says, asJanusd)
+		}
+		made, err := janus.Create(t.Context(), lease.DeepCopy(), metav1.CreateOptions{})
+		require.NoError(t, err)
+		for _, client := range []dynamic.Interface{s.admin, s.in.dynamic} {
+			there := client.Resource(leases).Namespace(system)
+			for _, patch := range []string{
+				`{"spec":{"holderIdentity":"somebody-else"}}`, `{"spec":{"holderIdentity":null}}`, `{"metadata":{"labels":null},"spec":{"leaseDurationSeconds":1}}`,
+			} {
+				_, err := there.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				s.refused(err, "locks", "may not update "+says, asJanusd)
+			}
+			s.refused(there.Delete(t.Context(), name, metav1.DeleteOptions{}), "locks", "may not delete "+says)
+		}
+		require.NoError(t, unstructured.SetNestedField(made.Object, "its-successor", "spec", "holderIdentity"))
+		_, err = janus.Update(t.Context(), made, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, janus.Delete(t.Context(), name, metav1.DeleteOptions{}))
+		// Elsewhere it is no Lease of janusd.
+		require.NoError(t, s.create(leases, lease.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	}
+	// Nobody turns another Lease into one of a replica.
+	_, err := there.Patch(t.Context(), plain.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"janusd"}}}`), metav1.PatchOptions{})
+	s.refused(err, "locks", "may not update Lease")
+	generated := own("", nil)
+	generated.SetGenerateName("janusd-shard-")
+	_, err = there.Create(t.Context(), generated, metav1.CreateOptions{})
+	s.refused(err, "locks", "may not create Lease")
+	require.NoError(t, there.Delete(t.Context(), plain.GetName(), metav1.DeleteOptions{}))
 }
 
 // TestALockInTheNameOfASuspendedTransactionIsNotMadeForIt is the way in which a lock was robbed:

@@ -265,6 +265,11 @@ func TestWhoMayNameTheServiceAccountOfAPackageTransaction(t *testing.T) {
 	}, settle, poll, "the policy is enforced")
 	require.ErrorContains(t, create("janus-package-viewer"), "cannot create resource")
 	permit(t, in, namespace, "janus-package-editor", grant{"backup.janus.io", "serviceaccounts", "", "use"})
+	require.Eventually(t, func() bool {
+		err := create("janus-package-editor")
+		return err != nil && strings.Contains(err.Error(), namespace+"/deployer"+formerRight)
+	}, settle, poll, "the right of before is none any more")
+	permit(t, in, namespace, "janus-package-editor", grant{"use.janus.io", "serviceaccounts", "", "use"})
 	require.Eventually(t, func() bool { return create("janus-package-editor") == nil }, settle, poll, "use is enough")
 	_, err := as("janus-package-viewer").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

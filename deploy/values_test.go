@@ -32,7 +32,10 @@ func TestValuesOfTheChart(t *testing.T) {
 			[]string{"nodeSelector:\n        a: b", "tolerations:\n      - key: k", "nodeAffinity: {}", "p: q"}},
 		{"metrics: {port: 9000}", []string{"- --metrics-bind-address=:9000", "containerPort: 9000"}},
 		{"metrics: {enabled: false}", []string{"- --metrics-bind-address=0"}},
-		{"metrics: {secure: false}", []string{"- --metrics-secure=false"}},
+		{"metrics: {secure: false, acknowledgeInsecure: true}", []string{"- --metrics-secure=false"}},
+		{"metrics: {enabled: false, secure: false}", []string{"- --metrics-bind-address=0"}},
+		{"janusd: {pprofBindAddress: '127.0.0.1:6060'}", []string{"- --pprof-bind-address=127.0.0.1:6060"}},
+		{"janusd: {pprofBindAddress: '[::1]:6060'}", []string{"- --pprof-bind-address=[::1]:6060"}},
 		{"metrics: {certificateSecret: tls}", []string{"- --metrics-cert-dir=/etc/janusd/metrics", "secretName: tls", "mountPath: /etc/janusd/metrics"}},
 		{"extraLabels: {team: a}", []string{"  name: janusd\n", "      labels:\n        app.kubernetes.io/name: janusd\n        team: a\n"}},
 		{"resources: {limits: {memory: 1Gi}}", []string{"memory: 1Gi"}},
@@ -64,11 +67,11 @@ func TestValuesOfTheChart(t *testing.T) {
 	}
 
 	for values, gone := range map[string]string{
-		"crds: {install: false}":                "CustomResourceDefinition",
-		"policies: {enabled: false}":            "ValidatingAdmissionPolicy",
-		"podDisruptionBudget: {enabled: false}": "PodDisruptionBudget",
-		"metrics: {service: {enabled: false}}":  "Service",
-		"metrics: {enabled: false}":             "Service",
+		"crds: {install: false}":                            "CustomResourceDefinition",
+		"policies: {enabled: false, acknowledgeNone: true}": "ValidatingAdmissionPolicy",
+		"podDisruptionBudget: {enabled: false}":             "PodDisruptionBudget",
+		"metrics: {service: {enabled: false}}":              "Service",
+		"metrics: {enabled: false}":                         "Service",
 	} {
 		for _, object := range rendered(t, values) {
 			assert.NotEqual(t, gone, object.GetKind(), "%s", values)

@@ -29,7 +29,8 @@
 // save the same Transaction, one loses its status write, and it must not have
 // taken away what the status of the other names.
 //
-// The content of a record is in no error.
+// The content of a record is in no error. A record that goes into a Secret has a nonce, so
+// that its digest does not tell the content to who guesses it.
 //
 // # What it does not do
 //

@@ -69,6 +69,9 @@ type document struct {
 	Took         []metav1.ManagedFieldsEntry `json:"took,omitempty"`
 	Owners       []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
 	FieldManager string                      `json:"heir,omitempty"` // The key is that of stored records.
+	// Nonce keeps the digest from telling what is confidential. It is no part of the Record, and
+	// a Janus that does not know it reads the rest.
+	Nonce string `json:"nonce,omitempty"`
 }
 
 var (
@@ -84,22 +87,30 @@ var (
 // would take six bytes once a ConfigMap is itself sent as JSON, and a full one
 // would exceed the limit of a request.
 func Encode(r Record) ([]byte, error) {
+	d, err := documentOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
+}
+
+func documentOf(r Record) (document, error) {
 	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content, Took: r.Took, Owners: r.Owners, FieldManager: r.FieldManager}
 	if r.Before != nil {
 		if len(r.Before.Object) == 0 {
-			return nil, errEmptyImage
+			return document{}, errEmptyImage
 		}
 		d.Before = r.Before.Object
 	}
 	if r.After != nil {
 		if len(r.After.Object) == 0 {
-			return nil, errEmptyImage
+			return document{}, errEmptyImage
 		}
 		if err := d.setAfter(r.After.Object); err != nil {
-			return nil, err
+			return document{}, err
 		}
 	}
-	return json.Marshal(d)
+	return d, nil
 }
 
 // setAfter stores the patch if it reproduces after exactly, and is smaller.

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync/atomic"
 
@@ -18,6 +19,7 @@ import (
 type Store struct {
 	objects   objects
 	sensitive []schema.GroupKind
+	nonces    nonces
 	reach     reach
 }
 
@@ -29,6 +31,7 @@ func NewStore(client kubernetes.Interface, sensitive []schema.GroupKind) *Store 
 	return &Store{
 		objects:   objects{client.CoreV1().RESTClient()},
 		sensitive: append([]schema.GroupKind{target.SecretKind}, sensitive...),
+		nonces:    newNonces(),
 		reach:     newReach(),
 	}
 }
@@ -125,13 +128,27 @@ func (e Encoded) Bytes() int { return len(e.key) + len(e.data) }
 
 // Encode encodes a record. An error is terminal with reason Invalid.
 func (s *Store) Encode(r Record) (Encoded, error) {
-	data, err := Encode(r)
+	data, err := s.encode(r)
 	if err != nil {
 		return Encoded{}, errclass.New(errclass.Terminal, errclass.Invalid, "save", r.Target.String(), "the before-image cannot be encoded: %w", err)
 	}
 	return Encoded{
 		stored: stored{Key(r.Item, r.Target), string(data)}, item: r.Item, target: r.Target.String(), kind: s.kindFor(r), image: imageOf(r, data),
 	}, nil
+}
+
+// encode adds a nonce to what goes into a Secret.
+func (s *Store) encode(r Record) ([]byte, error) {
+	data, err := Encode(r)
+	if err != nil || s.kindFor(r) != secrets {
+		return data, err
+	}
+	d, err := documentOf(r)
+	if err != nil {
+		return nil, err
+	}
+	d.Nonce = s.nonces.of(data)
+	return json.Marshal(d)
 }
 
 func (s *Store) kindFor(r Record) kind {

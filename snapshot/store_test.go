@@ -170,9 +170,9 @@ func TestServerTakesAFullObjectOfTheHardestContent(t *testing.T) {
 func TestExactCapacityFitsOneObject(t *testing.T) {
 	t.Parallel()
 	for _, make := range []func(int, int) Record{record, secretRecord} {
-		size := capacity - len(Key(0, make(0, 0).Target)) - len(encode(t, make(0, 0)))
 		for extra, objects := range []int{1, 2} {
 			f := setUp(t)
+			size := capacity - f.encoded(make(0, 0))[0].Bytes()
 			saved := f.save(nil, make(0, size+extra))
 			if len(saved.Ref.Objects) != objects {
 				t.Errorf("%d bytes too many: objects %q, want %d", extra, saved.Ref.Objects, objects)

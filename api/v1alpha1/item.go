@@ -407,8 +407,8 @@ type BeforeImage struct {
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
 
-	// digest is the SHA-256 of the stored record. What is restored is checked
-	// against it first.
+	// digest is the SHA-256 of the stored record, which is kept with a nonce if it is
+	// confidential. What is restored is checked against it first.
 	//
 	// +kubebuilder:validation:MaxLength=128
 	Digest string `json:"digest"`

@@ -9,6 +9,10 @@ import (
 // GroupVersion is the group and version of the API.
 var GroupVersion = schema.GroupVersion{Group: "backup.janus.io", Version: "v1alpha1"}
 
+// UseGroup is the group of the verb use on serviceaccounts, which is the right to have Transactions
+// act as a ServiceAccount. There is no kind in it, so that no role for kinds includes the right.
+const UseGroup = "use.janus.io"
+
 // Resource is the plural under which Transactions are served.
 var Resource = GroupVersion.WithResource("transactions")
 

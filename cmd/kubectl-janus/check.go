@@ -210,14 +210,18 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 		return c.may(ctx, authzv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: "serviceaccounts", Name: account})
 	}
 	impersonate, err1 := as("impersonate", "")
-	use, err2 := as("use", api.GroupVersion.Group)
-	if err := errors.Join(err1, err2); err != nil {
+	use, err2 := as("use", api.UseGroup)
+	former, err3 := as("use", api.GroupVersion.Group)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		c.cannot("whether you may have Transactions act as ServiceAccount %s/%s: %v", namespace, account, err)
 		return
 	}
 	if !impersonate && !use {
 		c.is(false, "you may not have Transactions act as ServiceAccount %s/%s: that takes impersonate on serviceaccounts, or use on serviceaccounts.%s",
-			namespace, account, api.GroupVersion.Group)
+			namespace, account, api.UseGroup)
+		if former {
+			c.print("      use on serviceaccounts.%s counts no more: ask for a rule with apiGroups [%s]", api.GroupVersion.Group, api.UseGroup)
+		}
 		return
 	}
 	c.is(true, "you may have Transactions act as ServiceAccount %s/%s", namespace, account)

@@ -39,8 +39,10 @@ type realCost struct{ known library.CostEstimator }
 func (c *realCost) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	function = strings.TrimSuffix(function, bound)
 	cost := 1 + work(function, args) + made(result)
-	if known := c.known.CallCost(function, overload, args, result); known != nil {
-		cost = max(cost, float64(*known))
+	if cost <= costLimit { // What is known goes through all that there is, however much that is.
+		if known := c.known.CallCost(function, overload, args, result); known != nil {
+			cost = max(cost, float64(*known))
+		}
 	}
 	out := uint64(min(math.Ceil(cost), 2*costLimit))
 	return &out

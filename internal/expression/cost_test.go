@@ -19,8 +19,12 @@ func full(keys int) map[string]any {
 	for i := range keys {
 		data[fmt.Sprintf("key-%d", i)] = "v"
 	}
+	list := make([]any, keys)
+	for i := range list {
+		list[i] = int64(i)
+	}
 	return map[string]any{
-		"data": data, "many": int64(1_000_000_000), "url": "https://example.com/" + strings.Repeat("a", 50_000),
+		"data": data, "list": list, "many": int64(1_000_000_000), "url": "https://example.com/" + strings.Repeat("a", 50_000),
 		"regex": `((ab){30}){30}`, "digits": strings.Repeat("9", 680_000),
 	}
 }
@@ -73,6 +77,7 @@ func TestAnEvaluationIsBounded(t *testing.T) {
 		`[object.data.s.find(object.regex)]`,
 		`[quantity(object.digits)]`,
 		`object.data.map(k, object.data.map(l, object.data.map(m, 1)))`,
+		`[object.data.map(k, object.list).max()]`,
 	} {
 		t.Run(text[:min(len(text), 60)], func(t *testing.T) {
 			e, err := expression.Compile(text + `.size() > 0`)

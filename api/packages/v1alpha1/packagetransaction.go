@@ -107,7 +107,7 @@ type PackageTransactionSpec struct {
 	// serviceAccountRef is the ServiceAccount with which the cluster is read for the
 	// checks, and with which all changes are made. The Transaction is made in its
 	// namespace. Whoever creates a PackageTransaction needs the verb use on
-	// serviceaccounts.backup.janus.io, or impersonate, for this ServiceAccount.
+	// serviceaccounts.use.janus.io, or impersonate, for this ServiceAccount.
 	ServiceAccountRef ServiceAccountRef `json:"serviceAccountRef"`
 
 	// retryLimit is how many attempts may fail. An attempt fails if its Transaction

@@ -164,8 +164,8 @@ func (b *bench) hunt(t *testing.T, d defect) found {
 			continue
 		}
 		v := saying(output)
-		if s.tier == single {
-			v = failing(output)
+		if failed := failing(output); s.tier == single && failed.as != "" {
+			v = failed // Else it was ended as soon as it had named what is broken.
 		}
 		if v.as == "" {
 			t.Logf("%s fails and names nothing that is broken: %s", s, tail(output))

@@ -42,7 +42,15 @@ kind: Role
 metadata: {name: requester}
 rules:
   - {apiGroups: [backup.janus.io], resources: [transactions], verbs: [create]}
-  - {apiGroups: [backup.janus.io], resources: [serviceaccounts], resourceNames: [deployer], verbs: [use]}
+  - {apiGroups: [use.janus.io], resources: [serviceaccounts], resourceNames: [deployer], verbs: [use]}
+`
+
+const all = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: requester}
+rules:
+  - {apiGroups: [backup.janus.io], resources: ["*"], verbs: ["*"]}
 `
 
 // The right to create Transactions is not the right to do what a ServiceAccount may.
@@ -66,6 +74,13 @@ func TestRequesterMayNotActAsAnyServiceAccount(t *testing.T) {
 	if err := harness.Poll(w.ctx, refused); err != nil {
 		t.Errorf("%v\n  identity: whoever may create Transactions may have them act as any ServiceAccount", err)
 	}
+	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, all))
+	if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+		err := create(ctx)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no more on serviceaccounts.backup.janus.io"), nil
+	}); err != nil {
+		t.Errorf("%v\n  identity: whoever may do all with Transactions may have them act as any ServiceAccount", err)
+	}
 	require.NoError(t, w.ApplyYAML(w.ctx, at.namespace, use))
 	assert.NoError(t, harness.Poll(w.ctx, func(ctx context.Context) (bool, error) { return create(ctx) == nil, nil }),
 		"who may use the ServiceAccount may have a Transaction act as it")
@@ -77,7 +92,9 @@ func (w *world) requester(t *testing.T, namespace, policy string) dynamic.Interf
 	t.Helper()
 	text, err := harness.ReadSource("../../../deploy/policies/" + policy + ".yaml")
 	require.NoError(t, err)
-	require.NoError(t, w.ApplyYAML(w.ctx, "", strings.ReplaceAll(string(text), policy+".backup.janus.io", policy+"."+namespace)+
+	// The names of janusd's own Leases count in its namespace, which this is.
+	there := strings.NewReplacer(policy+".backup.janus.io", policy+"."+namespace, ":janus-system:", ":"+namespace+":").Replace(string(text))
+	require.NoError(t, w.ApplyYAML(w.ctx, "", there+
 		"  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+namespace+"}}}\n"))
 	require.NoError(t, w.ApplyYAML(w.ctx, namespace, requester))
 	config := rest.CopyConfig(w.Config)
@@ -125,11 +142,7 @@ func TestRequesterMayNotWriteTheLockOfATransaction(t *testing.T) {
 	client := w.requester(t, at.namespace, "transaction-locks").
 		Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(at.namespace)
 	create := func(ctx context.Context, holder string) error {
-		_, err := client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "janus-lock-config"},
-			"spec": map[string]any{"holderIdentity": holder},
-		}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
+		return createLease(ctx, client, "janus-lock-config", holder, nil)
 	}
 	if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
 		err := create(ctx, at.namespace+"/release/4711")
@@ -138,4 +151,35 @@ func TestRequesterMayNotWriteTheLockOfATransaction(t *testing.T) {
 		t.Errorf("%v\n  lock exclusion: whoever may write Leases may write the lock of a Transaction", err)
 	}
 	require.NoError(t, create(w.ctx, "nightly-backup"), "people take locks of their own")
+}
+
+// The right to write Leases is not the right to write those without which janusd stands still.
+func TestRequesterMayNotWriteTheLeasesOfJanusd(t *testing.T) {
+	w := newWorld(t)
+	at, err := w.makePlace("")
+	require.NoError(t, err)
+	client := w.requester(t, at.namespace, "transaction-locks").
+		Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(at.namespace)
+	replica := map[string]any{"app.kubernetes.io/name": "janusd", "app.kubernetes.io/component": "replica", "janus.io/shards": "1"}
+	for name, labels := range map[string]map[string]any{"janusd-leader": nil, "janusd-shard-0": nil, "janus-package-transactions": nil, "another": replica} {
+		if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+			err := createLease(ctx, client, name, "nobody", labels)
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-locks"), nil
+		}); err != nil {
+			t.Fatalf("%v\n  neighbours: whoever may write Leases in the namespace of janusd has it stand still by Lease %s", err, name)
+		}
+	}
+	require.NoError(t, createLease(w.ctx, client, "another", "nobody", nil))
+}
+
+func createLease(ctx context.Context, client dynamic.ResourceInterface, name, holder string, labels map[string]any) error {
+	lease := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"holderIdentity": holder},
+	}}
+	if labels != nil {
+		lease.Object["metadata"].(map[string]any)["labels"] = labels
+	}
+	_, err := client.Create(ctx, lease, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
 }

@@ -21,7 +21,7 @@ items:
   - apiVersion: rbac.authorization.k8s.io/v1
     kind: Role
     metadata: {name: packages-namers, namespace: orders}
-    rules: [{apiGroups: [backup.janus.io], resources: [serviceaccounts], resourceNames: [orders-sa], verbs: [use]}]
+    rules: [{apiGroups: [use.janus.io], resources: [serviceaccounts], resourceNames: [orders-sa], verbs: [use]}]
   - apiVersion: rbac.authorization.k8s.io/v1
     kind: RoleBinding
     metadata: {name: packages-namers, namespace: orders}

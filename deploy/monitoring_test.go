@@ -175,7 +175,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 
 // TestCommandsOfTheRunbookWork runs those that look at what a cluster without Nodes has.
 func TestCommandsOfTheRunbookWork(t *testing.T) {
-	in := installed(t, withComponent(t, ".", "packages"))
+	in := withPackages(t)
 	namespace := testcluster.Namespace(t)
 	txn := transaction("default")
 	txn.SetGenerateName("")

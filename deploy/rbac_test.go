@@ -1,10 +1,12 @@
 package deploy_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -169,7 +171,7 @@ func allowed(t *testing.T, client kubernetes.Interface, who authorizationv1.Subj
 	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
 		Group: g.group, Resource: g.resource, Subresource: g.subresource, Verb: g.verb, Namespace: namespace, Name: "anything",
 	}
-	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(context.WithoutCancel(t.Context()), review, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return answer.Status.Allowed
 }
@@ -231,9 +233,22 @@ func TestTheRightsOfPackageTransactions(t *testing.T) {
 	}
 }
 
+// withPackages is an installation with PackageTransactions, whose rights janusd has until the test ends: the
+// tests of what it may not do have the same cluster.
+func withPackages(t *testing.T) installation {
+	t.Helper()
+	in := installed(t, withComponent(t, ".", "packages"))
+	t.Cleanup(func() {
+		const name = "janusd-packages-janus-system"
+		require.NoError(t, in.client.RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
+		require.Eventually(t, func() bool { return !allowed(t, in.client, janusd, packageRights[len(packageRights)-1], "default") }, time.Minute, 50*time.Millisecond)
+	})
+	return in
+}
+
 // Whoever creates a PackageTransaction may use its ServiceAccount, and nobody else creates one.
 func TestWhoMayNameTheServiceAccountOfAPackageTransaction(t *testing.T) {
-	in := installed(t, withComponent(t, ".", "packages"))
+	in := withPackages(t)
 	namespace := testcluster.Namespace(t)
 	for _, name := range []string{"janus-package-editor", "janus-package-viewer"} {
 		_, err := in.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{

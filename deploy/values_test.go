@@ -54,7 +54,7 @@ func TestValuesOfTheChart(t *testing.T) {
 		{"metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 1m}}", "ServiceMonitor", "janusd", "    release: prometheus\n"},
 		{"metrics: {serviceMonitor: {enabled: true, interval: 1m}}", "ServiceMonitor", "janusd", "  - bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token\n    interval: 1m\n"},
 		{"metrics: {serviceMonitor: {enabled: true, tlsConfig: {insecureSkipVerify: null, serverName: a}}}", "ServiceMonitor", "janusd", "    tlsConfig:\n      serverName: a\n"},
-		{"metrics: {secure: false, serviceMonitor: {enabled: true}}", "ServiceMonitor", "janusd", "  - interval: 30s\n    path: /metrics\n    port: metrics\n    scheme: http\n  selector"},
+		{"metrics: {secure: false, acknowledgeInsecure: true, serviceMonitor: {enabled: true}}", "ServiceMonitor", "janusd", "  - interval: 30s\n    path: /metrics\n    port: metrics\n    scheme: http\n  selector"},
 		{"metrics: {prometheusRule: {enabled: true, labels: {release: prometheus}}}", "PrometheusRule", "janusd", "    release: prometheus\n"},
 		{"metrics: {prometheusRule: {enabled: true, runbookURL: 'https://wiki.example.com/janus'}}", "PrometheusRule", "janusd", "runbook_url: https://wiki.example.com/janus#janusabsent\n"},
 		{"metrics: {dashboard: {enabled: true, labels: {grafana_dashboard: null, team: a}}}", "ConfigMap", "janus-dashboard", "    team: a\n"},

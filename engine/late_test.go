@@ -41,11 +41,11 @@ func (j *lateJournal) land() {
 // with the change in effect: so it is replaced before the change is sent.
 func TestAStatusWriteThatLandsLateWritesOffNoChange(t *testing.T) {
 	w := newWorld(t, "a", "b").wide(3)
-	j := &lateJournal{Journal: w.engine.Ports.Journal, w: w}
-	w.engine.Ports.Journal = j
+	j := &lateJournal{Journal: w.engine.Journal, w: w}
+	w.engine.Journal = j
 	w.replies["do b"] = []reply{{err: errRefused}}
 	armed := false
-	w.nth = func(_ int, who string) reply {
+	w.nth = func(int, string) reply {
 		if j.late != nil && !armed {
 			armed = true
 			w.after["do b"] = j.land

@@ -149,7 +149,7 @@ func (o options) check() error {
 		return fmt.Errorf("--resync=%s: must not be negative; 0 turns it off", o.resync)
 	}
 	if o.locks != settings.LeaseOfTarget && o.locks != settings.LeaseOfNamespace {
-		return fmt.Errorf("--locks=%s: %s or %s", o.locks, settings.LeaseOfTarget, settings.LeaseOfNamespace)
+		return fmt.Errorf("--locks=%s: want %s or %s", o.locks, settings.LeaseOfTarget, settings.LeaseOfNamespace)
 	}
 	if err := o.checkPace(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -49,11 +50,14 @@ func told(t *testing.T, client kubernetes.Interface, namespace string) (settings
 func TestJanusdTellsWhichKindsAreSensitive(t *testing.T) {
 	e := harness.New(t)
 	e.OwnRights()
-	for _, flags := range [][]string{{"--sensitive-kinds=Token.example.com"}, nil} {
+	for _, flags := range [][]string{{"--sensitive-kinds=Token.example.com"}, {"--locks=namespaces"}, nil} {
 		p := startJanusd(t, e, flags...)
-		want := settings.Settings{}
-		if flags != nil {
-			want = tokens
+		want := settings.Settings{Locks: settings.LeaseOfTarget}
+		switch {
+		case slices.Contains(flags, "--locks=namespaces"):
+			want.Locks = settings.LeaseOfNamespace
+		case flags != nil:
+			want.SensitiveKinds = tokens.SensitiveKinds
 		}
 		require.Eventually(t, func() bool {
 			got, err := told(t, anyone(t, e), e.Namespace)

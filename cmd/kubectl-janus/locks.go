@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	authnv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes"
@@ -231,10 +230,11 @@ func (l *locking) find(ctx context.Context, text string) error {
 // each target.
 func (l *locking) leases(ctx context.Context, client kubernetes.Interface) (coordinationv1client.LeasesGetter, error) {
 	told, err := l.settings(ctx, l.system)
+	var untold untoldError
 	switch {
 	case !slices.Contains([]string{"", settings.LeaseOfTarget, settings.LeaseOfNamespace}, l.kept):
-		return nil, fmt.Errorf("--locks=%s: %s or %s", l.kept, settings.LeaseOfTarget, settings.LeaseOfNamespace)
-	case l.kept == "" && err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("--locks=%s: want %s or %s", l.kept, settings.LeaseOfTarget, settings.LeaseOfNamespace)
+	case l.kept == "" && err != nil && !errors.As(err, &untold):
 		return nil, fmt.Errorf("find out how janusd keeps locks: %w; or pass --locks, as janusd has it", err)
 	case cmp.Or(l.kept, told.Locks) == settings.LeaseOfNamespace:
 		return leasetable.New(client.CoordinationV1(), l.system), nil

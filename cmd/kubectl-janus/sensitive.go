@@ -79,6 +79,11 @@ func (y *sensitivity) hider(ctx context.Context, s *session, changes []api.Chang
 	return hider{all: true}, nil
 }
 
+// An untoldError says that janusd tells nothing of how it runs.
+type untoldError string
+
+func (e untoldError) Error() string { return string(e) }
+
 // settings are what janusd tells of how it runs.
 func (s *session) settings(ctx context.Context, namespace string) (settings.Settings, error) {
 	client, err := s.kube()
@@ -89,7 +94,7 @@ func (s *session) settings(ctx context.Context, namespace string) (settings.Sett
 	object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, settings.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return settings.Settings{}, fmt.Errorf("there is no %s, where a janusd of this version says so: %w", name, err)
+		return settings.Settings{}, untoldError("there is no " + name + ", where a janusd of this version says so")
 	case err != nil:
 		return settings.Settings{}, fmt.Errorf("read %s, where janusd says so: %w", name, err)
 	}

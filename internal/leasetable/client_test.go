@@ -15,9 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
 
@@ -91,7 +92,7 @@ func TestLeasesOfATableAreAsThoseThatAreObjects(t *testing.T) {
 			second, _ := process(t)
 			clients := []*Client{first, second}
 			type seen struct{ plain, table *coordinationv1.Lease }
-			last := map[string]seen{} // as somebody has seen it, perhaps long ago
+			last := map[string]seen{} // as one of them has seen it, perhaps long ago
 			for step := range 150 {
 				name := fmt.Sprint("l-", random.IntN(4))
 				one, other := first.objects.Leases(plain), clients[random.IntN(2)].Leases(table)
@@ -443,25 +444,26 @@ func TestATableIsOwnedByTheOwnersOfAllEntries(t *testing.T) {
 	t.Parallel()
 	namespace := testcluster.Namespace(t)
 	c, _ := process(t)
-	owned := func(name string, owners ...types.UID) {
+	kube, err := kubernetes.NewForConfig(testcluster.Shared(t).Config())
+	require.NoError(t, err)
+	owner := func(name string) metav1.OwnerReference {
+		made, err := kube.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: made.UID}
+	}
+	x, y := owner("x"), owner("y")
+	owned := func(name string, owners ...metav1.OwnerReference) {
 		l := lease(name, name)
-		for _, uid := range owners {
-			l.OwnerReferences = append(l.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: string(uid), UID: uid})
-		}
+		l.OwnerReferences = owners
 		_, err := c.Leases(namespace).Create(t.Context(), l, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	owners := func() (out []types.UID) {
-		for _, owner := range objects(t, c, namespace)[0].OwnerReferences {
-			out = append(out, owner.UID)
-		}
-		return out
-	}
-	owned("one", "x")
-	owned("other", "y", "x")
-	require.Equal(t, []types.UID{"x", "y"}, owners())
+	owners := func() []metav1.OwnerReference { return objects(t, c, namespace)[0].OwnerReferences }
+	owned("one", x)
+	owned("other", y, x)
+	require.ElementsMatch(t, []metav1.OwnerReference{x, y}, owners())
 	owned("nobodys")
 	require.Empty(t, owners())
 	require.NoError(t, c.Leases(namespace).Delete(t.Context(), "nobodys", metav1.DeleteOptions{}))
-	require.Equal(t, []types.UID{"x", "y"}, owners())
+	require.ElementsMatch(t, []metav1.OwnerReference{x, y}, owners())
 }

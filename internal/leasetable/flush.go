@@ -72,7 +72,7 @@ func (ts *tables) ask(ctx context.Context, objects coordinationv1client.LeaseInt
 	}
 }
 
-// withdraw takes back what nobody waits for any more, if it has not begun.
+// withdraw drops what nobody waits for any more, if it has not begun.
 func (t *table) withdraw(a *ask) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +122,7 @@ func (t *table) run() {
 	}
 }
 
-// isDue reports whether somebody waits who does not wait for others to ask.
+// isDue reports whether an ask waits that need not wait for others.
 func (t *table) isDue() bool {
 	for _, a := range t.waiting {
 		if a.together == nil || a.together.waiting >= a.together.alive {

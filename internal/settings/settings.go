@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -30,7 +29,8 @@ const (
 type Settings struct {
 	// SensitiveKinds are those that janusd takes for confidential besides Secret.
 	SensitiveKinds []schema.GroupKind
-	// Locks is how locks are kept.
+	// Locks is how locks are kept; empty is what an earlier janusd tells, which has a Lease for each
+	// target.
 	Locks string
 }
 
@@ -40,7 +40,11 @@ func (s Settings) Data() map[string]string {
 	for _, kind := range s.SensitiveKinds {
 		kinds = append(kinds, kind.String())
 	}
-	return map[string]string{sensitiveKinds: strings.Join(kinds, ","), locks: cmp.Or(s.Locks, LeaseOfTarget)}
+	data := map[string]string{sensitiveKinds: strings.Join(kinds, ",")}
+	if s.Locks != "" {
+		data[locks] = s.Locks
+	}
+	return data
 }
 
 // Of reads what the ConfigMap holds.
@@ -49,7 +53,7 @@ func Of(data map[string]string) (Settings, error) {
 	if !found {
 		return Settings{}, errors.New("it has no key " + sensitiveKinds)
 	}
-	s := Settings{Locks: cmp.Or(data[locks], LeaseOfTarget)}
+	s := Settings{Locks: data[locks]}
 	if text == "" {
 		return s, nil
 	}

@@ -14,7 +14,7 @@ func TestWhatIsToldIsRead(t *testing.T) {
 		{{Kind: "Token"}},
 		{{Kind: "Key", Group: "example.com"}, {Kind: "Token"}, {Kind: "Api2Key", Group: "a-b.example.com"}},
 	} {
-		told := Settings{SensitiveKinds: kinds}
+		told := Settings{SensitiveKinds: kinds, Locks: []string{"", LeaseOfNamespace}[len(kinds)%2]}
 		read, err := Of(told.Data())
 		require.NoError(t, err)
 		assert.Equal(t, told, read)

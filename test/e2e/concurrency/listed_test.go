@@ -67,7 +67,7 @@ func TestAListUnderTheLocksMissesNoWriteOfOthers(t *testing.T) {
 			defer foreign()
 			return send()
 		}, true, errclass.Drifted},
-		"a failure": {func(_ func(), send func() (*http.Response, error)) (*http.Response, error) {
+		"a failure": {func(func(), func() (*http.Response, error)) (*http.Response, error) {
 			return nil, errors.New("the connection was reset")
 		}, false, errclass.ReadyFailed},
 	} {

@@ -82,7 +82,7 @@ func TestWhoMayNameAServiceAccount(t *testing.T) {
 			refused: []string{"deployer"},
 		},
 		{
-			title: "somebody who may do all in the group of Transactions",
+			title: "a user who may do all in the group of Transactions",
 			prepare: func(t *testing.T, user string) {
 				bind(t, in, namespace, "janus-editor", user)
 				permit(t, in, namespace, user, grant{"backup.janus.io", "*", "", "*"})
@@ -91,7 +91,7 @@ func TestWhoMayNameAServiceAccount(t *testing.T) {
 			says:    formerRight,
 		},
 		{
-			title: "somebody who may use one by the group of before",
+			title: "a user who may use one by the group of before",
 			prepare: func(t *testing.T, user string) {
 				bind(t, in, namespace, "janus-editor", user)
 				permit(t, in, namespace, user, grant{"backup.janus.io", "serviceaccounts", "", "use"})

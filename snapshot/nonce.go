@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 )
 
-// nonces has a nonce for each record of confidential content. The digest of a record is read by
-// whoever may read the Transaction, who also knows nearly all that is in the record: without the
-// nonce, a password would be found by trying.
+// nonces has a nonce for each record of confidential content. Anyone who may read the Transaction can
+// read the digest of a record, and often knows all of the record but the password: without the nonce,
+// that would be found by trying.
 //
 // A nonce follows from the record and from a key that no one knows outside of this process. So a
 // save that is repeated finds what it has stored; another process steps over that, as over what

@@ -19,7 +19,7 @@ type ask struct {
 	// creates is set for the creation of an entry.
 	creates bool
 
-	ctx      context.Context //nolint:containedctx // of who has asked, for the request of whoever sends it
+	ctx      context.Context //nolint:containedctx // of the one who asked: another may send the request
 	together *together       // nil for one that is asked by itself
 	done     chan struct{}   // closed when there is an answer
 	answer   []*coordinationv1.Lease

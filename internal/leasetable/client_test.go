@@ -3,10 +3,8 @@ package leasetable
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -201,93 +199,6 @@ func TestNothingIsWrittenOver(t *testing.T) {
 	require.EqualValues(t, 15, made.Load())
 }
 
-// What became of a write whose answer is lost is not known to any of those who asked for it. Looking tells.
-func TestALostAnswerIsLostToAllWhoAsked(t *testing.T) {
-	t.Parallel()
-	namespace := testcluster.Namespace(t)
-	c, tap := process(t)
-	all := c.Leases(namespace)
-	tap.lose()
-	ctx, left := c.Together(t.Context(), 2)
-	var both sync.WaitGroup
-	for i := range 2 {
-		both.Go(func() {
-			defer left()
-			_, err := all.Create(ctx, lease(fmt.Sprint("l-", i), "a"), metav1.CreateOptions{})
-			assert.ErrorIs(t, err, errLost)
-		})
-	}
-	both.Wait()
-	_, err := all.Create(t.Context(), lease("l-0", "b"), metav1.CreateOptions{})
-	require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
-	found, err := all.Get(t.Context(), "l-0", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "a", *found.Spec.HolderIdentity)
-
-	tap.lose()
-	require.ErrorIs(t, all.Delete(t.Context(), "l-0", exactly(found)), errLost)
-	require.True(t, apierrors.IsNotFound(all.Delete(t.Context(), "l-0", exactly(found))))
-}
-
-// A write that lands late, after others have written, changes nothing.
-func TestAWriteThatLandsLateIsRefused(t *testing.T) {
-	t.Parallel()
-	namespace := testcluster.Namespace(t)
-	hung, tap := process(t)
-	other, _ := process(t)
-	mine, err := hung.Leases(namespace).Create(t.Context(), lease("l", "a"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	var late func() (*http.Response, error)
-	tap.on(func(send func() (*http.Response, error)) (*http.Response, error) {
-		late = send
-		return nil, errLost
-	})
-	require.ErrorIs(t, hung.Leases(namespace).Delete(t.Context(), "l", exactly(mine)), errLost)
-	_, err = other.Leases(namespace).Create(t.Context(), lease("other", "b"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	answer, err := late()
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	require.Equal(t, http.StatusConflict, answer.StatusCode)
-	require.Len(t, names(t, other.Leases(namespace)), 2)
-}
-
-// Who gives up before his turn has changed nothing.
-func TestWhatNobodyWaitsForIsNotMade(t *testing.T) {
-	t.Parallel()
-	namespace := testcluster.Namespace(t)
-	c, tap := process(t)
-	all := c.Leases(namespace)
-	sent, goOn := make(chan struct{}), make(chan struct{})
-	tap.on(func(send func() (*http.Response, error)) (*http.Response, error) {
-		close(sent)
-		<-goOn
-		return send()
-	})
-	var first sync.WaitGroup
-	first.Go(func() {
-		_, err := all.Create(t.Context(), lease("first", "a"), metav1.CreateOptions{})
-		assert.NoError(t, err)
-	})
-	<-sent
-	ctx, cancel := context.WithCancel(t.Context())
-	var second sync.WaitGroup
-	second.Go(func() {
-		_, err := all.Create(ctx, lease("second", "a"), metav1.CreateOptions{})
-		assert.ErrorIs(t, err, context.Canceled)
-	})
-	require.Eventually(t, func() bool {
-		c.tables.mu.Lock()
-		defer c.tables.mu.Unlock()
-		return len(c.tables.of[namespace].waiting) == 1
-	}, waits, tick)
-	cancel()
-	second.Wait()
-	close(goOn)
-	first.Wait()
-	require.Len(t, names(t, all), 1)
-}
-
 // Of a table that is full, nothing more is made. What is there can be renewed, and deleted.
 func TestAFullTable(t *testing.T) {
 	t.Parallel()
@@ -373,70 +284,6 @@ func TestWhatReadsLeasesFindsThoseInTables(t *testing.T) {
 	require.Empty(t, list.Items)
 	_, err = c.Leases(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "=="})
 	require.Error(t, err)
-}
-
-// gate has the next request wait, and returns what tells that it has come, and what lets it go.
-func gate(tap *wire) (came chan struct{}, let func()) {
-	came, goOn := make(chan struct{}), make(chan struct{})
-	tap.on(func(send func() (*http.Response, error)) (*http.Response, error) {
-		close(came)
-		<-goOn
-		return send()
-	})
-	return came, sync.OnceFunc(func() { close(goOn) })
-}
-
-// One of two that ask together is answered early, because another did not wait, and asks elsewhere. The
-// other is answered all the same.
-func TestNobodyIsForgottenOfThoseWhoAskTogether(t *testing.T) {
-	t.Parallel()
-	here, there := testcluster.Namespace(t), testcluster.Namespace(t)
-	c, tap := process(t)
-	create := func(ctx context.Context, namespace, name string) {
-		_, err := c.Leases(namespace).Create(ctx, lease(name, "a"), metav1.CreateOptions{})
-		assert.NoError(t, err)
-	}
-	waiting := func(n int) {
-		require.Eventually(t, func() bool {
-			c.tables.mu.Lock()
-			defer c.tables.mu.Unlock()
-			return len(c.tables.of[here].waiting) == n
-		}, waits, tick)
-	}
-	ctx, left := c.Together(t.Context(), 2)
-	var all sync.WaitGroup
-	create(t.Context(), here, "before")
-	all.Go(func() {
-		defer left()
-		create(ctx, here, "x")
-		create(ctx, there, "x")
-	})
-	waiting(1)
-	came, let := gate(tap)
-	all.Go(func() { create(t.Context(), here, "alone") })
-	<-came // With x.
-	all.Go(func() {
-		defer left()
-		create(ctx, here, "y")
-	})
-	waiting(1)
-	let()
-	all.Wait()
-	require.Len(t, names(t, c.Leases(here)), 4)
-}
-
-// A table in which this process knows nothing more has an entry of another by now, and stays.
-func TestATableIsDeletedOnlyIfItIsEmpty(t *testing.T) {
-	t.Parallel()
-	namespace := testcluster.Namespace(t)
-	first, _ := process(t)
-	second, _ := process(t)
-	mine, err := first.Leases(namespace).Create(t.Context(), lease("mine", "a"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = second.Leases(namespace).Create(t.Context(), lease("theirs", "b"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.NoError(t, first.Leases(namespace).Delete(t.Context(), "mine", exactly(mine)))
-	require.Equal(t, []string{"theirs"}, slices.Collect(maps.Keys(names(t, second.Leases(namespace)))))
 }
 
 // The garbage collector deletes a table when the owners of all entries are gone, and not before.

@@ -1,5 +1,5 @@
 // Package leasetable keeps the Leases of a namespace as entries of one Lease, the table. Client stands
-// in for client-go's client of Leases: whoever creates, reads, writes and deletes Leases through it
+// in for client-go's client of Leases: a caller that creates, reads, writes and deletes Leases through it
 // finds that each has a uid, a resourceVersion and preconditions as if it were an object of its own.
 // What many goroutines ask at the same time is one request.
 //
@@ -27,6 +27,7 @@
 //
 // # What it does not do
 //
-// It has nothing to do with the LockTables of enforced locks, which follow the locks. It does not look for Leases that are objects, beside one table. All clients of a cluster must
-// use tables, or none. A table has no watch, and its entries have no finalizers.
+// It has nothing to do with the LockTables of enforced locks, which follow the locks. It does not look for
+// Leases that are objects beside a table: all clients of a cluster must use tables, or none. A table has
+// no watch, and its entries have no finalizers.
 package leasetable

@@ -115,6 +115,7 @@ func (t *table) run() {
 		for _, a := range asks {
 			if a.together != nil {
 				a.together.waiting-- // It goes on, and may ask again.
+				a.together = nil
 			}
 			close(a.done)
 		}
@@ -187,8 +188,13 @@ func (t *table) none() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: Name}}
 }
 
+// read reads the table. That there is none is believed only after a second look: who was told so would
+// leave a lock behind.
 func (t *table) read(ctx context.Context) error {
 	found, err := t.objects.Get(ctx, Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = t.objects.Get(ctx, Name, metav1.GetOptions{})
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		t.known = t.none()

@@ -165,7 +165,8 @@ func encode(before *coordinationv1.Lease, all entries) (*coordinationv1.Lease, e
 	return table, nil
 }
 
-// longest is how many seconds the entry lasts that lasts longest, for whoever judges the table as one Lease.
+// longest is how many seconds the entry lasts that lasts longest, for a program that judges the table as one
+// Lease.
 func longest(all entries) int32 {
 	seconds := int32(1)
 	for _, lease := range all {

@@ -19,7 +19,7 @@ import (
 // server: 4N+10 writes that last (a lock, the patch, the hand-over of the fields and the
 // release for each change), N dry runs, and what is read.
 func TestRequestsOfATransactionOfNPatches(t *testing.T) {
-	for name, account := range map[string]string{"lists": "", "reads": "serviceAccountName: reader, "} {
+	for name, account := range map[string]string{"lists": "", "reads": "serviceAccountName: reader\n"} {
 		for _, n := range []int{1, 10, 50} {
 			t.Run(fmt.Sprint(n, " targets that the ServiceAccount ", name), func(t *testing.T) { nPatches(t, account, n) })
 		}
@@ -31,16 +31,10 @@ func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 func nPatches(t *testing.T, account string, n int) {
 	e := harness.New(t)
 	e.Apply(mayPatch)
-	var changes strings.Builder
-	changes.WriteString("{" + account + "changes: [")
-	for i := range n {
-		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
-		fmt.Fprintf(&changes, "{target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}},\n", i)
-	}
-	changes.WriteString("]}")
+	spec := account + patches(e, n)
 	e.Start(harness.WithPolicy(unhurried()), harness.WithTrust(time.Hour))
 	begin := time.Now()
-	e.Submit("txn", changes.String())
+	e.Submit("txn", spec)
 	txn := e.Ended("txn")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	e.AwaitEvent("txn", string(api.PhaseCommitted))
@@ -78,20 +72,26 @@ func nPatches(t *testing.T, account string, n int) {
 	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+11, "with the event")
 }
 
-// TestRequestsOfLocksOfANamespace: with one Lease for all locks of a namespace, all are taken by one
-// request, and released by one.
-func TestRequestsOfLocksOfANamespace(t *testing.T) {
-	const n = 20
-	e := harness.New(t)
+// patches makes n ConfigMaps, and returns the spec of a Transaction that patches them.
+func patches(e *harness.Env, n int) string {
 	var changes strings.Builder
 	changes.WriteString("changes:\n")
 	for i := range n {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
 		fmt.Fprintf(&changes, "- {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
 	}
+	return changes.String()
+}
+
+// TestRequestsOfLocksOfANamespace: with one Lease for all locks of a namespace, all are taken by one
+// request, and released by one.
+func TestRequestsOfLocksOfANamespace(t *testing.T) {
+	const n = 20
+	e := harness.New(t)
+	spec := patches(e, n)
 	e.Start(harness.WithPolicy(unhurried()), harness.WithTrust(time.Hour), harness.LocksInTables())
 	begin := time.Now()
-	txn := e.Run("txn", changes.String())
+	txn := e.Run("txn", spec)
 	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	counts := requestsOf(e, begin)
 	t.Log("\n" + counts.String())
@@ -180,18 +180,13 @@ func phasesThatLasted(e *harness.Env, name string) (n int) {
 func TestRequestsOfATransactionThatChangesNothing(t *testing.T) {
 	const n = 10
 	e := harness.New(t)
-	var changes strings.Builder
-	changes.WriteString("changes:\n")
-	for i := range n {
-		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {version: \"1\"}}", i))
-		fmt.Fprintf(&changes, "  - {target: {apiVersion: v1, kind: ConfigMap, name: c-%d}, type: Patch, content: {data: {version: \"2\"}}}\n", i)
-	}
+	spec := patches(e, n)
 	policy := harness.FastPolicy
 	policy.Lateness = time.Hour
 	e.Start(harness.WithPolicy(policy))
 	begin, before := time.Now(), requests{}
 	count := func(name string) requests {
-		txn := e.Run(name, changes.String())
+		txn := e.Run(name, spec)
 		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 		e.AwaitEvent(name, string(api.PhaseCommitted))
 		all := requestsOf(e, begin)

@@ -55,7 +55,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- fail "policies.otherNamespaces is for the release that has the policies, and policies.enabled is false" -}}
 {{- end -}}
 {{- if not (or .Values.policies.enabled .Values.policies.acknowledgeNone) -}}
-{{- fail "policies.enabled is false: whoever may create Transactions may then act as any ServiceAccount, unless another release of the cluster has the policies; set policies.acknowledgeNone to true if that is wanted" -}}
+{{- fail "policies.enabled is false: a user who may create Transactions may then act as any ServiceAccount, unless another release of the cluster has the policies; set policies.acknowledgeNone to true if that is wanted" -}}
 {{- end -}}
 {{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
 {{- fail "metrics.certificateSecret is for metrics.secure, which is false" -}}
@@ -70,7 +70,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- fail "ui.enabled needs metrics.enabled and metrics.secure: the page is served beside the metrics, to those who may see it" -}}
 {{- end -}}
 {{- if and .Values.metrics.enabled (not (or .Values.metrics.secure .Values.metrics.acknowledgeInsecure)) -}}
-{{- fail "metrics.secure is false: whoever can reach the port may then read the metrics; set metrics.acknowledgeInsecure to true if that is wanted" -}}
+{{- fail "metrics.secure is false: anyone who can reach the port may then read the metrics; set metrics.acknowledgeInsecure to true if that is wanted" -}}
 {{- end -}}
 {{- end }}
 

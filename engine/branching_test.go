@@ -90,7 +90,7 @@ var branching = []scenario{
 		w.waitsFor("a", "5s")
 		w.after["-- looks again in 1s"] = func() { w.suspend() }
 		w.after["-- looks again in 1m15s"] = func() { w.resume() }
-		w.after["checkpoint 8"] = func() { delete(w.unready, "a") }
+		w.after["checkpoint 7"] = func() { delete(w.unready, "a") }
 	}, api.PhaseCommitted},
 	{"a change is skipped", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", false) }, api.PhaseCommitted},
 	{"a change is wanted", []string{"a", "b", "c"}, func(w *world) { w.onlyWhen("b", true) }, api.PhaseCommitted},

@@ -8,6 +8,17 @@ type cleanup struct{ *saga }
 // release releases the locks and discards the before-images. Before the Transaction
 // is accepted it holds neither.
 func (s cleanup) release(ctx context.Context, keepImages bool) error {
+	search := SearchOnce
+	switch {
+	case s.memory.Unrecorded():
+		search = SearchTwice
+	case s.memory.NamesAll():
+		search = SearchNot
+	}
+	return s.releaseAll(ctx, keepImages, search)
+}
+
+func (s cleanup) releaseAll(ctx context.Context, keepImages bool, search Search) error {
 	s.memory.AllSettled()
 	if len(s.txn.Status.Items) == 0 {
 		return nil
@@ -15,7 +26,7 @@ func (s cleanup) release(ctx context.Context, keepImages bool) error {
 	if err := s.Locks.Release(ctx, s.txn); err != nil {
 		return err
 	}
-	if err := s.Planner.Discard(ctx, s.txn, keepImages, s.memory.Unrecorded()); err != nil {
+	if err := s.Planner.Discard(ctx, s.txn, keepImages, search); err != nil {
 		return err
 	}
 	s.memory.SetUnrecorded(false)
@@ -57,7 +68,11 @@ func (s cleanup) removeLeftovers(ctx context.Context, gone bool) Result {
 				return Result{Err: err}
 			}
 		}
-		if err := s.release(ctx, keep); err != nil {
+		search := SearchOnce
+		if left.Unrecorded {
+			search = SearchTwice
+		}
+		if err := s.releaseAll(ctx, keep, search); err != nil {
 			return Result{Err: err}
 		}
 	}

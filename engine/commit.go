@@ -11,7 +11,7 @@ import (
 // committing makes the changes.
 type committing struct{ *saga }
 
-// begin records the first intents.
+// begin records the first intents of a Transaction that did not go on when it was prepared.
 func (s committing) begin(ctx context.Context) error {
 	return s.recordOpening(ctx, func(status *api.TransactionStatus) error {
 		return plan.MovePhase(status, api.PhaseCommitting)

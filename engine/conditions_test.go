@@ -33,7 +33,7 @@ var statuses = []struct {
 	{"pending", "the API server is away while the spec is validated", api.PhasePending, status.InProgressStatus},
 	{"preparing", "three changes are made", api.PhasePreparing, status.InProgressStatus},
 	{"preparing-waiting-for-a-lock", "a lock is held and then free", api.PhasePreparing, status.InProgressStatus},
-	{"prepared", "three changes are made", api.PhasePrepared, status.InProgressStatus},
+	{"prepared", "the timeout ends while before-images are saved", api.PhasePrepared, status.InProgressStatus},
 	{"committing", "three changes are made", api.PhaseCommitting, status.InProgressStatus},
 	{"committing-waiting-for-the-server", "the server is busy", api.PhaseCommitting, status.InProgressStatus},
 	{"committed", "three changes are made", api.PhaseCommitted, status.CurrentStatus},
@@ -231,7 +231,7 @@ func TestAStopLetsTheStepInHandFinish(t *testing.T) {
 	w.after["do a"] = cancel
 	result := w.engine.Run(ctx, w.stored.DeepCopy())
 	assert.Equal(t, Result{}, result)
-	assert.Equal(t, "checkpoint 4 Committing: a Committed, b Prepared, c Prepared", w.lines[len(w.lines)-1], "the step is recorded and no other begun")
+	assert.Equal(t, "checkpoint 3 Committing: a Committed, b Prepared, c Prepared", w.lines[len(w.lines)-1], "the step is recorded and no other begun")
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
 	oracle(t, w)

@@ -196,7 +196,7 @@ func TestNoRecoveryBeginsForABlockedItemAlone(t *testing.T) {
 // Who stops a rollback has all that is in effect left, and who has it rolled back after all meets
 // the item again that blocks the others.
 func TestWhatIsBlockedStaysWhenARollbackIsStoppedAndTakenUp(t *testing.T) {
-	for title, when := range map[string]string{"before it is blocked": "undo web: fails", "when it is blocked": "checkpoint 10"} {
+	for title, when := range map[string]string{"before it is blocked": "undo web: fails", "when it is blocked": "checkpoint 9"} {
 		t.Run(title, func(t *testing.T) {
 			w := newWorld(t, "db", "cfg", "web", "gate")
 			dependent(w)

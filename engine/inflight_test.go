@@ -127,9 +127,9 @@ func TestTheStatusIsWrittenOnceForManyItems(t *testing.T) {
 		w.run()
 		return strings.Count(w.transcript(), "checkpoint ")
 	}
-	assert.Equal(t, 5, checkpoints(func(*world) {}), "validated, prepared, begun, in effect, ended")
-	assert.Equal(t, 7, checkpoints(func(w *world) { w.refuse["do "+names[39]] = errRefused }),
-		"validated, prepared, begun, turned, about to be rolled back, rolled back, ended")
+	assert.Equal(t, 4, checkpoints(func(*world) {}), "validated, prepared and begun, in effect, ended")
+	assert.Equal(t, 6, checkpoints(func(w *world) { w.refuse["do "+names[39]] = errRefused }),
+		"validated, prepared and begun, turned, about to be rolled back, rolled back, ended")
 }
 
 // What takes long is put on record meanwhile: whoever looks sees how far it is.
@@ -143,7 +143,7 @@ func TestProgressIsRecordedWhileChangesTakeLong(t *testing.T) {
 	for _, txn := range w.reached {
 		got = append(got, txn.Status.Progress)
 	}
-	assert.Equal(t, []string{"0/6", "0/6", "0/6", "2/6", "4/6", "6/6", "6/6"}, got)
+	assert.Equal(t, []string{"0/6", "0/6", "2/6", "4/6", "6/6", "6/6"}, got)
 }
 
 // However many intents a process has left open, one settle time is enough for all.
@@ -163,7 +163,7 @@ func TestAStopRecordsWhatIsOver(t *testing.T) {
 	defer cancel()
 	w.after["do b"] = cancel
 	assert.Equal(t, Result{}, w.engine.Run(ctx, w.stored.DeepCopy()))
-	assert.Equal(t, "checkpoint 4 Committing: a Committed, b Committed, c Committing", w.lines[len(w.lines)-1])
+	assert.Equal(t, "checkpoint 3 Committing: a Committed, b Committed, c Committing", w.lines[len(w.lines)-1])
 	w.run()
 	assert.Equal(t, api.PhaseCommitted, phaseOf(w))
 	oracle(t, w)
@@ -205,7 +205,7 @@ func TestWhatIsInHandIsVoidOnceAnotherHasGoneOn(t *testing.T) {
 	w := newWorld(t, "a", "b", "c").wide(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.after["checkpoint 3"] = cancel
+	w.after["checkpoint 2"] = cancel
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	first := w.engine
 	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[0].State, w.transcript())

@@ -150,7 +150,7 @@ func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItRollsBack(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.refuse["do b"] = errRefused
-	w.after["checkpoint 6 RollingBack"] = func() { w.replies["keep the locks"] = []reply{{crash: true}} }
+	w.after["checkpoint 5 RollingBack"] = func() { w.replies["keep the locks"] = []reply{{crash: true}} }
 	w.after["-- the process ends"] = func() {
 		w.after["keep the locks"] = func() {
 			w.targets["a"] = wrote("a") // as another client has it, after it was rolled back
@@ -302,7 +302,7 @@ func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.after["checkpoint 4"] = cancel
+	w.after["checkpoint 3"] = cancel
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	require.Equal(t, api.ItemCommitting, w.stored.Status.Items[1].State, w.transcript())
 	require.NotZero(t, w.engine.memories.Len())

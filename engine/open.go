@@ -52,10 +52,14 @@ func (s *saga) recordAndOpenBy(ctx context.Context, change, open func(*api.Trans
 		if plan.Suspended(s.txn) {
 			return nil
 		}
-		if status.Phase == api.PhaseRollingBack {
+		switch status.Phase {
+		case api.PhaseRollingBack:
 			return openUndos(s.txn, status, s.policy.Window)
+		case api.PhaseCommitting:
+			return open(status)
+		default:
+			return nil
 		}
-		return open(status)
 	})
 	if err == nil && plan.Spacing(s.txn) > 0 && s.flight.Known.Any(plan.Unsent) {
 		s.memory.Begun()

@@ -78,7 +78,7 @@ func TestIndependentChangesAreMadeSideBySide(t *testing.T) {
 	assert.Equal(t, [][]string{{"a", "b", "c"}, {"d", "e", "f"}}, m.rounds)
 	require.NoError(t, checkOrder(w.lines))
 	oracle(t, w)
-	assert.Equal(t, 5, strings.Count(w.transcript(), "checkpoint "), w.transcript())
+	assert.Equal(t, 4, strings.Count(w.transcript(), "checkpoint "), w.transcript())
 }
 
 // slowLooks is a Journal that takes a second to look at the Transaction.

@@ -83,12 +83,23 @@ type Planner interface {
 	// Discard deletes the before-images, or with keep lets them live as long as
 	// the Transaction does.
 	//
-	// With doubt there may well be some that the status does not name: that there are none
-	// is believed only after a second look.
-	Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error
+	// It looks for those too that the status does not name, as search says.
+	Discard(ctx context.Context, t *api.Transaction, keep bool, search Search) error
 	// Forget drops what is known of t: it is cleared up, or another process goes on with it.
 	Forget(t *api.Transaction)
 }
+
+// Search is how to look for before-images that the status does not name.
+type Search int
+
+const (
+	// SearchNot does not: there can be none.
+	SearchNot Search = iota
+	// SearchOnce believes the first answer that there are none.
+	SearchOnce
+	// SearchTwice looks once more: there may well be some.
+	SearchTwice
+)
 
 // Gates tells whether a change is wanted, and when it is done, or its compensation is.
 type Gates interface {

@@ -11,7 +11,8 @@ import (
 type preparing struct{ *saga }
 
 // prepare locks every target and saves every before-image that can be taken now.
-// Nothing here needs undoing, so it is one checkpoint for all items.
+// Nothing here needs undoing, so it is one checkpoint for all items. That records the first intents
+// too, unless the Transaction is not to go on.
 func (s preparing) prepare(ctx context.Context) error {
 	if !s.memory.Wrote() {
 		// Whoever has had it may still be at work. They would go on to make changes under
@@ -47,7 +48,7 @@ func (s preparing) prepare(ctx context.Context) error {
 			return nil
 		})
 	}
-	err = s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+	err = s.recordOpening(ctx, func(status *api.TransactionStatus) error {
 		status.Revision = number
 		for i := range status.Items {
 			status.Items[i].LockLease = leases[i]
@@ -55,7 +56,10 @@ func (s preparing) prepare(ctx context.Context) error {
 		if err := s.recordImages(status, items, saved); err != nil {
 			return err
 		}
-		return plan.MovePhase(status, api.PhasePrepared)
+		if !plan.MayBegin(s.txn, s.clock.Now()) {
+			return plan.MovePhase(status, api.PhasePrepared)
+		}
+		return plan.MovePhase(status, api.PhaseCommitting)
 	})
 	if err == nil {
 		s.memory.SetUnrecorded(false)

@@ -169,7 +169,7 @@ func TestTheWaitForACompensationStandsStillWithTheTransaction(t *testing.T) {
 		w.suspend()
 	}
 	w.after["-- looks again in 1m15s"] = func() { w.resume() }
-	w.after["checkpoint 10"] = func() { delete(w.unrestored, "b") }
+	w.after["checkpoint 9"] = func() { delete(w.unrestored, "b") }
 	w.run()
 	require.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
 	wait := w.stored.Status.Items[1].RollbackWait

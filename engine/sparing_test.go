@@ -267,7 +267,7 @@ func TestWhatIsBelowAChangeThatIsLeftIsLeftToo(t *testing.T) {
 	w.cancel(api.CancelRollback)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	w.after["checkpoint 12"] = end
+	w.after["checkpoint 11"] = end
 	w.engine.Run(ctx, w.stored.DeepCopy())
 	require.Equal(t, "RollingBack RollingBack Rejected", w.statesNow(), w.transcript())
 

@@ -45,7 +45,7 @@ var halted = []scenario{
 		w.after["do a"] = w.suspend
 		w.after[atRest] = func() { w.after[atRest] = w.resume }
 	}, api.PhaseCommitted},
-	{"it is suspended while it prepares and goes on", []string{"a", "b"}, func(w *world) {
+	{"it is suspended before the first change and goes on", []string{"a", "b"}, func(w *world) {
 		w.after["checkpoint 2"] = w.suspend
 		w.after[atRest] = w.resume
 	}, api.PhaseCommitted},
@@ -77,7 +77,7 @@ var halted = []scenario{
 		w.after["do b"] = func() { w.cancel(api.CancelRollback) }
 	}, api.PhaseRolledBack},
 	{"it is cancelled after the last change", []string{"a", "b"}, func(w *world) {
-		w.after["checkpoint 5"] = func() { w.cancel(api.CancelRollback) }
+		w.after["checkpoint 4"] = func() { w.cancel(api.CancelRollback) }
 	}, api.PhaseCommitted},
 	{"it is stopped while changes are made", []string{"a", "b", "c", "d"}, func(w *world) {
 		w.after["do b"] = func() { w.cancel(api.CancelStop) }
@@ -229,4 +229,18 @@ func TestUnchangedKnowsASpecByAllButWhatMayChange(t *testing.T) {
 	assert.False(t, plan.Unchanged(txn))
 	txn.Generation = 1
 	assert.False(t, plan.Unchanged(txn), "whatever the generation says")
+}
+
+// One that is suspended while it prepares has nothing on record of that, and prepares again.
+func TestATransactionThatIsSuspendedWhileItPreparesPreparesAgain(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.after["save"] = func() { w.suspend() }
+	w.run()
+	require.Equal(t, api.PhasePreparing, phaseOf(w), w.transcript())
+	require.Empty(t, w.dos, w.transcript())
+	delete(w.after, "save")
+	w.resume()
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	oracle(t, w)
 }

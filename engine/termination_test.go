@@ -139,7 +139,7 @@ func TestLocksAreKeptWhilePreparingTakesLong(t *testing.T) {
 	s := w.engine.saga(txn)
 	w.stored.Status, w.stored.Finalizers = txn.Status, txn.Finalizers
 	require.NoError(t, preparing{s}.prepare(t.Context()))
-	assert.Equal(t, api.PhasePrepared, w.stored.Status.Phase)
+	assert.Equal(t, api.PhaseCommitting, w.stored.Status.Phase)
 	w.clock.Step(time.Hour) // nobody renews any more, or it would wait for ever to tell: goleak sees that
 }
 
@@ -203,4 +203,23 @@ func TestASpecThatWasCutShortIsRolledBack(t *testing.T) {
 	}
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+}
+
+// What is prepared is begun by whoever meets it so: a janusd of an earlier version records that before it
+// records the first intents.
+func TestWhatIsPreparedIsBegun(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
+	w.after["save"] = func() { w.clock.Step(6 * time.Second) }
+	w.after["checkpoint 2"] = cancel
+	w.engine.Run(ctx, w.stored.DeepCopy())
+	require.Equal(t, api.PhasePrepared, phaseOf(w), w.transcript())
+	w.stored.Spec.Timeout = nil
+	w.restart()
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	assert.Contains(t, w.transcript(), "Committing: a Committing, b Prepared\nkeep the locks\ndo a", w.transcript())
+	assert.Equal(t, map[string]int{"a": 1, "b": 1}, w.dos, w.transcript())
 }

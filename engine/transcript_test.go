@@ -65,11 +65,15 @@ var scenarios = []scenario{
 		w.stored.Spec.Timeout = ptr.To(api.Duration("3s"))
 	}, api.PhaseFailed},
 	{"a lock is lost before the first change", []string{"a", "b"}, func(w *world) {
-		w.after["checkpoint 3"] = func() { w.locks["b"] = "another Transaction" }
+		w.after["checkpoint 2"] = func() { w.locks["b"] = "another Transaction" }
 	}, api.PhaseRolledBack},
 	{"a lock is lost between two changes", []string{"a", "b", "c"}, func(w *world) {
 		w.after["do a"] = func() { w.locks["b"] = "another Transaction" }
 	}, api.PhaseRolledBack},
+	{"the timeout ends while before-images are saved", []string{"a", "b"}, func(w *world) {
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
+		w.after["save"] = func() { w.clock.Step(6 * time.Second) }
+	}, api.PhaseFailed},
 	{"the timeout ends while changes are made", []string{"a", "b", "c"}, func(w *world) {
 		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 		w.after["do a"] = func() { w.clock.Step(6 * time.Second) }

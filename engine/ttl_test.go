@@ -26,10 +26,10 @@ var expiring = []scenario{
 	}, ""},
 	{"somebody writes it when its time is over", []string{"a"}, func(w *world) {
 		w.stored.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
-		w.after["checkpoint 5"] = func() { w.cancel(api.CancelRollback) }
+		w.after["checkpoint 4"] = func() { w.cancel(api.CancelRollback) }
 	}, ""},
 	{"it is retired", []string{"a"}, func(w *world) {
-		w.after["checkpoint 5"] = w.retire
+		w.after["checkpoint 4"] = w.retire
 	}, ""},
 	{"it is retired while something is left to roll back", []string{"a", "b"}, func(w *world) {
 		w.after["do a"] = func() { w.cancel(api.CancelStop); w.retire() }

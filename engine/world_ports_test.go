@@ -214,7 +214,8 @@ func (p planner) Prepare(_ context.Context, t *api.Transaction, items []int, los
 	})
 }
 
-func (p planner) Discard(_ context.Context, _ *api.Transaction, keep, _ bool) error {
+func (p planner) Discard(_ context.Context, _ *api.Transaction, keep bool, search Search) error {
+	p.searched = append(p.searched, search)
 	who := "discard the before-images"
 	if keep {
 		who = "keep the before-images"

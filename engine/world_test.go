@@ -66,6 +66,7 @@ type world struct {
 
 	calls     int
 	forgotten int            // how often the planner was told to forget
+	searched  []Search       // how before-images were looked for that the status does not name
 	dos       map[string]int // effective changes, by item
 	undos     map[string]int // effective compensations, by item
 	lines     []string

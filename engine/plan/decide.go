@@ -170,6 +170,13 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 	return retriesOver(t)
 }
 
+// MayBegin reports whether a Transaction that holds its locks may record its first intents, as Decide
+// would say once its before-images are on record.
+func MayBegin(t *api.Transaction, now time.Time) bool {
+	_, stop := mustStop(t, now)
+	return !stop && !Suspended(t) && t.DeletionTimestamp == nil
+}
+
 // stopWith ends a Transaction that has recorded no intent, and turns one that has, or leaves what
 // it has made.
 func stopWith(t *api.Transaction, cause Cause) Action {

@@ -21,7 +21,7 @@ var itemMoves = map[api.ItemState][]api.ItemState{
 var phaseMoves = map[api.Phase][]api.Phase{
 	"":                   {api.PhasePending, api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
 	api.PhasePending:     {api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
-	api.PhasePreparing:   {api.PhasePrepared, api.PhasePending, api.PhaseFailed},
+	api.PhasePreparing:   {api.PhaseCommitting, api.PhasePrepared, api.PhasePending, api.PhaseFailed},
 	api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
 	api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack, api.PhaseFailed},
 	api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},

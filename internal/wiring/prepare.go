@@ -238,15 +238,17 @@ func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Uns
 
 // Discard drops the before-images of a Transaction, or lets them live as long as
 // it does. A checkpoint that names some may have been lost, so the names that they
-// would have are looked at too.
-func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep, doubt bool) error {
+// would have are looked at too, unless there can be no others.
+func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool, search engine.Search) error {
 	p.Forget(t)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
 	if ref == nil {
 		return p.store.Sweep(ctx, owner, saves(t))
 	}
-	if err := p.store.SweepUnlisted(ctx, owner, ref, doubt || t.DeletionTimestamp != nil); err != nil {
-		return err
+	if goes := t.DeletionTimestamp != nil; goes || search != engine.SearchNot {
+		if err := p.store.SweepUnlisted(ctx, owner, ref, goes || search == engine.SearchTwice); err != nil {
+			return err
+		}
 	}
 	if keep {
 		return p.store.Keep(ctx, owner, *ref)

@@ -57,7 +57,7 @@ func (c *trial) judgeApproved(r *run, was, is *state) {
 	case is.approval.digest != "" && is.approval.digest != was.approval.digest && is.approval.plans != was.approval.plans+1:
 		c.breach(Approval, "%s: plan %+v (@%d) follows %+v (@%d)", r, is.approval, is.Revision, was.approval, was.Revision)
 	}
-	if is.phase == string(api.PhasePrepared) && !is.approval.given() {
+	if (is.phase == string(api.PhasePrepared) || is.phase == string(api.PhaseCommitting)) && !is.approval.given() {
 		c.breach(Approval, "%s is %s (@%d) with approval %+v", r, is.phase, is.Revision, is.approval)
 	}
 }

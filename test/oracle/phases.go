@@ -14,7 +14,7 @@ var (
 	phaseMoves = map[api.Phase][]api.Phase{
 		"":                   {api.PhasePending, api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
 		api.PhasePending:     {api.PhasePreparing, api.PhasePlanned, api.PhaseFailed},
-		api.PhasePreparing:   {api.PhasePrepared, api.PhasePending, api.PhaseFailed},
+		api.PhasePreparing:   {api.PhasePrepared, api.PhaseCommitting, api.PhasePending, api.PhaseFailed},
 		api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
 		api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
 		api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},

@@ -31,6 +31,8 @@ type entry struct {
 	// unrecorded is set while locks or before-images may be there that no checkpoint of this
 	// process covers.
 	unrecorded bool
+	// strays is set once before-images may be there that no checkpoint will ever name.
+	strays bool
 	// flight is what is known of open intents, as long as nobody else writes the status.
 	flight *Flight
 	// version is the resourceVersion that this process has last made.

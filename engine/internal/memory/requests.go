@@ -88,7 +88,18 @@ func (m *Memory) Unrecorded() (unrecorded bool) {
 
 // SetUnrecorded notes whether locks or before-images may be there that no checkpoint covers.
 func (m *Memory) SetUnrecorded(unrecorded bool) {
-	m.note(func(e *entry) { e.unrecorded, e.txn = unrecorded, keptOf(m.txn) })
+	m.note(func(e *entry) {
+		e.strays = e.strays || e.unrecorded && unrecorded // What was saved before is not what will be recorded.
+		e.unrecorded, e.txn = unrecorded, keptOf(m.txn)
+	})
+}
+
+// NamesAll reports whether the status names all before-images that there can be: this process has made
+// the Transaction what it is from the beginning, all that it saved was answered and is on record, and
+// it was saved once.
+func (m *Memory) NamesAll() bool {
+	e, ok := m.peek()
+	return ok && e.doubt.IsZero() && !e.unrecorded && !e.strays && e.version == m.txn.ResourceVersion
 }
 
 // SetImages notes where before-images were saved.

@@ -16,7 +16,7 @@ import (
 )
 
 // TestRequestsOfATransactionOfNPatches pins what a Transaction costs the API
-// server: 4N+10 writes that last (a lock, the patch, the hand-over of the fields and the
+// server: 4N+9 writes that last (a lock, the patch, the hand-over of the fields and the
 // release for each change), N dry runs, and what is read.
 func TestRequestsOfATransactionOfNPatches(t *testing.T) {
 	for name, account := range map[string]string{"lists": "", "reads": "serviceAccountName: reader\n"} {
@@ -44,7 +44,7 @@ func nPatches(t *testing.T, account string, n int) {
 	t.Log("\n" + counts.String())
 	expected := requests{
 		"patch transactions":                     2, // the finalizer
-		"update transactions/status":             5, // Preparing, Prepared, Committing, all in effect, Committed
+		"update transactions/status":             4, // Preparing, Committing, all in effect, Committed
 		"get transactions":                       1,
 		"create leases":                          n,
 		"list leases":                            1, // those that stand in for some of the namespace
@@ -57,8 +57,7 @@ func nPatches(t *testing.T, account string, n int) {
 		"create configmaps":                      1, // the before-images
 		"patch configmaps":                       1, // their finalizer
 		"delete configmaps":                      1,
-		"get configmaps":                         2, // the before-images, and whether there is a further object of them
-		"get secrets":                            1,
+		"get configmaps":                         1, // the before-images
 		"create events":                          1 + phasesThatLasted(e, "txn"), // Committed
 	}
 	if n > 1 {
@@ -69,7 +68,7 @@ func nPatches(t *testing.T, account string, n int) {
 		expected["get configmaps, impersonated"] = n
 	}
 	assert.Equal(t, expected, counts)
-	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+11, "with the event")
+	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 4*n+10, "with the event")
 }
 
 // patches makes n ConfigMaps, and returns the spec of a Transaction that patches them.
@@ -102,7 +101,7 @@ func TestRequestsOfLocksOfANamespace(t *testing.T) {
 		}
 	}
 	assert.Equal(t, requests{"create leases": 1, "list leases": 1, "delete leases": 1}, leases)
-	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 2*n+13, "with the event")
+	assert.LessOrEqual(t, counts.writes()-phasesThatLasted(e, "txn"), 2*n+12, "with the event")
 	e.NothingLeft("txn")
 }
 

@@ -15,7 +15,7 @@ import (
 var follows = map[api.Phase][]api.Phase{
 	"":                   {api.PhasePending, api.PhasePreparing, api.PhaseFailed},
 	api.PhasePending:     {api.PhasePreparing, api.PhaseFailed},
-	api.PhasePreparing:   {api.PhasePrepared, api.PhaseFailed},
+	api.PhasePreparing:   {api.PhasePrepared, api.PhaseCommitting, api.PhaseFailed},
 	api.PhasePrepared:    {api.PhaseCommitting, api.PhaseFailed},
 	api.PhaseCommitting:  {api.PhaseCommitted, api.PhaseRollingBack},
 	api.PhaseRollingBack: {api.PhaseRolledBack, api.PhaseFailed},

@@ -158,7 +158,7 @@ func (stub) Prepare(_ context.Context, _ *api.Transaction, items []int, _ func()
 	}
 	return out, nil
 }
-func (stub) Discard(context.Context, *api.Transaction, bool, bool) error { return nil }
+func (stub) Discard(context.Context, *api.Transaction, bool, engine.Search) error { return nil }
 
 func (s stub) Do(ctx context.Context, in engine.Intent) error {
 	if s.do == nil {

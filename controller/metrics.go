@@ -96,7 +96,7 @@ func (m *Metrics) begin() {
 		m.transitions.WithLabelValues(string(from), string(api.PhaseFailed))
 	}
 	for _, t := range [][2]api.Phase{
-		{api.PhasePrepared, api.PhaseCommitting}, {api.PhaseCommitting, api.PhaseCommitted},
+		{api.PhasePreparing, api.PhaseCommitting}, {api.PhaseCommitting, api.PhaseCommitted},
 		{api.PhaseCommitting, api.PhaseRollingBack}, {api.PhaseRollingBack, api.PhaseRolledBack},
 	} {
 		m.transitions.WithLabelValues(string(t[0]), string(t[1]))

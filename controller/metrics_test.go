@@ -84,7 +84,7 @@ func TestMetricsOfACommitAndARollback(t *testing.T) {
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(families)), names)
 
 	for transition, want := range map[[2]string]float64{
-		{"Pending", "Preparing"}: 2, {"Preparing", "Prepared"}: 2, {"Prepared", "Committing"}: 2, {"Committing", "Committed"}: 1,
+		{"Pending", "Preparing"}: 2, {"Preparing", "Committing"}: 2, {"Committing", "Committed"}: 1,
 		{"Committing", "RollingBack"}: 1, {"RollingBack", "RolledBack"}: 1, {"Pending", "Failed"}: 1,
 	} {
 		assert.InDelta(t, want, valueOf(t, j.Metrics, "janus_transaction_phase_transitions_total",

@@ -179,7 +179,7 @@ const (
 	PhasePending Phase = "Pending"
 	// PhasePreparing takes the locks and saves the before-images.
 	PhasePreparing Phase = "Preparing"
-	// PhasePrepared holds all locks and before-images.
+	// PhasePrepared holds all locks and before-images, and has not gone on at once.
 	PhasePrepared Phase = "Prepared"
 	// PhaseCommitting makes the changes.
 	PhaseCommitting Phase = "Committing"

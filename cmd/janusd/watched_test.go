@@ -132,7 +132,7 @@ func TestWhatAlertsAreAboutIsServedFromTheStart(t *testing.T) {
 		`janus_transaction_phase_transitions_total{from_phase="RollingBack",to_phase="Failed"} 0`,
 		`janus_transaction_phase_transitions_total{from_phase="Pending",to_phase="Failed"} 0`,
 		`janus_transaction_phase_transitions_total{from_phase="Committing",to_phase="RollingBack"} 0`,
-		`janus_transaction_phase_transitions_total{from_phase="Prepared",to_phase="Committing"} 0`,
+		`janus_transaction_phase_transitions_total{from_phase="Preparing",to_phase="Committing"} 0`,
 		`janus_item_operations_total{operation="rollback",result="conflict"} 0`,
 		`janus_lock_operations_total{operation="renew",result="lost"} 0`,
 		`janus_lock_operations_total{operation="acquire",result="held"} 0`,

@@ -35,7 +35,7 @@ func TestArgoTellsTheHealthOfATransaction(t *testing.T) {
 		assert.Equal(t, ready(t, txn), health["message"], name)
 	}
 	assert.Equal(t, map[string]string{
-		"new": "Progressing", "Preparing": "Progressing", "Prepared": "Progressing", "Committing": "Progressing", "RollingBack": "Progressing",
+		"new": "Progressing", "Preparing": "Progressing", "Committing": "Progressing", "RollingBack": "Progressing",
 		"Pending-suspended": "Suspended", "Committing-suspended": "Suspended",
 		"Committed": "Healthy", "Planned": "Healthy",
 		"RolledBack": "Degraded", "Failed": "Degraded", "Failed-stopped": "Degraded",
@@ -92,7 +92,7 @@ func TestArgoOffersWhatCanBeDone(t *testing.T) {
 	}
 	const running, suspended = "cancel-rollback cancel-stop suspend", "cancel-rollback cancel-stop resume"
 	assert.Equal(t, map[string]string{
-		"new": running, "Preparing": running, "Prepared": running, "Committing": running, "RollingBack": running,
+		"new": running, "Preparing": running, "Committing": running, "RollingBack": running,
 		"Pending-suspended": suspended, "Committing-suspended": suspended,
 		"Committed": "", "Planned": "", "RolledBack": "", "Failed": "",
 		"Failed-stopped": "cancel-rollback",

@@ -35,7 +35,7 @@ func TestFluxTellsWhereATransactionIs(t *testing.T) {
 		got[name] = c.status(t, txn)
 	}
 	assert.Equal(t, map[string]string{
-		"new": "InProgress", "Pending-suspended": "InProgress", "Preparing": "InProgress", "Prepared": "InProgress",
+		"new": "InProgress", "Pending-suspended": "InProgress", "Preparing": "InProgress",
 		"Committing": "InProgress", "Committing-suspended": "InProgress", "RollingBack": "InProgress",
 		"Committed": "Current", "Planned": "Current",
 		"RolledBack": "Failed", "Failed": "Failed", "Failed-stopped": "Failed",

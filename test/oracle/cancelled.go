@@ -32,8 +32,8 @@ func (c *trial) judgeCancelled(r *run) {
 // judgeAdmitted: nothing is prepared that is on its way out. It could not be restored.
 func (c *trial) judgeAdmitted(r *run) {
 	for i := range r.Items {
-		s := r.reached(i, api.ItemPrepared)
-		if s == nil || s.items[i].before == nil {
+		s := r.imaged(i)
+		if s == nil {
 			continue
 		}
 		if v := c.objects[r.Items[i]].named(s.items[i].before.version); v != nil && !v.Deleted && v.terminating() {

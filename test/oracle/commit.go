@@ -41,6 +41,16 @@ func (r *run) reached(i int, state api.ItemState) *state {
 	return nil
 }
 
+// imaged is the first state that has a before-image of an item.
+func (r *run) imaged(i int) *state {
+	for _, s := range r.states {
+		if i < len(s.items) && s.items[i].before != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // made returns what the requests of an item have made in a role.
 func (r *run) made(i int, as role) []*write {
 	var out []*write

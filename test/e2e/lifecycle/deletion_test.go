@@ -34,7 +34,6 @@ var deletions = []deletion{
 		releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled,
 	},
 	{phase: api.PhasePreparing, at: harness.InPhase(api.PhasePreparing), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
-	{phase: api.PhasePrepared, at: harness.InPhase(api.PhasePrepared), releaseEvent: errclass.Cancelled, rollbackEvent: errclass.Cancelled},
 	{
 		phase: api.PhaseCommitting, at: func(t *api.Transaction) bool {
 			return t.Status.Phase == api.PhaseCommitting && harness.CommittedItems(t) == 2

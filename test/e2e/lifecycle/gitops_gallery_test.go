@@ -36,7 +36,7 @@ func (g *gallery) firstOfEach(written <-chan watch.Event) map[api.Phase]*api.Tra
 		}
 	}
 	for _, phase := range []api.Phase{
-		api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting, api.PhaseCommitted,
+		api.PhasePreparing, api.PhaseCommitting, api.PhaseCommitted,
 		api.PhaseRollingBack, api.PhaseRolledBack, api.PhasePlanned, api.PhaseFailed,
 	} {
 		assert.NotNil(g.t, first[phase], "%s was never seen", phase)

@@ -103,7 +103,7 @@ func TestAUserWithViewCannotReadTheSecretOutOfTheBeforeImage(t *testing.T) {
 	e := harness.New(t)
 	e.Apply(before)
 	looked := false
-	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhasePrepared), func() {
+	e.Start(harness.Recording(harness.Journaling{After: harness.Once(harness.InPhase(api.PhaseCommitting), func() {
 		looked = true
 		configMaps, err := e.Kube.CoreV1().ConfigMaps(e.Namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)

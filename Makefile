@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui hack/site
+MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/olm hack/ui hack/site
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -68,6 +68,11 @@ manifests: ## Write all manifests to one file: dist/install.yaml (IMAGE=REGISTRY
 	@hack/release/manifests.sh '$(IMAGE)' >'$(DIST)/install.yaml.new'
 	@mv '$(DIST)/install.yaml.new' '$(DIST)/install.yaml'
 	@echo "==> wrote $(DIST)/install.yaml, which runs $(IMAGE)"
+
+.PHONY: bundle
+bundle: ## Make the bundle for the Operator Lifecycle Manager: dist/olm (VERSION=v1.2.3 IMAGE=REGISTRY/janusd@sha256:DIGEST)
+	@hack/release/manifests.sh '$(IMAGE)' | go run -C hack/olm . --version='$(VERSION)' --output='$(abspath $(DIST))/olm'
+	@echo "==> wrote $(DIST)/olm, which runs $(IMAGE)"
 
 # Where the image of a release is going to be pushed, and what it is called there.
 REPOSITORY ?= janusd

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/ui hack/site
+MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/olm hack/ui hack/site
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -69,6 +69,11 @@ manifests: ## Write all manifests to one file: dist/install.yaml (IMAGE=REGISTRY
 	@mv '$(DIST)/install.yaml.new' '$(DIST)/install.yaml'
 	@echo "==> wrote $(DIST)/install.yaml, which runs $(IMAGE)"
 
+.PHONY: bundle
+bundle: ## Make the bundle for the Operator Lifecycle Manager: dist/olm (VERSION=v1.2.3 IMAGE=REGISTRY/janusd@sha256:DIGEST)
+	@hack/release/manifests.sh '$(IMAGE)' | go run -C hack/olm . --version='$(VERSION)' --output='$(abspath $(DIST))/olm'
+	@echo "==> wrote $(DIST)/olm, which runs $(IMAGE)"
+
 # Where the image of a release is going to be pushed, and what it is called there.
 REPOSITORY ?= janusd
 # The URL below which the files of a release are going to be had, and that of the
@@ -91,8 +96,8 @@ kwok: bin/janus-kwok ## Build the simulator of Nodes: bin/janus-kwok (about a mi
 	@echo "bin/janus-kwok is built from what is here"
 
 .PHONY: promtool
-promtool: bin/promtool ## Get promtool, with which the tests try the alerts (a package of Debian, which is not installed)
-	@echo "bin/promtool is there"
+promtool: bin/promtool bin/prometheus bin/prometheus-alertmanager bin/amtool ## Get promtool, Prometheus, Alertmanager and amtool, with which the tests try the alerts and the dashboard (packages of Debian, which are not installed)
+	@echo "$^ are there"
 
 .PHONY: chromium
 chromium: bin/chromium ## Get Chromium, in which the tests try the page of kubectl janus ui (a package of Debian, which is installed)
@@ -342,16 +347,20 @@ bin/.prose: bin/vale $(RULES) $(PROSE)
 	@go run ./hack/prose $(if $(filter bin/vale $(RULES),$?),$(PROSE),$?)
 	@touch $@
 
-# One that is installed is used. Else it is taken out of Debian's package of Prometheus:
-# to build it means to build the clients of every cloud.
-bin/promtool:
+# One that is installed is used. Else it is taken out of Debian's package of Prometheus, or of
+# Alertmanager: to build them means to build the clients of every cloud. Debian's Alertmanager wants
+# templates where its package has them, and the package itself would start it.
+bin/promtool bin/prometheus: PACKAGE := prometheus
+bin/amtool bin/prometheus-alertmanager: PACKAGE := prometheus-alertmanager
+bin/promtool bin/prometheus bin/amtool bin/prometheus-alertmanager:
 	@mkdir -p bin
-	@if there=$$(command -v promtool); then ln -sf "$$there" $@; else \
-	  echo "==> getting $@ from the Debian package prometheus"; \
+	@if there=$$(command -v $(@F)); then ln -sf "$$there" $@; else \
+	  echo "==> getting $@ from the Debian package $(PACKAGE)"; \
 	  scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && chmod 755 "$$scratch" && cd "$$scratch" && \
-	  apt-get update -qq && apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb . && \
-	  mv usr/bin/promtool "$(CURDIR)/$@" || \
-	  { echo "promtool is needed, of Prometheus 2.42 or newer: install it, or put it into bin" >&2; exit 1; }; \
+	  apt-get update -qq && apt-get download -qq $(PACKAGE) && dpkg-deb -x $(PACKAGE)_*.deb . && \
+	  { [[ ! -d usr/share/prometheus/alertmanager ]] || { mkdir -p /usr/share/prometheus/alertmanager && cp usr/share/prometheus/alertmanager/*.tmpl /usr/share/prometheus/alertmanager; }; } && \
+  mv usr/bin/$(@F) "$(CURDIR)/$@" || \
+	  { echo "$(@F) is needed, of Prometheus 2.42 or Alertmanager 0.25, or newer: install it, or put it into bin" >&2; exit 1; }; \
 	fi
 
 # One that is installed is used. Else it is installed: unlike promtool it does not run

@@ -98,6 +98,7 @@ func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	require.NoError(t, err)
 	metrics.CountActive(r.ctl.Active)
 	metrics.CountStanding(r.ctl.AwaitingApproval)
+	metrics.CountUnended(r.ctl.Unended)
 	metrics.CountShards(r.ctl.Shards)
 	return r
 }

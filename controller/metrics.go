@@ -16,8 +16,8 @@ import (
 	"janus.io/janus/lockmgr"
 )
 
-// Metrics are what janusd tells about Transactions. Every label has a fixed set of
-// values; no label names a Transaction.
+// Metrics are what janusd tells about Transactions. Every label has a fixed set of values, but for
+// those of waitingCollector that name a namespace or a Transaction, and are bounded.
 type Metrics struct {
 	transitions *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -25,6 +25,7 @@ type Metrics struct {
 	locks       *prometheus.CounterVec
 	itemCount   prometheus.Histogram
 	active      *activeCollector
+	waiting     *waitingCollector
 	shards      atomic.Pointer[func() int]
 
 	clock clock.PassiveClock
@@ -73,13 +74,13 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 			Help:    "Number of changes of the Transactions that were accepted.",
 			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000},
 		}),
-		active: newActiveCollector(),
+		active: newActiveCollector(), waiting: newWaitingCollector(c),
 	}
 	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "janus_shards_held",
 		Help: "Shards whose Transactions this janusd runs; without --shards, 1 while it runs any.",
 	}, m.held)
-	for _, c := range []prometheus.Collector{m.transitions, m.duration, m.items, m.locks, m.itemCount, m.active, held} {
+	for _, c := range []prometheus.Collector{m.transitions, m.duration, m.items, m.locks, m.itemCount, m.active, m.waiting, held} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -123,6 +124,10 @@ func (m *Metrics) CountActive(count func() map[api.Phase]int) { m.active.count.S
 // CountStanding makes the gauge of those whose plan waits for approval tell what count says at
 // each scrape.
 func (m *Metrics) CountStanding(count func() int) { m.active.standing.Store(&count) }
+
+// CountUnended makes the gauges of what Transactions wait for tell of those that list says at each
+// scrape.
+func (m *Metrics) CountUnended(list func() []Unended) { m.waiting.unended.Store(&list) }
 
 // CountShards makes the gauge of shards tell what count says at each scrape.
 func (m *Metrics) CountShards(count func() int) { m.shards.Store(&count) }

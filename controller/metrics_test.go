@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
@@ -28,6 +29,7 @@ type family struct {
 var (
 	phases     = []string{"Pending", "Preparing", "Prepared", "Committing", "Committed", "RollingBack", "RolledBack", "Failed"}
 	results    = []string{"ok", "terminal", "conflict", "retryable", "unknown"}
+	waitsFor   = slices.DeleteFunc(slices.Clone(controller.Reasons), func(r string) bool { return r == "Running" })
 	lockResult = []string{lockmgr.ResultOK, lockmgr.ResultHeld, lockmgr.ResultLost, lockmgr.ResultError}
 
 	families = map[string]family{
@@ -35,6 +37,8 @@ var (
 		"janus_transaction_duration_seconds":        {dto.MetricType_HISTOGRAM, map[string][]string{"outcome": {"Committed", "RolledBack", "Failed"}}},
 		"janus_transactions_active":                 {dto.MetricType_GAUGE, map[string][]string{"phase": {"Pending", "Preparing", "Prepared", "Committing", "RollingBack"}}},
 		"janus_transactions_awaiting_approval":      {dto.MetricType_GAUGE, map[string][]string{}},
+		"janus_transactions_waiting":                {dto.MetricType_GAUGE, map[string][]string{"reason": waitsFor}},
+		"janus_transactions_past_half_timeout":      {dto.MetricType_GAUGE, map[string][]string{"reason": controller.Reasons}},
 		"janus_item_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"prepare", "commit", "observe", "rollback"}, "result": results}},
 		"janus_lock_operations_total":               {dto.MetricType_COUNTER, map[string][]string{"operation": {"acquire", "renew", "release"}, "result": lockResult}},
 		"janus_shards_held":                         {dto.MetricType_GAUGE, map[string][]string{}},
@@ -101,6 +105,44 @@ func TestMetricsOfACommitAndARollback(t *testing.T) {
 	}
 	assert.InDelta(t, 2, valueOf(t, j.Metrics, "janus_transaction_item_count", nil), 0, "those that were accepted")
 	assert.InDelta(t, 0, valueOf(t, j.Metrics, "janus_transactions_active", map[string]string{"phase": "Committing"}), 0)
+}
+
+// A Transaction that waits is counted by what it waits for, and once half of its time is over.
+func TestMetricsOfTransactionsThatWait(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {v: "1"}}`)
+	j := e.Start()
+	of := func(name string, labels map[string]string) float64 { return valueOf(t, j.Metrics, name, labels) }
+	e.Submit("first", `{timeout: 20s, changes: [
+		{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {v: "2"}}, readyWhen: {expression: "object.data.?ready.orValue('') == 'yes'", timeout: 1h}}]}`)
+	e.Await("first", "waits", func(t *api.Transaction) bool {
+		return len(t.Status.Items) == 1 && t.Status.Items[0].State == api.ItemCommitted
+	})
+	e.Submit("second", `changes: [{target: {apiVersion: v1, kind: ConfigMap, name: app}, type: Patch, content: {data: {v: "3"}}}]`)
+	e.Until("both are counted", func() bool {
+		return of("janus_transactions_waiting", map[string]string{"reason": "NotReady"}) == 1 &&
+			of("janus_transactions_waiting", map[string]string{"reason": "LockHeld"}) == 1
+	})
+	for _, reason := range []string{"NotReady", "LockHeld"} {
+		assert.InDelta(t, 1, of("janus_namespace_transactions", map[string]string{"transaction_namespace": e.Namespace, "reason": reason}), 0)
+	}
+	assert.InDelta(t, 0, of("janus_transactions_past_half_timeout", map[string]string{"reason": "NotReady"}), 0)
+	e.Until("half of its time is over", func() bool {
+		return of("janus_transactions_past_half_timeout", map[string]string{"reason": "NotReady"}) == 1
+	})
+	require.Nil(t, e.Transaction("first").Status.CompletionTime, "it is told in time")
+	assert.InDelta(t, 0, of("janus_transactions_past_half_timeout", map[string]string{"reason": "LockHeld"}), 0, "the other has 30 minutes")
+
+	problems, err := testutil.GatherAndLint(j.Metrics)
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+	e.Ended("first")
+	e.Ended("second")
+	e.Until("none waits", func() bool {
+		return of("janus_transactions_past_half_timeout", map[string]string{"reason": "NotReady"}) == 0 &&
+			of("janus_transactions_waiting", map[string]string{"reason": "LockHeld"}) == 0
+	})
 }
 
 // refusing refuses the change of an item of that name.

@@ -22,19 +22,26 @@ type decoded struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished"`
+		TTLSecondsAfterFinished *int64        `json:"ttlSecondsAfterFinished"`
+		Timeout                 *api.Duration `json:"timeout"`
 	} `json:"spec"`
 	Status struct {
 		Phase              api.Phase `json:"phase"`
 		ObservedGeneration int64     `json:"observedGeneration"`
+		StartTime          string    `json:"startTime"`
+		RollbackStartTime  string    `json:"rollbackStartTime"`
 		CompletionTime     string    `json:"completionTime"`
+		SuspendTime        string    `json:"suspendTime"`
+		SuspendedSeconds   int64     `json:"suspendedSeconds"`
 		RollbackRef        *struct{} `json:"rollbackRef"`
 		RevisionDigest     string    `json:"revisionDigest"`
 		Approval           struct {
-			Digest       string `json:"digest"`
-			ApprovalTime string `json:"approvalTime"`
+			Digest        string `json:"digest"`
+			ApprovalTime  string `json:"approvalTime"`
+			WaitedSeconds int64  `json:"waitedSeconds"`
 		} `json:"approval"`
-		Items []struct {
+		Reconciling reconciling `json:"conditions"`
+		Items       []struct {
 			State api.ItemState `json:"state"`
 		} `json:"items"`
 	} `json:"status"`
@@ -55,6 +62,9 @@ func (s *decoded) DeepCopyObject() runtime.Object {
 	s.DeepCopyInto(&out.ObjectMeta)
 	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
 		out.Spec.TTLSecondsAfterFinished = ptr.To(*seconds)
+	}
+	if timeout := s.Spec.Timeout; timeout != nil {
+		out.Spec.Timeout = ptr.To(*timeout)
 	}
 	out.Status.Items = slices.Clone(s.Status.Items)
 	return &out
@@ -92,6 +102,8 @@ type summary struct {
 	approval [2]string
 	// standing says that its plan waits for that.
 	standing bool
+	// progress is what the metrics tell of one that has not ended.
+	progress *progress
 }
 
 // GetObjectMeta returns what an informer asks of its objects.
@@ -122,6 +134,7 @@ func trim(obj any) (any, error) {
 	if text := s.Status.CompletionTime; text != "" && g.completion.UnmarshalQueryParameter(text) != nil {
 		g.completion = metav1.Time{} // It is looked at as one that has not said when it ended.
 	}
+	g.progress = progressOf(s, g)
 	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
 		g.ttl = ptr.To(time.Duration(*seconds) * time.Second)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
@@ -109,6 +110,27 @@ func readFile(t *testing.T, path string) string {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return string(content)
+}
+
+// What helm recommends of a chart, and a catalogue shows of it, is there.
+func TestHelmHasNothingToRecommend(t *testing.T) {
+	helm, err := testcluster.Helm()
+	require.NoError(t, err)
+	lint := exec.CommandContext(t.Context(), helm, "lint", "--strict", chart)
+	home := t.TempDir()
+	lint.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	said, err := lint.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	assert.NotRegexp(t, `\[(INFO|WARNING|ERROR)\]`, string(said))
+	var about struct {
+		Icon     string   `json:"icon"`
+		Keywords []string `json:"keywords"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(readFile(t, chart+"/Chart.yaml")), &about))
+	page, found := strings.CutPrefix(about.Icon, "https://janus.io/janus/")
+	require.True(t, found)
+	assert.FileExists(t, "../"+page)
+	assert.NotEmpty(t, about.Keywords)
 }
 
 // The labels that the comparison leaves out.

@@ -43,6 +43,8 @@ func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
 		"ValidatingAdmissionPolicyBinding transaction-approvals.backup.janus.io",
 		"ValidatingAdmissionPolicy transaction-contents.backup.janus.io",
 		"ValidatingAdmissionPolicyBinding transaction-contents.backup.janus.io",
+		"ValidatingAdmissionPolicy transaction-deletion.backup.janus.io",
+		"ValidatingAdmissionPolicyBinding transaction-deletion.backup.janus.io",
 		"ValidatingAdmissionPolicy transaction-identity.backup.janus.io",
 		"ValidatingAdmissionPolicyBinding transaction-identity.backup.janus.io",
 		"ValidatingAdmissionPolicy transaction-locks.backup.janus.io",

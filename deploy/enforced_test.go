@@ -19,7 +19,7 @@ import (
 )
 
 // policies are those that deploy installs.
-var policies = []string{"identity", "locks", "records", "spec", "status", "targets"}
+var policies = []string{"approvals", "contents", "deletion", "identity", "locks", "records", "spec", "status", "targets"}
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

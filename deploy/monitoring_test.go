@@ -173,6 +173,27 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 	assert.Empty(t, sections, "sections of alerts that are not there")
 }
 
+// TestTheOrderOfAnUpgradeWorks runs what the page says, from the parts to the whole.
+func TestTheOrderOfAnUpgradeWorks(t *testing.T) {
+	install(t)
+	page, err := os.ReadFile("../docs/upgrade.md")
+	require.NoError(t, err)
+	commands := regexp.MustCompile(`(?m)^ *(kubectl (?:get|apply -k) .*)$`).FindAllStringSubmatch(string(page), -1)
+	require.Len(t, commands, 7)
+	shell, err := testcluster.Shared(t).NewShell("default", "..")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, shell.Close()) })
+	for _, command := range commands {
+		line := command[1]
+		if strings.HasPrefix(line, "kubectl apply") {
+			// The test applies it all as another manager.
+			line += " --server-side --force-conflicts"
+		}
+		said, err := shell.Run(t.Context(), line)
+		assert.NoError(t, err, said)
+	}
+}
+
 // TestCommandsOfTheRunbookWork runs those that look at what a cluster without Nodes has.
 func TestCommandsOfTheRunbookWork(t *testing.T) {
 	in := withPackages(t)

@@ -137,6 +137,7 @@ func TestWhatJanusdServes(t *testing.T) {
 	}
 	for _, name := range []string{
 		"janus_build_info", "janus_transaction_phase_transitions_total", "janus_transaction_duration_seconds", "janus_transactions_active", "janus_transactions_awaiting_approval",
+		"janus_transactions_waiting", "janus_transactions_past_half_timeout",
 		"janus_item_operations_total", "janus_lock_operations_total", "janus_transaction_item_count",
 		"workqueue_depth", "workqueue_adds_total", "workqueue_retries_total", "workqueue_queue_duration_seconds",
 		"rest_client_requests_total", "rest_client_request_duration_seconds", "leader_election_master_status",
@@ -150,7 +151,7 @@ func TestWhatJanusdServes(t *testing.T) {
 	} {
 		assert.Contains(t, body, "\n"+line)
 	}
-	assert.NotContains(t, body, "deploy\"", "no label names a Transaction")
+	assert.NotContains(t, body, "deploy\"", "no label names a Transaction that has ended")
 }
 
 // Not ready is told until the Transactions are listed: here they cannot be.

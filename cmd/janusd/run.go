@@ -73,6 +73,7 @@ func run(ctx context.Context, o options) error {
 	}
 	metrics.CountActive(f.ctl.Active)
 	metrics.CountStanding(f.ctl.AwaitingApproval)
+	metrics.CountUnended(f.ctl.Unended)
 	metrics.CountShards(f.ctl.Shards)
 
 	packages, err := c.packages(o, registry, recorder, log.Named("packages"))

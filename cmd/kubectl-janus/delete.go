@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -23,7 +24,7 @@ func newDelete(s *session) *cobra.Command {
 		Use: "delete NAME", Short: "Delete a Transaction, and say what happens to its changes", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
 		Long: `Delete a Transaction, with its before-images and its revision. What it has changed stays, unless it still runs and its
 spec.onDelete is Rollback: then its changes are rolled back before it is gone. What happens to the changes is said first,
-and on a terminal you are asked whether to go on; --yes leaves that out. kubectl delete does the same and says nothing.
+and on a terminal you are asked whether to go on; --yes leaves that out. kubectl delete does the same, and only warns.
 
 To end a Transaction and roll its changes back, cancel it instead. To undo one that has committed, use undo.`,
 		Example: `  kubectl janus delete deploy-v2
@@ -50,7 +51,7 @@ To end a Transaction and roll its changes back, cancel it instead. To undo one t
 
 // remove deletes a Transaction, if it is still the same.
 func (s *session) remove(ctx context.Context, t *api.Transaction, w *waits) error {
-	client, err := s.transactions(t.Namespace)
+	client, err := s.forewarned(t.Namespace)
 	if err != nil {
 		return err
 	}
@@ -67,6 +68,22 @@ func (s *session) remove(ctx context.Context, t *api.Transaction, w *waits) erro
 	}
 	s.print("transaction.backup.janus.io/%s deleted", t.Name)
 	return nil
+}
+
+// forewarned is the interface to the Transactions of a namespace for a user who has been told what their
+// deletion leaves. The API server would warn of it again, and point to this command.
+func (s *session) forewarned(namespace string) (dynamic.ResourceInterface, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return client.Resource(api.Resource).Namespace(namespace), nil
 }
 
 // untilGone waits until a Transaction does not exist any more.

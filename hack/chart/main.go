@@ -49,7 +49,7 @@ var templates = []template{
 	{
 		name: "policies.yaml", guard: "if .Values.policies.enabled",
 		sources: []string{
-			"policies/transaction-approvals.yaml", "policies/transaction-contents.yaml", "policies/transaction-identity.yaml", "policies/transaction-locks.yaml", "policies/transaction-records.yaml",
+			"policies/transaction-approvals.yaml", "policies/transaction-contents.yaml", "policies/transaction-deletion.yaml", "policies/transaction-identity.yaml", "policies/transaction-locks.yaml", "policies/transaction-records.yaml",
 			"policies/transaction-spec.yaml", "policies/transaction-status.yaml", "policies/transaction-targets.yaml",
 		},
 		replace: []string{`"['system:serviceaccount:janus-system:janusd']"`, `{{ include "janus.janusds" $ | quote }}`},

@@ -21,6 +21,13 @@ Janus changes several Kubernetes objects together or not at all. This chart inst
 CustomResourceDefinition, the rights and the admission policies. [Install](https://janus.io/janus/docs/install.md) says
 what to decide before, how to upgrade and how to uninstall.
 
+` + "```sh" + `
+helm install janus oci://REGISTRY/charts/janus --version VERSION --namespace janus-system --create-namespace
+` + "```" + `
+
+REGISTRY is where a release was pushed to, and VERSION that of the release, such as 1.2.3. The chart of a release names
+the image by its digest.
+
 ## Values
 
 | value | default | meaning |

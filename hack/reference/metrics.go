@@ -17,24 +17,33 @@ const metricsIntro = `# Metrics
 
 <!-- Generated from what janusd registers by make generate. Do not edit. -->
 
-janusd serves these at ` + "`/metrics`" + `. No label names a Transaction or a package, and each label has a fixed set of values.
+janusd serves these at ` + "`/metrics`" + `. Each label has a fixed set of values, but for those of
+` + "`janus_namespace_transactions` and `janus_transaction_running_seconds`" + `, which are bounded. No label names a package.
 [Observability](../observability.md) explains how to scrape them; the alerts are in [the runbook](../runbooks/alerts.md).
 
 | metric | labels | what it tells |
 |---|---|---|
 `
 
-const metricsRest = `
+var metricsRest = `
 ` + "`workqueue_*`, `rest_client_*` and, with leader election, `leader_election_master_status`" + ` are client-go's own. The
 metrics of the Go runtime and of the process come from the Prometheus client.
 
 ` + "`operation`" + ` of items is ` + "`prepare`, `commit`, `observe` or `rollback`; `result` is `ok`, `terminal`, `conflict`, `retryable` or `unknown`" + `.
 ` + "`operation`" + ` of locks is ` + "`acquire`, `renew` or `release`; `result` is `ok`, `held`, `lost` or `error`" + `.
 ` + "`outcome`" + ` of Transactions is the final phase.
+` + "`reason`" + ` is ` + reasons() + `. [Reasons](reasons.md) explains them;
+` + "`Running` is of those that wait for nothing, and `Other` of those that wait for something else" + `.
 
 ` + "`change` of PackageTransactions is `Install`, `Delete` or `Replace`; `outcome` is `TransactionComplete`, `DryRun`, `ValidationFailed`, `InstallationFailed` or `Deleted`" + `.
 ` + "`state` is `waiting` or `running`" + `.
 `
+
+// reasons lists what Transactions can be waiting for.
+func reasons() string {
+	last := len(controller.Reasons) - 1
+	return "`" + strings.Join(controller.Reasons[:last], "`, `") + "` or `" + controller.Reasons[last] + "`"
+}
 
 var described = regexp.MustCompile(`fqName: "([^"]*)", help: "([^"]*)", unit: "[^"]*", constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
 

@@ -54,6 +54,11 @@ for file in "$out/install.yaml" "$work/chart.yaml"; do
   fi
 done
 
+echo "==> making the bundle for the Operator Lifecycle Manager"
+go run -C hack/olm . --version="$version" --output="$work/olm" <"$out/install.yaml"
+# Files of another age or owner would make another archive.
+tar -C "$work/olm" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf "$out/janus-olm-${version#v}.tar" .
+
 # The plugin, twice as well.
 pack() {
   bin/janus-archive --version="$version" ${RELEASE_PLATFORMS:+--platforms="$RELEASE_PLATFORMS"} \

@@ -224,6 +224,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	}
 	metrics.CountActive(ctl.Active)
 	metrics.CountStanding(ctl.AwaitingApproval)
+	metrics.CountUnended(ctl.Unended)
 	metrics.CountShards(ctl.Shards)
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"encoding/json"
 	"io"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,7 +25,7 @@ const repository = "registry.example.com/tools/janusd"
 
 // released are the files of version v1.2.3-rc.1.
 var released = []string{
-	"SHA256SUMS", "install.yaml", "janus-1.2.3-rc.1.tgz", "janusd-v1.2.3-rc.1.cdx.json", "janusd-v1.2.3-rc.1.digest", "janusd-v1.2.3-rc.1.oci.tar",
+	"SHA256SUMS", "install.yaml", "janus-1.2.3-rc.1.tgz", "janus-olm-1.2.3-rc.1.tar", "janusd-v1.2.3-rc.1.cdx.json", "janusd-v1.2.3-rc.1.digest", "janusd-v1.2.3-rc.1.oci.tar",
 	"janus.yaml", "kubectl-janus-v1.2.3-rc.1.cdx.json", "kubectl-janus_v1.2.3-rc.1_linux_" + runtime.GOARCH + ".tar.gz",
 }
 
@@ -82,6 +84,28 @@ func TestRelease(t *testing.T) {
 		assert.Equal(t, repository+"@"+digest, imageIn(t, contentOf(t, dir, "install.yaml")))
 		assert.Equal(t, repository+"@"+digest, imageIn(t, string(rendered)))
 		assert.Contains(t, string(rendered), `app.kubernetes.io/version: "v1.2.3-rc.1"`)
+	})
+
+	t.Run("the chart can be had from a registry", func(t *testing.T) {
+		registry := httptest.NewServer(registry.New())
+		t.Cleanup(registry.Close)
+		charts := "oci://" + strings.TrimPrefix(registry.URL, "http://") + "/charts"
+		helm := func(args ...string) string {
+			run := exec.CommandContext(t.Context(), filepath.Join(harness.Root(), "bin", "helm"), append(args, "--plain-http")...)
+			home := t.TempDir()
+			run.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+			said, err := run.Output()
+			require.NoError(t, err)
+			return string(said)
+		}
+		helm("push", filepath.Join(dir, "janus-1.2.3-rc.1.tgz"), charts)
+		assert.Equal(t, repository+"@"+digest, imageIn(t, helm("template", "janus", charts+"/janus", "--version=1.2.3-rc.1", "--namespace=janus-system")))
+	})
+
+	t.Run("the bundle runs it", func(t *testing.T) {
+		version := string(inArchive(t, filepath.Join(dir, "janus-olm-1.2.3-rc.1.tar"), "./manifests/janus.clusterserviceversion.yaml"))
+		assert.Contains(t, version, "    containerImage: "+repository+"@"+digest+"\n")
+		assert.Contains(t, version, "\n  version: 1.2.3-rc.1\n")
 	})
 
 	t.Run("the bill of materials is of this image", func(t *testing.T) {

@@ -43,8 +43,9 @@ type Options struct {
 	// Selector, if there is one, is of the labels of the Transactions to run. Others do not
 	// exist for the Controller.
 	Selector labels.Selector
-	// Workers is how many Transactions are run at once.
-	Workers int
+	// Workers is how many Transactions of one namespace are run at once, and Spare how many more
+	// of others.
+	Workers, Spare int
 	// Turn is after how long a Transaction makes room for those of other namespaces that
 	// wait for a worker; zero means DefaultTurn.
 	Turn time.Duration
@@ -96,12 +97,16 @@ type Controller struct {
 // few requests.
 const DefaultTurn = time.Second
 
+// stuckTime is after how long an attempt that has failed, and got nowhere, was stuck: its requests were
+// not answered, or time out. The namespace backs off, as others have use for the worker.
+const stuckTime = 5 * time.Second
+
 // New makes a Controller. watcher is of NewWatcher.
 func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger, o Options) (*Controller, error) {
 	o = o.withDefaults()
 	c := &Controller{
 		engine: e, reader: reader, watcher: watcher, log: log, options: o,
-		watches: newWatches(), held: newHeldShards(), resync: newResync(o.Resync, o.Clock), line: newLine(),
+		watches: newWatches(), held: newHeldShards(), resync: newResync(o.Resync, o.Clock), line: newLine(o.Workers),
 	}
 	c.queue = newQueue(c.line, newBackOff(o.RetryBase, o.RetryMax))
 	if o.Open != nil {
@@ -139,11 +144,11 @@ func (c *Controller) Work(ctx context.Context) error {
 		return nil
 	}
 	c.enqueueKnown()
-	c.log.Info("watching Transactions", zap.Int("workers", c.options.Workers), zap.Strings("namespaces", c.options.Namespaces))
+	c.log.Info("watching Transactions", zap.Int("workers", c.options.Workers+c.options.Spare), zap.Strings("namespaces", c.options.Namespaces))
 	if c.awaited != nil {
 		all.Go(func() { c.awaited.Run(ctx) })
 	}
-	for range c.options.Workers {
+	for range c.options.Workers + c.options.Spare {
 		all.Go(func() {
 			for c.next(ctx) {
 			}
@@ -189,6 +194,15 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
+	stuck := false
+	defer func() {
+		if c.line.done(name.Namespace, stuck) {
+			c.queue.Add(wake)
+		}
+	}()
+	if name == wake {
+		return true
+	}
 	term := c.held.enter(c.shardOf(name))
 	if term == nil {
 		c.queue.Forget(name) // It is in a shard that was released since it was queued.
@@ -206,6 +220,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	}
 	began := c.options.Clock.Now()
 	result := c.run(ctx, term, from, name)
+	stuck = result.Err != nil && !result.Progressed && c.options.Clock.Since(began) >= stuckTime
 	c.resync.looked(name)
 	told := c.tellOf(name, result, began)
 	switch {

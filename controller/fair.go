@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,15 +49,24 @@ func newQueue(l *line, again backOff) workqueue.TypedRateLimitingInterface[types
 
 // line is the order in which Transactions get a worker: the namespaces that have any
 // waiting take turns, and within one the first comes first. So however many wait in one
-// namespace, another waits for one turn of each. It implements workqueue.Queue.
+// namespace, another waits for one turn of each. A namespace that has as many workers as it
+// may have gets no turn until one of them is done. It implements workqueue.Queue.
 type line struct {
+	// most is how many workers one namespace may have; zero means that it may have all.
+	most int
+
 	mu      sync.Mutex
 	waiting map[string][]types.NamespacedName // by namespace, none of them empty
-	turns   []string                          // the namespaces that have any waiting
+	turns   []string                          // the namespaces that have any waiting, and may have a worker
 	length  int
+	// running is how many workers a namespace has, and stuck how often in a row one of them was
+	// stuck. Neither has zeros.
+	running, stuck map[string]int
 }
 
-func newLine() *line { return &line{waiting: map[string][]types.NamespacedName{}} }
+func newLine(most int) *line {
+	return &line{most: most, waiting: map[string][]types.NamespacedName{}, running: map[string]int{}, stuck: map[string]int{}}
+}
 
 // Touch implements workqueue.Queue: to be asked for again gets nobody ahead.
 func (l *line) Touch(types.NamespacedName) {}
@@ -65,35 +75,76 @@ func (l *line) Touch(types.NamespacedName) {}
 func (l *line) Push(name types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting[name.Namespace]) == 0 {
+	l.waiting[name.Namespace] = append(l.waiting[name.Namespace], name)
+	if len(l.waiting[name.Namespace]) == 1 && l.mayHave(name.Namespace) {
 		l.turns = append(l.turns, name.Namespace)
 	}
-	l.waiting[name.Namespace] = append(l.waiting[name.Namespace], name)
 	l.length++
 }
 
-// Len implements workqueue.Queue.
+// mayHave reports whether a namespace may have one more worker. The lock is held.
+func (l *line) mayHave(namespace string) bool {
+	return l.most == 0 || l.running[namespace] < max(1, l.most>>l.stuck[namespace])
+}
+
+// Len implements workqueue.Queue. It is zero if nobody may have a worker: a worker that asks is
+// then told nothing. When one is done, that one asks next.
 func (l *line) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.turns) == 0 {
+		return 0
+	}
 	return l.length
 }
 
-// Pop implements workqueue.Queue, which calls it only if there is something.
+// Pop implements workqueue.Queue, which calls it only if there is something. The worker is the
+// namespace's until done is called.
 func (l *line) Pop() types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	namespace := l.turns[0]
 	l.turns = l.turns[1:]
 	names := l.waiting[namespace]
-	if len(names) > 1 {
-		l.waiting[namespace] = names[1:]
-		l.turns = append(l.turns, namespace)
-	} else {
+	l.running[namespace]++
+	if len(names) == 1 {
 		delete(l.waiting, namespace)
+	} else if l.waiting[namespace] = names[1:]; l.mayHave(namespace) {
+		l.turns = append(l.turns, namespace)
 	}
 	l.length--
 	return names[0]
+}
+
+// wake is no Transaction: a worker that gets it asks again, and finds what there is for it.
+var wake = types.NamespacedName{}
+
+// done gives back a worker of a namespace. If it was stuck, the namespace may have half as many
+// as before, and one at least; otherwise it may have twice as many again. It reports whether there
+// may be something to do for another worker than the one that is done.
+func (l *line) done(namespace string, stuck bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running[namespace]--; l.running[namespace] == 0 {
+		delete(l.running, namespace)
+	}
+	before := l.stuck[namespace]
+	switch {
+	case stuck && l.most>>before > 1:
+		l.stuck[namespace]++
+	case !stuck && before > 1:
+		l.stuck[namespace]--
+	case !stuck:
+		delete(l.stuck, namespace)
+	}
+	i := slices.Index(l.turns, namespace)
+	switch may := len(l.waiting[namespace]) > 0 && l.mayHave(namespace); {
+	case may && i < 0:
+		l.turns = append(l.turns, namespace)
+	case !may && i >= 0:
+		l.turns = slices.Delete(l.turns, i, i+1)
+	}
+	return l.stuck[namespace] < before && len(l.turns) > 0
 }
 
 // othersWait reports whether a Transaction of another namespace waits for a worker.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func popped(l *line) []string {
 
 func TestNamespacesTakeTurns(t *testing.T) {
 	t.Parallel()
-	l := newLine()
+	l := newLine(0)
 	for _, name := range []types.NamespacedName{
 		named("a", "1"), named("a", "2"), named("a", "3"), named("b", "1"), named("c", "1"), named("c", "2"),
 	} {
@@ -37,7 +38,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 
 func TestWhoComesBackWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
-	l := newLine()
+	l := newLine(0)
 	l.Push(named("a", "1"))
 	l.Push(named("b", "1"))
 	l.Push(named("b", "2"))
@@ -49,7 +50,7 @@ func TestWhoComesBackWaitsForItsTurn(t *testing.T) {
 
 func TestWhoOthersAre(t *testing.T) {
 	t.Parallel()
-	l := newLine()
+	l := newLine(0)
 	assert.False(t, l.othersWait("a"), "nobody waits")
 	l.Push(named("a", "1"))
 	assert.False(t, l.othersWait("a"), "those of the same namespace are no others")
@@ -66,7 +67,7 @@ func TestWhoOthersAre(t *testing.T) {
 func TestNobodyWaitsForMoreThanATurnOfEachNamespace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLine()
+		l := newLine(0)
 		var pushed, taken, own []types.NamespacedName
 		next := map[string]int{}
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
@@ -110,7 +111,7 @@ func TestNobodyWaitsForMoreThanATurnOfEachNamespace(t *testing.T) {
 // The queue adds each Transaction once, as the one of client-go does that it is.
 func TestTheQueueIsClientGosOnALine(t *testing.T) {
 	t.Parallel()
-	l := newLine()
+	l := newLine(2)
 	queue := newQueue(l, newBackOff(DefaultRetryBase, DefaultRetryMax))
 	defer queue.ShutDown()
 	queue.Add(named("a", "1"))
@@ -123,8 +124,90 @@ func TestTheQueueIsClientGosOnALine(t *testing.T) {
 	second, _ := queue.Get()
 	assert.Equal(t, []types.NamespacedName{named("a", "1"), named("b", "1")}, []types.NamespacedName{first, second})
 	assert.Equal(t, 1, queue.Len(), "what is in flight waits for its end")
+	l.done(first.Namespace, false)
 	queue.Done(first)
 	assert.Equal(t, 2, queue.Len())
+}
+
+// However many wait in a namespace, it has no more workers than it may have, and fewer while they
+// are stuck; and whoever waits comes, without anybody being told but the worker that is done.
+func TestANamespaceHasItsShareOfTheWorkersAlone(t *testing.T) {
+	t.Parallel()
+	l := newLine(4)
+	for n := range 20 {
+		l.Push(named("a", fmt.Sprint(n)))
+	}
+	l.Push(named("b", "0"))
+	got := map[string]int{}
+	for l.Len() > 0 {
+		got[l.Pop().Namespace]++
+	}
+	require.Equal(t, map[string]int{"a": 4, "b": 1}, got, "as many as it may have, and another namespace its own")
+	assert.False(t, l.othersWait("b"), "who may have no worker waits for none of others")
+
+	for at, most := range []int{2, 1, 1} {
+		assert.False(t, l.done("a", true))
+		assert.Equal(t, most, max(1, l.most>>l.stuck["a"]), at)
+		assert.Zero(t, l.Len(), "it has more than it may have now")
+	}
+	l.Push(named("c", "0"))
+	assert.Equal(t, named("c", "0"), l.Pop())
+	assert.True(t, l.done("a", false), "it may have two again, and has none: another worker is told")
+	assert.Equal(t, named("a", "4"), l.Pop())
+	assert.Equal(t, named("a", "5"), l.Pop())
+	assert.Zero(t, l.Len())
+	assert.True(t, l.done("a", false))
+	assert.False(t, l.done("b", false))
+	assert.Equal(t, []string{"a/6", "a/7", "a/8"}, popped(l), "four, of which one has a worker already")
+	for range 4 {
+		l.done("a", false)
+	}
+	l.done("c", false)
+	for l.Len() > 0 {
+		l.done(l.Pop().Namespace, false)
+	}
+	assert.Empty(t, l.waiting)
+	assert.Empty(t, l.running)
+	assert.Empty(t, l.stuck)
+}
+
+// In whatever order workers come, are stuck and are done: nobody waits who may have a worker while
+// one is free, and at the end all have had one.
+func TestNobodyWaitsForAWorkerThatIsFree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		most, spare := rapid.IntRange(1, 5).Draw(t, "most"), rapid.IntRange(0, 2).Draw(t, "spare")
+		l, free, pushed, taken := newLine(most), most+spare, 0, 0
+		var running []string
+		step := func(push bool) {
+			switch {
+			case push:
+				l.Push(named(fmt.Sprintf("ns-%d", rapid.IntRange(0, 3).Draw(t, "namespace")), fmt.Sprint(pushed)))
+				pushed++
+			case len(running) > 0:
+				i := rapid.IntRange(0, len(running)-1).Draw(t, "done")
+				l.done(running[i], rapid.Bool().Draw(t, "stuck"))
+				running, free = append(running[:i], running[i+1:]...), free+1
+			}
+			for free > 0 && l.Len() > 0 {
+				running, free, taken = append(running, l.Pop().Namespace), free-1, taken+1
+			}
+			for namespace := range l.waiting {
+				may := l.running[namespace] < max(1, most>>l.stuck[namespace])
+				require.Equal(t, may, slices.Contains(l.turns, namespace), "it has a turn if it may have a worker")
+			}
+			for namespace, n := range l.running {
+				require.LessOrEqual(t, n, most, namespace)
+			}
+		}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			step(rapid.Bool().Draw(t, "push"))
+		}
+		for range 1000 {
+			step(false)
+		}
+		require.Equal(t, pushed, taken)
+	})
 }
 
 func TestTheWaitBeforeAnotherAttemptDoublesAndScatters(t *testing.T) {

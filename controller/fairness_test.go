@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/controller"
 	"janus.io/janus/engine"
 	"janus.io/janus/test/harness"
 )
@@ -94,4 +96,35 @@ func TestALongTransactionMakesRoomForAnotherNamespace(t *testing.T) {
 	assert.Less(t, othersDo.Load(), int32(many), "the only worker was given up in between")
 	assert.Equal(t, int32(many), dos.Load(), "each change was made once")
 	assert.Greater(t, r.readsOf("long"), 1, "it was taken up again")
+}
+
+// Requests of one namespace that are not answered take the workers that it may have, and no other.
+func TestRequestsThatHangInOneNamespaceDoNotHoldUpAnother(t *testing.T) {
+	t.Parallel()
+	const workers, many = 3, 8
+	busy, quiet := harness.New(t), harness.New(t)
+	var hanging atomic.Int32
+	answered := make(chan struct{})
+	r := newRig(t, busy, parts{
+		workers: workers, turn: time.Millisecond, watch: []string{quiet.Namespace},
+		options: func(o *controller.Options) { o.Spare = 1 },
+		do: func(_ context.Context, in engine.Intent) error {
+			if in.Transaction().Namespace == busy.Namespace {
+				hanging.Add(1)
+				<-answered
+			}
+			return nil
+		},
+	})
+	r.start()
+	t.Cleanup(sync.OnceFunc(func() { close(answered) })) // Before the rig stops, which waits for it.
+	for n := range many {
+		busy.Submit(fmt.Sprintf("hangs-%d", n), one)
+	}
+	busy.Until("all its workers are taken", func() bool { return hanging.Load() == workers })
+	for n := range 3 {
+		quiet.Submit(fmt.Sprintf("small-%d", n), three)
+		assert.Equal(t, api.PhaseCommitted, quiet.Ended(fmt.Sprintf("small-%d", n)).Status.Phase)
+	}
+	assert.EqualValues(t, workers, hanging.Load(), "the rest of them waits")
 }

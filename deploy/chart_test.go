@@ -84,6 +84,8 @@ func TestTheChartRendersWhatKustomizeBuilds(t *testing.T) {
 		{"an example", readFile(t, "../examples/namespaced/values.yaml"), build(t, "../examples/namespaced")},
 		{"enforced locks", "enforcedLocks: {enabled: true}", withComponent(t, ".", "enforced")},
 		{"enforced locks for one namespace", one + "enforcedLocks: {enabled: true}", withComponent(t, "overlays/namespaced", "enforced")},
+		{"constrained impersonation", "constrainedImpersonation: {enabled: true}", withComponent(t, ".", "constrained/cluster")},
+		{"constrained impersonation for one namespace", one + "constrainedImpersonation: {enabled: true}", withComponent(t, "overlays/namespaced", "constrained/namespaced")},
 		{"namespaces by their labels", `janusd: {namespaceSelector: "janus.io/watch=true"}`, withComponent(t, ".", "namespaces")},
 		{"packages", "packages: {enabled: true}", withComponent(t, ".", "packages")},
 		{"a network policy", "networkPolicy: {enabled: true}", withComponent(t, ".", "network")},
@@ -177,13 +179,19 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"janusd: {pprofBindAddress: ':6060'}":                                   "does not match pattern",
 		"janusd: {pprofBindAddress: 'localhost.example.com:6060'}":              "does not match pattern",
 		"janusd: {pprofBindAddress: '[::]:6060'}":                               "does not match pattern",
-		"{janusd: {watchNamespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":     "both name namespaces",
-		"janusd: {watchNamespaces: [a], namespaceSelector: a=b}":                                   "leave all but one of them empty",
-		"{janusd: {namespacesConfigMap: a}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":   "leave all but one of them empty",
-		"janusd: {namespaceSelector: ''}":                                                          "minLength: got 0, want 1",
-		"janusd: {kubeApiQps: -1}":                                                                 "minimum: got -1, want 0",
-		"janusd: {retryBaseDelay: 1}":                                                              "want null or string",
-		"namespaced: [{namespace: b, serviceAccounts: [c]}, {namespace: b, serviceAccounts: [d]}]": "named twice",
+		"{janusd: {watchNamespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":                             "both name namespaces",
+		"janusd: {watchNamespaces: [a], namespaceSelector: a=b}":                                                           "leave all but one of them empty",
+		"{janusd: {namespacesConfigMap: a}, namespaced: [{namespace: b, serviceAccounts: [c]}]}":                           "leave all but one of them empty",
+		"janusd: {namespaceSelector: ''}":                                                                                  "minLength: got 0, want 1",
+		"janusd: {kubeApiQps: -1}":                                                                                         "minimum: got -1, want 0",
+		"janusd: {retryBaseDelay: 1}":                                                                                      "want null or string",
+		"namespaced: [{namespace: b, serviceAccounts: [c]}, {namespace: b, serviceAccounts: [d]}]":                         "named twice",
+		"{constrainedImpersonation: {enabled: true}, enforcedLocks: {enabled: true}}":                                      "constrainedImpersonation.enabled and enforcedLocks.enabled cannot both be true",
+		"{constrainedImpersonation: {enabled: true}, packages: {enabled: true}}":                                           "constrainedImpersonation.enabled and packages.enabled cannot both be true",
+		"constrainedImpersonation: {namespaces: [a]}":                                                                      "have no effect unless",
+		"constrainedImpersonation: {enabled: true, kinds: [{group: '', resources: ['*']}]}":                                "does not match pattern",
+		"constrainedImpersonation: {enabled: true, kinds: [{group: '', resources: [pods/exec]}]}":                          "does not match pattern",
+		"{constrainedImpersonation: {enabled: true, namespaces: [a]}, namespaced: [{namespace: b, serviceAccounts: [c]}]}": "namespaced names them already",
 	} {
 		_, said := template(t, values)
 		assert.Contains(t, said, refusal, "%s", values)
@@ -193,6 +201,8 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 func TestTheChartRefusesAnOldCluster(t *testing.T) {
 	_, said := template(t, "", "--kube-version=1.32.9")
 	assert.Contains(t, said, "Kubernetes 1.33 or newer is needed, for a validation rule of the CRD; this is v1.32.9")
+	_, said = template(t, "constrainedImpersonation: {enabled: true}", "--kube-version=1.35.2")
+	assert.Contains(t, said, "constrainedImpersonation.enabled takes Kubernetes 1.36 or newer; this is v1.35.2")
 	for _, version := range []string{"1.33.0", "1.33.0-gke.1", "2.0.0"} {
 		_, said = template(t, "", "--kube-version="+version)
 		assert.Empty(t, said, "%s", version)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,19 @@ func TestApprovalsAreOnesOwn(t *testing.T) {
 
 	bind(t, s.in, s.Namespace, "janus-approver", "approver")
 	bind(t, s.in, s.Namespace, "admin", "owner")
+	// Who has all of the group of Transactions has no right to approve by that, nor by the verb that was
+	// asked for before.
+	_, err = s.in.client.RbacV1().Roles(s.Namespace).Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "everything"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.in.client.RbacV1().RoleBindings(s.Namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "everything"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "everything"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "everything"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
 	write := func(user string, annotations map[string]any, options metav1.PatchOptions) error {
 		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 		require.NoError(t, err)
@@ -46,6 +60,11 @@ func TestApprovalsAreOnesOwn(t *testing.T) {
 		return write(user, map[string]any{api.ApprovedPlanAnnotation: plan, api.ApprovedByAnnotation: by}, metav1.PatchOptions{DryRun: all})
 	}
 	require.Eventually(t, func() bool { return approve("approver", "4711", "approver") == nil }, settle, poll, "the approver may")
+	require.Eventually(t, func() bool {
+		return write("everything", map[string]any{"note": "w"}, metav1.PatchOptions{DryRun: all}) == nil
+	}, settle, poll, "whoever has everything may edit")
+	s.refused(approve("everything", "4711", "everything"), "approvals", `user "everything" may not approve the plan`,
+		"the verb approve counts on transactions.approve.janus.io, and no more on transactions/approval in backup.janus.io")
 	for name, err := range map[string]error{
 		"in another's name":      approve("approver", "4711", "owner"),
 		"in nobody's name":       approve("approver", "4711", ""),

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	packages "janus.io/janus/api/packages/v1alpha1"
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/testcluster"
 )
 
@@ -131,7 +132,7 @@ func TestUserRoles(t *testing.T) {
 	write := grants("backup.janus.io", "transactions", "", "create", "update", "patch", "delete", "deletecollection")
 	read := grants("backup.janus.io", "transactions", "", "get", "list", "watch")
 	journal := grants("backup.janus.io", "transactions", "status", "update", "patch")
-	approve := grants("backup.janus.io", "transactions", "approval", "approve")
+	approve := grants(api.ApproveGroup, "transactions", "", "approve")
 	for _, c := range []struct {
 		role              string
 		may, mayNot       []grant

@@ -9,7 +9,7 @@ import (
 
 // An approval is two annotations that are written together: which plan is approved, and by
 // whom. The policy transaction-approvals.backup.janus.io lets only those write them who have
-// the verb approve on transactions.backup.janus.io/approval, for the plan that stands, and in
+// the verb approve on transactions.approve.janus.io, for the plan that stands, and in
 // their own name.
 const (
 	// ApprovedPlanAnnotation has the digest of the plan that is approved.
@@ -25,7 +25,7 @@ const ApprovalPolicy = "transaction-approvals.backup.janus.io"
 type Approval struct {
 	// required has the Transaction make a plan and stand until someone approves it, before
 	// it takes its first lock. status.approval has the digest of the plan. Who approves it
-	// needs the verb approve on transactions.backup.janus.io/approval. Once the targets are
+	// needs the verb approve on transactions.approve.janus.io. Once the targets are
 	// locked they are looked at again: if a change would do something else than in the plan,
 	// the locks are released and the new plan stands for another approval.
 	Required bool `json:"required"`

@@ -13,6 +13,10 @@ var GroupVersion = schema.GroupVersion{Group: "backup.janus.io", Version: "v1alp
 // act as a ServiceAccount. There is no kind in it, so that no role for kinds includes the right.
 const UseGroup = "use.janus.io"
 
+// ApproveGroup is the group of the verb approve on transactions, which is the right to approve their
+// plans. There is no kind in it either.
+const ApproveGroup = "approve.janus.io"
+
 // Resource is the plural under which Transactions are served.
 var Resource = GroupVersion.WithResource("transactions")
 

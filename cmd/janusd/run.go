@@ -173,7 +173,7 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 	f = &runner{}
 	f.ctl, err = controller.New(e, wiring.NewJournal(c.dynamic), c.watch, log.Named("controller"), controller.Options{
 		Namespaces: o.watch.names, Changing: o.watch.changes(), Begun: c.begun, Left: f.left,
-		Selector: o.selector, Workers: o.workers, Shards: o.shards, Resync: o.resync,
+		Selector: o.selector, Workers: o.workers, Spare: max(1, o.workers/4), Shards: o.shards, Resync: o.resync,
 		Open:      notify.Opener(target.NewClients(c.endless, c.own.CoreV1(), c.user), resolver),
 		RetryBase: o.retryBase, RetryMax: o.retryMax,
 		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},

@@ -20,7 +20,7 @@ func newApprove(s *session) *cobra.Command {
 		Use: "approve NAME [--plan DIGEST]", Short: "Show the plan of a Transaction that waits for approval, or approve it",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
 		Long: `Show the plan of a Transaction that waits for approval. With --plan, which takes the digest that is shown, approve it in
-your own name. That takes the verb approve on transactions.backup.janus.io/approval. If a change would do something else
+your own name. That takes the verb approve on transactions.approve.janus.io. If a change would do something else
 by the time it is made, another plan waits for approval.`,
 		Example: `  kubectl janus approve release
   kubectl janus approve release --plan 5f2d8e0c… --wait`,

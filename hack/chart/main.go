@@ -38,6 +38,18 @@ const pageRights = `{{- if $.Values.ui.enabled }}
 {{- end }}
 `
 
+// actsAs is by what right janusd acts as the listed ServiceAccounts of a namespace.
+const actsAs = `{{- if $.Values.constrainedImpersonation.enabled }}
+- apiGroups: [authentication.k8s.io]
+  resources: [serviceaccounts]
+  verbs: ["impersonate:serviceaccount"]
+{{- else }}
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [impersonate]
+{{- end }}
+`
+
 var templates = []template{
 	{
 		name: "crd.yaml", sources: []string{"crd/backup.janus.io_transactions.yaml"}, guard: "if .Values.crds.install",
@@ -50,7 +62,7 @@ var templates = []template{
 		name: "policies.yaml", guard: "if .Values.policies.enabled",
 		sources: []string{
 			"policies/transaction-approvals.yaml", "policies/transaction-contents.yaml", "policies/transaction-deletion.yaml", "policies/transaction-identity.yaml", "policies/transaction-locks.yaml", "policies/transaction-records.yaml",
-			"policies/transaction-spec.yaml", "policies/transaction-status.yaml", "policies/transaction-targets.yaml",
+			"policies/transaction-settings.yaml", "policies/transaction-spec.yaml", "policies/transaction-status.yaml", "policies/transaction-targets.yaml", "policies/transaction-tokens.yaml",
 		},
 		replace: []string{`"['system:serviceaccount:janus-system:janusd']"`, `{{ include "janus.janusds" $ | quote }}`},
 	},
@@ -89,6 +101,16 @@ var templates = []template{
 			"janusd-namespaces-janus-system\n", "janusd-namespaces-" + namespace + "\n",
 		},
 	},
+	{
+		name: "constrained.yaml", sources: []string{"constrained/objects/asks.yaml", "constrained/objects/targets.yaml"},
+		guard:   "if .Values.constrainedImpersonation.enabled",
+		replace: []string{"namespace: janus-system\n", "namespace: " + namespace + "\n", "-janus-system\n", "-" + namespace + "\n"},
+	},
+	{
+		name: "constrained-cluster.yaml", sources: []string{"constrained/cluster/bindings/acts-as.yaml"},
+		guard:   "if and .Values.constrainedImpersonation.enabled (not .Values.namespaced)",
+		replace: []string{"-janus-system\n", "-" + namespace + "\n"},
+	},
 	{name: "users.yaml", sources: []string{"rbac/base/users.yaml", "rbac/base/metrics.yaml"}, guard: "if .Values.userRoles.enabled"},
 	{
 		name: "own-namespace.yaml", sources: []string{"rbac/base/leader-election.yaml", "rbac/base/own-namespace.yaml", "rbac/base/settings.yaml"}, guard: "if true",
@@ -98,6 +120,7 @@ var templates = []template{
 		name: "rbac-cluster.yaml", sources: []string{"rbac/cluster/janusd.yaml"}, guard: "if not .Values.namespaced",
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",
+			"\n  verbs: [get, impersonate]\n", "\n  verbs: {{ ternary \"[get]\" \"[get, impersonate]\" .Values.constrainedImpersonation.enabled }}\n",
 			"\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding", "\n" + pageRights + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding",
 		},
 	},
@@ -106,6 +129,7 @@ var templates = []template{
 		replace: []string{
 			"namespace: janus-system\n", "namespace: " + namespace + "\n",
 			"namespace: shop\n", "namespace: {{ .namespace }}\n",
+			"- apiGroups: [\"\"]\n  resources: [serviceaccounts]\n  verbs: [impersonate]\n", actsAs,
 			"  - deploy-sa\n", "  {{- toYaml .serviceAccounts | nindent 2 }}\n",
 			"\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding", "\n" + pageRights + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding",
 		},

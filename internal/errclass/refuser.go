@@ -22,6 +22,7 @@ const (
 	ByEscalation     Refuser = "Escalation"     // nobody may grant more than they have
 	ByAllocation     Refuser = "Allocation"     // an address or a port is taken, or is in no range
 	ByConversion     Refuser = "Conversion"     // the webhook that converts between versions
+	ByImpersonation  Refuser = "Impersonation"  // janusd may not act as the ServiceAccount, or not for this
 )
 
 // refusers are known by the words of their answers, which are the only thing that tells
@@ -39,6 +40,7 @@ var refusers = []struct {
 	{regexp.MustCompile(`error looking up service account`), ByServiceAccount},
 	{regexp.MustCompile(`attempting to grant RBAC permissions`), ByEscalation},
 	{regexp.MustCompile(`already allocated|not in the valid range|failed to allocate`), ByAllocation},
+	{regexp.MustCompile(`cannot impersonate(:serviceaccount|-on:serviceaccount:[a-z]+)? resource "`), ByImpersonation},
 }
 
 // RefuserOf returns what has refused a request; empty if that cannot be told.
@@ -93,6 +95,7 @@ var ways = map[Refuser]string{
 	ByQuota:          "raise the quota, or free some of it in an earlier change",
 	ByServiceAccount: "create that ServiceAccount, in an earlier change if need be",
 	ByEscalation:     "grant the ServiceAccount of the Transaction every right that is in it, or bind or escalate on the role",
+	ByImpersonation:  "the installation of Janus has to let janusd act as that ServiceAccount for it",
 }
 
 // WayOut says what can be done about a refusal that is not for lack of a verb.

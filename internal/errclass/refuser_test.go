@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/internal/errclass"
 )
@@ -19,7 +20,12 @@ var refusals = map[errclass.Refuser][]string{
 	errclass.ByEscalation:     {"roles.rbac.authorization.k8s.io \"a\" is forbidden: user \"x\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"]}"},
 	errclass.ByAllocation:     {`Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 31777: provided port is already allocated`, `Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided network does not match the current range`},
 	errclass.ByConversion:     {`conversion webhook for example.com/v1, Kind=Gadget failed: Post "https://hook.shop.svc:443/": no endpoints`},
-	"":                        {`Deployment.apps "a" is invalid: spec.replicas: must be greater than or equal to 0`, `configmaps "a" not found`, ``},
+	errclass.ByImpersonation: {
+		`serviceaccounts "a" is forbidden: User "x" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`,
+		`serviceaccounts "a" is forbidden: User "x" cannot impersonate:serviceaccount resource "serviceaccounts" in API group "authentication.k8s.io" in the namespace "shop"`,
+		`roles.rbac.authorization.k8s.io "a" is forbidden: User "x" cannot impersonate-on:serviceaccount:get resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "shop"`,
+	},
+	"": {`Deployment.apps "a" is invalid: spec.replicas: must be greater than or equal to 0`, `configmaps "a" not found`, ``},
 }
 
 func TestWhatHasRefusedIsKnownByItsWords(t *testing.T) {
@@ -33,6 +39,8 @@ func TestWhatHasRefusedIsKnownByItsWords(t *testing.T) {
 			assert.NotEmpty(t, want.WayOut())
 		}
 	}
+	denied := errclass.Wrap(status(403, "Forbidden", refusals[errclass.ByImpersonation][2]), "get", "Role shop/a", false)
+	require.ErrorContains(t, denied, "; the installation of Janus has to let janusd act as that ServiceAccount for it", "no role of the ServiceAccount cures it")
 	down := status(500, "InternalError", refusals[errclass.ByDeadWebhook][0])
 	assert.Equal(t, "shop", errclass.BackendOf(down))
 	assert.Equal(t, "shop", errclass.BackendOf(errclass.Wrap(down, "create", "Secret shop/a", true)))

@@ -27,8 +27,12 @@ func Wrap(err error, op, target string, sensitive bool) error {
 	if sensitive {
 		cause = redact(err)
 	}
-	return &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause,
+	wrapped := &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause,
 		Refuser: RefuserOf(err), Backend: BackendOf(err)}
+	if wrapped.Refuser == ByImpersonation {
+		wrapped.Hint = ByImpersonation.WayOut()
+	}
+	return wrapped
 }
 
 // redact builds an error that says as much as can be said without quoting. An

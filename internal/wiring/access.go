@@ -23,6 +23,12 @@ type question struct {
 	verb, group, version, resource, namespace, name string
 }
 
+// everywhere is the same question about all namespaces.
+func (q question) everywhere() question {
+	q.namespace = ""
+	return q
+}
+
 // mayDo returns what the ServiceAccount may not do of all that some items need. A no counts
 // if the API server was ready before it was asked: it may have become so since it said
 // that the first time. A yes of a short time ago counts unless all is to be asked again.
@@ -44,7 +50,7 @@ func (s session) mayDo(ctx context.Context, items []int, anew bool) ([]plan.Prob
 
 // askAll asks, side by side, what is asked of all objects of a kind in a namespace.
 func (s session) askAll(ctx context.Context, items []int, anew bool) (map[question]bool, error) {
-	answers := map[question]bool{}
+	answers, known := map[question]bool{}, map[question]bool{}
 	var questions []question
 	for _, i := range items {
 		ref, err := refOf(s.txn.Status.Items[i])
@@ -56,20 +62,64 @@ func (s session) askAll(ctx context.Context, items []int, anew bool) (map[questi
 			switch q := questionAbout(ref, verb); {
 			case !anew && s.rights.granted(s.id.UID, q):
 				answers[q] = true
-			case !slices.Contains(questions, q):
-				questions = append(questions, q)
+			case !known[q]:
+				known[q], questions = true, append(questions, q)
 			}
 		}
 	}
-	allowed, errs := make([]bool, len(questions)), make([]error, len(questions))
-	fanout.Do(askers, len(questions), func(n int) { allowed[n], errs[n] = s.ask(ctx, questions[n]) })
-	for n, q := range questions {
-		answers[q] = allowed[n]
-	}
-	if found := notNil(errs); len(found) > 0 {
-		return nil, found[0]
+	refused := 0
+	for batch := range slices.Chunk(s.narrow(ctx, questions, answers), mostRefused) {
+		allowed, errs := make([]bool, len(batch)), make([]error, len(batch))
+		fanout.Do(askers, len(batch), func(n int) { allowed[n], errs[n] = s.ask(ctx, batch[n]) })
+		if found := notNil(errs); len(found) > 0 {
+			return nil, found[0]
+		}
+		for n, q := range batch {
+			if answers[q] = allowed[n]; !allowed[n] {
+				refused++
+			}
+		}
+		if refused >= mostRefused {
+			break // What is wrong is clear by then.
+		}
 	}
 	return answers, nil
+}
+
+const (
+	// mostRefused is how many refusals are looked for. What may not be done besides is refused when
+	// it is tried.
+	mostRefused = 100
+	// manyNamespaces is of how many the same is asked for all namespaces at once, first.
+	manyNamespaces = 10
+)
+
+// narrow asks what would be asked of many namespaces for all of them at once, and returns the
+// questions that are left: who may do something in all namespaces may do so in each.
+func (s session) narrow(ctx context.Context, questions []question, answers map[question]bool) []question {
+	same := map[question]int{}
+	for _, q := range questions {
+		same[q.everywhere()]++
+	}
+	var wide []question
+	for q, n := range same {
+		if n > manyNamespaces {
+			wide = append(wide, q)
+		}
+	}
+	allowed := make([]bool, len(wide))
+	// An error is met again by the questions that are left.
+	fanout.Do(askers, len(wide), func(n int) { allowed[n], _ = s.ask(ctx, wide[n]) })
+	may := map[question]bool{}
+	for n, q := range wide {
+		may[q] = allowed[n]
+	}
+	return slices.DeleteFunc(questions, func(q question) bool {
+		if may[q.everywhere()] {
+			answers[q] = true
+		}
+		return may[q.everywhere()]
+	})
 }
 
 // verbs are those that item i needs, and those that rolling it back needs: whether it makes its change
@@ -106,7 +156,8 @@ func questionAbout(ref target.Ref, verb string) question {
 // read each target, change it, and roll that back. It is asked before any lock is
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
-// object asked for by name. All refusals are reported.
+// object asked for by name. All refusals are reported, up to
+// a number.
 func (s session) denials(ctx context.Context, items []int, answers map[question]bool) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, i := range items {
@@ -124,6 +175,9 @@ func (s session) denials(ctx context.Context, items []int, answers map[question]
 				ok, err := s.allowed(ctx, ref, verb, answers)
 				if err != nil {
 					return nil, err
+				}
+				if len(problems) >= mostRefused {
+					return problems, nil
 				}
 				if !ok {
 					denied := errclass.New(errclass.Terminal, errclass.AccessDenied, verb, ref.String(),

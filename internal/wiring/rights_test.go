@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -28,11 +29,16 @@ type reviews struct {
 
 	mu    sync.Mutex
 	asked int
+	// namespaces are those that were asked about.
+	namespaces []string
 }
 
 func (r *reviews) Create(_ context.Context, review *authzv1.SelfSubjectAccessReview, _ metav1.CreateOptions) (*authzv1.SelfSubjectAccessReview, error) {
 	r.mu.Lock()
 	r.asked++
+	if namespace := review.Spec.ResourceAttributes.Namespace; namespace != "" {
+		r.namespaces = append(r.namespaces, namespace)
+	}
 	r.mu.Unlock()
 	review.Status.Allowed = r.allow
 	return review, nil
@@ -71,6 +77,41 @@ func TestAGrantedRightIsNotAskedForAgainForAWhile(t *testing.T) {
 	assert.Equal(t, verbsOfACreate, ask(false), "nor of another namespace")
 	clock.Step(rightsLife)
 	assert.Equal(t, verbsOfACreate, ask(false), "it was long ago")
+}
+
+// manyTargets is a Transaction with a target in each of many namespaces.
+func manyTargets(s session, many int) []int {
+	item, change := s.txn.Status.Items[0], s.txn.Spec.Changes[0]
+	s.txn.Status.Items, s.txn.Spec.Changes = nil, nil
+	var all []int
+	for n := range many {
+		item.Target.Namespace = fmt.Sprintf("ns-%d", n)
+		s.txn.Status.Items, s.txn.Spec.Changes = append(s.txn.Status.Items, item), append(s.txn.Spec.Changes, change)
+		all = append(all, n)
+	}
+	return all
+}
+
+func TestWhatMayBeDoneInAllNamespacesIsAskedOnce(t *testing.T) {
+	r := &reviews{allow: true}
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), r)
+	denied, err := s.mayDo(t.Context(), manyTargets(s, 1000), false)
+	require.NoError(t, err)
+	require.Empty(t, denied)
+	assert.Equal(t, verbsOfACreate, r.asked)
+	assert.Empty(t, r.namespaces)
+}
+
+func TestWhoMayNothingInThousandNamespacesIsToldSoon(t *testing.T) {
+	r := &reviews{}
+	s := asking(clocktesting.NewFakeClock(time.Unix(1, 0)), r)
+	all := manyTargets(s, 1000)
+	answers, err := s.askAll(t.Context(), all, false)
+	require.NoError(t, err)
+	denied, err := s.denials(t.Context(), all, answers)
+	require.NoError(t, err)
+	assert.Len(t, denied, mostRefused)
+	assert.LessOrEqual(t, r.asked, 3*mostRefused, "for all namespaces, for each of some, and by name")
 }
 
 func TestARefusalAsksForRightsAgain(t *testing.T) {

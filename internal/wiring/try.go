@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -32,19 +34,11 @@ type trial struct {
 // try makes each change without effect, several at once, but for those that would meet
 // what is not there yet.
 func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
-	sound, waits := f.sound(), f.waits()
-	mine := f.refusals
-	trials := make([]trial, len(sound))
-	tries := newTries(f.txn.UID, f.id.UID)
-	known := earlier{listed: f.list(ctx, f.worthListing(sound, nil))}
-	fanout.Do(f.parallel, len(sound), func(n int) {
-		i := sound[n]
-		if _, refused := mine[i]; refused {
-			trials[n] = f.trialOf(i)
-			return
-		}
-		trials[n] = f.tryItem(ctx, i, waits[i], known, tries)
-	})
+	sound, tries := f.sound(), newTries(f.txn.UID, f.id.UID)
+	sound, trials, err := f.trials(ctx, sound, tries)
+	if err != nil {
+		return nil, err
+	}
 	if err := f.later(ctx, sound, trials); err != nil {
 		return nil, err
 	}
@@ -68,6 +62,53 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 		f.planner.tried.keep(tries)
 	}
 	return problems, nil
+}
+
+// trialTime is for how long changes are tried although one of them fails with what may heal.
+const trialTime = 10 * time.Second
+
+// trials tries the changes of some items, and returns which it has tried. Where requests are not
+// answered in time it stops: the rest would take as long, while the worker is missing elsewhere, and
+// all of it is tried again anyhow.
+func (f *preflight) trials(ctx context.Context, sound []int, tries *tries) (tried []int, all []trial, err error) {
+	waits, mine, began := f.waits(), f.refusals, f.clock.Now()
+	known := earlier{listed: f.list(ctx, f.worthListing(sound, nil))}
+	d, err := f.deferring()
+	if err != nil {
+		return nil, nil, err
+	}
+	trials, left := make([]trial, len(sound)), make([]bool, len(sound))
+	var hopeless atomic.Bool
+	fanout.Do(f.parallel, len(sound), func(n int) {
+		i := sound[n]
+		_, refused := mine[i]
+		switch {
+		case hopeless.Load():
+			left[n] = true
+		case refused:
+			trials[n] = f.trialOf(i)
+		default:
+			trials[n] = f.tryItem(ctx, i, waits[i], known, tries)
+			if f.clock.Since(began) >= trialTime && d.hopeless(ctx, i, trials[n].err) {
+				hopeless.Store(true)
+			}
+		}
+	})
+	for n, i := range sound {
+		if !left[n] {
+			tried, all = append(tried, i), append(all, trials[n])
+		}
+	}
+	return tried, all, nil
+}
+
+// hopeless reports an error of item i that may heal, and that no earlier change may be the reason of.
+func (d *deferring) hopeless(ctx context.Context, i int, err error) bool {
+	if err == nil || !mayHeal(err) {
+		return false
+	}
+	j, err := d.by(ctx, i, err)
+	return j < 0 || err != nil
 }
 
 // tryItem tries the change of one item, unless it has to wait for an earlier one, and notes

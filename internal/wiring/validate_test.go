@@ -58,7 +58,7 @@ func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 			sources: newSources(nil, clock.RealClock{}, 1), rights: newRights(clock.RealClock{}),
 			resolver: target.NewResolver(mapper, kube.Discovery()),
 			clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
-			store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2,
+			store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, clock: clock.RealClock{},
 		},
 		imagesLimit: DefaultImagesLimit, tried: newDryRunCache(clock.RealClock{}),
 		locks: lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: "janus-system"}),

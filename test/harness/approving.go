@@ -25,7 +25,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: approver}
 rules:
-- {apiGroups: [backup.janus.io], resources: [transactions/approval], verbs: [approve]}
+- {apiGroups: [approve.janus.io], resources: [transactions], verbs: [approve]}
 - {apiGroups: [backup.janus.io], resources: [transactions], verbs: [get, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -61,7 +61,7 @@ func (c *Client) GuardApprovals(ctx context.Context, namespace string) error {
 	if err := c.ApplyYAML(ctx, namespace, policy+"\n---\n"+bound+"---\n"+strings.ReplaceAll(approvers, "USER", Approver(namespace))); err != nil {
 		return err
 	}
-	return c.AwaitRight(ctx, Approver(namespace), authzv1.ResourceAttributes{Namespace: namespace, Verb: "approve", Group: api.GroupVersion.Group, Resource: "transactions", Subresource: "approval"})
+	return c.AwaitRight(ctx, Approver(namespace), authzv1.ResourceAttributes{Namespace: namespace, Verb: "approve", Group: api.ApproveGroup, Resource: "transactions"})
 }
 
 // ApprovalsGuarded reports whether the policy is in force in a namespace. It leaves nothing

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	api "janus.io/janus/api/v1alpha1"
 	told "janus.io/janus/internal/settings"
@@ -46,11 +47,18 @@ func (c *Client) Install(ctx context.Context) error {
 	return c.awaitServed(ctx, api.Kind)
 }
 
-// tellSettings tells what janusd tells when it starts: no kind is sensitive but Secret.
+// tellSettings tells what janusd tells when it starts: no kind is sensitive but Secret. It does so under
+// the name of janusd, which is the only user that a policy lets write it.
 func (c *Client) tellSettings(ctx context.Context) error {
 	data, err := json.Marshal(told.Settings{}.Data())
 	if err != nil {
 		return err
 	}
-	return c.ApplyYAML(ctx, "", fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: %s}", told.Name, SystemNamespace, data))
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: Identity, Groups: []string{"system:masters"}}
+	as, err := NewClient(config)
+	if err != nil {
+		return err
+	}
+	return as.ApplyYAML(ctx, "", fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: %s}", told.Name, SystemNamespace, data))
 }

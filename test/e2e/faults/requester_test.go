@@ -19,7 +19,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// requester is a user who may create and edit Transactions and make Leases, and with use may
+// requester is a user who may create and edit Transactions and make Leases and what looks like records, and with use may
 // have Transactions act as the ServiceAccount.
 const requester = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -28,6 +28,8 @@ metadata: {name: requester}
 rules:
   - {apiGroups: [backup.janus.io], resources: [transactions], verbs: [create, patch]}
   - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
+  - {apiGroups: [""], resources: [configmaps], verbs: [create]}
+  - {apiGroups: [apps], resources: [controllerrevisions], verbs: [create]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -170,6 +172,36 @@ func TestRequesterMayNotWriteTheLeasesOfJanusd(t *testing.T) {
 		}
 	}
 	require.NoError(t, createLease(w.ctx, client, "another", "nobody", nil))
+}
+
+// The right to write ConfigMaps and ControllerRevisions is not the right to tell clients how janusd
+// runs, nor to use up the numbers of a namespace.
+func TestRequesterMayNotWriteTheSettingsOfJanusd(t *testing.T) {
+	w := newWorld(t)
+	at, err := w.makePlace("")
+	require.NoError(t, err)
+	client := w.requester(t, at.namespace, "transaction-settings")
+	for name, c := range map[string]struct {
+		gvr    schema.GroupVersionResource
+		object map[string]any
+	}{
+		"janus-settings":  {schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
+		"janus-revisions": {schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, map[string]any{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": int64(1)}},
+	} {
+		create := func(ctx context.Context, name string) error {
+			object := &unstructured.Unstructured{Object: c.object}
+			object.SetName(name)
+			_, err := client.Resource(c.gvr).Namespace(at.namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err
+		}
+		if err := harness.Poll(w.ctx, func(ctx context.Context) (bool, error) {
+			err := create(ctx, name)
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "transaction-settings"), nil
+		}); err != nil {
+			t.Errorf("%v\n  neighbours: whoever may write such objects may write %s", err, name)
+		}
+		require.NoError(t, create(w.ctx, "another"))
+	}
 }
 
 func createLease(ctx context.Context, client dynamic.ResourceInterface, name, holder string, labels map[string]any) error {

@@ -159,7 +159,7 @@ func TestNobodyApprovesWhoMayNot(t *testing.T) {
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: editor}
-rules: [{apiGroups: [backup.janus.io], resources: [transactions], verbs: ["*"]}]
+rules: [{apiGroups: [backup.janus.io], resources: ["*"], verbs: ["*"]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -171,7 +171,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: editor}]
 		err = e.ApproveAs(t.Context(), "editor", name, digest, "editor")
 		return errclass.PolicyOf(err) == api.ApprovalPolicy
 	}, time.Minute, 20*time.Millisecond, "the editor may patch by then")
-	require.ErrorContains(t, err, "that takes the verb approve on transactions.backup.janus.io/approval")
+	require.ErrorContains(t, err, "the verb approve counts on transactions.approve.janus.io, and no more on transactions/approval in backup.janus.io")
 	require.True(t, apierrors.IsForbidden(err))
 	assert.Equal(t, api.PhasePending, e.Transaction("release").Status.Phase)
 	e.Merge("person", harness.TransactionRef+"release", `{"spec":{"cancel":"Rollback"}}`)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/testcluster"
 )
 
@@ -148,7 +149,7 @@ func (d *desk) asked(user string, since time.Time) (out log) {
 			out.refused = append(out.refused, q)
 		case e.Code/100 == 2 && strings.Contains(e.RequestURI, "fieldManager="+approving):
 			// What a policy asks of the authorizer is in no audit log. It refuses this without the verb.
-			out.done = append(out.done, q, request{"approve", e.APIGroup, e.Resource + "/approval", e.Namespace, e.Name})
+			out.done = append(out.done, q, request{"approve", v1alpha1.ApproveGroup, e.Resource, e.Namespace, e.Name})
 		case e.Code/100 == 2, e.Code == 404 && e.Verb == "get": // It may be needed to know that something is not there.
 			out.done = append(out.done, q)
 		}

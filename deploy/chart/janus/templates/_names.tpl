@@ -63,6 +63,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.packages.enabled (or .Values.namespaced .Values.janusd.namespaceSelector .Values.janusd.namespacesConfigMap) -}}
 {{- fail "packages.enabled is for a release for all namespaces, or for those in janusd.watchNamespaces" -}}
 {{- end -}}
+{{- with .Values.constrainedImpersonation -}}
+{{- if .enabled -}}
+{{- if and (eq $.Capabilities.KubeVersion.Major "1") (lt (trimSuffix "+" $.Capabilities.KubeVersion.Minor | int) 36) -}}
+{{- fail (printf "constrainedImpersonation.enabled takes Kubernetes 1.36 or newer; this is %s" $.Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- if $.Values.enforcedLocks.enabled -}}
+{{- fail "constrainedImpersonation.enabled and enforcedLocks.enabled cannot both be true: requests that pass enforced locks have a mark that constrained impersonation does not allow" -}}
+{{- end -}}
+{{- if $.Values.packages.enabled -}}
+{{- fail "constrainedImpersonation.enabled and packages.enabled cannot both be true: what a package installs can be of any kind" -}}
+{{- end -}}
+{{- if and .namespaces $.Values.namespaced -}}
+{{- fail "constrainedImpersonation.namespaces is for a release for all namespaces: namespaced names them already" -}}
+{{- end -}}
+{{- else if or .namespaces .kinds -}}
+{{- fail "constrainedImpersonation.namespaces and kinds have no effect unless constrainedImpersonation.enabled is true" -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not (and .Values.metrics.enabled .Values.metrics.service.enabled)) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled and metrics.service.enabled: it scrapes by the Service" -}}
 {{- end -}}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/internal/wiring/look"
+	"janus.io/janus/revision"
 )
 
 // pagePath is where the page is, and what its viewers must be allowed to get.
@@ -21,7 +23,8 @@ func page(ctx context.Context, o options, c *clients) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the page: %w", err)
 	}
-	handler, err := ui.Handler(reader, ui.Options{})
+	// What changes have changed is for those who may read the before-images: they have kubectl janus ui.
+	handler, err := ui.Handler(reader, ui.Options{LeaseOf: look.LeaseOf(o.namespace), History: reader.Bounded(look.Revisions{Store: revision.NewStore(c.own)})})
 	if err != nil {
 		return nil, fmt.Errorf("make the page: %w", err)
 	}

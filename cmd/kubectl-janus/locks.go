@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/leasetable"
 	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/settings"
@@ -71,10 +72,7 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("list the Leases: %w", err)
 	}
-	leases, err := leasetable.Expand(list.Items)
-	if err != nil {
-		return err
-	}
+	leases := leasetable.Expand(list.Items)
 	found := 0
 	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
 	for i := range leases {
@@ -84,6 +82,10 @@ func (s *session) listLocks(ctx context.Context, namespace string) error {
 		}
 		if found++; found == 1 {
 			_, _ = fmt.Fprintln(w, "NAMESPACE\tLOCK\tHOLDER\tHELD\tRENEWED\tLASTS")
+		}
+		if broken := leasetable.Broken(l); broken != nil {
+			write(w, "%s\t%s\t%s\t\t\t\n", l.Namespace, strings.TrimPrefix(l.Name, lockPrefix), "broken: "+errclass.Message(broken))
+			continue
 		}
 		write(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, strings.TrimPrefix(l.Name, lockPrefix), holderOf(l),
 			ago(l.Spec.AcquireTime), ago(l.Spec.RenewTime), lasts(l, time.Now()))

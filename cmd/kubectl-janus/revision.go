@@ -5,20 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"go.uber.org/zap"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
-	merging "sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/openapi"
-	"janus.io/janus/internal/target"
-	"janus.io/janus/mutate"
+	"janus.io/janus/internal/wiring/look"
 	"janus.io/janus/revision"
-	"janus.io/janus/snapshot"
 )
 
 // rememberedAs shows the revision of a Transaction. A number that was given must be that of it.
@@ -87,22 +80,17 @@ func (s *session) hasRevision(ctx context.Context, namespace string, number int6
 
 // past tells what a committed Transaction has changed.
 type past struct {
-	txn    *api.Transaction
-	images *snapshot.Reader
-	types  *openapi.Types
+	txn *api.Transaction
+	look.Past
 }
 
 func newPast(client kubernetes.Interface, t *api.Transaction, r revision.Revision) past {
-	owner := snapshot.Owner{Namespace: t.Namespace, Name: t.Name, UID: t.UID}
-	return past{
-		txn: t, images: snapshot.NewStore(client, nil).Open(owner, r.Images),
-		types: openapi.New(client.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
-	}
+	return past{t, look.NewImages(client).Open(t, r.Images)}
 }
 
 // print prints what one change has done. What may not be read is said, and the rest is shown.
 func (p past) print(ctx context.Context, s *session, of revision.Item) {
-	fields, note, err := p.fields(ctx, of)
+	fields, note, err := p.Fields(ctx, of)
 	if err != nil {
 		s.print("    what it changed cannot be shown: %s", errclass.Message(err))
 		return
@@ -121,46 +109,4 @@ func (p past) print(ctx context.Context, s *session, of revision.Item) {
 	item.Plan.Fields, item.Plan.More = plan.ChangesOf(fields, math.MaxInt)
 	printFields(s.Out, "    ", item.Plan.Fields)
 	printRemarks(s.Out, &item)
-}
-
-// fields lists what one change has made of the fields of its target, or notes why there are none.
-func (p past) fields(ctx context.Context, of revision.Item) (fields []errclass.Field, note string, err error) {
-	if of.Before == nil {
-		return nil, "it was not there", nil
-	}
-	record, err := p.images.Load(ctx, *of.Before)
-	switch {
-	case err != nil:
-		return nil, "", err
-	case record.Before == nil && record.After == nil && of.Type == api.Delete:
-		return nil, "it was not there", nil
-	case record.After == nil && of.Type != api.Delete:
-		return nil, "what the change made of it was not known before it was made; spec.changes of the Transaction has its content", nil
-	}
-	change := mutate.Change{
-		Ref: record.Target, Content: record.Content,
-		Sensitive:   record.Confidential || of.Confidential || record.Target.GVK.GroupKind() == target.SecretKind,
-		Environment: mutate.Environment{Type: func(ctx context.Context) (merging.ParseableType, error) { return p.types.Of(ctx, record.Target.GVK) }},
-	}
-	if change.Content == nil {
-		change.Content = p.content(of)
-	}
-	fields, err = change.Differences(ctx, record.Before, record.After)
-	if err == nil && len(fields) == 0 {
-		note = "no value has changed"
-	}
-	return fields, note, err
-}
-
-// content is that of a change, if the Transaction has it: it tells what the change has set, of
-// what the API server sets by itself otherwise.
-func (p past) content(of revision.Item) map[string]any {
-	if of.Index >= len(p.txn.Spec.Changes) || p.txn.Spec.Changes[of.Index].Content == nil {
-		return nil
-	}
-	var object map[string]any
-	if err := utiljson.Unmarshal(p.txn.Spec.Changes[of.Index].Content.Raw, &object); err != nil {
-		return nil
-	}
-	return object
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/internal/wiring/look"
+	"janus.io/janus/revision"
 )
 
 // showing is one call of ui.
@@ -26,23 +28,35 @@ type showing struct {
 func newUI(s *session) *cobra.Command {
 	v := &showing{session: s}
 	cmd := &cobra.Command{
-		Use:   "ui",
+		Use:   "ui [NAME]",
 		Short: "Show Transactions on a page for the browser, as they run",
-		Long: `Serves a page that lists Transactions and shows one with its items, locks and events as they change, until Ctrl-C.
+		Long: `Serves a page that lists Transactions and shows one with its items, locks and events as they change, until Ctrl-C. With a
+name, the address that is printed is that of this Transaction on the page.
 
 It reads with your own rights and writes nothing. It is served to this machine alone, below a secret that is new each
 time: whoever has the address that is printed sees what you may see.`,
 		Example: `  kubectl janus ui
+  kubectl janus ui release-2
   kubectl janus ui -A --address 127.0.0.1:8080`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			fragment := ""
+			if len(args) > 0 {
+				t, err := s.read(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				fragment = "#" + t.Namespace + "/" + t.Name
+			}
+			return v.run(cmd.Context(), fragment)
+		},
 	}
 	cmd.Flags().StringVar(&v.address, "address", "127.0.0.1:0", "where to listen, on the loopback interface; with port 0 on one that is free")
 	cmd.Flags().BoolVarP(&v.everywhere, "all-namespaces", "A", false, "of all namespaces")
 	return cmd
 }
 
-func (v *showing) run(ctx context.Context) error {
+func (v *showing) run(ctx context.Context, fragment string) error {
 	if _, _, err := net.SplitHostPort(v.address); err != nil {
 		return fmt.Errorf("--address: %w; want one such as 127.0.0.1:8080", err)
 	}
@@ -66,7 +80,7 @@ func (v *showing) run(ctx context.Context) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	v.print("http://%s/%s/", listener.Addr(), secret)
+	v.print("http://%s/%s/%s", listener.Addr(), secret, fragment)
 	v.say("Serving to this machine alone, with your own rights. Ctrl-C ends it.")
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the page: %w", err)
@@ -102,5 +116,7 @@ func (v *showing) page(ctx context.Context) (http.Handler, error) {
 	if _, err := reader.Transactions(ctx); err != nil {
 		return nil, explain("look for what to show", err)
 	}
-	return ui.Handler(reader, ui.Options{})
+	return ui.Handler(reader, ui.Options{
+		LeaseOf: look.LeaseOf(systemNamespace), History: look.Revisions{Store: revision.NewStore(kube)}, Past: look.NewImages(kube),
+	})
 }

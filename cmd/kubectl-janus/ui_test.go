@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +87,7 @@ func untilPhase(t *testing.T, stream *bufio.Scanner, name string, phase api.Phas
 }
 
 const twoSteps = `
+revisionHistoryLimit: 10
 changes:
 - name: config
   type: Create
@@ -98,7 +98,7 @@ changes:
   target: {apiVersion: v1, kind: Secret, name: key}
   content: {stringData: {password: hunter2}}
   dependsOn: [config]
-  readyWhen: {expression: "has(object.data.confirmed)"}
+  readyWhen: {expression: "has(object.data.confirmed)", timeout: 4m}
 `
 
 func TestTheUIShowsATransactionAsItRuns(t *testing.T) {
@@ -114,9 +114,12 @@ func TestTheUIShowsATransactionAsItRuns(t *testing.T) {
 	one := address + "api/transactions/" + e.Namespace + "/runs"
 	require.Eventually(t, func() bool {
 		d := read[ui.Detail](t, one)
-		return slices.ContainsFunc(d.Items[1].Notes, func(n string) bool { return strings.HasPrefix(n, "waited for since ") })
+		return d.Items[1].Wait != nil && d.Items[1].Wait.For != ""
 	}, time.Minute, 500*time.Millisecond)
 	d := read[ui.Detail](t, one)
+	assert.Equal(t, []string{"Committed", "Waiting"}, []string{d.Items[0].State, d.Items[1].State})
+	assert.Equal(t, []int{1, 1, 2}, []int{d.Done, d.Waiting, d.Total})
+	assert.Equal(t, int64(240), d.Wait.Limit)
 	assert.Equal(t, []string{".stringData.password"}, d.Items[1].Fields)
 	require.Len(t, d.Locks, 2)
 	for _, l := range d.Locks {
@@ -145,6 +148,51 @@ func TestTheUIShowsATransactionAsItRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "password")
 	assert.NotContains(t, string(text), "hunter2")
+
+	_, body = fetch(t, one+"/differences")
+	text, err = io.ReadAll(body)
+	require.NoError(t, err)
+	for _, secret := range []string{"hunter2", "aHVudGVyMg"} {
+		assert.NotContains(t, string(text), secret)
+	}
+	var changed []ui.Changed
+	require.NoError(t, json.Unmarshal(text, &changed))
+	require.Len(t, changed, 2)
+	assert.Equal(t, ui.Changed{Name: "config", Fields: []ui.Difference{{Field: ".data.size", After: `"1"`}}}, changed[0])
+	require.NotEmpty(t, changed[1].Fields)
+	for _, f := range changed[1].Fields {
+		assert.Equal(t, "***", f.After)
+	}
+}
+
+// A person who holds a lock is named to those who wait for it.
+func TestTheUISaysWhoHoldsALockByHand(t *testing.T) {
+	e := harness.New(t)
+	e.Start()
+	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
+	var said bytes.Buffer
+	code := start(t.Context(), []string{
+		"locks", "hold", "configmap/settings", "--for", "10m", "--holder", "alice", "--namespace", e.Namespace, "--kubeconfig", testcluster.Shared(t).Kubeconfig,
+	}, genericiooptions.IOStreams{In: &said, Out: &said, ErrOut: &said})
+	require.Zero(t, code, said.String())
+	e.Submit("blocked", "changes: [{type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: settings}, content: {data: {a: b}}}]")
+	e.Await("blocked", "waiting for the lock", func(x *api.Transaction) bool {
+		_, reason, _ := reasonOf(x)
+		return reason == "LockHeld"
+	})
+	address := startUI(t, "blocked", "--namespace", e.Namespace)
+	page, fragment, found := strings.Cut(address, "#")
+	require.True(t, found)
+	assert.Equal(t, e.Namespace+"/blocked", fragment, "the address is that of the Transaction")
+	d := read[ui.Detail](t, page+"api/transactions/"+fragment)
+	assert.Equal(t, "Waiting", d.State)
+	require.Len(t, d.Locks, 1)
+	assert.Equal(t, "alice", d.Locks[0].Holder)
+	assert.Equal(t, []string{"0"}, d.Locks[0].Items)
+	assert.NotEmpty(t, d.Locks[0].Held)
+	require.Len(t, d.Waits, 1)
+	assert.Contains(t, d.Waits[0].For, "held by alice")
+	assert.NotEmpty(t, d.Waits[0].Since)
 }
 
 func TestTheUIShowsItsNamespaceAlone(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/internal/ui"
 	"janus.io/janus/test/harness"
@@ -27,16 +26,14 @@ func (b *browser) mouse(selector string, does input.MouseType) {
 func TestThePageStaysStillUnderTheMouse(t *testing.T) {
 	e := harness.New(t)
 	e.Start()
-	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{})
-	require.NoError(t, err)
-	server := httptest.NewServer(ui.OnLoopback(ui.Below("secret", handler)))
+	server := httptest.NewServer(ui.OnLoopback(ui.Below("secret", page(t, e))))
 	t.Cleanup(server.Close)
 	b := open(t)
 	b.do(chromedp.Navigate(server.URL + "/secret/"))
 	b.becomes("● live", connection)
 	e.Submit("release-2", waits)
 	const phase = "#rows tr td:first-child span"
-	b.becomes("▶ Committing", `document.querySelector("`+phase+`")?.textContent`)
+	b.becomes("◔ Waiting", `document.querySelector("`+phase+`")?.textContent`)
 
 	b.mouse(phase, input.MousePressed)
 	e.Merge("tester", "ConfigMap/app-config", `{"data": {"confirmed": "yes"}}`)

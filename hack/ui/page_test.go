@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"janus.io/janus/internal/ui"
+	"janus.io/janus/internal/wiring/look"
+	"janus.io/janus/revision"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -31,6 +33,7 @@ func TestMain(m *testing.M) { os.Exit(testcluster.Main(m, testcluster.Options{Al
 
 const release = `
 serviceAccountName: deploy-sa
+revisionHistoryLimit: 10
 changes:
 - name: config
   type: Patch
@@ -45,7 +48,7 @@ changes:
   target: {apiVersion: apps/v1, kind: Deployment, name: web-server}
   content: {spec: {template: {spec: {containers: [{name: web, image: "myapp:v2.0"}]}}}}
   dependsOn: [config, payment-key]
-  readyWhen: {status: Ready}
+  readyWhen: {status: Ready, timeout: 5m}
 - name: old-api-key
   type: Delete
   target: {apiVersion: v1, kind: Secret, name: old-api-key}
@@ -123,8 +126,7 @@ const (
 func TestThePage(t *testing.T) {
 	e := shop(t)
 	e.Run("markup", markup)
-	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{})
-	require.NoError(t, err)
+	handler := page(t, e)
 	// As janusd serves it, where a stream ends after a while.
 	var streams atomic.Int32
 	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,12 +148,12 @@ func TestThePage(t *testing.T) {
 	// What is made after the page was opened appears on it.
 	e.Submit("deploy-v2", release)
 	b.becomes("deploy-v2 markup", rows)
-	b.becomes("▶ Committing", `document.querySelector("#rows tr td").textContent`)
+	b.becomes("◔ Waiting", `document.querySelector("#rows tr td").textContent`)
 
 	// The filter, by keyboard alone.
 	b.press("/")
 	assert.Equal(t, "text", b.value(focused))
-	b.press("dep")
+	b.press("v2")
 	b.becomes("deploy-v2", rows)
 	b.press(kb.Escape)
 	b.becomes("deploy-v2 markup", rows)
@@ -164,13 +166,18 @@ func TestThePage(t *testing.T) {
 
 	// One of them.
 	b.press(kb.Enter)
-	b.becomes("▶ Committing deploy-v2", title)
+	b.becomes("◔ Waiting deploy-v2", title)
 	b.becomes("4", `document.querySelectorAll("#graph svg rect").length`)
 	assert.Equal(t, "3", b.value(`document.querySelectorAll("#graph svg > path").length`), "an arrow for each dependsOn")
 	assert.Equal(t, "config; payment-key; web-server after config, payment-key; old-api-key after web-server", b.value(`document.querySelector("#graph svg").getAttribute("aria-label")`))
 	e.Submit("greets", greets)
 	b.becomes("true", all+`.includes("shop/greets")`)
 	b.becomes("true", all+`.includes("● this Transaction")`)
+	b.becomes("2 of 4 changes, 1 waiting", `document.getElementById("progress").textContent`)
+	b.becomes("true", `/^◔ Waiting [0-9]+s of 5m for web-server: .+/.test(document.querySelector(".now").textContent)`)
+	assert.Equal(t, "◔ web-server", b.value(`document.querySelector("#graph .blocker text").textContent`))
+	assert.Equal(t, "true", b.value(all+`.includes("kubectl janus cancel deploy-v2 -n shop")`))
+	assert.Equal(t, "true", b.value(`[...document.querySelectorAll("time")].every((t) => /^[-0-9]{10} [:0-9]{8}Z$/.test(t.textContent))`), "times are in UTC, and say so")
 	assert.Equal(t, "false", b.value(all+`.includes("hunter2")`))
 	assert.Equal(t, "rgb(255, 255, 255)", b.value(ground))
 	b.picture("kubectl-janus-ui-light.png")
@@ -185,6 +192,8 @@ func TestThePage(t *testing.T) {
 		deployment.GetGeneration()), "status")
 	b.becomes("✓ Committed deploy-v2", title)
 	b.becomes("true", all+`.includes("Locksnone")`)
+	b.becomes("4 of 4 changes", `document.getElementById("progress").textContent`)
+	b.past()
 
 	// Back, and to the one with markup, which is text.
 	b.press(kb.Escape)
@@ -207,6 +216,37 @@ func TestThePage(t *testing.T) {
 	troubles, hosts := b.noticed()
 	assert.Empty(t, troubles, "what the console says")
 	assert.Equal(t, map[string]bool{server.URL: true}, hosts, "who was asked")
+}
+
+// past looks at what deploy-v2 has changed, and at what an undo of it would change.
+func (b *browser) past() {
+	b.t.Helper()
+	b.becomes("true", `Boolean(document.getElementById("with-changed"))`)
+	b.do(chromedp.Click("#with-changed"))
+	for item, want := range map[int]string{
+		0: `~ .data.version "1.0" → "2.0"`, 1: `***`,
+		2: `~ .spec.template.spec.containers[name="web"].image "myapp:v1.0" → "myapp:v2.0"`, 3: `***`,
+	} {
+		b.becomes("true", fmt.Sprintf(`document.getElementById("item-%d").textContent.includes(%q)`, item, want))
+	}
+	b.do(chromedp.Click("#with-undo"))
+	for item, want := range map[int]string{0: `an undo sets back~ .data.greeting`, 1: "an undo deletes it", 3: "an undo creates it again"} {
+		b.becomes("true", fmt.Sprintf(`document.getElementById("item-%d").textContent.includes(%q)`, item, want))
+	}
+	assert.Equal(b.t, "true", b.value(all+`.includes("kubectl janus undo deploy-v2 -n shop")`))
+	assert.Equal(b.t, "false", b.value(`/hunter2|aHVudGVyMg|not-a-real-key|bm90LWEtcmVhbC1rZXk/.test(`+all+`)`))
+	b.becomes("true", all+`.includes("deploy-v2 (this one)")`)
+	b.do(chromedp.Click("#with-asked"), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+}
+
+// page is the page of the namespace, with all that kubectl janus ui shows.
+func page(t *testing.T, e *harness.Env) http.Handler {
+	t.Helper()
+	handler, err := ui.Handler(ui.NewCluster(e.Dynamic, e.Kube, e.Namespace), ui.Options{
+		LeaseOf: look.LeaseOf(harness.SystemNamespace), History: look.Revisions{Store: revision.NewStore(e.Kube)}, Past: look.NewImages(e.Kube),
+	})
+	require.NoError(t, err)
+	return handler
 }
 
 var (

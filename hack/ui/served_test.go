@@ -103,7 +103,7 @@ func (b *browser) follow(e *harness.Env, name string) {
 	b.t.Helper()
 	b.becomes("true", rows+`.includes("`+name+`")`)
 	b.do(chromedp.Click(`//a[text()="`+name+`"]`, chromedp.BySearch))
-	b.becomes("▶ Committing "+name, title)
+	b.becomes("◔ Waiting "+name, title)
 	b.becomes("true", all+`.includes("● this Transaction")`)
 	e.Merge("tester", "ConfigMap/app-config", `{"data": {"confirmed": "yes"}}`)
 	b.becomes("✓ Committed "+name, title)

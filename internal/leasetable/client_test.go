@@ -241,8 +241,9 @@ func TestATableThatIsNoTable(t *testing.T) {
 	_, err = c.Leases(namespace).Create(t.Context(), lease("l", "a"), metav1.CreateOptions{})
 	require.ErrorContains(t, err, "decode Lease "+namespace+"/"+Name)
 	require.Equal(t, "{", objects(t, c, namespace)[0].Annotations[Annotation])
-	_, err = Expand(objects(t, c, namespace))
-	require.ErrorContains(t, err, Annotation)
+	found := objects(t, c, namespace)
+	require.Equal(t, found, Expand(found), "it stays as it is, beside others that can be read")
+	require.ErrorContains(t, Broken(&found[0]), Annotation)
 	_, err = Find(t.Context(), c.objects.Leases(namespace), "l")
 	require.ErrorContains(t, err, Annotation)
 }
@@ -268,10 +269,12 @@ func TestWhatReadsLeasesFindsThoseInTables(t *testing.T) {
 	require.NoError(t, err)
 	object, err := c.objects.Leases(namespace).Create(t.Context(), lease("object", "b"), metav1.CreateOptions{})
 	require.NoError(t, err)
-	all, err := Expand(objects(t, c, namespace))
-	require.NoError(t, err)
+	all := Expand(objects(t, c, namespace))
 	require.Len(t, all, 2)
 	require.Contains(t, all, *made)
+	for i := range all {
+		require.NoError(t, Broken(&all[i]))
+	}
 	for _, want := range []*coordinationv1.Lease{made, object} {
 		found, err := Find(t.Context(), c.objects.Leases(namespace), want.Name)
 		require.NoError(t, err)

@@ -46,23 +46,30 @@ type group struct {
 // entries are the Leases of a table, by name. They are not changed.
 type entries map[string]*coordinationv1.Lease
 
-// Expand puts the Leases that are in tables in the place of these.
-func Expand(leases []coordinationv1.Lease) ([]coordinationv1.Lease, error) {
+// Expand puts the Leases that are in tables in the place of these. A table that cannot be read stays as it
+// is, for Broken to say why.
+func Expand(leases []coordinationv1.Lease) []coordinationv1.Lease {
 	var out []coordinationv1.Lease
 	for i := range leases {
-		if leases[i].Name != Name {
+		found, err := decode(&leases[i])
+		if leases[i].Name != Name || err != nil {
 			out = append(out, leases[i])
 			continue
-		}
-		found, err := decode(&leases[i])
-		if err != nil {
-			return nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			out = append(out, *found[name])
 		}
 	}
-	return out, nil
+	return out
+}
+
+// Broken says why a Lease is a table that cannot be read, and nothing of any other Lease.
+func Broken(lease *coordinationv1.Lease) error {
+	if lease.Name != Name {
+		return nil
+	}
+	_, err := decode(lease)
+	return err
 }
 
 // Find returns a Lease that is an object, or in the table. The error is that of a read.

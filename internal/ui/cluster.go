@@ -95,7 +95,7 @@ func (c *Cluster) Leases(ctx context.Context, namespace string) ([]coordinationv
 	if err != nil {
 		return nil, fmt.Errorf("list the Leases of namespace %s: %w", namespace, err)
 	}
-	return leasetable.Expand(list.Items)
+	return leasetable.Expand(list.Items), nil
 }
 
 // Events implements Reader.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,31 +18,32 @@ import (
 // Detail is all that the page shows of one Transaction.
 type Detail struct {
 	Summary
-	ServiceAccount string `json:"serviceAccount"`
-	Duration       string `json:"duration"`
-	FailedItem     string `json:"failedItem"`
-	Failures       int32  `json:"failures"`
-	Recoveries     int32  `json:"recoveries"`
-	Revision       int64  `json:"revision"`
-	UndoOf         string `json:"undoOf"`
-	Approval       string `json:"approval"`
+	// Progress is what the status says: the number of changes in effect out of all.
+	Progress   string `json:"progress"`
+	FailedItem string `json:"failedItem"`
+	Failures   int32  `json:"failures"`
+	Recoveries int32  `json:"recoveries"`
+	Revision   int64  `json:"revision"`
+	UndoOf     string `json:"undoOf"`
+	Approval   string `json:"approval"`
 	// Owner is what the Transaction was made for.
 	Owner string `json:"owner"`
 	// Chain is true if each item comes after the one before it in the list.
-	Chain    bool     `json:"chain"`
-	Timeline []Moment `json:"timeline"`
-	Items    []Item   `json:"items"`
-	Locks    []Lock   `json:"locks"`
-	Events   []Event  `json:"events"`
+	Chain      bool        `json:"chain"`
+	Waits      []Wait      `json:"waits"`
+	Commands   []Command   `json:"commands"`
+	Phases     []Span      `json:"phases"`
+	Timeline   []Moment    `json:"timeline"`
+	Conditions []Condition `json:"conditions"`
+	Items      []Item      `json:"items"`
+	Locks      []Lock      `json:"locks"`
+	Events     []Event     `json:"events"`
+	// Remembered are the revisions of the namespace, and Differences tells whether what the
+	// items have changed can be asked for.
+	Remembered  []Revision `json:"remembered"`
+	Differences bool       `json:"differences"`
 	// Unread says what could not be read, and why; the rest is shown all the same.
 	Unread []string `json:"unread"`
-}
-
-// Moment is something that happened to a Transaction.
-type Moment struct {
-	Time string `json:"time"`
-	What string `json:"what"`
-	Why  string `json:"why"`
 }
 
 // Event is an event about a Transaction.
@@ -57,16 +57,20 @@ type Event struct {
 
 func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 	d := Detail{
-		Summary: summaryOf(t), ServiceAccount: t.Spec.ServiceAccountName, Duration: t.Status.Duration,
+		Summary: summaryOf(t), Progress: t.Status.Progress,
 		FailedItem: t.Status.FailedItem, Failures: t.Status.Failures, Recoveries: t.Status.Recoveries,
-		Revision: t.Status.Revision, Chain: isChain(t), Timeline: timeline(t), Items: itemsOf(t), Events: []Event{}, Unread: []string{},
-		Approval: errclass.Printable(t.DescribeApproval()), Owner: t.DescribeOwners(),
+		Revision: t.Status.Revision, Chain: isChain(t), Waits: waitsOf(t), Commands: commandsOf(t), Phases: phasesOf(t),
+		Timeline: timeline(t), Conditions: conditionsOf(t), Items: itemsOf(t), Events: []Event{}, Unread: []string{},
+		Differences: h.options.Past != nil && imaged(t),
+		Approval:    errclass.Printable(t.DescribeApproval()), Owner: t.DescribeOwners(),
 	}
 	if t.Spec.UndoOf != nil {
 		d.UndoOf = undoes(t)
 	}
 	var unread []string
 	d.Locks, unread = h.locks(ctx, t)
+	d.Unread = append(d.Unread, unread...)
+	d.Remembered, unread = h.revisions(ctx, t)
 	d.Unread = append(d.Unread, unread...)
 	events, err := h.reader.Events(ctx, t)
 	if err != nil {
@@ -115,33 +119,4 @@ func when(e corev1.Event) time.Time {
 		return e.EventTime.Time
 	}
 	return e.LastTimestamp.Time
-}
-
-// timeline says what happened when, as far as the status tells: of a condition it has the last
-// change alone.
-func timeline(t *api.Transaction) []Moment {
-	moments := []Moment{{Time: stamp(&t.CreationTimestamp), What: "created"}}
-	add := func(time, what, why string) {
-		if time != "" {
-			moments = append(moments, Moment{Time: time, What: what, Why: why})
-		}
-	}
-	add(stamp(t.Status.StartTime), "started", "")
-	for _, c := range t.Status.Conditions {
-		add(stamp(&c.LastTransitionTime), c.Type+" is "+string(c.Status), c.Reason)
-	}
-	for i, item := range t.Status.Items {
-		name := cmp.Or(item.Name, strconv.Itoa(i))
-		add(stamp(item.WaitStartTime), "item "+name+" is in effect, and waited for", "")
-		add(stamp(item.ReadyTime), "item "+name+" is ready", "")
-		if wait := item.RollbackWait; wait != nil {
-			add(stamp(wait.StartTime), "item "+name+" is restored, and waited for", "")
-			add(stamp(wait.ReadyTime), "item "+name+" is ready again", "")
-		}
-	}
-	add(stamp(t.Status.GuardTime), "all guards hold", "")
-	add(stamp(t.Status.RollbackStartTime), "rollback began", "")
-	add(stamp(t.Status.CompletionTime), "ended", string(t.Status.Phase))
-	slices.SortStableFunc(moments, func(a, b Moment) int { return cmp.Compare(a.Time, b.Time) })
-	return moments
 }

@@ -5,14 +5,16 @@
 //
 // # Invariant
 //
-// Nothing is written, whatever the request. What is sent has no content of any object: of a
-// change the names of its fields, and of differences what janusd has written into the status,
-// where the values of confidential kinds are masked; those of Secrets are left out here once
-// more. What comes from objects is text to the page and never markup.
+// Nothing is written, whatever the request. What is sent has no content of any object but that
+// of differences: of a change the names of its fields; of differences what janusd has written
+// into the status, and what a Past reads of before-images, where there is one. Both mask the
+// values of confidential kinds; those of Secrets are masked here once more. What comes from
+// objects is text to the page and never markup, and quoted in commands.
 //
 // # What it does not do
 //
-// It knows nobody: who may ask is up to whoever serves the Handler. OnLoopback and Below are
-// for one who serves it to the user of this machine alone, Under and Shared for one who serves
-// it to many, and asks who they are.
+// It does not read before-images or revisions itself: a Past and a History do, for those who
+// may see what these read. It knows nobody: who may ask is up to whoever serves the Handler.
+// OnLoopback and Below are for one who serves it to the user of this machine alone, Under and
+// Shared for one who serves it to many, and asks who they are.
 package ui

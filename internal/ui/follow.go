@@ -110,19 +110,68 @@ func trim(obj any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: whole.Namespace, Name: whole.Name, UID: whole.UID,
 			ResourceVersion: whole.ResourceVersion, CreationTimestamp: whole.CreationTimestamp,
+			OwnerReferences: whole.OwnerReferences, ManagedFields: madeBy(whole),
 		},
+		Spec: api.TransactionSpec{ServiceAccountName: whole.Spec.ServiceAccountName},
 		Status: api.TransactionStatus{
 			Phase: whole.Status.Phase, Progress: whole.Status.Progress,
 			StartTime: whole.Status.StartTime, CompletionTime: whole.Status.CompletionTime,
 		},
 	}
-	if ready := meta.FindStatusCondition(whole.Status.Conditions, api.ConditionReady); ready != nil {
-		small.Status.Conditions = []metav1.Condition{*ready}
+	kinds := []string{api.ConditionReady}
+	if !whole.Status.Phase.Terminal() {
+		kinds = append(kinds, api.ConditionReconciling, api.ConditionValidated)
+		trimRunning(small, whole)
 	}
-	if whole.Status.CompletionTime == nil {
-		for _, item := range whole.Status.Items {
-			small.Status.Items = append(small.Status.Items, api.Item{Target: item.Target, LockLease: item.LockLease})
+	for _, kind := range kinds {
+		if c := meta.FindStatusCondition(whole.Status.Conditions, kind); c != nil {
+			small.Status.Conditions = append(small.Status.Conditions, *c)
 		}
 	}
 	return small, nil
+}
+
+// madeBy is as much of the managed fields as tells who has made a Transaction.
+func madeBy(t *api.Transaction) []metav1.ManagedFieldsEntry {
+	creator := creatorOf(&api.Transaction{ObjectMeta: metav1.ObjectMeta{ManagedFields: t.ManagedFields}})
+	if creator == "" {
+		return nil
+	}
+	return []metav1.ManagedFieldsEntry{{Manager: creator, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:changes":{}}}`)}}
+}
+
+// trimRunning keeps what tells how far a Transaction is, what it waits for, and its locks.
+func trimRunning(small, whole *api.Transaction) {
+	small.Status.SuspendTime = whole.Status.SuspendTime
+	if a := whole.Status.Approval; a != nil {
+		small.Status.Approval = &api.ApprovalStatus{RequestTime: a.RequestTime, ApprovalTime: a.ApprovalTime}
+	}
+	for i := range whole.Spec.Changes {
+		c := &whole.Spec.Changes[i]
+		limits := api.Change{Name: c.Name, Type: c.Type}
+		if c.ReadyWhen != nil {
+			limits.ReadyWhen = &api.ReadyWhen{Timeout: c.ReadyWhen.Timeout}
+		}
+		if c.GoneWhen != nil {
+			limits.GoneWhen = &api.GoneWhen{Timeout: c.GoneWhen.Timeout}
+		}
+		if c.Rollback != nil {
+			limits.Rollback = &api.ChangeRollback{ReadyWhen: api.ReadyWhen{Timeout: c.Rollback.ReadyWhen.Timeout}}
+		}
+		small.Spec.Changes = append(small.Spec.Changes, limits)
+	}
+	for i := range whole.Status.Items {
+		item := &whole.Status.Items[i]
+		kept := api.Item{
+			Name: item.Name, Type: item.Type, Target: item.Target, Resource: item.Resource, LockLease: item.LockLease, State: item.State,
+			Failed: item.Failed, WaitStartTime: item.WaitStartTime, ReadyTime: item.ReadyTime,
+		}
+		if item.ReadyWhen != nil {
+			kept.ReadyWhen = &api.ReadyWhen{Timeout: item.ReadyWhen.Timeout}
+		}
+		if item.RollbackWait != nil {
+			kept.RollbackWait = &api.RollbackWait{StartTime: item.RollbackWait.StartTime, ReadyTime: item.RollbackWait.ReadyTime}
+		}
+		small.Status.Items = append(small.Status.Items, kept)
+	}
 }

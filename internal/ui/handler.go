@@ -40,18 +40,24 @@ type Options struct {
 	// Heartbeat is how often a stream that has nothing to say says so, for a connection
 	// that is broken to be noticed. The default is 15 seconds.
 	Heartbeat time.Duration
+	// LeaseOf names the Lease that locks an object, as namespace/name: one that waits for a
+	// lock does not name it. Without it, locks that no Transaction holds are not found.
+	LeaseOf func(target api.Target, resource string) string
+	// History and Past are left out where nobody may see what they read.
+	History History
+	Past    Past
 }
 
 type handler struct {
-	reader    Reader
-	heartbeat time.Duration
+	reader  Reader
+	options Options
 }
 
 // Handler serves the page and what it asks for.
 func Handler(reader Reader, o Options) (http.Handler, error) {
-	h := &handler{reader: reader, heartbeat: o.Heartbeat}
-	if h.heartbeat <= 0 {
-		h.heartbeat = 15 * time.Second
+	h := &handler{reader: reader, options: o}
+	if h.options.Heartbeat <= 0 {
+		h.options.Heartbeat = 15 * time.Second
 	}
 	files, err := fs.Sub(embedded, "page")
 	if err != nil {
@@ -61,6 +67,7 @@ func Handler(reader Reader, o Options) (http.Handler, error) {
 	mux.Handle("/", http.FileServerFS(files))
 	mux.HandleFunc("/api/transactions", h.list)
 	mux.HandleFunc("/api/transactions/{namespace}/{name}", h.one)
+	mux.HandleFunc("/api/transactions/{namespace}/{name}/differences", h.differences)
 	mux.HandleFunc("/api/stream", h.stream)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, "there is no such thing")

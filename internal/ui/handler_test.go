@@ -186,14 +186,15 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	assert.Equal(t, []string{"key"}, d.Items[1].DependsOn)
 	assert.Equal(t, []string{"depends on config"}, d.Items[1].Notes)
 	assert.Equal(t, []Lock{
-		{Lease: "shop/janus-lock-1", Items: []string{"key"}, Holder: "shop/full", Ours: true, Waiting: []string{"shop/waits"}},
+		{Lease: "shop/janus-lock-1", Items: []string{"key"}, Holder: "shop/full", Transaction: true, Ours: true, Waiting: []string{"shop/waits"}},
 		{Lease: "shop/janus-lock-2", Items: []string{"map"}, Holder: "alice", Waiting: []string{}},
 	}, d.Locks)
 	assert.Equal(t, "First", d.Events[0].Reason)
-	assert.Equal(t, Moment{Time: "2026-03-01T12:00:00Z", What: "Ready is False", Why: "LockHeld"}, d.Timeline[2])
+	assert.Equal(t, Moment{Time: "2026-03-01T12:00:00Z", What: "Ready became False"}, d.Timeline[2], "its reason is of now, and not of then")
+	assert.Equal(t, Condition{Type: "Ready", Status: "False", Since: "2026-03-01T12:00:00Z", Reason: "LockHeld", Message: "<img src=x onerror=alert(1)>"}, d.Conditions[0])
 
 	require.NoError(t, json.Unmarshal(get(serve(t, g), "GET", "/api/transactions/shop/waits").Body.Bytes(), &d))
-	assert.Equal(t, []Lock{{Lease: "shop/janus-lock-1", Items: []string{"0"}, Holder: "shop/full", Waiting: []string{}}}, d.Locks)
+	assert.Equal(t, []Lock{{Lease: "shop/janus-lock-1", Items: []string{"0"}, Holder: "shop/full", Transaction: true, Waiting: []string{}}}, d.Locks)
 	assert.Equal(t, "PackageTransaction install", d.Owner)
 }
 

@@ -13,10 +13,15 @@ import (
 
 // Item is one change and what has become of it.
 type Item struct {
-	Name      string   `json:"name"`
-	Type      string   `json:"type"`
-	Target    string   `json:"target"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Target string `json:"target"`
+	// Kind is that of the target.
+	Kind string `json:"kind"`
+	// State is that of the item, or Waiting while its target is waited for.
 	State     string   `json:"state"`
+	Wait      *Wait    `json:"wait"`
+	Spans     []Span   `json:"spans"`
 	Reason    string   `json:"reason"`
 	Message   string   `json:"message"`
 	DependsOn []string `json:"dependsOn"`
@@ -26,6 +31,8 @@ type Item struct {
 	Conflicts []Difference `json:"conflicts"`
 	Effect    string       `json:"effect"`
 	Plan      []Difference `json:"plan"`
+	// Show is the command that shows the target.
+	Show string `json:"show"`
 }
 
 // Difference is a field with two values, as janusd has written them into the status.
@@ -42,10 +49,10 @@ const masked = "***"
 // itemsOf returns the items in the order of the list. Before janusd has looked at the
 // Transaction there are changes alone.
 func itemsOf(t *api.Transaction) []Item {
-	out := []Item{}
+	out, spans := []Item{}, spansOf(t)
 	for i := range max(len(t.Spec.Changes), len(t.Status.Items)) {
 		item := Item{
-			Name: strconv.Itoa(i), State: string(api.ItemPending),
+			Name: strconv.Itoa(i), State: string(api.ItemPending), Spans: []Span{},
 			DependsOn: []string{}, Fields: []string{}, Notes: []string{}, Conflicts: []Difference{}, Plan: []Difference{},
 		}
 		if i < len(t.Spec.Changes) {
@@ -53,6 +60,12 @@ func itemsOf(t *api.Transaction) []Item {
 		}
 		if i < len(t.Status.Items) {
 			tell(&item, t.Status.Items[i])
+			if item.Spans = spans[i]; item.Spans == nil {
+				item.Spans = []Span{}
+			}
+			if item.Wait = waitOf(t, i); item.Wait != nil {
+				item.State = stateWaiting
+			}
 		}
 		out = append(out, item)
 	}
@@ -64,7 +77,7 @@ func ask(item *Item, c api.Change) {
 	if c.Name != "" {
 		item.Name = c.Name
 	}
-	item.Type, item.Target = string(c.Type), c.Target.String()
+	item.Type, item.Target, item.Kind, item.Show = string(c.Type), c.Target.String(), c.Target.Kind, showing(c.Target, "")
 	item.DependsOn = append(item.DependsOn, c.DependsOn...)
 	if c.Content != nil {
 		item.Fields = fieldNames(c.Content.Raw)
@@ -82,7 +95,8 @@ func ask(item *Item, c api.Change) {
 
 // tell fills in what has become of it.
 func tell(item *Item, i api.Item) {
-	item.Name, item.Target, item.State = i.Name, i.Target.String(), string(i.State)
+	item.Name, item.Target, item.Kind, item.State = i.Name, i.Target.String(), i.Target.Kind, string(i.State)
+	item.Show = showing(i.Target, i.Resource)
 	item.Reason, item.Message = i.Reason, i.Message
 	if i.Type != "" {
 		item.Type = string(i.Type)
@@ -91,10 +105,7 @@ func tell(item *Item, i api.Item) {
 	if i.Failed {
 		item.Notes = append(item.Notes, "failed; what depends on it is not made")
 	}
-	if i.WaitStartTime != nil && i.ReadyTime == nil && i.Committed && !i.Failed {
-		item.Notes = append(item.Notes, "waited for since "+stamp(i.WaitStartTime))
-	}
-	if wait := i.RollbackWait; wait != nil && wait.ReadyTime == nil {
+	if wait := i.RollbackWait; wait != nil && wait.ReadyTime == nil && i.State == api.ItemUnresolved {
 		item.Notes = append(item.Notes, "restored, and not ready since "+stamp(wait.StartTime))
 	}
 	for _, r := range i.Results {
@@ -125,7 +136,7 @@ func tell(item *Item, i api.Item) {
 	for _, warning := range i.Warnings {
 		item.Notes = append(item.Notes, "warning: "+warning)
 	}
-	secret := i.Confidential || i.Target.Kind == "Secret"
+	secret := isSecret(&i)
 	for _, c := range i.Conflicts {
 		item.Conflicts = append(item.Conflicts, difference(secret, c.Field, c.Before, c.Now, strings.Join(c.Managers, ", ")))
 	}
@@ -143,6 +154,9 @@ func tell(item *Item, i api.Item) {
 		item.Notes = append(item.Notes, fmt.Sprintf("%d more fields would change", i.Plan.More))
 	}
 }
+
+// isSecret reports whether no value of the target of an item may be shown, as far as the status tells.
+func isSecret(i *api.Item) bool { return i.Confidential || i.Target.Kind == "Secret" }
 
 // deletion says whether the target of an item is deleted in place of its change, or may be.
 func deletion(i api.Item) []string {

@@ -198,6 +198,19 @@ func (s *Shared) Events(ctx context.Context, t *api.Transaction) ([]corev1.Event
 	return bounded(ctx, s, func() ([]corev1.Event, error) { return s.cluster.Events(ctx, t) })
 }
 
+// Bounded is a History that is among what all who look ask for at the same time.
+func (s *Shared) Bounded(h History) History { return boundedHistory{s, h} }
+
+type boundedHistory struct {
+	shared *Shared
+	of     History
+}
+
+// Revisions implements History.
+func (b boundedHistory) Revisions(ctx context.Context, namespace string) ([]Revision, error) {
+	return bounded(ctx, b.shared, func() ([]Revision, error) { return b.of.Revisions(ctx, namespace) })
+}
+
 // bounded reads when not too many others do.
 func bounded[T any](ctx context.Context, s *Shared, read func() (T, error)) (T, error) {
 	select {

@@ -44,7 +44,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) relay(ctx context.Context, s *sender, changes watch.Interface) {
-	heartbeat := time.NewTicker(h.heartbeat)
+	heartbeat := time.NewTicker(h.options.Heartbeat)
 	defer heartbeat.Stop()
 	for s.err == nil {
 		select {

@@ -5,7 +5,7 @@
 let told = null;
 
 // Many changes at once are drawn together.
-let waiting = false, stale = false;
+let pending = false, stale = false;
 
 function changed(key) {
   if (told) return;
@@ -14,10 +14,10 @@ function changed(key) {
   stale ||= key === open || (open && known.has(open) && !known.get(open).ended);
   // An event is written after the change that it tells of.
   if (key === open) setTimeout(refresh, 2000);
-  if (waiting) return;
-  waiting = true;
+  if (pending) return;
+  pending = true;
   setTimeout(() => {
-    waiting = false;
+    pending = false;
     drawList();
     if (stale) refresh();
     stale = false;
@@ -43,10 +43,10 @@ function connect() {
     const key = keyOf(t), old = known.get(key);
     known.set(key, t);
     told?.add(key);
-    if (!told && (!old || old.phase !== t.phase)) $("news").textContent = "Transaction " + key + " is " + t.phase;
+    if (!told && (!old || shownState(old) !== shownState(t))) say("Transaction " + key + " is " + shownState(t));
     changed(key);
   });
-  on("deleted", (t) => { known.delete(keyOf(t)); $("news").textContent = "Transaction " + keyOf(t) + " is deleted"; changed(keyOf(t)); });
+  on("deleted", (t) => { known.delete(keyOf(t)); say("Transaction " + keyOf(t) + " is deleted"); changed(keyOf(t)); });
   on("synced", () => {
     for (const key of known.keys()) if (!told.has(key)) known.delete(key);
     told = null;
@@ -54,7 +54,7 @@ function connect() {
     drawList();
     drawDetail();
   });
-  // Who may look is asked anew now and then: the stream ends for it, and nothing is wrong.
+  // Who may look is asked again now and then: the stream ends for it, and nothing is wrong.
   on("again", connect);
   on("trouble", (t) => { $("connection").textContent = "✗ " + t.error; });
   stream.addEventListener("error", async () => {
@@ -76,23 +76,40 @@ document.addEventListener("visibilitychange", () => {
 
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const typing = e.target.matches("input, select");
+  const typing = e.target.matches("#text, select");
   const act = (f) => { e.preventDefault(); f(); };
   if (e.key === "Escape") {
-    if (opened()) act(() => { location.hash = ""; });
-    else act(() => { $("text").value = ""; drawList(); if (typing) e.target.blur(); });
-  } else if (e.key === "/" && !typing) act(() => { location.hash = ""; $("overview").hidden = false; $("text").focus(); });
+    if (opened()) act(() => { location.hash = back; });
+    else act(() => { location.hash = "#"; takeFilters(); drawList(); if (typing) e.target.blur(); });
+  } else if (e.key === "/" && !typing) act(() => { if (opened()) location.hash = back; $("overview").hidden = false; $("text").focus(); });
   else if (opened() || e.target.matches("select")) return;
   else if (e.key === "ArrowDown" || (e.key === "j" && !typing)) act(() => move(1));
   else if (e.key === "ArrowUp" || (e.key === "k" && !typing)) act(() => move(-1));
   else if (e.key === "Enter" && e.target.id === "text") act(() => $("rows").querySelector("a")?.click());
 });
 
+// Where the list was left, with its filters.
+let back = "#";
+
 $("filters").addEventListener("submit", (e) => e.preventDefault());
-$("filters").addEventListener("input", drawList);
-window.addEventListener("hashchange", async () => {
-  await drawDetail();
-  if (!opened() && document.activeElement !== $("text")) focusRow(current);
+$("filters").addEventListener("input", () => {
+  back = filterHash();
+  // Each letter that is typed is no page of its own to go back to.
+  history.replaceState(null, "", back);
+  drawList();
 });
-$("phase").append(...phases.map((p) => make("option", { value: p }, p)));
+window.addEventListener("hashchange", async () => {
+  if (!opened()) {
+    takeFilters();
+    back = filterHash();
+    drawList();
+  }
+  $("back").href = back;
+  await drawDetail();
+  if (!opened() && !document.activeElement.matches("#text, #states input, #namespace")) focusRow(current);
+});
+makeStates();
+takeFilters();
+back = filterHash();
+setClock();
 connect();

@@ -74,6 +74,7 @@ func TestTrimKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	assert.Equal(t, &summary{
 		name: types.NamespacedName{Namespace: "shop", Name: "deploy"}, uid: "7f3a", resourceVersion: "8",
 		generation: 2, observed: 1, deleted: true, begun: true, phase: api.PhaseCommitting,
+		progress: &progress{reason: reasonRunning, since: decodedWith(t, deletedAt).CreationTimestamp.Time},
 	}, trimmed)
 	key, err := cache.MetaNamespaceKeyFunc(trimmed)
 	require.NoError(t, err)

@@ -96,6 +96,6 @@ func newerGo(std []finding) error {
 	if len(called) == 0 {
 		return nil
 	}
-	return fmt.Errorf("Go %s has %d known vulnerabilities in functions that may be called, so build what is released with a newer one: %s",
+	return fmt.Errorf("standard library of Go %s: %d known vulnerabilities in functions that may be called, so build what is released with a newer one: %s",
 		strings.TrimPrefix(std[0].version, "v"), len(called), strings.Join(called, ", "))
 }

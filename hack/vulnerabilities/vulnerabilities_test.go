@@ -37,9 +37,9 @@ func TestWhatIsFoundIsRead(t *testing.T) {
 		{id: "GO-2", module: "example.com/b", version: "v0.2.0", imported: true},
 		{id: "GO-3", module: "example.com/c", version: "v1.1.0", fixed: "v1.2.0", imported: true, called: true},
 	}, modules)
-	assert.ErrorContains(t, newerGo(std), "Go 1.26.8 has 1 known vulnerabilities in functions that may be called")
-	assert.ErrorContains(t, newerGo(std), "GO-4 (fixed in 1.26.9)")
-	assert.NoError(t, newerGo(nil))
+	require.ErrorContains(t, newerGo(std), "Go 1.26.8: 1 known vulnerabilities in functions that may be called")
+	require.ErrorContains(t, newerGo(std), "GO-4 (fixed in 1.26.9)")
+	require.NoError(t, newerGo(nil))
 	_, err := read(strings.NewReader("no output"))
 	assert.Error(t, err)
 }
@@ -55,7 +55,7 @@ func TestOnlyWhatNeedsNoJudgementIsWritten(t *testing.T) {
 	}, d.Statements[0])
 	assert.Equal(t, "vulnerable_code_not_in_execute_path", d.Statements[1].Justification)
 	err := d.check(modules)
-	assert.ErrorContains(t, err, "GO-3 in example.com/c v1.1.0: nothing is said about it (called: true)")
+	require.ErrorContains(t, err, "GO-3 in example.com/c v1.1.0: nothing is said about it (called: true)")
 
 	path := filepath.Join(t.TempDir(), "vex.json")
 	require.NoError(t, d.save(path))
@@ -89,7 +89,7 @@ func TestEachStatementHasToBeTrue(t *testing.T) {
 			d.Statements = append(d.Statements, called)
 			c.change(&d)
 			if c.says == "" {
-				assert.NoError(t, errors.Join(d.check(modules), d.stale(modules)))
+				require.NoError(t, errors.Join(d.check(modules), d.stale(modules)))
 				assert.Len(t, d.update(modules).Statements, 3, "what a person has written stays")
 				return
 			}

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/gitops hack/olm hack/ui hack/site
+MODULES := hack/cluster hack/kwok hack/image hack/verify hack/vulnerabilities hack/gitops hack/olm hack/ui hack/site
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -84,6 +84,14 @@ HOMEPAGE ?=
 .PHONY: release
 release: bin/janus-image bin/janus-archive bin/helm ## Make a release in dist/release: image, manifests, chart, plugin, bills of materials, checksums (VERSION=v1.2.3 REPOSITORY=REGISTRY/janusd DOWNLOADS=URL HOMEPAGE=URL)
 	@hack/release/release.sh '$(VERSION)' '$(REPOSITORY)' '$(DIST)/release' '$(DOWNLOADS)' '$(HOMEPAGE)'
+
+# The version that make verify-release gives to the release that it tries.
+TRIAL ?= v0.0.0-trial
+
+.PHONY: verify-release
+verify-release: export RELEASE_PLATFORMS ?= linux/$(shell go env GOARCH)
+verify-release: bin/janus-image bin/janus-archive bin/helm bin/janus-verify ## Make a release twice, sign it with a test key, and check all of it offline, with a registry of its own (for this platform; RELEASE_PLATFORMS= makes all)
+	@hack/release/verify.sh '$(TRIAL)'
 
 ##@ Cluster
 
@@ -219,6 +227,16 @@ lint: bin/golangci-lint ## Run the linters, which also guard the architecture
 	  (cd $$module && "$(CURDIR)/bin/golangci-lint" run --allow-serial-runners --config="$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
+# The URL of the Go vulnerability database; without it, a copy is searched that is pinned.
+DATABASE ?=
+# Such as -std, which fails for what a newer patch of Go has fixed.
+VULNERABILITIES_FLAGS ?=
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities of what the programs are built of, and compare with hack/vulnerabilities/janus.openvex.json
+	@echo "==> looking for known vulnerabilities (a minute or two)"
+	@go run -C hack/vulnerabilities . -database='$(DATABASE)' $(VULNERABILITIES_FLAGS)
+
 .PHONY: prose
 prose: bin/.prose ## Check the words of the pages, of comments and of messages; what has passed is not read again
 
@@ -307,6 +325,11 @@ bin/janus-image: $(call sources,hack/image)
 bin/janus-archive: $(call sources,hack/image)
 	@echo "==> building $@"
 	@go build -C hack/image -trimpath -o ../../$@.new ./archive
+	@mv $@.new $@
+
+bin/janus-verify: $(call sources,hack/verify)
+	@echo "==> building $@ (a minute or two on 2 cores, if nothing is cached)"
+	@go build -C hack/verify -trimpath -ldflags='-s -w' -o ../../$@.new .
 	@mv $@.new $@
 
 bin/helm: $(call sources,hack/helm)

@@ -89,9 +89,10 @@ func (s *stage) calm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, s.idle, time.Hour, false, func(context.Context) (bool, error) {
+	// What it looks at twice it looks at again when requests of the dead have landed, after 20 s.
+	return wait.PollUntilContextTimeout(ctx, max(s.idle, s.pause), time.Hour, false, func(context.Context) (bool, error) {
 		is, err := s.janusd.used()
-		idle := is.cpu-before.cpu <= s.idle/20
+		idle := is.cpu-before.cpu <= max(s.idle, s.pause)/20
 		before = is
 		return idle, err
 	})
@@ -136,6 +137,10 @@ func (s *stage) endedAgo(ctx context.Context, namespace string, n int, status ma
 	own := maps.Clone(status)
 	for _, field := range []string{"startTime", "completionTime"} {
 		own[field] = time.Now().Add(-ago).UTC().Format(time.RFC3339)
+	}
+	if own["rollbackRef"] != nil { // It is not remembered, so what it names is gone.
+		image := fmt.Sprint("copy-", n, "-rollback")
+		own["rollbackRef"] = map[string]any{"name": image, "objects": []any{"ConfigMap/" + image}}
 	}
 	patch, err := json.Marshal(map[string]any{"status": own})
 	if err != nil {

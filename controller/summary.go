@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/wiring/leftovers"
 )
 
 // A decoded is a Transaction as the watch decodes it. It has those fields alone that this
@@ -23,20 +25,20 @@ type decoded struct {
 
 	Spec struct {
 		TTLSecondsAfterFinished *int64 `json:"ttlSecondsAfterFinished"`
+		// Changes, and the items of the status, are decoded of few Transactions alone.
+		Changes json.RawMessage `json:"changes"`
 	} `json:"spec"`
 	Status struct {
-		Phase              api.Phase `json:"phase"`
-		ObservedGeneration int64     `json:"observedGeneration"`
-		CompletionTime     string    `json:"completionTime"`
-		RollbackRef        *struct{} `json:"rollbackRef"`
-		RevisionDigest     string    `json:"revisionDigest"`
+		Phase              api.Phase        `json:"phase"`
+		ObservedGeneration int64            `json:"observedGeneration"`
+		CompletionTime     string           `json:"completionTime"`
+		RollbackRef        *api.RollbackRef `json:"rollbackRef"`
+		RevisionDigest     string           `json:"revisionDigest"`
 		Approval           struct {
 			Digest       string `json:"digest"`
 			ApprovalTime string `json:"approvalTime"`
 		} `json:"approval"`
-		Items []struct {
-			State api.ItemState `json:"state"`
-		} `json:"items"`
+		Items json.RawMessage `json:"items"`
 	} `json:"status"`
 }
 
@@ -56,7 +58,8 @@ func (s *decoded) DeepCopyObject() runtime.Object {
 	if seconds := s.Spec.TTLSecondsAfterFinished; seconds != nil {
 		out.Spec.TTLSecondsAfterFinished = ptr.To(*seconds)
 	}
-	out.Status.Items = slices.Clone(s.Status.Items)
+	out.Spec.Changes, out.Status.Items = slices.Clone(s.Spec.Changes), slices.Clone(s.Status.Items)
+	out.Status.RollbackRef = s.Status.RollbackRef.DeepCopy()
 	return &out
 }
 
@@ -92,6 +95,9 @@ type summary struct {
 	approval [2]string
 	// standing says that its plan waits for that.
 	standing bool
+	// ended is set if it has ended and what may be left of it can be found out together with that of
+	// others.
+	ended *leftovers.Ended
 }
 
 // GetObjectMeta returns what an informer asks of its objects.
@@ -135,7 +141,16 @@ func mustStay(s *decoded) bool {
 	if (s.Status.Phase == api.PhaseCommitted || inPart) && s.Status.RollbackRef != nil {
 		return true
 	}
-	for _, item := range s.Status.Items {
+	if s.Status.Phase != api.PhaseFailed || len(s.Status.Items) == 0 {
+		return false
+	}
+	var items []struct {
+		State api.ItemState `json:"state"`
+	}
+	if json.Unmarshal(s.Status.Items, &items) != nil {
+		return true // Nothing is known of them.
+	}
+	for _, item := range items {
 		if item.State == api.ItemUnresolved {
 			return true
 		}

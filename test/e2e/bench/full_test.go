@@ -61,7 +61,10 @@ func (s *stage) fullCluster(ctx context.Context, out io.Writer) error {
 // startAmong starts janusd among Transactions that have ended.
 func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when string) error {
 	progress("starting janusd; the finished Transactions ended %s", when)
-	var err error
+	before, err := s.requestsIn(namespace)
+	if err != nil {
+		return err
+	}
 	if s.janusd, err = s.startJanusd(ctx); err != nil {
 		return err
 	}
@@ -77,8 +80,12 @@ func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when s
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Ended %s: ready after %.1f s, peak memory %d MiB, CPU until idle %.1f s.\n",
-		when, s.janusd.ready.Seconds(), is.peak>>20, is.cpu.Seconds())
+	after, err := s.requestsIn(namespace)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Ended %s: ready after %.1f s, peak memory %d MiB, CPU until idle %.1f s, %d requests in their namespace.\n",
+		when, s.janusd.ready.Seconds(), is.peak>>20, is.cpu.Seconds(), after.since(before).sum())
 	return err
 }
 

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The modules with Go code of ours, the main one apart.
-MODULES := hack/cluster hack/kwok hack/image hack/verify hack/vulnerabilities hack/gitops hack/olm hack/ui hack/site
+MODULES := hack/cluster hack/kwok hack/image hack/verify hack/vulnerabilities hack/gitops hack/olm hack/peer hack/ui hack/site
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # The version is stamped by the linker. Go's own stamp would need a git checkout.
@@ -210,7 +210,7 @@ BENCH_RESULTS ?= $(CURDIR)/dist/bench.md
 BENCH_FLAGS ?=
 
 .PHONY: bench
-bench: bin/janus-cluster bin/kubectl ## Measure what Transactions cost beside a bare client and kubectl (BENCH_FLAGS='-sizes=10,100 -rounds=3' measures less)
+bench: bin/janus-cluster bin/kubectl bin/helm bin/peer ## Measure what Transactions cost beside a bare client, kubectl, Helm and Flux (BENCH_FLAGS='-sizes=10,100 -rounds=3' measures less)
 	@mkdir -p dist
 	@echo "==> measuring; the tables go to $(BENCH_RESULTS)"
 	go test ./test/e2e/bench -run TestWhatATransactionCosts -count=1 -v -timeout 24h -results='$(BENCH_RESULTS)' $(BENCH_FLAGS)
@@ -335,6 +335,11 @@ bin/janus-verify: $(call sources,hack/verify)
 bin/helm: $(call sources,hack/helm)
 	@echo "==> building $@ (some minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/helm -trimpath -ldflags='-s -w' -o ../../$@.new helm.sh/helm/v4/cmd/helm
+	@mv $@.new $@
+
+bin/peer: $(call sources,hack/peer)
+	@echo "==> building $@, which applies as Flux does (some minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/peer -trimpath -ldflags='-s -w' -o ../../$@.new .
 	@mv $@.new $@
 
 bin/demo-registry: $(OWN) $(call sources,hack/demo/registry test/xpkg)

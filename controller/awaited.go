@@ -53,6 +53,7 @@ func (c *Controller) heardOf(obj any) {
 
 // forget drops what is known of some Transactions, which this process does not run any more.
 func (c *Controller) forget(these func(types.NamespacedName) bool) {
+	c.suspects.forget(these)
 	c.engine.Forget(these)
 	if c.awaited != nil {
 		c.awaited.DropAll(these)

@@ -63,6 +63,9 @@ type Options struct {
 	// Open begins to watch what a Transaction waits for; nil means that it is looked at again and
 	// again.
 	Open func(context.Context, notify.Object) (apiwatch.Interface, error)
+	// Leftovers finds out together what may be left of many Transactions that ended a moment ago; nil
+	// means that each is looked at.
+	Leftovers Leftovers
 	// Clock is nil for the real one.
 	Clock clock.WithTickerAndDelayedExecution
 }
@@ -80,17 +83,18 @@ func (o Options) withDefaults() Options {
 
 // Controller runs Transactions as they come.
 type Controller struct {
-	engine  *engine.Engine
-	reader  Reader
-	watcher cache.Getter
-	log     *zap.Logger
-	options Options
-	watches *watches
-	held    *heldShards
-	resync  *resync
-	line    *line
-	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	awaited *notify.Watches // nil for none
+	engine   *engine.Engine
+	reader   Reader
+	watcher  cache.Getter
+	log      *zap.Logger
+	options  Options
+	watches  *watches
+	held     *heldShards
+	resync   *resync
+	line     *line
+	queue    workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	awaited  *notify.Watches // nil for none
+	suspects *suspects
 }
 
 // DefaultTurn is much longer than a step takes: to take a Transaction up again costs a
@@ -106,7 +110,7 @@ func New(e *engine.Engine, reader Reader, watcher cache.Getter, log *zap.Logger,
 	o = o.withDefaults()
 	c := &Controller{
 		engine: e, reader: reader, watcher: watcher, log: log, options: o,
-		watches: newWatches(), held: newHeldShards(), resync: newResync(o.Resync, o.Clock), line: newLine(o.Workers),
+		watches: newWatches(), held: newHeldShards(), resync: newResync(o.Resync, o.Clock), line: newLine(o.Workers), suspects: newSuspects(o.Clock),
 	}
 	c.queue = newQueue(c.line, newBackOff(o.RetryBase, o.RetryMax))
 	if o.Open != nil {
@@ -156,6 +160,9 @@ func (c *Controller) Work(ctx context.Context) error {
 	}
 	if !c.options.Retention.isAll() {
 		all.Go(func() { c.retire(ctx) })
+	}
+	if c.options.Leftovers != nil {
+		all.Go(func() { c.clearUp(ctx) })
 	}
 	if c.options.Resync > 0 {
 		all.Go(func() { c.resyncs(ctx) })

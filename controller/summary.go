@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/wiring/leftovers"
 )
 
 // A decoded is a Transaction as the watch decodes it. It has those fields alone that this
@@ -24,26 +26,26 @@ type decoded struct {
 	Spec struct {
 		TTLSecondsAfterFinished *int64        `json:"ttlSecondsAfterFinished"`
 		Timeout                 *api.Duration `json:"timeout"`
+		// Changes, and the items of the status, are decoded of few Transactions alone.
+		Changes json.RawMessage `json:"changes"`
 	} `json:"spec"`
 	Status struct {
-		Phase              api.Phase `json:"phase"`
-		ObservedGeneration int64     `json:"observedGeneration"`
-		StartTime          string    `json:"startTime"`
-		RollbackStartTime  string    `json:"rollbackStartTime"`
-		CompletionTime     string    `json:"completionTime"`
-		SuspendTime        string    `json:"suspendTime"`
-		SuspendedSeconds   int64     `json:"suspendedSeconds"`
-		RollbackRef        *struct{} `json:"rollbackRef"`
-		RevisionDigest     string    `json:"revisionDigest"`
+		Phase              api.Phase        `json:"phase"`
+		ObservedGeneration int64            `json:"observedGeneration"`
+		StartTime          string           `json:"startTime"`
+		RollbackStartTime  string           `json:"rollbackStartTime"`
+		CompletionTime     string           `json:"completionTime"`
+		SuspendTime        string           `json:"suspendTime"`
+		SuspendedSeconds   int64            `json:"suspendedSeconds"`
+		RollbackRef        *api.RollbackRef `json:"rollbackRef"`
+		RevisionDigest     string           `json:"revisionDigest"`
 		Approval           struct {
 			Digest        string `json:"digest"`
 			ApprovalTime  string `json:"approvalTime"`
 			WaitedSeconds int64  `json:"waitedSeconds"`
 		} `json:"approval"`
-		Reconciling reconciling `json:"conditions"`
-		Items       []struct {
-			State api.ItemState `json:"state"`
-		} `json:"items"`
+		Reconciling reconciling     `json:"conditions"`
+		Items       json.RawMessage `json:"items"`
 	} `json:"status"`
 }
 
@@ -66,7 +68,8 @@ func (s *decoded) DeepCopyObject() runtime.Object {
 	if timeout := s.Spec.Timeout; timeout != nil {
 		out.Spec.Timeout = ptr.To(*timeout)
 	}
-	out.Status.Items = slices.Clone(s.Status.Items)
+	out.Spec.Changes, out.Status.Items = slices.Clone(s.Spec.Changes), slices.Clone(s.Status.Items)
+	out.Status.RollbackRef = s.Status.RollbackRef.DeepCopy()
 	return &out
 }
 
@@ -104,6 +107,9 @@ type summary struct {
 	standing bool
 	// progress is what the metrics tell of one that has not ended.
 	progress *progress
+	// ended is set if it has ended and what may be left of it can be found out together with that of
+	// others.
+	ended *leftovers.Ended
 }
 
 // GetObjectMeta returns what an informer asks of its objects.
@@ -148,7 +154,16 @@ func mustStay(s *decoded) bool {
 	if (s.Status.Phase == api.PhaseCommitted || inPart) && s.Status.RollbackRef != nil {
 		return true
 	}
-	for _, item := range s.Status.Items {
+	if s.Status.Phase != api.PhaseFailed || len(s.Status.Items) == 0 {
+		return false
+	}
+	var items []struct {
+		State api.ItemState `json:"state"`
+	}
+	if json.Unmarshal(s.Status.Items, &items) != nil {
+		return true // Nothing is known of them.
+	}
+	for _, item := range items {
 		if item.State == api.ItemUnresolved {
 			return true
 		}

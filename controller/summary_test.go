@@ -17,13 +17,13 @@ func TestACopyOfWhatTheWatchDecodesSharesNothing(t *testing.T) {
 	t.Parallel()
 	var list decodedList
 	require.NoError(t, json.Unmarshal([]byte(`{"kind":"TransactionList","metadata":{"resourceVersion":"9"},"items":[
-		{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"ttlSecondsAfterFinished":5},"status":{"phase":"Failed","items":[{"state":"Unresolved"}]}}]}`), &list))
+		{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"ttlSecondsAfterFinished":5,"changes":[]},"status":{"phase":"Failed","items":[{"state":"Unresolved"}]}}]}`), &list))
 	was, err := json.Marshal(list)
 	require.NoError(t, err)
 	out, ok := list.DeepCopyObject().(*decodedList)
 	require.True(t, ok)
 	assert.Equal(t, &list, out)
-	out.Items[0].Labels["x"], out.Items[0].Status.Items[0].State = "z", api.ItemCommitted
+	out.Items[0].Labels["x"], out.Items[0].Status.Items[0], out.Items[0].Spec.Changes[0] = "z", ' ', ' '
 	*out.Items[0].Spec.TTLSecondsAfterFinished = 6
 	is, err := json.Marshal(list)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestWhatTheWatchDecodesIsWhatATransactionHas(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &is))
 	assert.Equal(t, int64(60), *is.Spec.TTLSecondsAfterFinished)
 	assert.NotNil(t, is.Status.RollbackRef)
-	assert.Equal(t, api.ItemUnresolved, is.Status.Items[0].State)
+	assert.JSONEq(t, `[{"name":"","target":{"apiVersion":"","kind":"","name":""},"state":"Unresolved","prepared":false,"committed":false,"rolledBack":false}]`, string(is.Status.Items))
 	trimmed, err := trim(&is)
 	require.NoError(t, err)
 	assert.Equal(t, &summary{

@@ -42,19 +42,32 @@ func (c *Controller) enqueue(obj any) {
 		return
 	}
 	if c.isDone(g) {
-		if !g.completion.IsZero() && g.ttl != nil {
-			c.queue.AddAfter(g.name, c.engine.ExpiresIn(g.completion.Time, *g.ttl))
-		}
+		c.expireLater(g)
+		return
+	}
+	if c.isSuspect(g) {
+		c.suspects.add(g.ended)
 		return
 	}
 	c.queue.Add(g.name)
 }
 
+// expireLater has a Transaction looked at when its time after its end is over.
+func (c *Controller) expireLater(g *summary) {
+	if !g.completion.IsZero() && g.ttl != nil {
+		c.queue.AddAfter(g.name, c.engine.ExpiresIn(g.completion.Time, *g.ttl))
+	}
+}
+
 // isDone reports whether nothing is to be done about a Transaction before its time after its end
 // is over.
 func (c *Controller) isDone(g *summary) bool {
-	done := g.phase.Terminal() && g.phase != api.PhaseFailed && !g.deleted
-	return done && g.generation == g.observed && !c.engine.EndedLately(&g.completion)
+	return isOver(g) && (!c.engine.EndedLately(&g.completion) || c.engine.IsCleared(g.uid))
+}
+
+// isOver reports whether a Transaction has ended for good.
+func isOver(g *summary) bool {
+	return g.phase.Terminal() && g.phase != api.PhaseFailed && !g.deleted && g.generation == g.observed
 }
 
 // mayRun reports whether a Transaction is to be run as far as its namespace goes: one that is to be left

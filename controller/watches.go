@@ -151,7 +151,7 @@ func (c *Controller) newWatch(namespace string) (*watch, error) {
 		}
 	})
 	informer := cache.NewSharedIndexInformer(from, &decoded{}, 0, cache.Indexers{})
-	if err := informer.SetTransform(trim); err != nil {
+	if err := informer.SetTransform(c.trim); err != nil {
 		return nil, fmt.Errorf("watch Transactions in %q: %w", namespace, err)
 	}
 	each := &watch{informer: informer}

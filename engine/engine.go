@@ -43,6 +43,19 @@ func (e *Engine) Forget(these func(types.NamespacedName) bool) {
 // left of it. It costs a few requests to look.
 func (e *Engine) EndedLately(completion *metav1.Time) bool { return e.memories.EndedLately(completion) }
 
+// SettleTime is how long a request may take to land after its sender has died.
+func (e *Engine) SettleTime() time.Duration { return e.policy.SettleTime }
+
+// Knows reports whether this process has taken something for a Transaction, or looks for what may be
+// left of it.
+func (e *Engine) Knows(uid types.UID) bool { return e.memories.Knows(uid) }
+
+// IsCleared reports whether it was found out that nothing is left of a Transaction.
+func (e *Engine) IsCleared(uid types.UID) bool { return e.memories.IsCleared(uid) }
+
+// Clear notes that nothing is left of a Transaction that has ended.
+func (e *Engine) Clear(uid types.UID) { e.memories.Clear(uid) }
+
 // ExpiresIn is how long a Transaction that was completed then is to stay, before it is
 // looked at: the clock may have been ahead.
 func (e *Engine) ExpiresIn(completion time.Time, ttl time.Duration) time.Duration {

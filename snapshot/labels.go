@@ -8,6 +8,9 @@ func Labels(transaction string) map[string]string {
 	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: LabelValue(transaction)}
 }
 
+// AnyLabels are those that all of these objects have, whoever they were made for.
+func AnyLabels() map[string]string { return map[string]string{labelManagedBy: managedBy} }
+
 // SharedLabels are those of an object of Janus that several Transactions have together.
 func SharedLabels() map[string]string {
 	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: ""}

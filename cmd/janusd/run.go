@@ -22,6 +22,7 @@ import (
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/version"
 	"janus.io/janus/internal/wiring"
+	"janus.io/janus/internal/wiring/leftovers"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
@@ -152,11 +153,12 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 	if o.enforce {
 		accounts = accounts.Marking()
 	}
+	store := snapshot.NewStore(c.own, sensitive)
 	ports := wiring.Ports(wiring.Parts{
 		Own:       c.dynamic,
 		Resolver:  resolver,
 		Clients:   accounts,
-		Store:     snapshot.NewStore(c.own, sensitive),
+		Store:     store,
 		Revisions: revision.NewStore(c.own),
 		Locks: lockmgr.New(c.leases(o), lockmgr.Options{
 			Namespace: o.namespace, Observe: observers.metrics.LockOperation,
@@ -176,7 +178,7 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 		Selector: o.selector, Workers: o.workers, Spare: max(1, o.workers/4), Shards: o.shards, Resync: o.resync,
 		Open:      notify.Opener(target.NewClients(c.endless, c.own.CoreV1(), c.user), resolver),
 		RetryBase: o.retryBase, RetryMax: o.retryMax,
-		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)},
+		Retention: controller.Retention{Completed: limit(o.keepCompleted), Failed: limit(o.keepFailed)}, Leftovers: c.finder(o, store),
 	})
 	if err != nil {
 		return nil, err
@@ -185,6 +187,15 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 		f.begin(c, o, log.Named("namespaces"))
 	}
 	return f, nil
+}
+
+// finder finds out what Transactions have left, where janusd may list the Leases of all namespaces; nil
+// where each is to be looked at. It does not look into the tables of enforced locks.
+func (c *clients) finder(o options, store *snapshot.Store) controller.Leftovers {
+	if o.enforce || len(o.watch.names) > 0 || o.watch.changes() {
+		return nil
+	}
+	return leftovers.NewFinder(c.own.CoordinationV1(), store)
 }
 
 // limit is how many are kept; nil for all.

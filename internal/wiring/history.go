@@ -10,6 +10,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
 )
@@ -129,35 +130,43 @@ func (h *History) forgetOldest(ctx context.Context, namespace string, limit int)
 	if err != nil {
 		return err
 	}
-	for _, old := range revision.Outdated(known, limit) {
-		if err := h.forget(ctx, namespace, old); err != nil {
+	outdated := revision.Outdated(known, limit)
+	stays, errs := make([]bool, len(outdated)), make([]error, len(outdated))
+	fanout.Do(forgetting, len(outdated), func(i int) { stays[i], errs[i] = h.dropImages(ctx, namespace, outdated[i]) })
+	for i, old := range outdated {
+		err := errs[i]
+		if err == nil && !stays[i] {
+			err = h.revisions.Delete(ctx, old)
+		}
+		if err != nil { // Those after it stay, so that the history has no gap.
 			return fmt.Errorf("forget revision %d: %w", old.Number, err)
 		}
 	}
 	return nil
 }
 
-// forget deletes a revision, and before it the before-images to which it refers: the
-// other way round, nobody would look for them after a crash. What they are is believed
+// forgetting is of how many revisions the before-images are dropped side by side: all that commit in the
+// namespace meanwhile wait for that.
+const forgetting = 8
+
+// dropImages drops the before-images to which a revision refers. The revision is deleted after
+// that: the other way round, nobody would look for them after a crash. What they are is believed
 // of their Transaction alone, for others can make revisions. With a Transaction that is
-// gone they are gone, too. One that has not ended has yet to say that it is remembered,
-// and is forgotten by the next.
-func (h *History) forget(ctx context.Context, namespace string, old revision.Entry) error {
+// gone they are gone, too. One that has not ended has yet to say that it is remembered:
+// its revision stays, and is forgotten by the next.
+func (h *History) dropImages(ctx context.Context, namespace string, old revision.Entry) (stays bool, err error) {
 	t, err := h.transaction(ctx, types.NamespacedName{Namespace: namespace, Name: old.Owner.Name})
-	if err != nil {
-		return err
+	if err != nil || t == nil || t.UID != old.Owner.UID {
+		return false, err
 	}
-	if there := t != nil && t.UID == old.Owner.UID; there {
-		switch remembered := t.Status.Revision == old.Number && t.Status.RollbackRef != nil; {
-		case !t.Status.Phase.Terminal():
-			return nil
-		case plan.EndedInEffect(&t.Status) && remembered:
-			if err := h.store.DropKept(ctx, ownerOf(t), *t.Status.RollbackRef); err != nil {
-				return err
-			}
-		}
+	if !t.Status.Phase.Terminal() {
+		return true, nil
 	}
-	return h.revisions.Delete(ctx, old)
+	remembered := t.Status.Revision == old.Number && t.Status.RollbackRef != nil
+	if plan.EndedInEffect(&t.Status) && remembered {
+		err = h.store.DropKept(ctx, ownerOf(t), *t.Status.RollbackRef)
+	}
+	return false, err
 }
 
 // transaction reads a Transaction, nil if it does not exist, which is confirmed.

@@ -28,6 +28,7 @@ import (
 	"janus.io/janus/internal/target"
 	"janus.io/janus/internal/wiring"
 	"janus.io/janus/internal/wiring/enforced"
+	"janus.io/janus/internal/wiring/leftovers"
 	"janus.io/janus/lockmgr"
 	"janus.io/janus/revision"
 	"janus.io/janus/snapshot"
@@ -218,6 +219,7 @@ func run(log *zap.Logger, config *rest.Config, namespace string, s settings) (*J
 	ctl, err := controller.New(engine.New(ports, s.clock, s.steps()), wiring.NewJournal(own), watcher, log,
 		controller.Options{
 			Namespaces: []string{namespace}, Workers: s.workers, Resync: time.Hour, Retention: s.keep, Open: s.opener(endless, kube),
+			Leftovers: s.finder(kube),
 		})
 	if err != nil {
 		return nil, err
@@ -256,6 +258,14 @@ func (s settings) opener(endless *rest.Config, kube kubernetes.Interface) func(c
 		return nil
 	}
 	return notify.Opener(target.NewClients(endless, kube.CoreV1(), Identity), s.schemas.resolver)
+}
+
+// finder finds out what is left of Transactions that have ended, as janusd does.
+func (s settings) finder(kube kubernetes.Interface) controller.Leftovers {
+	if s.enforced {
+		return nil
+	}
+	return leftovers.NewFinder(kube.CoordinationV1(), snapshot.NewStore(kube, nil))
 }
 
 // ports puts the parts together as janusd does, with what the test puts around them.

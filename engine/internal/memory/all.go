@@ -97,6 +97,30 @@ func (a *All) Forget(these func(types.NamespacedName) bool) []*api.Transaction {
 	return out
 }
 
+// Knows reports whether anything is kept of a Transaction.
+func (a *All) Knows(uid types.UID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.entries[uid]
+	return ok
+}
+
+// IsCleared reports whether nothing is left of a Transaction since a short while ago.
+func (a *All) IsCleared(uid types.UID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cleared.has(uid)
+}
+
+// Clear notes that nothing is left of a Transaction of which nothing is kept.
+func (a *All) Clear(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.entries[uid]; !ok {
+		a.cleared.add(uid, a.clock.Now())
+	}
+}
+
 // Retire names the Transactions that are to be deleted before their time, and no others.
 func (a *All) Retire(those map[types.UID]bool) {
 	a.mu.Lock()

@@ -1,5 +1,5 @@
-// Package bench measures what a Transaction costs. A bare client, janusd and kubectl change
-// the same number of ConfigMaps on one cluster in turn, several times: what counts is the
+// Package bench measures what a Transaction costs. A bare client, janusd, kubectl, Helm and Flux
+// change the same number of ConfigMaps on one cluster in turn, several times: what counts is the
 // ratio to the bare client in the same run, and the requests, which the API server's audit
 // log tells. `make bench` measures; otherwise a small run shows that it still can.
 package bench
@@ -26,14 +26,19 @@ import (
 type options struct {
 	sizes, many    sizes
 	held, waits    sizes
+	slow, shared   sizes
 	rounds, stored int
-	idle           time.Duration
-	plot           string // the file to which a plot is written, if it is not empty
+	peers          bool
+	idle, delay    time.Duration
+	pause          time.Duration // after which janusd has nothing left to do, if it did nothing meanwhile
+	plot           string        // the file to which a plot is written, if it is not empty
 }
 
 var (
-	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}, waits: sizes{1000}}
+	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}, waits: sizes{1000}, slow: sizes{100}, shared: sizes{100}}
 	locks    = flag.String("locks", "targets", "what has a Lease for its locks, as janusd's flag says")
+	further  = flag.String("janusd", "", "further flags for janusd, space-separated")
+	program  = flag.String("program", "", "the janusd to measure; without it, one is built from these sources")
 	results  = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
 )
 
@@ -42,8 +47,12 @@ func init() {
 	flag.Var(&measured.many, "many", "numbers of concurrent Transactions of 5 changes, comma-separated; empty for none")
 	flag.Var(&measured.held, "held", "numbers of changes whose contents are in the Transaction and in a ConfigMap, comma-separated; empty for none")
 	flag.Var(&measured.waits, "waits", "numbers of Transactions that wait, comma-separated; empty for none")
+	flag.Var(&measured.slow, "slow", "numbers of changes in a Transaction whose API server answers slowly, comma-separated; empty for none")
+	flag.Var(&measured.shared, "shared", "numbers of Transactions of 5 changes that one replica and two run, comma-separated; empty for none")
+	flag.BoolVar(&measured.peers, "peers", true, "measure Helm and Flux too, with bin/helm and bin/peer")
 	flag.IntVar(&measured.rounds, "rounds", 5, "number of rounds for each measurement")
 	flag.IntVar(&measured.stored, "stored", 10_000, "number of finished Transactions of 5 changes in the cluster when janusd starts; 0 leaves that out")
+	flag.DurationVar(&measured.delay, "delay", 5*time.Millisecond, "how much longer a slow API server takes to answer")
 	flag.DurationVar(&measured.idle, "idle", 30*time.Second, "how long to measure an idle janusd")
 }
 
@@ -72,23 +81,24 @@ func (s *sizes) Set(text string) error {
 
 // TestWhatATransactionCosts measures everything.
 func TestWhatATransactionCosts(t *testing.T) {
-	o := options{sizes: sizes{1, 3}, many: sizes{4}, held: sizes{2}, waits: sizes{3}, rounds: 2, stored: 20, idle: time.Second}
+	o := options{sizes: sizes{1, 3}, many: sizes{4}, held: sizes{2}, waits: sizes{3}, slow: sizes{3}, shared: sizes{4}, rounds: 2, stored: 20, peers: true, idle: time.Second, delay: 5 * time.Millisecond}
 	var out strings.Builder
 	tables := io.Writer(&out)
 	if *results != "" {
 		o = measured
+		o.pause = 25 * time.Second
 		o.plot = strings.TrimSuffix(*results, filepath.Ext(*results)) + ".svg"
 		tables = io.MultiWriter(&out, os.Stderr)
 	}
 	s := newStage(t, o)
-	for _, part := range []func(context.Context, io.Writer) error{s.oneByOne, s.contents, s.atOnce, s.atRest, s.waiting, s.fullCluster} {
+	for _, part := range []func(context.Context, io.Writer) error{s.conditions, s.oneByOne, s.slowly, s.shareOut, s.contents, s.atOnce, s.atRest, s.waiting, s.fullCluster} {
 		require.NoError(t, part(t.Context(), tables))
 	}
 	if *results != "" {
 		require.NoError(t, os.WriteFile(*results, []byte(out.String()), 0o600))
 		return
 	}
-	for _, text := range []string{"\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "in a ConfigMap | **", " requests, ", "| 3 | an object that may be watched | ", "ready after "} {
+	for _, text := range []string{"Kubernetes v1.", "| Helm | Flux |", "one after the other", "| 4 | two replicas | ", "\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "in a ConfigMap | **", " requests, ", "| 3 | an object that may be watched | ", "ready after "} {
 		assert.Contains(t, out.String(), text)
 	}
 }

@@ -61,7 +61,10 @@ func (s *stage) fullCluster(ctx context.Context, out io.Writer) error {
 // startAmong starts janusd among Transactions that have ended.
 func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when string) error {
 	progress("starting janusd; the finished Transactions ended %s", when)
-	var err error
+	before, err := s.requestsIn(namespace)
+	if err != nil {
+		return err
+	}
 	if s.janusd, err = s.startJanusd(ctx); err != nil {
 		return err
 	}
@@ -77,8 +80,12 @@ func (s *stage) startAmong(ctx context.Context, out io.Writer, namespace, when s
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Ended %s: ready after %.1f s, peak memory %d MiB, CPU until idle %.1f s.\n",
-		when, s.janusd.ready.Seconds(), is.peak>>20, is.cpu.Seconds())
+	after, err := s.requestsIn(namespace)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Ended %s: ready after %.1f s, peak memory %d MiB, CPU until idle %.1f s, %d requests in their namespace.\n",
+		when, s.janusd.ready.Seconds(), is.peak>>20, is.cpu.Seconds(), after.since(before).sum())
 	return err
 }
 
@@ -89,9 +96,10 @@ func (s *stage) calm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, s.idle, time.Hour, false, func(context.Context) (bool, error) {
+	// What it looks at twice it looks at again when requests of the dead have landed, after 20 s.
+	return wait.PollUntilContextTimeout(ctx, max(s.idle, s.pause), time.Hour, false, func(context.Context) (bool, error) {
 		is, err := s.janusd.used()
-		idle := is.cpu-before.cpu <= s.idle/20
+		idle := is.cpu-before.cpu <= max(s.idle, s.pause)/20
 		before = is
 		return idle, err
 	})
@@ -136,6 +144,10 @@ func (s *stage) endedAgo(ctx context.Context, namespace string, n int, status ma
 	own := maps.Clone(status)
 	for _, field := range []string{"startTime", "completionTime"} {
 		own[field] = time.Now().Add(-ago).UTC().Format(time.RFC3339)
+	}
+	if own["rollbackRef"] != nil { // It is not remembered, so what it names is gone.
+		image := fmt.Sprint("copy-", n, "-rollback")
+		own["rollbackRef"] = map[string]any{"name": image, "objects": []any{"ConfigMap/" + image}}
 	}
 	patch, err := json.Marshal(map[string]any{"status": own})
 	if err != nil {

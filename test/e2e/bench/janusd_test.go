@@ -26,6 +26,14 @@ type janusd struct {
 
 // startJanusd starts janusd as it is run without any flags that matter here.
 func (s *stage) startJanusd(ctx context.Context) (*janusd, error) {
+	if err := s.client.JanusdKubeconfig(ctx, s.file("kubeconfig")); err != nil {
+		return nil, err
+	}
+	return s.startWith(ctx, s.file("kubeconfig"), "--locks="+*locks)
+}
+
+// startWith starts a janusd with some flags.
+func (s *stage) startWith(ctx context.Context, kubeconfig string, flags ...string) (*janusd, error) {
 	health, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
@@ -34,11 +42,8 @@ func (s *stage) startJanusd(ctx context.Context) (*janusd, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.client.JanusdKubeconfig(ctx, s.file("kubeconfig")); err != nil {
-		return nil, err
-	}
-	j := &janusd{log: log, command: exec.Command(s.program, "--kubeconfig="+s.file("kubeconfig"),
-		"--locks="+*locks, "--metrics-bind-address=0", "--health-probe-bind-address="+health)}
+	flags = append(flags, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address="+health)
+	j := &janusd{log: log, command: exec.Command(s.program, append(flags, strings.Fields(*further)...)...)}
 	j.command.Stderr = log
 	began := time.Now()
 	if err := j.command.Start(); err != nil {

@@ -20,11 +20,19 @@ const (
 	backs    = "rollback"
 	kubectl  = "kubectl apply"
 	floor    = "requests alone"
+	helm     = "Helm"
+	flux     = "Flux"
 )
 
 // oneByOne lets everybody change the same number of ConfigMaps, in turn.
 func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
+	if len(s.sizes) == 0 {
+		return nil
+	}
 	t := table{title: "One Transaction", first: "changes", columns: []string{bare, together, kubectl, floor, commits, graphs, backs}}
+	if s.peers {
+		t.columns = append(t.columns, helm, flux)
+	}
 	costs := table{title: "Cost of one commit for janusd", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
 	var last requests
 	if err := s.warmUp(ctx); err != nil {
@@ -35,12 +43,20 @@ func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		if s.peers { // What is measured is an upgrade.
+			if err := s.helm(ctx, namespace, n, "installed"); err != nil {
+				return err
+			}
+		}
 		r := row{name: fmt.Sprint(n), times: map[string][]time.Duration{}}
 		c := row{name: fmt.Sprint(n)}
 		for round := range s.rounds {
 			progress("%d changes, round %d of %d", n, round+1, s.rounds)
 			for name, run := range s.contest(namespace, n, round) {
 				perform := func(ctx context.Context) error { return r.measure(ctx, name, run) }
+				if name == flux { // It says itself how long it took.
+					perform = func(ctx context.Context) error { return s.measureFlux(ctx, &r, namespace, n, round, s.kubeconfig) }
+				}
 				if name == commits && round == s.rounds-1 {
 					c.texts, last, err = s.costOf(ctx, namespace, perform)
 				} else {
@@ -92,18 +108,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (s *stage) contest(namespace string, n, round int) map[string]func(context.Context) error {
 	value := func(who string) string { return fmt.Sprintf("%s-%d", strings.Fields(who)[0], round) }
 	name := func(who string) string { return fmt.Sprintf("%s-%d-%d", who, n, round) }
-	return map[string]func(context.Context) error{
+	contest := map[string]func(context.Context) error{
 		bare: func(ctx context.Context) error { return s.inTurn(ctx, namespace, n, value(bare)) },
 		together: func(ctx context.Context) error {
 			return s.sideBySide(ctx, namespace, 0, n, value("eight"), atOnceClients)
 		},
 		floor: func(ctx context.Context) error { return s.floor(ctx, namespace, n, value("floor")) },
 		kubectl: func(ctx context.Context) error {
-			var all strings.Builder
-			for i := range n {
-				all.WriteString(one(i, value(kubectl)) + "\n---\n")
-			}
-			_, err := s.cluster.Kubectl(ctx, all.String(), "apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", "-")
+			_, err := s.cluster.Kubectl(ctx, all(n, value(kubectl)), "apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", "-")
 			return err
 		},
 		commits: func(ctx context.Context) error {
@@ -117,6 +129,14 @@ func (s *stage) contest(namespace string, n, round int) map[string]func(context.
 			return s.transact(ctx, namespace, api.PhaseRolledBack, manifest(namespace, name(backs), 0, max(n-1, 1), value(backs), refused))
 		},
 	}
+	if s.peers {
+		contest[helm] = func(ctx context.Context) error { return s.helm(ctx, namespace, n, value(helm)) }
+		contest[flux] = func(ctx context.Context) error {
+			_, err := s.flux(ctx, namespace, n, value("warm"), value(flux), s.kubeconfig)
+			return err
+		}
+	}
+	return contest
 }
 
 // costOf tells what janusd does for one Transaction.
@@ -155,6 +175,8 @@ const each = 5
 func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 	const own, same = "commits, own targets", "commits, same targets"
 	t := table{title: fmt.Sprintf("Concurrent Transactions of %d changes", each), first: "Transactions", columns: []string{together, own, same}}
+	var asked []string // what the last Transactions with targets of their own have asked for
+	var last string
 	for _, many := range s.many {
 		namespace, err := s.namespace(ctx, many*each)
 		if err != nil {
@@ -181,15 +203,29 @@ func (s *stage) atOnce(ctx context.Context, out io.Writer) error {
 				own:  all("own", true),
 				same: all("same", false),
 			} {
+				before, err := s.requestsIn(namespace)
+				if err != nil {
+					return err
+				}
 				if err := r.measure(ctx, name, run); err != nil {
 					return fmt.Errorf("%s of %d Transactions: %w", name, many, err)
 				}
+				after, err := s.requestsIn(namespace)
+				if err != nil {
+					return err
+				}
+				if made := after.since(before); name == own {
+					last = fmt.Sprintf("Requests of %d Transactions with targets of their own, %.1f each: %s.", many, float64(made.sum())/float64(many), made)
+				}
 			}
 		}
-		t.rows = append(t.rows, r)
+		t.rows, asked = append(t.rows, r), append(asked, last)
 	}
 	if len(t.rows) > 0 {
 		t.write(out)
+	}
+	for _, text := range asked {
+		_, _ = fmt.Fprintf(out, "\n%s\n", text)
 	}
 	return nil
 }

@@ -31,17 +31,24 @@ type stage struct {
 	janusd  *janusd
 	dir     string
 	program string // janusd
-	made    int    // namespaces
+	made    *int   // namespaces
+	// kubeconfig is what Helm and Flux are given.
+	kubeconfig string
 }
 
 func newStage(t *testing.T, o options) *stage {
 	t.Helper()
-	s := &stage{options: o, cluster: testcluster.Shared(t), dir: t.TempDir(), program: harness.BuildJanusd(t)}
+	s := &stage{options: o, made: new(int), cluster: testcluster.Shared(t), dir: t.TempDir(), program: *program}
+	if s.program == "" {
+		s.program = harness.BuildJanusd(t)
+	}
 	config := s.cluster.Config()
 	config.QPS, config.UserAgent = -1, "bench"
 	var err error
 	s.client, err = harness.NewClient(config)
 	require.NoError(t, err)
+	s.kubeconfig = s.file("peers")
+	require.NoError(t, writeKubeconfig(s.kubeconfig, s.cluster.Config()))
 	require.NoError(t, s.client.Install(t.Context()))
 	require.NoError(t, s.client.ApplyRefusal(t.Context(), "bench", "bench", "yes"))
 	s.janusd, err = s.startJanusd(t.Context())
@@ -57,8 +64,8 @@ func newStage(t *testing.T, o options) *stage {
 // namespace makes a namespace with n ConfigMaps c-0, c-1 and so on, and a ServiceAccount
 // that may change them.
 func (s *stage) namespace(ctx context.Context, n int) (string, error) {
-	s.made++
-	name := fmt.Sprintf("bench-%d", s.made)
+	*s.made++
+	name := fmt.Sprintf("bench-%d", *s.made)
 	if _, err := s.client.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"bench": "yes"}}}, metav1.CreateOptions{}); err != nil {
 		return "", err
 	}

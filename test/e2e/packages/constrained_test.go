@@ -45,7 +45,7 @@ func TestConstrainedImpersonation(t *testing.T) {
 	d.rollsBack()
 	d.waits()
 	d.reachesOut(true)
-	second := d.isKilled(first)
+	second := d.isKilled(first, true)
 	d.create("custom", "changes:\n    - "+widgetsChange)
 	d.ends("custom", v1alpha1.PhaseCommitted)
 	d.create("custom-back", "undoOf: {name: custom}")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/objectid"
@@ -170,8 +171,10 @@ func (d *desk) reachesOut(all bool) {
 
 // isKilled kills janusd while it waits for a finalizer. The next one takes its place, buries
 // it and finishes its work.
-func (d *desk) isKilled(j *janusd) *janusd {
+func (d *desk) isKilled(j *janusd, all bool) *janusd {
 	d.t.Helper()
+	d.create("has-ended", "changes:\n    - "+green)
+	d.ends("has-ended", v1alpha1.PhaseCommitted)
 	d.create("survives", `changes:
     - {type: Delete, target: {apiVersion: v1, kind: ConfigMap, name: held}}`)
 	d.until("kubectl get configmap held -n orders -o jsonpath='{.metadata.deletionTimestamp}' | grep -c .", "1")
@@ -181,5 +184,10 @@ func (d *desk) isKilled(j *janusd) *janusd {
 	next := startJanusd(d, quickly)
 	d.run(`kubectl patch configmap held -n orders --type=merge -p '{"metadata": {"finalizers": null}}'`)
 	d.ends("survives", v1alpha1.PhaseCommitted)
+	if all { // It looks for what the one that was killed may have left.
+		require.Eventually(d.t, func() bool {
+			return strings.Contains(next.Log(), "looked for what Transactions that ended a moment ago may have left")
+		}, patience, 100*time.Millisecond)
+	}
 	return next
 }

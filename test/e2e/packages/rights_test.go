@@ -75,7 +75,7 @@ func (d *desk) everyDeed(all bool) {
 	d.waits()
 	d.reachesOut(all)
 	d.asksOfScrapers(first)
-	second := d.isKilled(first)
+	second := d.isKilled(first, all)
 	d.run("kubectl delete txn --all -n orders --timeout=1m")
 	second.stop()
 }

@@ -90,6 +90,7 @@ func TestConstrainedImpersonationInOneNamespace(t *testing.T) {
 	d.refused("kubectl --as=system:serviceaccount:orders:default get configmaps -n orders", "as a ServiceAccount that is not listed")
 	d.run("kubectl delete txn --all -n orders --timeout=1m")
 	j.stop()
+	d.run(`kubectl patch configmap held -n orders --type=merge -p '{"metadata": {"finalizers": null}}'`)
 	d.run("helm uninstall janus --namespace janus-system --wait")
 	d.run("kubectl delete crd transactions.backup.janus.io && kubectl delete namespace orders janus-system && kubectl delete clusterrolebinding packages-test")
 	d.same(before, nil)

@@ -41,7 +41,7 @@ func (l *live) open(t *api.Transaction) {
 			case <-stop:
 				return
 			case <-tick.C:
-				l.aside(func() {})
+				l.again()
 			}
 		}
 	}(l.stop)
@@ -52,6 +52,15 @@ func (l *live) update(t *api.Transaction) {
 	defer l.mu.Unlock()
 	l.last = t
 	l.draw()
+}
+
+// again draws what was drawn last, as it is by now.
+func (l *live) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil {
+		l.draw()
+	}
 }
 
 // aside has text printed above the drawing.

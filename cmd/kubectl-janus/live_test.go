@@ -199,7 +199,7 @@ func TestWhatIsWaitedForIsSaidToWaitAndForWhat(t *testing.T) {
 	txn.Status.Conditions[0].Message = "waiting for Deployment shop/web-1: 0/1 Pods ready; old Pods; Deployment shop/web-2: 1/2 Pods ready"
 	now := began.Add(65 * time.Second)
 	assert.Equal(t, "Waiting 1m5s: 0/1 Pods ready; old Pods", waited(txn, 1, now))
-	assert.Equal(t, "", waited(txn, 0, now))
+	assert.Empty(t, waited(txn, 0, now))
 	hold := api.Duration("10s")
 	txn.Spec.Changes[1].ReadyWhen = &api.ReadyWhen{Status: api.StatusReady, HoldFor: &hold}
 	txn.Status.Items[1].HoldStartTime = &metav1.Time{Time: began}

@@ -132,7 +132,7 @@ func (l *locking) acquire(ctx context.Context) error {
 		if held.Others > 0 {
 			holder += fmt.Sprintf(" and %d more", held.Others)
 		}
-		return fmt.Errorf("%s is locked by %s: wait until it is released, or expires; kubectl janus locks list -n %s shows when that is", l.key, holder, l.key.ID.Namespace)
+		return fmt.Errorf("%s is locked by %s: wait until it is released, or expires; kubectl janus locks list -n %s shows when that is", l.key, holder, l.key.Namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.key, err)

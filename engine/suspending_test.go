@@ -167,7 +167,7 @@ func TestWhatWasLeftByAStopIsRolledBackWhenThatIsAskedFor(t *testing.T) {
 	require.Equal(t, api.PhaseFailed, w.stored.Status.Phase)
 	_, reason, message := told(w, api.ConditionStalled)
 	assert.Equal(t, errclass.Cancelled, reason)
-	assert.Equal(t, "spec.cancel is Stop; stopped, and left in effect: items a (ConfigMap shop/a), b (ConfigMap shop/b); set spec.cancel to Rollback to roll them back", message)
+	assert.Equal(t, "the Transaction was cancelled (spec.cancel: Stop); stopped, and left in effect: items a (ConfigMap shop/a), b (ConfigMap shop/b); set spec.cancel to Rollback to roll them back", message)
 	assert.Empty(t, w.locks)
 	assert.NotEmpty(t, w.images)
 
@@ -181,7 +181,7 @@ func TestWhatWasLeftByAStopIsRolledBackWhenThatIsAskedFor(t *testing.T) {
 	assert.Equal(t, int32(1), w.stored.Status.Recoveries)
 	_, reason, message = told(w, api.ConditionSucceeded)
 	assert.Equal(t, errclass.Cancelled, reason)
-	assert.Equal(t, "spec.cancel is Rollback, and was Stop", message)
+	assert.Equal(t, "the Transaction was cancelled (spec.cancel: Rollback, after Stop)", message)
 	oracle(t, w)
 }
 

@@ -18,6 +18,9 @@ type Difference struct {
 	// Made is set for a field that the API server or a controller writes by itself, and
 	// nobody else.
 	Made bool
+	// Allocated is set for a field for which the API server chooses a value when an object is
+	// written without.
+	Allocated bool
 
 	path fieldpath.Path
 }
@@ -72,8 +75,9 @@ func (d *differ) value(n node, before, after any) {
 }
 
 func (d *differ) add(n node, before, after any) {
+	by := knownAs(d.kind, n.path)
 	d.found = append(d.found, Difference{
-		Path: n.path.String(), Before: before, After: after, Made: knownAs(d.kind, n.path) == made, path: n.path.Copy(),
+		Path: n.path.String(), Before: before, After: after, Made: by == made, Allocated: by == allocated, path: n.path.Copy(),
 	})
 }
 

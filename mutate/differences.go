@@ -2,9 +2,12 @@ package mutate
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
@@ -34,7 +37,7 @@ func (c Change) Differences(ctx context.Context, before, after *unstructured.Uns
 	}
 	var out []errclass.Field
 	for _, d := range images.Differences() {
-		if slices.Contains(identity, d.Path) || d.Made && !d.SetBy(c.Content) {
+		if slices.Contains(identity, d.Path) || (d.Made || before == nil && c.placeholder(d)) && !d.SetBy(c.Content) {
 			continue
 		}
 		field := errclass.Field{Path: c.path(d.Path), Before: c.disclosed(d.Before, maskBefore), Now: c.disclosed(d.After, maskAfter)}
@@ -44,6 +47,24 @@ func (c Change) Differences(ctx context.Context, before, after *unstructured.Uns
 		out = append(out, field)
 	}
 	return out, nil
+}
+
+// placeholders are what names and values have that the API server makes up for a dry run: the uid of
+// a Job in the labels of its Pods, and the name of a volume that admission adds to a Pod.
+var placeholders = map[schema.GroupKind]string{
+	{Group: "batch", Kind: "Job"}: "controller-uid",
+	{Kind: "Pod"}:                 `"kube-api-access-`,
+}
+
+// placeholder reports whether the value that a dry run shows for a field of a new object is made up
+// for that dry run: the API server chooses it when the object is made, as it does addresses.
+func (c Change) placeholder(d fieldmerge.Difference) bool {
+	sign, some := placeholders[c.Ref.GVK.GroupKind()]
+	if d.Allocated || !some {
+		return d.Allocated
+	}
+	text, err := json.Marshal(d.After)
+	return strings.Contains(d.Path, sign) || err == nil && strings.Contains(string(text), sign)
 }
 
 // disclosed is a value as it may be shown; empty for none.

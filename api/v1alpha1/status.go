@@ -33,7 +33,8 @@ type TransactionStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	SpecDigest string `json:"specDigest,omitempty"`
 
-	// progress is the number of changes in effect out of all, such as 3/5.
+	// progress is the number of changes in effect out of all, such as 3/5. An
+	// Await counts when what it waits for is so.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=32

@@ -24,6 +24,7 @@ func newWait(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().Var(&wait.limit, "timeout", "how long to wait; without it as long as it takes")
+	wait.out.addTo(cmd)
 	return cmd
 }
 
@@ -78,12 +79,12 @@ cancel without --stop.`,
 			if t, err = s.apply(cmd, t, edit{Cancel: &how}); err != nil {
 				return err
 			}
-			s.print("transaction.backup.janus.io/%s cancelled: %s", t.Name, does)
+			wait.announce(s, "transaction.backup.janus.io/%s cancelled: %s", t.Name, does)
 			return wait.end(cmd.Context(), s, t)
 		},
 	}
 	cmd.Flags().BoolVar(&stop, "stop", false, "leave what has landed")
-	wait.addTo(cmd)
+	wait.addAll(cmd)
 	return cmd
 }
 
@@ -110,7 +111,8 @@ func newResume(s *session) *cobra.Command {
 }
 
 func suspension(s *session, suspend bool, use, short, done string) *cobra.Command {
-	return &cobra.Command{
+	var w waits
+	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])
@@ -121,14 +123,16 @@ func suspension(s *session, suspend bool, use, short, done string) *cobra.Comman
 				return fmt.Errorf("transaction %s/%s has ended already: it is %s", t.Namespace, t.Name, t.Status.Phase)
 			}
 			if t.Spec.Suspend == suspend {
-				s.print("transaction.backup.janus.io/%s unchanged", t.Name)
-				return nil
+				w.announce(s, "transaction.backup.janus.io/%s unchanged", t.Name)
+				return w.end(cmd.Context(), s, t)
 			}
 			if t, err = s.apply(cmd, t, edit{Suspend: &suspend}); err != nil {
 				return err
 			}
-			s.print("transaction.backup.janus.io/%s %s", t.Name, done)
-			return nil
+			w.announce(s, "transaction.backup.janus.io/%s %s", t.Name, done)
+			return w.end(cmd.Context(), s, t)
 		},
 	}
+	w.out.addTo(cmd)
+	return cmd
 }

@@ -44,13 +44,13 @@ in its place, with the same name.`,
 			if err != nil {
 				return err
 			}
-			s.print("transaction.backup.janus.io/%s created", made.Name)
+			wait.announce(s, "transaction.backup.janus.io/%s created", made.Name)
 			return wait.end(cmd.Context(), s, made)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up from the old one")
 	y.addTo(cmd)
-	wait.addTo(cmd)
+	wait.addAll(cmd)
 	return cmd
 }
 
@@ -89,5 +89,5 @@ func (s *session) copyOf(ctx context.Context, y *sensitivity, t *api.Transaction
 	t.Spec.DeepCopyInto(&again.Spec)
 	again.Spec.Suspend, again.Spec.Cancel = false, ""
 	u, err := untyped(again)
-	return draft{u, hidden, secret}, err
+	return draft{Unstructured: u, hidden: hidden, secret: secret}, err
 }

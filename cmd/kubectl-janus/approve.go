@@ -32,19 +32,22 @@ by the time it is made, another plan waits for approval.`,
 			if why := notStanding(t); why != "" {
 				return fmt.Errorf("transaction %s/%s %s", t.Namespace, t.Name, why)
 			}
+			if digest == "" && !wait.out.text() {
+				return s.printWhole(wait.out.printer(), t)
+			}
 			if digest == "" {
-				s.showPlan(t)
+				s.showPlan(cmd.Context(), t)
 				return nil
 			}
 			if t, err = s.approve(cmd, t, digest); err != nil {
 				return err
 			}
-			s.print("transaction.backup.janus.io/%s approved", t.Name)
+			wait.announce(s, "transaction.backup.janus.io/%s approved", t.Name)
 			return wait.end(cmd.Context(), s, t)
 		},
 	}
 	cmd.Flags().StringVar(&digest, "plan", "", "the digest of the plan that is approved")
-	wait.addTo(cmd)
+	wait.addAll(cmd)
 	return cmd
 }
 
@@ -65,10 +68,10 @@ func notStanding(t *api.Transaction) string {
 }
 
 // showPlan prints the plan that stands, and how to approve it.
-func (s *session) showPlan(t *api.Transaction) {
+func (s *session) showPlan(ctx context.Context, t *api.Transaction) {
 	a := t.Status.Approval
 	s.print("Plan %d of Transaction %s/%s, which acts as ServiceAccount %s:\n", a.Plans, t.Namespace, t.Name, t.Spec.ServiceAccountName)
-	printPlan(s.Out, t)
+	s.printPlanOf(ctx, s.Out, draft{}, t, true)
 	s.print("\nTo approve it until %s:\n  kubectl janus approve %s -n %s --plan %s",
 		plan.ApprovalDeadline(t).UTC().Format("2006-01-02 15:04:05 MST"), t.Name, t.Namespace, a.Digest)
 }

@@ -30,6 +30,24 @@ type checking struct {
 	client kubernetes.Interface
 	system string
 	wrong  int
+	out    output
+	lines  []checked
+}
+
+// checked is one line of the result.
+type checked struct {
+	// Result is ok, FAIL, no for what some do without, or ? for what could not be looked at.
+	Result string `json:"result"`
+	Text   string `json:"text"`
+}
+
+// line prints one, or keeps it for the end.
+func (c *checking) line(result, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if c.out.text() {
+		c.print("%-4s  %s", result, text)
+	}
+	c.lines = append(c.lines, checked{result, text})
 }
 
 func newCheck(s *session) *cobra.Command {
@@ -56,6 +74,11 @@ func newCheck(s *session) *cobra.Command {
 				return err
 			}
 			c.rights(cmd.Context(), namespace, account)
+			if !c.out.text() {
+				if err := s.printData(c.out, map[string]any{"checks": c.lines, "failed": c.wrong}); err != nil {
+					return err
+				}
+			}
 			if c.wrong > 0 {
 				return fmt.Errorf("%d of the checks above failed", c.wrong)
 			}
@@ -63,22 +86,23 @@ func newCheck(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.system, "system-namespace", systemNamespace, "the namespace of janusd")
+	c.out.addTo(cmd)
 	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount; by default $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
 	return cmd
 }
 
 // is prints one line of the result.
 func (c *checking) is(well bool, format string, args ...any) {
-	sign := "ok  "
+	sign := "ok"
 	if !well {
 		sign, c.wrong = "FAIL", c.wrong+1
 	}
-	c.print("%s  %s", sign, fmt.Sprintf(format, args...))
+	c.line(sign, format, args...)
 }
 
 // cannot prints that something could not be looked at, which is no fault of it.
 func (c *checking) cannot(format string, args ...any) {
-	c.print("?     %s", fmt.Sprintf(format, args...))
+	c.line("?", format, args...)
 }
 
 func (c *checking) server() error {
@@ -138,7 +162,7 @@ func (c *checking) policies(ctx context.Context) {
 		c.is(false, "there is no ValidatingAdmissionPolicyBinding %s: a user who may create Transactions may act as any ServiceAccount of the namespace; install deploy/policies", binding)
 	})
 	c.bound(ctx, "transaction-approvals.backup.janus.io", "who may approve a plan", func(binding string) {
-		c.print("no    there is no ValidatingAdmissionPolicyBinding %s: Transactions with spec.approval are refused; install deploy/policies", binding)
+		c.line("no", "there is no ValidatingAdmissionPolicyBinding %s: Transactions with spec.approval are refused; install deploy/policies", binding)
 	})
 }
 
@@ -182,7 +206,7 @@ func (c *checking) storage(ctx context.Context, namespace string) {
 		case allowed:
 			c.is(true, "you may create %s in namespace %s", kind.name, namespace)
 		default:
-			c.print("no    you may not create %s in namespace %s: %s", kind.name, namespace, kind.without)
+			c.line("no", "you may not create %s in namespace %s: %s", kind.name, namespace, kind.without)
 		}
 	}
 }
@@ -220,7 +244,7 @@ func (c *checking) rights(ctx context.Context, namespace, account string) {
 		c.is(false, "you may not have Transactions act as ServiceAccount %s/%s: that takes impersonate on serviceaccounts, or use on serviceaccounts.%s",
 			namespace, account, api.UseGroup)
 		if former {
-			c.print("      use on serviceaccounts.%s counts no more: ask for a rule with apiGroups [%s]", api.GroupVersion.Group, api.UseGroup)
+			c.line("", "use on serviceaccounts.%s counts no more: ask for a rule with apiGroups [%s]", api.GroupVersion.Group, api.UseGroup)
 		}
 		return
 	}

@@ -38,7 +38,7 @@ func (s *session) compare(ctx context.Context, command string, d draft, t *api.T
 	}
 	defer func() { _ = os.RemoveAll(merged) }()
 
-	untold := false
+	untold, drafted := false, d.changes()
 	for i := range t.Status.Items {
 		item := &t.Status.Items[i]
 		switch {
@@ -48,7 +48,7 @@ func (s *session) compare(ctx context.Context, command string, d draft, t *api.T
 		case item.Plan.Effect == api.EffectNone:
 			s.remark(item, nil)
 		default:
-			sides := sidesOf(item, s.liveOf(ctx, item), s.contentOf(ctx, d, t, i))
+			sides := sidesOf(item, s.liveOf(ctx, item), s.contentOf(ctx, drafted, t, i))
 			s.remark(item, sides.vague)
 			if sides.whole {
 				s.say("    fields that the plan does not list are as in the content, without what the API server adds")
@@ -136,10 +136,22 @@ func (s *session) liveOf(ctx context.Context, item *api.Item) any {
 	return u.Object
 }
 
+// changes are those of a draft, with the contents that are stored beside it.
+func (d draft) changes() []api.Change {
+	if d.Unstructured == nil {
+		return nil
+	}
+	t, err := typed(d.DeepCopy())
+	if err != nil {
+		return nil
+	}
+	return t.Spec.Changes
+}
+
 // contentOf is the content of a change, or nothing: that of the Transaction, or of the draft of
 // it whose contents were stored beside it, or else what its source holds, if that is not
 // confidential and still is what the plan was made of. It is read with the rights of whoever asks.
-func (s *session) contentOf(ctx context.Context, d draft, t *api.Transaction, i int) any {
+func (s *session) contentOf(ctx context.Context, drafted []api.Change, t *api.Transaction, i int) any {
 	if i >= len(t.Spec.Changes) {
 		return nil
 	}
@@ -147,8 +159,8 @@ func (s *session) contentOf(ctx context.Context, d draft, t *api.Transaction, i 
 	if from != nil && from.Confidential() {
 		return nil
 	}
-	if drafted, err := typed(d.DeepCopy()); err == nil && i < len(drafted.Spec.Changes) && drafted.Spec.Changes[i].Content != nil {
-		change = drafted.Spec.Changes[i]
+	if i < len(drafted) && drafted[i].Content != nil {
+		change = drafted[i]
 	}
 	if change.Content != nil {
 		object, err := decode(change.Content.Raw)

@@ -43,7 +43,7 @@ func (s *session) create(ctx context.Context, d draft) (*api.Transaction, error)
 		// not make one up.
 		u.SetGenerateName("")
 	}
-	objects, err := outsourced(draft{u, d.hidden, d.secret})
+	objects, err := outsourced(draft{Unstructured: u, hidden: d.hidden, secret: d.secret})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ To end a Transaction and roll its changes back, cancel it instead. To undo one t
 			}
 			s.say("%s", fate(t))
 			if s.interactive() && !yes {
-				if err := s.agreed(fmt.Sprintf("Delete Transaction %s/%s?", t.Namespace, t.Name), "it is not deleted"); err != nil {
+				if err := s.agreed(cmd.Context(), fmt.Sprintf("Delete Transaction %s/%s?", t.Namespace, t.Name), "it is not deleted"); err != nil {
 					return err
 				}
 			}
@@ -46,6 +46,7 @@ To end a Transaction and roll its changes back, cancel it instead. To undo one t
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until it is gone")
 	cmd.Flags().Var(&w.limit, "timeout", "how long to wait; without it as long as it takes")
+	w.out.addTo(cmd)
 	return cmd
 }
 
@@ -60,13 +61,20 @@ func (s *session) remove(ctx context.Context, t *api.Transaction, w *waits) erro
 		return explain(fmt.Sprintf("delete Transaction %s/%s", t.Namespace, t.Name), err)
 	}
 	if !w.wait {
-		s.print("transaction.backup.janus.io/%s deleted", t.Name)
-		return nil
+		return s.deleted(t, w)
 	}
 	if err := s.untilGone(ctx, client, t, time.Duration(w.limit)); err != nil {
 		return err
 	}
-	s.print("transaction.backup.janus.io/%s deleted", t.Name)
+	return s.deleted(t, w)
+}
+
+// deleted prints what a Transaction was before it was deleted.
+func (s *session) deleted(t *api.Transaction, w *waits) error {
+	w.announce(s, "transaction.backup.janus.io/%s deleted", t.Name)
+	if p := w.out.printer(); p != nil {
+		return s.printWhole(p, t)
+	}
 	return nil
 }
 
@@ -119,15 +127,15 @@ func fate(t *api.Transaction) string {
 	case !ended(t) && t.Spec.OnDelete == api.DeleteRollback && !t.Spec.DryRun:
 		return fmt.Sprintf("%s: its changes are rolled back, and then it is deleted (spec.onDelete is Rollback).", name)
 	case !ended(t) && !t.Spec.DryRun:
-		return fmt.Sprintf("%s: it stops, and what it has changed stays: %d of %d changes, and the one in flight. Without its before-images, no undo is possible. "+
+		return fmt.Sprintf("%s: it stops, and what it has changed stays: %d of %d changes, and the one in flight, which no undo can reverse then. "+
 			"To roll back instead: %s", name, n, max(len(t.Spec.Changes), len(t.Status.Items)), cancel)
 	case n == 0:
 		return name + ": none of its changes is in effect."
 	case unresolved(t) || !plan.EndedInEffect(&t.Status):
-		return fmt.Sprintf("%s: %d of its changes may be in effect, and stay. Without its before-images, they can be rolled back by hand only. "+
+		return fmt.Sprintf("%s: %d of its changes may be in effect, and stay: without its before-images, they can be rolled back by hand only. "+
 			"To see them: kubectl janus recover %s -n %s", name, n, t.Name, t.Namespace)
 	case t.Status.Revision != 0:
-		return fmt.Sprintf("%s: its %s. Its revision %d is deleted with it, so an undo is not possible any more. To undo it before: kubectl janus undo %s -n %s",
+		return fmt.Sprintf("%s: its %s, and its revision %d is deleted with it, so an undo is not possible any more. To undo it before: kubectl janus undo %s -n %s",
 			name, stay(n), t.Status.Revision, t.Name, t.Namespace)
 	default:
 		return fmt.Sprintf("%s: its %s.", name, stay(n))

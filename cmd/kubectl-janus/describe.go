@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,7 +23,8 @@ import (
 )
 
 func newDescribe(s *session) *cobra.Command {
-	return &cobra.Command{
+	var out output
+	cmd := &cobra.Command{
 		Aliases: []string{"status"},
 		Use:     "describe NAME", Short: "Show all that is known of a Transaction: items, locks, conditions, events", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: s.names,
@@ -31,10 +33,33 @@ func newDescribe(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			events, err := s.events(cmd.Context(), t)
+			switch {
+			case err != nil && !apierrors.IsForbidden(err):
+				return err
+			case !out.text():
+				return s.printDescription(out, t, events, err)
+			}
 			describe(s.Out, t)
-			return s.events(cmd.Context(), t)
+			return s.printEvents(events, err)
 		},
 	}
+	out.addTo(cmd)
+	return cmd
+}
+
+// printDescription prints all that is known of a Transaction as data. unread says why its events are
+// not.
+func (s *session) printDescription(out output, t *api.Transaction, events []corev1.Event, unread error) error {
+	u, err := whole(t)
+	if err != nil {
+		return err
+	}
+	all := map[string]any{"transaction": u.Object, "events": events}
+	if unread != nil {
+		all["eventsUnread"] = unread.Error()
+	}
+	return s.printData(out, all)
 }
 
 // describe prints what a Transaction says of itself.
@@ -168,27 +193,31 @@ func orNothing(value string) string {
 	return value
 }
 
-// events prints those of a Transaction, the oldest first.
-func (s *session) events(ctx context.Context, t *api.Transaction) error {
+// events are those of a Transaction, the oldest first.
+func (s *session) events(ctx context.Context, t *api.Transaction) ([]corev1.Event, error) {
 	client, err := s.kube()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, err := client.CoreV1().Events(t.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(t.UID)).String(),
 	})
-	if apierrors.IsForbidden(err) {
-		s.print("Events:")
-		s.print("  cannot be read: %v", err)
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("list the events of Transaction %s/%s: %w", t.Namespace, t.Name, err)
+		return nil, fmt.Errorf("list the events of Transaction %s/%s: %w", t.Namespace, t.Name, err)
 	}
 	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return when(a).Compare(when(b)) })
+	return list.Items, nil
+}
+
+// printEvents prints events, or why they cannot be read.
+func (s *session) printEvents(events []corev1.Event, unread error) error {
 	s.print("Events:")
+	if unread != nil {
+		s.print("  cannot be read: %v", errors.Unwrap(unread))
+		return nil
+	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
-	for _, e := range list.Items {
+	for _, e := range events {
 		write(w, "  %s\t%s\t%s\t%s\n", duration.HumanDuration(time.Since(when(e))), e.Type, e.Reason, e.Message)
 	}
 	if err := w.Flush(); err != nil {

@@ -3,12 +3,34 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
+
+// ofGo are the words in which Go says that the value of a flag cannot be read, and those for people.
+var ofGo = []struct {
+	words *regexp.Regexp
+	plain string
+}{
+	{regexp.MustCompile(`strconv\.ParseBool: parsing .*: invalid syntax$`), "want true or false"},
+	{regexp.MustCompile(`strconv\.Parse(Int|Uint|Float): parsing .*: invalid syntax$`), "want a number"},
+	{regexp.MustCompile(`strconv\.Parse(Int|Uint|Float): parsing .*: value out of range$`), "the number is too large"},
+	{regexp.MustCompile(`time: (invalid duration|missing unit in duration|unknown unit .* in duration) ".*"$`), "want a time such as 30s or 5m"},
+}
+
+// plainFlagError is an error about a flag in plain words.
+func plainFlagError(err error) error {
+	for _, one := range ofGo {
+		if text := err.Error(); one.words.MatchString(text) {
+			return errors.New(one.words.ReplaceAllString(text, one.plain))
+		}
+	}
+	return err
+}
 
 // limit is how long to wait at most; zero is as long as it takes. A negative one would be
 // over before it begins, or never.

@@ -49,7 +49,7 @@ type unendedError struct {
 func (e *unendedError) Error() string {
 	name := e.last.Namespace + "/" + e.last.Name
 	if e.limit == 0 {
-		return fmt.Sprintf("interrupted; transaction %[1]s continues by itself: %[2]s. To follow it: kubectl janus wait %[3]s -n %[4]s; to end it and roll it back: kubectl janus cancel %[3]s -n %[4]s",
+		return fmt.Sprintf("interrupted: transaction %[1]s continues by itself: %[2]s. To follow it, run kubectl janus wait %[3]s -n %[4]s, and to end it and roll it back, kubectl janus cancel %[3]s -n %[4]s",
 			name, sentence(e.last), e.last.Name, e.last.Namespace)
 	}
 	return fmt.Sprintf("transaction %s has not ended after %s: %s; it continues by itself", name, e.limit, sentence(e.last))

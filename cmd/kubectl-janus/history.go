@@ -22,6 +22,7 @@ import (
 
 func newHistory(s *session) *cobra.Command {
 	var number int64
+	var out output
 	cmd := &cobra.Command{
 		Use:   "history [TRANSACTION]",
 		Short: "List the Transactions of the namespace that can be undone, or show what one of them changed", Args: cobra.MaximumNArgs(1),
@@ -40,18 +41,33 @@ read from the before-images with your own rights. Values of Secrets and of other
 			case err != nil:
 				return err
 			case len(args) > 0:
-				return s.rememberedAs(cmd.Context(), namespace, args[0], number)
+				return s.rememberedAs(cmd.Context(), namespace, args[0], number, out)
 			case number != 0:
-				return s.remembered(cmd.Context(), namespace, number)
+				return s.remembered(cmd.Context(), namespace, number, out)
 			}
-			return s.history(cmd, namespace)
+			return s.history(cmd, namespace, out)
 		},
 	}
+	out.addTo(cmd)
 	cmd.Flags().Int64Var(&number, "revision", 0, "show what the revision with this number has changed")
 	return cmd
 }
 
-func (s *session) history(cmd *cobra.Command, namespace string) error {
+// historyEntry is one line of the history.
+type historyEntry struct {
+	Revision    int64  `json:"revision"`
+	Transaction string `json:"transaction"`
+	Progress    string `json:"progress,omitempty"`
+	// Committed is when; empty if the Transaction was deleted.
+	Committed *metav1.Time `json:"committed,omitempty"`
+	InPart    bool         `json:"inPart,omitempty"`
+	// SameAs is the newest revision before after which the objects were the same.
+	SameAs int64 `json:"sameAs,omitempty"`
+	// Unchanged is set if nothing was written.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
+
+func (s *session) history(cmd *cobra.Command, namespace string, out output) error {
 	client, err := s.kube()
 	if err != nil {
 		return err
@@ -60,12 +76,10 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 	if err != nil {
 		return unread("list the revisions of namespace "+namespace, err)
 	}
-	if len(entries) == 0 {
+	if len(entries) == 0 && out.text() {
 		s.say("Namespace %s remembers no Transaction.", namespace)
 		return nil
 	}
-	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "REVISION\tTRANSACTION\tPROGRESS\tCOMMITTED\tSAME AS")
 	transactions, err := s.transactions(namespace)
 	if err != nil {
 		return err
@@ -77,15 +91,35 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 		}
 		left[n] = all[n].after
 	}
+	list := []historyEntry{}
 	for n, same := range revision.SameAs(left) {
-		as := ""
-		if same >= 0 {
-			as = fmt.Sprintf("revision %d", entries[same].Number)
+		e := historyEntry{
+			Revision: entries[n].Number, Transaction: entries[n].Owner.Name, Progress: all[n].progress, Committed: all[n].at, InPart: all[n].inPart, Unchanged: entries[n].Unchanged,
 		}
-		if entries[n].Unchanged {
+		if same >= 0 {
+			e.SameAs = entries[same].Number
+		}
+		list = append(list, e)
+	}
+	if !out.text() {
+		return s.printData(out, list)
+	}
+	return s.printHistory(list)
+}
+
+// printHistory prints it for people.
+func (s *session) printHistory(list []historyEntry) error {
+	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "REVISION\tTRANSACTION\tPROGRESS\tCOMMITTED\tSAME AS")
+	for _, e := range list {
+		as := ""
+		if e.SameAs != 0 {
+			as = fmt.Sprintf("revision %d", e.SameAs)
+		}
+		if e.Unchanged {
 			as = strings.TrimPrefix(as+", nothing was written", ", ")
 		}
-		write(w, "%d\t%s\t%s\t%s", entries[n].Number, entries[n].Owner.Name, all[n].progress, all[n].ago)
+		write(w, "%d\t%s\t%s\t%s", e.Revision, e.Transaction, e.Progress, agoOf(e.Committed, e.InPart))
 		if as != "" { // Without it, nothing comes after the time.
 			write(w, "\t%s", as)
 		}
@@ -99,16 +133,30 @@ func (s *session) history(cmd *cobra.Command, namespace string) error {
 
 // remembered is what the Transaction of a revision tells.
 type remembered struct {
-	// progress is how many changes it has made, and ago how long ago.
-	progress, ago string
-	after         revision.After
+	// progress is how many changes it has made, and at when it ended; nil if it was deleted.
+	progress string
+	at       *metav1.Time
+	inPart   bool
+	after    revision.After
+}
+
+// agoOf says how long ago a Transaction has ended.
+func agoOf(at *metav1.Time, inPart bool) string {
+	text := "(deleted)"
+	if at != nil {
+		text = duration.HumanDuration(time.Since(at.Time)) + " ago"
+	}
+	if inPart {
+		text += ", in part"
+	}
+	return text
 }
 
 func whatOf(ctx context.Context, transactions dynamic.ResourceInterface, namespace string, e revision.Entry) (remembered, error) {
 	u, err := transactions.Get(ctx, e.Owner.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return remembered{ago: "(deleted)"}, nil
+		return remembered{}, nil
 	case err != nil:
 		return remembered{}, explain("read Transaction "+namespace+"/"+e.Owner.Name, err)
 	}
@@ -117,14 +165,7 @@ func whatOf(ctx context.Context, transactions dynamic.ResourceInterface, namespa
 		return remembered{}, err
 	}
 	t.Derive()
-	out := remembered{progress: t.Status.Progress, after: afterOf(t)}
-	if t.Status.CompletionTime != nil {
-		out.ago = duration.HumanDuration(time.Since(t.Status.CompletionTime.Time)) + " ago"
-	}
-	if plan.EndedInPart(&t.Status) {
-		out.ago += ", in part"
-	}
-	return out, nil
+	return remembered{t.Status.Progress, t.Status.CompletionTime, plan.EndedInPart(&t.Status), afterOf(t)}, nil
 }
 
 // afterOf is what a Transaction has left of its targets.

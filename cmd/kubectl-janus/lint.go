@@ -18,6 +18,7 @@ import (
 
 func newLint(s *session) *cobra.Command {
 	var from sources
+	var out output
 	cmd := &cobra.Command{
 		Use: "lint -f FILE", Short: "Check Transactions in files, without a cluster", Args: cobra.NoArgs,
 		Long: `Check Transactions in files, without a cluster: against the definition that this version of Janus comes with, its
@@ -32,13 +33,14 @@ plan. Manifests that are no Transactions are left out, and so are files of a dir
 			if err != nil {
 				return err
 			}
-			return s.lint(cmd.Context(), manifests, unread)
+			return s.lint(cmd.Context(), manifests, unread, out)
 		},
 	}
 	f := cmd.Flags()
 	f.StringSliceVarP(&from.Filenames, "filename", "f", nil, "files, directories, URLs or OCI artifacts (oci://HOST/REPOSITORY:TAG) with manifests; - is stdin")
 	f.BoolVarP(&from.Recursive, "recursive", "R", false, "go into the directories of a directory too")
 	f.StringVarP(&from.Kustomize, "kustomize", "k", "", "a directory with a kustomization.yaml")
+	out.addTo(cmd)
 	return cmd
 }
 
@@ -83,29 +85,55 @@ func (f sources) transactions(ctx context.Context, s *session) (list []manifest,
 	return list, unread, nil
 }
 
-func (s *session) lint(ctx context.Context, manifests []manifest, unread []error) error {
+// linted is what lint has found.
+type linted struct {
+	Checked  int       `json:"checked"`
+	Wrong    int       `json:"wrong"`
+	Problems []problem `json:"problems"`
+	Unread   []string  `json:"unread"`
+}
+
+// problem is one thing that is wrong with a Transaction.
+type problem struct {
+	Transaction string `json:"transaction"`
+	Source      string `json:"source"`
+	Text        string `json:"text"`
+}
+
+func (s *session) lint(ctx context.Context, manifests []manifest, unread []error, out output) error {
 	r, err := newRules()
 	if err != nil {
 		return err
 	}
-	checked, wrong := 0, 0
+	found := linted{Problems: []problem{}, Unread: []string{}}
 	for _, err := range unread {
 		s.say("%v", err)
+		found.Unread = append(found.Unread, err.Error())
 	}
 	for _, m := range manifests {
 		u := m.Unstructured
 		if u.GroupVersionKind().GroupKind() != api.Kind.GroupKind() {
 			continue
 		}
-		checked++
+		found.Checked++
 		problems := lint(ctx, r, u)
-		for _, problem := range problems {
-			s.print("%s: %s", cmp.Or(u.GetName(), u.GetGenerateName()), several(problem))
+		for _, text := range problems {
+			name := cmp.Or(u.GetName(), u.GetGenerateName())
+			found.Problems = append(found.Problems, problem{name, m.source, text})
+			if out.text() {
+				s.print("%s: %s", name, several(text))
+			}
 		}
 		if len(problems) > 0 {
-			wrong++
+			found.Wrong++
 		}
 	}
+	if !out.text() {
+		if err := s.printData(out, found); err != nil {
+			return err
+		}
+	}
+	checked, wrong := found.Checked, found.Wrong
 	switch {
 	case len(unread) > 0:
 		return fmt.Errorf("%d files cannot be read, and %d of %d Transactions in the others are wrong", len(unread), wrong, checked)
@@ -113,10 +141,10 @@ func (s *session) lint(ctx context.Context, manifests []manifest, unread []error
 		return errors.New("there is no Transaction among the manifests")
 	case wrong > 0:
 		return fmt.Errorf("%d of %d Transactions are wrong", wrong, checked)
-	default:
+	case out.text():
 		s.print("%d checked, nothing wrong", checked)
-		return nil
 	}
+	return nil
 }
 
 // lint returns all that is wrong with a Transaction, as far as it can be told without a

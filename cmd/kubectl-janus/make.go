@@ -34,12 +34,15 @@ type wishes struct {
 	acceptLoss  bool
 	approval    bool
 	ready       readies
+	planOut     output    // of a plan
+	defaults    bool      // a plan shows what the API server adds
+	survey      *surveyor // of the manifests, once there is one
 }
 
 func (w *wishes) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	w.sources.addTo(cmd)
-	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
+	f.StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up from that of the manifests")
 	f.StringVar(&w.set, "set", "", "the name of a set of manifests: the same manifests give a Transaction of the same name, and are brought into effect once")
 	f.BoolVar(&w.prune, "prune", false, "also delete what earlier runs with the same --set have made and the manifests no longer have")
 	f.StringVar(&w.account, "service-account", "", accountHelp)
@@ -143,7 +146,8 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if err != nil {
 		return draft{}, err
 	}
-	return draft{u, secret.in(t.Spec.Changes), secret}, w.durations(u)
+	d := draft{Unstructured: u, hidden: secret.in(t.Spec.Changes), secret: secret, found: w.survey.found, looked: w.survey.looked}
+	return d, w.durations(u)
 }
 
 // proposed is a Transaction that brings manifests into effect and deletes what is to go.
@@ -162,13 +166,12 @@ func (w *wishes) proposed(ctx context.Context, s *session, manifests []manifest,
 	if w.account, err = s.account(ctx, namespace, w.account); err != nil {
 		return nil, err
 	}
-	v, err := s.surveyor(namespace)
-	if err != nil {
+	if w.survey, err = s.surveyor(namespace); err != nil {
 		return nil, err
 	}
 	t = &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name, Annotations: artifactsOf(manifests)}}
 	if w.name == "" {
-		t.GenerateName = "run-"
+		t.GenerateName = w.nameOfSource() + "-"
 	}
 	t.Spec = api.TransactionSpec{
 		ServiceAccountName: w.account, Order: api.OrderPolicy(w.order),
@@ -180,7 +183,7 @@ func (w *wishes) proposed(ctx context.Context, s *session, manifests []manifest,
 	if !w.keepOrder {
 		manifests = inOrder(manifests)
 	}
-	return t, w.fill(ctx, s, v, t, manifests)
+	return t, w.fill(ctx, s, w.survey, t, manifests)
 }
 
 // fill gives a Transaction its changes.

@@ -78,6 +78,9 @@ func missingRights(t *api.Transaction) []missingRight {
 	return out
 }
 
+// shown is how many names are listed at most.
+const shown = 20
+
 // printMissing prints which rights the ServiceAccount of a Transaction lacks, and how to grant them.
 // It prints nothing if there are none.
 func printMissing(out io.Writer, t *api.Transaction, from string) {

@@ -119,7 +119,7 @@ func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args
 			}
 			return trouble(p.plan(cmd.Context()))
 		}
-		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
+		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(plainFlagError(err)) })
 		f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
 		f.StringVarP(&p.output, "output", "o", "", "yaml or json: print the Transaction alone")
 		completeOf(cmd, "output", "yaml", "json")

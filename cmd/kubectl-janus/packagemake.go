@@ -24,7 +24,7 @@ func (p *planningPackages) make(cmd *cobra.Command, ask func(args []string) erro
 	f := cmd.Flags()
 	f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
 	f.BoolVarP(&p.yes, "yes", "y", false, "do not ask")
-	p.ends.addTo(cmd)
+	p.ends.addAll(cmd)
 }
 
 func (p *planningPackages) change(ctx context.Context) error {
@@ -42,7 +42,7 @@ func (p *planningPackages) change(ctx context.Context) error {
 		return err
 	}
 	if !p.yes {
-		if err := p.agreed("Make these changes?", "nothing is changed"); err != nil {
+		if err := p.agreed(ctx, "Make these changes?", "nothing is changed"); err != nil {
 			return err
 		}
 	}
@@ -57,6 +57,6 @@ func (p *planningPackages) change(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.print("transaction.backup.janus.io/%s created", made.Name)
+	p.ends.announce(p.session, "transaction.backup.janus.io/%s created", made.Name)
 	return p.ends.end(ctx, p.session, made)
 }

@@ -14,6 +14,7 @@ import (
 
 func newPackageTree(s *session) *cobra.Command {
 	p := &packaging{session: s}
+	var out output
 	cmd := &cobra.Command{
 		Use: "tree [SOURCE|NAME]", Short: "Show packages with what they need, and whether that is what they ask for", Args: cobra.MaximumNArgs(1),
 		Example: `  kubectl janus package tree`,
@@ -22,14 +23,15 @@ func newPackageTree(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.tree(state, args)
+			return p.tree(state, args, out)
 		},
 	}
 	p.addTo(cmd)
+	out.addTo(cmd)
 	return cmd
 }
 
-func (p *packaging) tree(state installed.State, args []string) error {
+func (p *packaging) tree(state installed.State, args []string, out output) error {
 	var roots []installed.Locked
 	for _, l := range state.Lock.Packages {
 		needed := slices.ContainsFunc(state.Lock.Packages, func(o installed.Locked) bool {
@@ -47,6 +49,13 @@ func (p *packaging) tree(state installed.State, args []string) error {
 		// Every package is needed by another one: they are in a cycle.
 		roots = state.Lock.Packages
 	}
+	if !out.text() {
+		list := []lockedPackage{}
+		for _, l := range roots {
+			list = append(list, dataOf(lockedNode(state, l, image.Dependency{}, nil)))
+		}
+		return p.printData(out, list)
+	}
 	for _, l := range roots {
 		top := lockedNode(state, l, image.Dependency{}, nil)
 		p.print("%s", top.text)
@@ -56,6 +65,20 @@ func (p *packaging) tree(state installed.State, args []string) error {
 		p.say("There are no packages.")
 	}
 	return nil
+}
+
+// lockedPackage is a package of the tree, as text says it, with what it needs.
+type lockedPackage struct {
+	Package string          `json:"package"`
+	Needs   []lockedPackage `json:"needs,omitempty"`
+}
+
+func dataOf(n node) lockedPackage {
+	out := lockedPackage{Package: n.text}
+	for _, child := range n.children {
+		out.Needs = append(out.Needs, dataOf(child))
+	}
+	return out
 }
 
 // lockedNode is a package with what it needs.
@@ -89,6 +112,7 @@ func lockedNode(state installed.State, l installed.Locked, as image.Dependency, 
 
 func newPackageList(s *session) *cobra.Command {
 	p := &packaging{session: s}
+	var out output
 	cmd := &cobra.Command{
 		Use: "list", Short: "List packages with their versions and revisions", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -96,33 +120,51 @@ func newPackageList(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p.list(state)
-			return nil
+			return p.list(state, out)
 		},
 	}
 	p.addTo(cmd)
+	out.addTo(cmd)
 	return cmd
 }
 
-func (p *packaging) list(state installed.State) {
-	if len(state.Packages) == 0 {
+// listedPackage is a package of the list.
+type listedPackage struct {
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	Source   string `json:"source"`
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Healthy  bool   `json:"healthy"`
+	Objects  int    `json:"objects"`
+}
+
+func (p *packaging) list(state installed.State, out output) error {
+	list := []listedPackage{}
+	for _, i := range state.Packages {
+		one := listedPackage{Kind: string(i.Kind), Name: i.Name, Source: i.Image.Source, Version: i.Image.Version, Revision: i.Revision, Healthy: i.Healthy()}
+		for _, r := range state.Of(i) {
+			if r.Name == i.Revision {
+				one.Objects = len(r.Objects)
+			}
+		}
+		list = append(list, one)
+	}
+	switch {
+	case !out.text():
+		return p.printData(out, list)
+	case len(list) == 0:
 		p.say("There are no packages.")
-		return
+		return nil
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintln(w, "KIND\tNAME\tSOURCE\tVERSION\tREVISION\tHEALTHY\tOBJECTS")
-	for _, i := range state.Packages {
-		objects := 0
-		for _, r := range state.Of(i) {
-			if r.Name == i.Revision {
-				objects = len(r.Objects)
-			}
-		}
-		healthy := "False"
-		if i.Healthy() {
-			healthy = "True"
-		}
-		write(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", i.Kind, i.Name, i.Image.Source, i.Image.Version, i.Revision, healthy, objects)
+	for _, one := range list {
+		healthy := map[bool]string{true: "True", false: "False"}[one.Healthy]
+		write(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", one.Kind, one.Name, one.Source, one.Version, one.Revision, healthy, one.Objects)
 	}
-	_ = w.Flush()
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the packages: %w", err)
+	}
+	return nil
 }

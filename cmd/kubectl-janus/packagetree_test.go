@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,10 +38,13 @@ func TestTheTreeOfPackagesTellsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			p := &packaging{session: newSession(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &bytes.Buffer{}})}
-			require.NoError(t, p.tree(installed.State{Lock: installed.Lock{Packages: c.packages}}, c.args))
+			require.NoError(t, p.tree(installed.State{Lock: installed.Lock{Packages: c.packages}}, c.args, ""))
 			assert.Equal(t, c.want, out.String())
+			out.Reset()
+			require.NoError(t, p.tree(installed.State{Lock: installed.Lock{Packages: c.packages}}, c.args, "json"))
+			assert.True(t, json.Valid(out.Bytes()), out.String())
 		})
 	}
 	p := &packaging{session: newSession(genericiooptions.IOStreams{})}
-	require.EqualError(t, p.tree(installed.State{}, []string{"none"}), "package none is not in Crossplane's Lock")
+	require.EqualError(t, p.tree(installed.State{}, []string{"none"}, ""), "package none is not in Crossplane's Lock")
 }

@@ -148,3 +148,41 @@ func at(v any, path []element) (any, bool) {
 	}
 	return v, v != nil
 }
+
+// sets reports whether a content sets a field of a plan, or something in it.
+func sets(content any, path string) bool {
+	v := content
+	for _, e := range elementsOf(path, content) {
+		next, ok := below(v, e)
+		if list, isList := v.([]any); !ok && isList {
+			next, ok = loosely(list, e)
+		}
+		if !ok {
+			return false
+		}
+		v = next
+	}
+	return true
+}
+
+// loosely finds the item of a list that is meant, if it leaves out keys to which the API server gives
+// values.
+func loosely(list []any, e element) (any, bool) {
+	keys := e.keys()
+	for _, item := range list {
+		object, _ := item.(map[string]any)
+		some := false
+		for key, want := range keys {
+			value, there := object[key]
+			if there && !same(value, want) {
+				some = false
+				break
+			}
+			some = some || there
+		}
+		if some {
+			return item, true
+		}
+	}
+	return nil, false
+}

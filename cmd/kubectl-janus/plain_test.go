@@ -27,7 +27,9 @@ func TestTheLiveViewHasNoEscapesButItsOwn(t *testing.T) {
 	var out bytes.Buffer
 	tx := &api.Transaction{}
 	tx.Status.Items = []api.Item{{Name: "\x1b]0;title\x07", State: api.ItemCommitted}}
-	(&live{out: &out, width: 80}).update(tx)
+	tx.Namespace, tx.Name = "shop\x1b[2J", "x"
+	(&live{out: &out, size: func() (int, int) { return 80, 24 }, now: time.Now}).update(tx)
+	assert.NotContains(t, out.String(), "\x1b[2J")
 	assert.NotContains(t, out.String(), "\x1b]")
 	assert.NotContains(t, out.String(), "\x07")
 }

@@ -19,15 +19,19 @@ import (
 
 func newPlan(s *session) *cobra.Command {
 	var w wishes
+	var undo undoWishes
 	var keep bool
-	most := limit(2 * time.Minute)
+	var undone string
+	most := limit(planTimeout)
 	cmd := &cobra.Command{
 		Aliases: []string{"diff"},
-		Use:     "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME",
+		Use:     "plan {-f FILE | -k DIRECTORY | --delete KIND/NAME | --undo NAME} --service-account NAME",
 		Short:   "Show what run would change, and what is wrong with it",
 		Long: `Show what run would change, and what is wrong with it. janusd tries every change without effect, as the ServiceAccount
 that would make it, in a Transaction with dryRun that is deleted afterwards. Values of Secrets and of other confidential
-content are not shown. Contents are stored as run does it, and deleted with the Transaction.
+content are not shown. Contents are stored as run does it, and deleted with the Transaction. Of what would be created,
+the fields of the manifests are shown, and with --defaults also what the API server adds, but for what it chooses only then,
+such as addresses.
 
 The environment variable KUBECTL_EXTERNAL_DIFF names a program that is to show it, as for kubectl diff: it is started
 with two directories, of what is there and what would be, and then its options, which may have letters, digits, dashes
@@ -36,18 +40,33 @@ masked. The exit code is that of the program, if it is 0 or 1, and 1 in place of
 
 Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or not be told, or not in time.`,
 		Example: `  kubectl janus plan -f app.yaml --service-account deployer
+  kubectl janus plan --undo release-2
   KUBECTL_EXTERNAL_DIFF="colordiff -u -N" kubectl janus plan -f app.yaml --service-account deployer`,
 		Args: func(cmd *cobra.Command, args []string) error { return trouble(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := s.plan(cmd.Context(), &w, keep, time.Duration(most))
-			return trouble(err)
+			if undone == "" {
+				return trouble(s.plan(cmd.Context(), &w, keep, time.Duration(most)))
+			}
+			if w.given() {
+				return trouble(errors.New("--undo names what is undone: leave out -f, -k and --delete"))
+			}
+			undo.account, undo.policy, undo.acceptLoss = w.account, w.policy, w.acceptLoss
+			d, err := undo.draft(cmd.Context(), s, []string{undone}, false)
+			if err != nil {
+				return trouble(err)
+			}
+			return trouble(s.planOfUndo(cmd.Context(), d, time.Duration(most), w.planOut))
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(plainFlagError(err)) })
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&w.ready.waits, "wait", false, "plan what run does with --wait, which also waits until what it makes is ready")
+	cmd.Flags().StringVar(&undone, "undo", "", "plan the undo of this Transaction, as undo --dry-run does")
+	cmd.Flags().BoolVar(&w.defaults, "defaults", false, "of what would be created, show also what the API server adds to the manifests")
+	_ = cmd.RegisterFlagCompletionFunc("undo", s.names)
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the Transaction with the plan")
 	cmd.Flags().Var(&most, "timeout", "how long to wait for the plan")
+	w.planOut.addTo(cmd)
 	return cmd
 }
 
@@ -86,15 +105,50 @@ func (s *session) plan(ctx context.Context, w *wishes, keep bool, limit time.Dur
 	if err != nil {
 		return err
 	}
-	if program := os.Getenv(externalDiff); program != "" && t.Status.Phase == api.PhasePlanned {
+	if program := os.Getenv(externalDiff); program != "" && w.planOut.text() && t.Status.Phase == api.PhasePlanned {
 		return s.compare(ctx, program, d, t)
 	}
-	printPlan(s.Out, t)
+	return s.showPlanOf(ctx, d, t, shownAs{out: w.planOut, from: w.inputFlags(), defaults: w.defaults})
+}
+
+// shownAs is how a plan is shown: as the Transaction that has it, or for people. from are the flags
+// that name its manifests, where there are some.
+type shownAs struct {
+	out      output
+	from     string
+	defaults bool
+}
+
+// showPlanOf shows a plan that has ended, and returns the exit code.
+func (s *session) showPlanOf(ctx context.Context, d draft, t *api.Transaction, as shownAs) error {
+	if p := as.out.printer(); p != nil {
+		return errors.Join(s.printWhole(p, t), verdict(s, t))
+	}
+	s.printPlanOf(ctx, s.Out, d, t, as.defaults)
+	return s.judged(t, as.from)
+}
+
+// judged prints which rights are missing, and returns the exit code of a plan. from are the flags that
+// name its manifests, where there are some.
+func (s *session) judged(t *api.Transaction, from string) error {
 	if len(missingRights(t)) > 0 {
 		s.print("")
-		printMissing(s.Out, t, w.inputFlags())
+		printMissing(s.Out, t, from)
 	}
 	return verdict(s, t)
+}
+
+// planOfUndo shows the plan of an undo.
+func (s *session) planOfUndo(ctx context.Context, d draft, limit time.Duration, o output) error {
+	tried := draft{Unstructured: d.DeepCopy()}
+	if tried.GetGenerateName() != "" {
+		tried.SetGenerateName(short(tried.GetGenerateName()) + "plan-")
+	}
+	t, err := s.tried(ctx, tried, false, limit)
+	if err != nil {
+		return err
+	}
+	return s.showPlanOf(ctx, d, t, shownAs{out: o})
 }
 
 // tried is a Transaction that has ended with a plan, or with what is wrong.
@@ -115,7 +169,7 @@ func (s *session) tried(ctx context.Context, u draft, keep bool, limit time.Dura
 	} else {
 		defer s.drop(context.WithoutCancel(ctx), made)
 	}
-	t, err := s.follow(ctx, made, limit, silent{})
+	t, err := s.follow(ctx, made, limit, &silent{lines{out: s.ErrOut, patience: patience}})
 	var unended *unendedError
 	if errors.As(err, &unended) {
 		return nil, unplanned(unended, keep)
@@ -123,11 +177,10 @@ func (s *session) tried(ctx context.Context, u draft, keep bool, limit time.Dura
 	return t, err
 }
 
-// silent is the view that shows nothing but the end.
-type silent struct{}
+// silent is the view that shows nothing but the end, and that no janusd looks at the Transaction.
+type silent struct{ lines }
 
-func (silent) update(*api.Transaction) {}
-func (silent) done()                   {}
+func (s *silent) update(t *api.Transaction) { s.unlooked(t) }
 
 // drop deletes a Transaction that is not wanted any more.
 func (s *session) drop(ctx context.Context, t *api.Transaction) {
@@ -142,44 +195,49 @@ func (s *session) drop(ctx context.Context, t *api.Transaction) {
 	}
 }
 
-func printDifferences(out io.Writer, item *api.Item) {
-	if item.Reason != "" && !lacksRight(item) {
-		write(out, "\n%s: %s: %s\n", item.Name, item.Reason, item.Message)
-	}
-	p := item.Plan
-	if p == nil || len(p.Fields) == 0 && p.Deferred == "" && len(item.Taken)+len(item.Warnings)+len(item.DeletedWith) == 0 {
-		return
-	}
-	write(out, "\n%s %s\n", item.Name, item.Target.String())
-	if p.Deferred != "" {
-		write(out, "    cannot be told yet: %s\n", p.Deferred)
-	}
-	printFields(out, "  ", p.Fields)
-	printRemarks(out, item)
-}
+// wide is how long two values may be together to stand in one line.
+const wide = 100
 
 // printFields prints what a change makes of fields.
 func printFields(out io.Writer, indent string, fields []api.FieldChange) {
 	for _, f := range fields {
-		if f.Before != "" {
-			write(out, "%s- %s: %s\n", indent, f.Field, f.Before)
-		}
-		if f.After != "" {
-			write(out, "%s+ %s: %s\n", indent, f.Field, f.After)
+		name := field(f.Field)
+		switch {
+		case f.Before != "" && f.After != "" && len(f.Before)+len(f.After) <= wide:
+			write(out, "%s~ %s %s → %s\n", indent, name, f.Before, f.After)
+		default:
+			if f.Before != "" {
+				write(out, "%s- %s %s\n", indent, name, f.Before)
+			}
+			if f.After != "" {
+				write(out, "%s+ %s %s\n", indent, name, f.After)
+			}
 		}
 	}
+}
+
+// field is a field as people write it, without the dot at its beginning.
+func field(path string) string { return strings.TrimPrefix(path, ".") }
+
+// allFields are several.
+func allFields(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = field(path)
+	}
+	return out
 }
 
 // printRemarks prints the messages about an item besides its fields.
 func printRemarks(out io.Writer, item *api.Item) {
 	if item.Plan.More > 0 {
-		write(out, "    and %d fields more\n", item.Plan.More)
+		write(out, "    and %s more\n", number(int(item.Plan.More), "field"))
 	}
 	if len(item.DeletedWith) > 0 {
 		write(out, "    %s\n", deletedIf(item))
 	}
 	for _, taken := range item.Taken {
-		write(out, "    taken from %s: %s\n", taken.Manager, some(taken.Fields, taken.More))
+		write(out, "    taken from %s: %s\n", taken.Manager, some(allFields(taken.Fields), taken.More))
 	}
 	for _, warning := range item.Warnings {
 		write(out, "    warning: %s\n", warning)

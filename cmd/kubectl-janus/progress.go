@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -19,7 +16,13 @@ import (
 // again and again, anywhere else a line for each thing that happens.
 func (s *session) progress() view {
 	if width, height, ok := terminal(s.ErrOut); ok {
-		return &live{out: s.ErrOut, width: width, height: height, colour: colourful()}
+		s.screen = &live{out: s.ErrOut, colour: colourful(), now: time.Now, size: func() (int, int) {
+			if w, h, ok := terminal(s.ErrOut); ok {
+				width, height = w, h
+			}
+			return width, height
+		}}
+		return s.screen
 	}
 	return &lines{out: s.ErrOut, patience: patience}
 }
@@ -57,9 +60,13 @@ func (l *lines) update(t *api.Transaction) {
 		if i == len(l.state) {
 			l.state = append(l.state, api.ItemPending)
 		}
-		if item.State != l.state[i] {
-			l.state[i] = item.State
-			if settles(item.State) {
+		state := item.State
+		if plan.Unready(&item) {
+			state = api.ItemCommitting // It is in effect, and not done.
+		}
+		if state != l.state[i] {
+			l.state[i] = state
+			if settles(state) {
 				write(l.out, "  %s\n", itemSentence(t, i))
 			}
 		}
@@ -110,68 +117,6 @@ func (l *lines) done() {
 	}
 }
 
-// live draws the Transaction again in place of what it has drawn before.
-type live struct {
-	out    io.Writer
-	width  int
-	height int
-	colour bool
-	drawn  int
-}
-
-// shown is how many items are drawn at most: those about which something happens.
-const shown = 20
-
-// room is how many items are drawn on this terminal. What has scrolled away cannot be drawn
-// again, and three lines are for the number of items, the sentence and the cursor.
-func (l *live) room() int { return max(min(shown, l.height-3), 1) }
-
-// open draws the Transaction at once, so that something is seen though nothing happens.
-func (l *live) open(t *api.Transaction) { l.update(t) }
-
-func (l *live) update(t *api.Transaction) {
-	var text []string
-	for i := range t.Status.Items {
-		text = append(text, l.item(t, i))
-	}
-	if room := l.room(); len(text) > room {
-		text = append(around(t, text, room), fmt.Sprintf("  … %d items in all", len(t.Status.Items)))
-	}
-	text = append(text, errclass.OneLine(sentence(t)))
-	var b strings.Builder
-	if l.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
-	}
-	for _, line := range text {
-		b.WriteString("\x1b[2K" + cut(line, l.width) + "\x1b[0m\n")
-	}
-	b.WriteString("\x1b[J")
-	l.drawn = len(text)
-	_, _ = io.WriteString(l.out, b.String())
-}
-
-func (l *live) done() {}
-
-func (l *live) item(t *api.Transaction, i int) string {
-	item := t.Status.Items[i]
-	sign, colour := signOf(&item)
-	line := fmt.Sprintf("%s %-12s %s %s %s", sign, item.State, item.Name, typeOf(t, i), item.Target.String())
-	if item.Reason != "" {
-		line += " (" + item.Reason + ")"
-	}
-	if plan.Unready(&item) {
-		line += ", waiting since " + item.WaitStartTime.Format(time.TimeOnly)
-	}
-	if plan.Restoring(&item) {
-		line += ", restored and waiting since " + item.RollbackWait.StartTime.Format(time.TimeOnly)
-	}
-	line = errclass.OneLine(line)
-	if l.colour {
-		line = colour + line
-	}
-	return line
-}
-
 const (
 	green, red, yellow, grey = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[90m"
 )
@@ -180,6 +125,9 @@ const (
 func signOf(item *api.Item) (sign, colour string) {
 	if plan.Failed(item) {
 		return "✗", red
+	}
+	if plan.Unready(item) || plan.Restoring(item) {
+		return "⧗", yellow
 	}
 	switch item.State {
 	case api.ItemCommitted:
@@ -195,29 +143,44 @@ func signOf(item *api.Item) (sign, colour string) {
 	}
 }
 
-// around picks the lines of the items around the first that is not done.
-func around(t *api.Transaction, text []string, room int) []string {
-	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool {
-		return i.State != api.ItemCommitted && i.State != api.ItemSkipped && !plan.Failed(&i)
-	})
-	from := min(max(at-room/2, 0), len(text)-room)
-	return text[from : from+room]
+// cells is how many columns of a terminal a line takes. Escapes have none, and characters of East
+// Asia and pictures have two.
+func cells(line string) int {
+	n := 0
+	eachCell(line, func(_, width int) bool { n += width; return true })
+	return n
 }
 
-// cut shortens a line to the width of the terminal. Escapes have no width.
+// cut shortens a line to the width of the terminal.
 func cut(line string, width int) string {
-	n, escape := 0, false
+	n, end := 0, len(line)
+	eachCell(line, func(at, cells int) bool {
+		if n += cells; n > width-1 {
+			end = at
+			return false
+		}
+		return true
+	})
+	return line[:end]
+}
+
+// eachCell calls visit with the place and the width of each character of a line, until that says no.
+func eachCell(line string, visit func(at, width int) bool) {
+	escape := false
 	for i, r := range line {
+		width := 1
 		switch {
 		case r == '\x1b':
 			escape = true
+			continue
 		case escape:
 			escape = r != 'm'
-		default:
-			if n++; n > width-1 {
-				return line[:i]
-			}
+			continue
+		case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xd7ff, r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xff60, r >= 0x1f000:
+			width = 2
+		}
+		if !visit(i, width) {
+			return
 		}
 	}
-	return line
 }

@@ -18,6 +18,7 @@ import (
 func newRBAC(s *session) *cobra.Command {
 	var w wishes
 	var rerun bool
+	var out output
 	w.ready.given = func() bool { return false }
 	cmd := &cobra.Command{
 		Use:   "rbac {NAME | {-f FILE | -k DIRECTORY | --delete KIND/NAME} --service-account NAME}",
@@ -44,11 +45,12 @@ the same.`,
 			if err != nil {
 				return err
 			}
-			return s.printRights(cmd.Context(), t, rerun)
+			return s.printRights(cmd.Context(), t, rerun, out)
 		},
 	}
 	f := cmd.Flags()
 	w.sources.addTo(cmd)
+	out.addTo(cmd)
 	f.StringVar(&w.set, "set", "", "the name of the set that the manifests are")
 	f.BoolVar(&w.prune, "prune", false, "also grant what it takes to delete what earlier runs with the same --set have made and the manifests no longer have")
 	f.StringVar(&w.account, "service-account", "", accountHelp)
@@ -102,7 +104,7 @@ func changesOf(t *api.Transaction) []api.Change {
 }
 
 // printRights prints the objects that give a ServiceAccount what a Transaction needs.
-func (s *session) printRights(ctx context.Context, t *api.Transaction, rerun bool) error {
+func (s *session) printRights(ctx context.Context, t *api.Transaction, rerun bool, out output) error {
 	v, err := s.surveyor(t.Namespace)
 	if err != nil {
 		return err
@@ -115,7 +117,10 @@ func (s *session) printRights(ctx context.Context, t *api.Transaction, rerun boo
 	if account == "" {
 		return errors.New("transaction " + t.Namespace + "/" + t.Name + " names no ServiceAccount: set spec.serviceAccountName")
 	}
-	printer := &printers.YAMLPrinter{}
+	var printer printers.ResourcePrinter = &printers.YAMLPrinter{}
+	if p := out.printer(); p != nil {
+		printer = p
+	}
 	for _, object := range needs.objects(t.Namespace, account) {
 		if err := printer.PrintObj(object, s.Out); err != nil {
 			return fmt.Errorf("print the rights of ServiceAccount %s/%s: %w", t.Namespace, account, err)

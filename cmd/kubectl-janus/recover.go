@@ -33,9 +33,6 @@ at once to roll back every item that is left, whatever stood in the way: do that
   kubectl janus recover deploy-v2 --item config > before.yaml
   kubectl janus recover deploy-v2 --now --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if item == "" && flags.OutputFlagSpecified() {
-				return errors.New("--output is for a before-image: name its item with --item")
-			}
 			printer, err := printerOf(flags)
 			if err != nil {
 				return err
@@ -44,13 +41,18 @@ at once to roll back every item that is left, whatever stood in the way: do that
 			if err != nil {
 				return err
 			}
+			switch {
+			case item != "":
+				return s.beforeImage(cmd.Context(), t, item, printer)
+			case flags.OutputFlagSpecified():
+				if err := wait.out.Set(*flags.OutputFormat); err != nil {
+					return errors.New("--output is json or yaml, but for a before-image: name its item with --item")
+				}
+			}
 			if now {
 				return s.tryAgain(cmd, t, wait)
 			}
-			if item != "" {
-				return s.beforeImage(cmd.Context(), t, item, printer)
-			}
-			return s.leftovers(t)
+			return s.leftovers(t, wait.out)
 		},
 	}
 	cmd.Flags().StringVar(&item, "item", "", "print the before-image of this item")
@@ -86,15 +88,29 @@ func (s *session) tryAgain(cmd *cobra.Command, t *api.Transaction, wait waits) e
 	if t, err = s.patch(cmd, t, body); err != nil {
 		return err
 	}
-	s.print("transaction.backup.janus.io/%s is tried again", t.Name)
+	wait.announce(s, "transaction.backup.janus.io/%s is tried again", t.Name)
 	return wait.end(cmd.Context(), s, t)
 }
 
+// leftover is an item that could not be rolled back, and what to do about it.
+type leftover struct {
+	api.Item `json:",inline"`
+	Advice   string `json:"advice"`
+}
+
 // leftovers prints each item that could not be rolled back.
-func (s *session) leftovers(t *api.Transaction) error {
+func (s *session) leftovers(t *api.Transaction, out output) error {
 	switch {
 	case !t.Status.Phase.Terminal():
 		return fmt.Errorf("transaction %s/%s has not ended: %s", t.Namespace, t.Name, sentence(t))
+	case !out.text():
+		list := []leftover{}
+		for _, item := range t.Status.Items {
+			if item.State == api.ItemUnresolved {
+				list = append(list, leftover{item, adviceFor(t, &item)})
+			}
+		}
+		return s.printData(out, list)
 	case !unresolved(t):
 		s.print("Transaction %s/%s has left nothing: it is %s.", t.Namespace, t.Name, t.Status.Phase)
 		return nil
@@ -106,7 +122,7 @@ func (s *session) leftovers(t *api.Transaction) error {
 		}
 		s.print("")
 		describeItem(s.Out, t, i)
-		s.print("    What to do: %s", strings.ReplaceAll(advice(&item), " NAME", " "+t.Name+" -n "+t.Namespace))
+		s.print("    What to do: %s", adviceFor(t, &item))
 		if item.Before != nil && item.Before.UID != "" && t.Status.RollbackRef != nil {
 			s.print("    As it was:  kubectl janus recover %s -n %s --item %s", t.Name, t.Namespace, item.Name)
 		}
@@ -117,6 +133,11 @@ func (s *session) leftovers(t *api.Transaction) error {
 
 // triesAgain says when failed compensations are retried.
 const triesAgain = "janusd tries again by itself half a minute, two and eight minutes after the failure; kubectl janus recover NAME --now does it at once"
+
+// adviceFor is advice with the name of the Transaction.
+func adviceFor(t *api.Transaction, item *api.Item) string {
+	return strings.ReplaceAll(advice(item), " NAME", " "+t.Name+" -n "+t.Namespace)
+}
 
 // advice says what to do about an item that could not be rolled back. NAME stands for the
 // Transaction and its namespace.

@@ -15,7 +15,7 @@ import (
 )
 
 // rememberedAs shows the revision of a Transaction. A number that was given must be that of it.
-func (s *session) rememberedAs(ctx context.Context, namespace, name string, number int64) error {
+func (s *session) rememberedAs(ctx context.Context, namespace, name string, number int64, out output) error {
 	t, err := s.read(ctx, name)
 	switch {
 	case err != nil:
@@ -25,11 +25,11 @@ func (s *session) rememberedAs(ctx context.Context, namespace, name string, numb
 	case number != 0 && number != t.Status.Revision:
 		return fmt.Errorf("revision %d of namespace %s is not that of Transaction %s, which has revision %d", number, namespace, t.Name, t.Status.Revision)
 	}
-	return s.remembered(ctx, namespace, t.Status.Revision)
+	return s.remembered(ctx, namespace, t.Status.Revision, out)
 }
 
 // remembered shows one revision.
-func (s *session) remembered(ctx context.Context, namespace string, number int64) error {
+func (s *session) remembered(ctx context.Context, namespace string, number int64, out output) error {
 	client, err := s.kube()
 	if err != nil {
 		return err
@@ -52,8 +52,11 @@ func (s *session) remembered(ctx context.Context, namespace string, number int64
 	if t.UID != r.Transaction.UID || t.Status.Revision != number || t.Status.RevisionDigest != digest {
 		return fmt.Errorf("revision %d of namespace %s is not what Transaction %s says of it: another client has made it, and it cannot be undone", number, namespace, t.Name)
 	}
-	s.print("Revision %d: Transaction %s/%s, as ServiceAccount %s", number, namespace, r.Transaction.Name, r.ServiceAccount)
 	past := newPast(client, t, r)
+	if !out.text() {
+		return s.printData(out, past.all(ctx, number, r))
+	}
+	s.print("Revision %d: Transaction %s/%s, as ServiceAccount %s", number, namespace, r.Transaction.Name, r.ServiceAccount)
 	for _, of := range r.Items {
 		s.print("  %s %s %s", of.Name, of.Type, of.Target.String())
 		past.print(ctx, s, of)
@@ -86,6 +89,46 @@ type past struct {
 
 func newPast(client kubernetes.Interface, t *api.Transaction, r revision.Revision) past {
 	return past{t, look.NewImages(client).Open(t, r.Images)}
+}
+
+// changed is a revision with what it has changed.
+type changed struct {
+	Revision       int64         `json:"revision"`
+	Transaction    string        `json:"transaction"`
+	ServiceAccount string        `json:"serviceAccount"`
+	Items          []itemChanged `json:"items"`
+}
+
+// itemChanged is what one change has done.
+type itemChanged struct {
+	Name      string         `json:"name"`
+	Type      api.ChangeType `json:"type"`
+	Target    api.Target     `json:"target"`
+	Unchanged bool           `json:"unchanged,omitempty"`
+	Note      string         `json:"note,omitempty"`
+	// Unread says why Fields are not known.
+	Unread string            `json:"unread,omitempty"`
+	Fields []api.FieldChange `json:"fields"`
+}
+
+// all is what all changes have done.
+func (p past) all(ctx context.Context, number int64, r revision.Revision) changed {
+	out := changed{number, r.Transaction.Name, r.ServiceAccount, []itemChanged{}}
+	for _, of := range r.Items {
+		one := itemChanged{Name: of.Name, Type: of.Type, Target: of.Target, Fields: []api.FieldChange{}}
+		fields, note, err := p.fields(ctx, of)
+		if one.Note = note; err != nil {
+			one.Unread = errclass.Message(err)
+		}
+		if of.Index < len(p.txn.Status.Items) {
+			one.Unchanged = p.txn.Status.Items[of.Index].Unchanged
+		}
+		if list, _ := plan.ChangesOf(fields, math.MaxInt); list != nil {
+			one.Fields = list
+		}
+		out.Items = append(out.Items, one)
+	}
+	return out
 }
 
 // print prints what one change has done. What may not be read is said, and the rest is shown.

@@ -29,6 +29,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
 	root.SetVersionTemplate("kubectl janus {{.Version}}\n")
 	s.flags.AddFlags(root.PersistentFlags())
 	registerNamespaces(root, s)
@@ -49,7 +50,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	add(making, newRun(s), newPlan(s), newLint(s), newPackage(s))
 	add(looking, newGet(s), newDescribe(s), newTree(s), newWait(s), newHistory(s), newBlame(s), newUI(s))
 	add(acting, newApprove(s), newCancel(s), newSuspend(s), newResume(s), newRetry(s), newUndo(s), newDelete(s))
-	add(mending, newRBAC(s), newLocks(s), newRecover(s), newCheck(s))
+	add(mending, newRBAC(s), newLocks(s), newRecover(s), newCheck(s), newVersion(s))
 	root.SetHelpCommandGroupID(mending)
 	root.SetCompletionCommandGroupID(mending)
 	return root

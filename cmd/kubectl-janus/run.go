@@ -22,6 +22,23 @@ type waits struct {
 	limit limit
 	// from are the flags that name the manifests, where there are some.
 	from string
+	// out is how the Transaction is printed in place of messages.
+	out output
+}
+
+// addAll adds the flags of what acts on a Transaction: wait, and print it.
+func (w *waits) addAll(cmd *cobra.Command) {
+	w.addTo(cmd)
+	w.out.addTo(cmd)
+}
+
+// announce says what was done, on standard error if an object is wanted on standard output.
+func (w *waits) announce(s *session, format string, args ...any) {
+	if w.out.text() {
+		s.print(format, args...)
+		return
+	}
+	s.say(format, args...)
 }
 
 func (w *waits) addTo(cmd *cobra.Command) {
@@ -31,6 +48,9 @@ func (w *waits) addTo(cmd *cobra.Command) {
 
 // end waits for a Transaction if that is wanted.
 func (w *waits) end(ctx context.Context, s *session, t *api.Transaction) error {
+	if p := w.out.printer(); p != nil {
+		return w.endPrinted(ctx, s, t, p)
+	}
 	if !w.wait {
 		return nil
 	}
@@ -75,6 +95,12 @@ Contents of Secrets and of other sensitive kinds, and contents that do not fit i
 Secrets and ConfigMaps, which it owns and which you must be allowed to create. janusd says which kinds are sensitive; if
 that cannot be read, all are taken for it.
 
+If all objects are as the manifests say, and ready where that is waited for, nothing is created, unless you set --always or
+-o. Your own rights to read them are enough to see that.
+
+At a terminal, the plan is shown first, as kubectl janus plan shows it, and you are asked whether to go on; --yes leaves out
+both. Without a name, the Transaction is named after the first file, directory or artifact.
+
 With --set, the Transaction is named after the set and a hash of the manifests and flags. If the last Transaction of the
 set has made the same changes, nothing is created, and if it is under way, no second one is. The objects get the label of
 an ApplySet, and the ConfigMap janus-set-NAME is its parent; what is part of another set is refused. With --prune, what
@@ -90,6 +116,7 @@ func newRun(s *session) *cobra.Command {
 	var w wishes
 	var wait waits
 	var dryRun bool
+	var how running
 	flags := genericclioptions.NewPrintFlags("created")
 	cmd := &cobra.Command{
 		Aliases: []string{"apply"},
@@ -115,44 +142,85 @@ func newRun(s *session) *cobra.Command {
 			if dryRun {
 				return s.show(printer, u.Unstructured)
 			}
-			if !flags.OutputFlagSpecified() {
-				printer = nil
+			if flags.OutputFlagSpecified() {
+				how.printer = printer
 			}
-			return s.run(cmd.Context(), u, &wait, printer)
+			return s.run(cmd.Context(), u, &wait, how)
 		},
 	}
 	w.addTo(cmd)
 	wait.addTo(cmd)
 	addDryRun(cmd, &dryRun)
+	cmd.Flags().BoolVarP(&how.yes, "yes", "y", false, "at a terminal, show no plan, and do not ask")
+	cmd.Flags().BoolVar(&how.always, "always", false, "create a Transaction also if there is nothing to change")
 	flags.AddFlags(cmd)
 	completeOutput(cmd, flags)
 	return cmd
 }
 
+// running is how a Transaction is run.
+type running struct {
+	// yes is set not to ask, and always to create a Transaction that would change nothing.
+	yes, always bool
+	// printer prints the Transaction; nil if nobody wants it.
+	printer printers.ResourcePrinter
+}
+
+// nothing is said of a run that has nothing to do.
+const nothing = "nothing to change: all objects are as the manifests say"
+
 // run creates a Transaction, or finds that of its set which makes the same changes, and waits
 // for it if that is wanted. With a printer nothing else is on standard output.
-func (s *session) run(ctx context.Context, d draft, w *waits, printer printers.ResourcePrinter) error {
+func (s *session) run(ctx context.Context, d draft, w *waits, how running) error {
 	switch known, err := s.inSet(ctx, d); {
 	case err != nil:
 		return err
-	case known != nil && printer != nil:
-		return w.endPrinted(ctx, s, known, printer)
+	case known != nil && how.printer != nil:
+		return w.endPrinted(ctx, s, known, how.printer)
 	case known != nil:
 		return s.settled(ctx, known, w)
+	}
+	// Who wants a Transaction printed gets one.
+	if !how.always && how.printer == nil && s.nothingToChange(ctx, d) {
+		s.print(nothing)
+		return nil
+	}
+	asked, idle, err := s.askedFor(ctx, d, w, how)
+	if idle {
+		s.print(nothing)
+	}
+	if idle || err != nil {
+		return err
 	}
 	t, err := s.create(ctx, d)
 	switch {
 	case err != nil:
 		return err
-	case printer != nil:
+	case how.printer != nil:
 		if w.wait {
 			s.say("transaction.backup.janus.io/%s created", t.Name)
 		}
-		return w.endPrinted(ctx, s, t, printer)
+		return w.endPrinted(ctx, s, t, how.printer)
 	}
 	s.print("transaction.backup.janus.io/%s created", t.Name)
-	list(s.ErrOut, t.Spec.Changes)
+	if _, _, live := terminal(s.ErrOut); !asked && (!live || !w.wait) {
+		list(s.ErrOut, t.Spec.Changes)
+	}
 	return w.end(ctx, s, t)
+}
+
+// askedFor shows a person at a terminal the plan, and asks, if the question can be seen. It reports whether it has asked, and that
+// there is nothing to do.
+func (s *session) askedFor(ctx context.Context, d draft, w *waits, how running) (asked, idle bool, err error) {
+	if dry, _, _ := unstructured.NestedBool(d.Object, "spec", "dryRun"); dry || how.yes || !s.interactive() || s.questions() == nil {
+		return false, false, nil
+	}
+	a := asking{out: s.Out, question: "Make these changes?", otherwise: "nothing is changed", from: w.from}
+	if how.printer != nil {
+		a.out = s.ErrOut
+	}
+	idle, err = s.wanted(ctx, d, a)
+	return true, idle && !how.always && how.printer == nil, err
 }
 
 // printerOf prints objects as -o says, and as YAML if it says nothing. It is asked for

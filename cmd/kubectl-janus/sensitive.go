@@ -74,8 +74,8 @@ func (y *sensitivity) hider(ctx context.Context, s *session, changes []api.Chang
 	case y.flag.Changed:
 		return known, nil
 	}
-	s.say("Which kinds are sensitive is not known: %v. All contents are stored in Secrets, and no value is shown; "+
-		"name the namespace of janusd with --system-namespace, or the kinds with --sensitive-kinds.", err)
+	s.say("Which kinds are sensitive is not known: %v, so all contents are stored in Secrets, and no value is shown. "+
+		"Name the namespace of janusd with --system-namespace, or the kinds with --sensitive-kinds.", err)
 	return hider{all: true}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -15,10 +16,14 @@ import (
 
 // sentence says in one line how a Transaction is.
 func sentence(t *api.Transaction) string {
-	text := string(phaseOf(t))
-	if t.Status.Progress != "" {
-		text += " " + t.Status.Progress
-	}
+	return explained(t, strings.TrimSpace(string(phaseOf(t))+" "+t.Status.Progress))
+}
+
+// phrase is sentence without the progress.
+func phrase(t *api.Transaction) string { return explained(t, string(phaseOf(t))) }
+
+// explained gives the phase of a Transaction its reason and its message.
+func explained(t *api.Transaction, text string) string {
 	if unheard(t) {
 		return text + ": " + lookedAt(t)
 	}
@@ -37,7 +42,7 @@ func sentence(t *api.Transaction) string {
 func itemSentence(t *api.Transaction, i int) string {
 	item := t.Status.Items[i]
 	text := fmt.Sprintf("%s %s %s", item.Name, typeOf(t, i), item.Target.String())
-	text += ": " + string(item.State)
+	text += ": " + stateText(t, i, time.Now())
 	if item.Reason != "" {
 		text += " (" + item.Reason + ")"
 	}

@@ -32,6 +32,8 @@ const latest = "@latest"
 type session struct {
 	genericiooptions.IOStreams
 	flags *genericclioptions.ConfigFlags
+	// screen is what is drawn on standard error while a Transaction is followed; nil off a terminal.
+	screen *live
 }
 
 func newSession(streams genericiooptions.IOStreams) *session {
@@ -47,8 +49,12 @@ func unlimited(c *rest.Config) *rest.Config {
 	return c
 }
 
-// say prints what happens on the way.
+// say prints what happens on the way, above what is drawn.
 func (s *session) say(format string, args ...any) {
+	if s.screen != nil {
+		s.screen.aside(func() { write(s.ErrOut, format+"\n", args...) })
+		return
+	}
 	write(s.ErrOut, format+"\n", args...)
 }
 

@@ -29,6 +29,10 @@ type draft struct {
 	hidden []int
 	// secret tells which contents are stored in a Secret, if they are stored beside it.
 	secret hider
+	// found are the objects that manifests are about, as far as they exist, and looked tells of
+	// which it is known whether they do. Both are nil if the Transaction is not made of manifests.
+	found  found
+	looked map[api.Target]bool
 }
 
 // What holds contents.

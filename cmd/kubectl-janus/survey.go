@@ -31,6 +31,8 @@ type surveyor struct {
 	made      map[api.Target]bool                            // identities of objects that an earlier manifest makes
 	missing   map[string]bool                                // whether a Namespace is, of those that were looked for
 	set       *applySet                                      // the one that the manifests are; nil for none
+	found     found                                          // what was looked for and exists
+	looked    map[api.Target]bool                            // identities of what was looked for
 }
 
 func (s *session) surveyor(namespace string) (*surveyor, error) {
@@ -49,6 +51,7 @@ func (s *session) surveyor(namespace string) (*surveyor, error) {
 	return &surveyor{
 		mapper: mapper, client: client, discovery: resources, namespace: namespace,
 		planned: map[schema.GroupVersionKind]target.PlannedKind{}, made: map[api.Target]bool{}, missing: map[string]bool{},
+		found: found{}, looked: map[api.Target]bool{},
 	}, nil
 }
 
@@ -163,12 +166,16 @@ func (v *surveyor) find(ctx context.Context, gvk schema.GroupVersionKind, t *api
 		return nil, false, nil
 	}
 	live, err = v.client.Resource(mapping.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+	if err == nil || apierrors.IsNotFound(err) {
+		v.looked[t.Identity()] = true
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("check whether %s %s exists, to patch or create it: %w", t.Kind, t.Name, err)
 	}
+	v.found[t.Identity()] = live
 	return live, true, nil
 }
 

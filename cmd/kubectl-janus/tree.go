@@ -5,17 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/utils/clock"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/leasetable"
-	"janus.io/janus/internal/objectid"
-	"janus.io/janus/lockmgr"
 )
 
 // node is a line of a tree.
@@ -24,35 +18,77 @@ type node struct {
 	children []node
 }
 
+// itemNode is an item in the tree of a Transaction. Below it is what is made after it.
+type itemNode struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Target  string `json:"target"`
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Waiting says for how long it has been waited for, and for what.
+	Waiting string `json:"waiting,omitempty"`
+	// DependsOn are the items that come before it, the one above it included.
+	DependsOn []string `json:"dependsOn,omitempty"`
+	// WaitsForLockOf are those who hold the lock that it waits for.
+	WaitsForLockOf []string   `json:"waitsForLockOf,omitempty"`
+	Lock           string     `json:"lock,omitempty"`
+	LockHolder     string     `json:"lockHolder,omitempty"`
+	BeforeImage    string     `json:"beforeImage,omitempty"`
+	CreatedUID     string     `json:"createdUID,omitempty"`
+	RecreatedUID   string     `json:"recreatedUID,omitempty"`
+	Then           []itemNode `json:"then,omitempty"`
+
+	sentence string
+	after    []string // what it depends on, each with its state
+	// unread says why something is missing.
+	unread []string
+}
+
+// treeOf is a Transaction with its items.
+type treeOf struct {
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	Phase     string     `json:"phase"`
+	Progress  string     `json:"progress,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+	Message   string     `json:"message,omitempty"`
+	OwnedBy   string     `json:"ownedBy,omitempty"`
+	Items     []itemNode `json:"items"`
+}
+
 func newTree(s *session) *cobra.Command {
-	return &cobra.Command{
+	var out output
+	var verbose bool
+	cmd := &cobra.Command{
 		Use: "tree NAME", Short: "Show a Transaction with its items, and what each waits for", Args: cobra.ExactArgs(1), ValidArgsFunction: s.names,
+		Long: `Show a Transaction with its items, and what each waits for. An item stands below the one that it depends on; if it depends
+on several, below the last of them. With -v, names of locks, keys of before-images and uids are shown too.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := s.read(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			top := node{text: fmt.Sprintf("Transaction %s/%s: %s", t.Namespace, t.Name, sentence(t))}
+			items, err := s.itemNodes(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			if items = nested(items); !out.text() {
+				_, reason, message := reasonOf(t)
+				return s.printData(out, treeOf{t.Namespace, t.Name, string(phaseOf(t)), t.Status.Progress, reason, message, t.DescribeOwners(), items})
+			}
+			top := fmt.Sprintf("Transaction %s/%s: %s", t.Namespace, t.Name, sentence(t))
 			if owners := t.DescribeOwners(); owners != "" {
-				top.text += " (owned by " + owners + ")"
+				top += " (owned by " + owners + ")"
 			}
-			for i := range t.Status.Items {
-				child, err := s.itemNode(cmd.Context(), t, i)
-				if err != nil {
-					return err
-				}
-				top.children = append(top.children, child)
-			}
-			if len(t.Status.Items) == 0 {
-				for i, c := range t.Spec.Changes {
-					top.children = append(top.children, node{text: fmt.Sprintf("%s %s %s", changeName(i, c), c.Type, c.Target.String())})
-				}
-			}
-			s.print("%s", top.text)
-			s.branches(top.children, "")
+			s.print("%s", top)
+			s.branches(linesOf(items, verbose), "")
 			return nil
 		},
 	}
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show also locks, keys of before-images and uids")
+	out.addTo(cmd)
+	return cmd
 }
 
 func (s *session) branches(children []node, indent string) {
@@ -66,53 +102,115 @@ func (s *session) branches(children []node, indent string) {
 	}
 }
 
-func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (node, error) {
-	item := t.Status.Items[i]
-	n := node{text: itemSentence(t, i)}
-	leaf := func(format string, args ...any) {
-		n.children = append(n.children, node{text: fmt.Sprintf(format, args...)})
+// linesOf are the lines for items: what is known of one, and then what comes after it.
+func linesOf(items []itemNode, verbose bool) []node {
+	var out []node
+	for _, item := range items {
+		n := node{text: item.sentence}
+		leaf := func(format string, args ...any) {
+			n.children = append(n.children, node{text: fmt.Sprintf(format, args...)})
+		}
+		if len(item.WaitsForLockOf) > 0 {
+			leaf("waits for its lock, held by %s", strings.Join(item.WaitsForLockOf, " and "))
+		}
+		for _, text := range item.unread {
+			leaf("%s", text)
+		}
+		if len(item.after) > 1 { // A single one stands above it.
+			leaf("after %s", strings.Join(item.after, ", "))
+		}
+		for _, one := range []struct{ text, value string }{
+			{"lock %s", item.Lock}, {"before-image %s", item.BeforeImage}, {"made, with uid %s", item.CreatedUID}, {"re-created, with uid %s", item.RecreatedUID},
+		} {
+			if verbose && one.value != "" {
+				leaf(one.text+after(", held by ", map[bool]string{true: item.LockHolder}[one.value == item.Lock]), one.value)
+			}
+		}
+		n.children = append(n.children, linesOf(item.Then, verbose)...)
+		out = append(out, n)
+	}
+	return out
+}
+
+// nested puts each item below the last of those that it depends on.
+func nested(items []itemNode) []itemNode {
+	at := map[string]int{}
+	for i := range items {
+		at[items[i].Name] = i
+	}
+	parent := make([]int, len(items))
+	for i := range items {
+		parent[i] = -1
+		for _, name := range items[i].DependsOn {
+			if on, known := at[name]; known && on > parent[i] && !under(parent, on, i) {
+				parent[i] = on
+			}
+		}
+	}
+	var below func(of int) []itemNode
+	below = func(of int) []itemNode {
+		out := []itemNode{}
+		for i := range items {
+			if parent[i] == of && i != of {
+				item := items[i]
+				item.Then = below(i)
+				out = append(out, item)
+			}
+		}
+		return out
+	}
+	return below(-1)
+}
+
+// under reports whether an item is another, or below it.
+func under(parent []int, i, other int) bool {
+	for n := 0; i >= 0 && n <= len(parent); n++ {
+		if i == other {
+			return true
+		}
+		i = parent[i]
+	}
+	return false
+}
+
+// itemNodes are the items of a Transaction, or what they will be.
+func (s *session) itemNodes(ctx context.Context, t *api.Transaction) ([]itemNode, error) {
+	var out []itemNode
+	for i := range t.Status.Items {
+		n, err := s.itemNode(ctx, t, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	if len(t.Status.Items) == 0 {
+		for i, c := range t.Spec.Changes {
+			name, target := changeName(i, c), c.Target.String()
+			out = append(out, itemNode{
+				Name: name, Type: string(c.Type), Target: target, State: string(api.ItemPending), DependsOn: c.DependsOn, sentence: fmt.Sprintf("%s %s %s", name, c.Type, target),
+			})
+		}
+	}
+	return out, nil
+}
+
+func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (itemNode, error) {
+	item := &t.Status.Items[i]
+	n := itemNode{
+		Name: item.Name, Type: string(typeOf(t, i)), Target: item.Target.String(), State: string(item.State), Reason: item.Reason, Message: item.Message,
+		Waiting: waited(t, i, time.Now()), CreatedUID: string(item.CreatedUID), RecreatedUID: string(item.RecreatedUID), sentence: itemSentence(t, i),
 	}
 	if i < len(t.Spec.Changes) {
-		for _, name := range t.Spec.Changes[i].DependsOn {
-			leaf("after %s (%s)", name, stateOf(t, name))
-		}
+		n.DependsOn = append(n.DependsOn, t.Spec.Changes[i].DependsOn...)
 	}
-	for _, name := range refersTo(t, i) {
-		leaf("depends on %s (%s)", name, stateOf(t, name))
-	}
-	if item.LockLease != "" && !ended(t) {
-		// Who may see Transactions may not see Leases for that.
-		holder, err := s.holder(ctx, item.LockLease)
-		switch {
-		case apierrors.IsForbidden(err):
-			leaf("lock %s (its holder cannot be read)", item.LockLease)
-		case err != nil:
-			return n, err
-		default:
-			leaf("lock %s, held by %s", item.LockLease, holder)
-		}
-	}
-	if item.LockLease == "" && waitsForLocks(t) && item.Resource != "" && item.Changes() {
-		holders, err := s.holders(ctx, &item)
-		switch {
-		case apierrors.IsForbidden(err):
-			leaf("waits for its lock (whose holder cannot be read)")
-		case err != nil:
-			return n, err
-		case len(holders) > 0:
-			leaf("waits for its lock, held by %s", strings.Join(holders, " and "))
-		}
+	n.DependsOn = append(n.DependsOn, refersTo(t, i)...)
+	for _, name := range n.DependsOn {
+		n.after = append(n.after, fmt.Sprintf("%s (%s)", name, stateOf(t, name)))
 	}
 	if before := item.Before; before != nil && t.Status.RollbackRef != nil {
-		leaf("before-image %s", before.Key)
+		n.BeforeImage = before.Key
 	}
-	if item.CreatedUID != "" {
-		leaf("made, with uid %s", item.CreatedUID)
-	}
-	if item.RecreatedUID != "" {
-		leaf("re-created, with uid %s", item.RecreatedUID)
-	}
-	return n, nil
+	return n, s.lockOf(ctx, t, item, &n)
 }
 
 // refersTo are the changes that one depends on without saying so by dependsOn.
@@ -123,62 +221,10 @@ func refersTo(t *api.Transaction, i int) []string {
 }
 
 // stateOf is the state of the item with a name.
-func stateOf(t *api.Transaction, name string) api.ItemState {
+func stateOf(t *api.Transaction, name string) string {
 	at := slices.IndexFunc(t.Status.Items, func(i api.Item) bool { return i.Name == name })
 	if at < 0 {
-		return api.ItemPending
+		return string(api.ItemPending)
 	}
-	return t.Status.Items[at].State
-}
-
-// waitsForLocks reports whether a Transaction waits for the locks of its targets. It has taken none
-// of them then: those that it got it has given back.
-func waitsForLocks(t *api.Transaction) bool {
-	_, reason, _ := reasonOf(t)
-	return reason == errclass.LockHeld && !ended(t)
-}
-
-// holders says who holds the lock of the target of an item.
-func (s *session) holders(ctx context.Context, item *api.Item) ([]string, error) {
-	client, err := s.kube()
-	if err != nil {
-		return nil, err
-	}
-	gvk := kindOf(item.Target)
-	key := lockmgr.Key{ID: objectid.ID{Group: gvk.Group, Resource: item.Resource, Namespace: item.Target.Namespace, Name: item.Target.Name}, Kind: gvk.Kind}
-	var holders []string
-	// A Lease of its own, or an entry in that of its namespace: who looks need not know how janusd keeps locks.
-	for _, leases := range []coordinationv1client.LeasesGetter{client.CoordinationV1(), leasetable.New(client.CoordinationV1(), systemNamespace)} {
-		if len(holders) == 0 && err == nil {
-			holders, err = lockmgr.New(leases, lockmgr.Options{Namespace: systemNamespace, Clock: clock.RealClock{}}).HoldersOf(ctx, key)
-		}
-	}
-	for i, holder := range holders {
-		if name, _, ok := api.ParseHolder(holder); ok {
-			holders[i] = name.String()
-		}
-		holders[i] = errclass.Printable(holders[i])
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look who holds the lock of %s: %w", key, err)
-	}
-	return holders, nil
-}
-
-// holder says who holds a lock, named as namespace/name.
-func (s *session) holder(ctx context.Context, lease string) (string, error) {
-	client, err := s.kube()
-	if err != nil {
-		return "", err
-	}
-	namespace, name := split(lease)
-	l, err := leasetable.Find(ctx, client.CoordinationV1().Leases(namespace), name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "nobody", nil
-	case err != nil:
-		return "", fmt.Errorf("read Lease %s: %w", lease, err)
-	default:
-		return holderOf(l), nil
-	}
+	return stateText(t, at, time.Now())
 }

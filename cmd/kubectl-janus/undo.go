@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +20,7 @@ type undoWishes struct {
 	name, account        string
 	revision, toRevision int64
 	acceptLoss, yes      bool
+	showOnly             bool
 	policy               string
 	wait                 waits
 }
@@ -38,24 +39,31 @@ With --to-revision, all that have committed since are undone, as one Transaction
 after that revision. With number 0, everything that the namespace remembers is undone.
 
 On a terminal, and always with --to-revision, the plan is shown first, and you are asked whether to go on; --yes leaves
-out both.`,
+out both. --dry-run shows the plan alone.`,
 		Example: `  kubectl janus undo release-2
+  kubectl janus undo release-2 --dry-run
   kubectl janus undo --revision 7 --service-account deployer
   kubectl janus undo --to-revision 4 --service-account deployer --wait`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			since := cmd.Flags().Changed("to-revision")
-			t, err := w.transaction(cmd.Context(), s, args, since)
-			if err != nil {
+			d, err := w.draft(cmd.Context(), s, args, since)
+			switch {
+			case err != nil && w.showOnly:
+				return trouble(err)
+			case err != nil:
 				return err
+			case w.showOnly:
+				return trouble(s.planOfUndo(cmd.Context(), d, cmp.Or(time.Duration(w.wait.limit), planTimeout), w.wait.out))
 			}
-			u, err := untyped(t)
-			if err != nil {
-				return err
-			}
-			d := draft{Unstructured: u}
 			if (since || s.interactive()) && !w.yes {
-				if err := s.wanted(cmd.Context(), d, time.Duration(w.wait.limit)); err != nil {
+				nothing, err := s.wanted(cmd.Context(), d, asking{
+					out: planOut(s, &w.wait), limit: time.Duration(w.wait.limit), question: "Undo all of this?", otherwise: "nothing is undone",
+				})
+				if nothing {
+					w.wait.announce(s, "nothing to undo: all objects are as they would be")
+				}
+				if nothing || err != nil {
 					return err
 				}
 			}
@@ -63,7 +71,7 @@ out both.`,
 			if err != nil {
 				return err
 			}
-			s.print("transaction.backup.janus.io/%s created", made.Name)
+			w.wait.announce(s, "transaction.backup.janus.io/%s created", made.Name)
 			return w.wait.end(cmd.Context(), s, made)
 		},
 	}
@@ -72,10 +80,21 @@ out both.`,
 	cmd.Flags().Int64Var(&w.revision, "revision", 0, "undo the revision with this number")
 	cmd.Flags().Int64Var(&w.toRevision, "to-revision", 0, "undo all that have committed since the revision with this number")
 	cmd.Flags().BoolVar(&w.acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
+	cmd.Flags().BoolVar(&w.showOnly, "dry-run", false, "show the plan, and undo nothing; the exit codes are those of plan")
 	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "show no plan, and do not ask")
 	cmd.Flags().StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to undo over what others have written since")
-	w.wait.addTo(cmd)
+	w.wait.addAll(cmd)
 	return cmd
+}
+
+// draft is that of the Transaction that undoes what is named.
+func (w *undoWishes) draft(ctx context.Context, s *session, args []string, since bool) (draft, error) {
+	t, err := w.transaction(ctx, s, args, since)
+	if err != nil {
+		return draft{}, err
+	}
+	u, err := untyped(t)
+	return draft{Unstructured: u}, err
 }
 
 // transaction makes the Transaction that undoes what is named.
@@ -125,46 +144,10 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 	return t, nil
 }
 
-// wanted shows the plan of an undo and asks whether it is to be made.
-func (s *session) wanted(ctx context.Context, d draft, limit time.Duration) error {
-	if limit == 0 {
-		limit = 2 * time.Minute
+// planOut is where a plan is shown that is no result.
+func planOut(s *session, w *waits) io.Writer {
+	if w.out.text() {
+		return s.Out
 	}
-	tried := draft{Unstructured: d.DeepCopy()}
-	if tried.GetGenerateName() != "" {
-		tried.SetGenerateName(short(tried.GetGenerateName()) + "plan-")
-	}
-	t, err := s.tried(ctx, tried, false, limit)
-	if err != nil {
-		return err
-	}
-	if t.Status.Undoing != nil {
-		s.print("It undoes, the newest first:")
-		for _, one := range t.Status.Undoing.All() {
-			s.print("  revision %d, Transaction %s", one.Revision, one.Name)
-		}
-	}
-	if onlyRights(t) {
-		printMissing(s.ErrOut, t, "")
-		return &exitError{code: exitFailed}
-	}
-	if t.Status.Phase != api.PhasePlanned {
-		_, reason, message := reasonOf(t)
-		return fmt.Errorf("%s: %s", reason, message)
-	}
-	printPlan(s.Out, t)
-	return s.agreed("Undo all of this?", "nothing is undone")
-}
-
-// agreed asks whether to go on. Otherwise the error says what is not done.
-func (s *session) agreed(question, otherwise string) error {
-	s.say("%s [y/N]", question)
-	answer, err := bufio.NewReader(s.In).ReadString('\n')
-	switch answer = strings.ToLower(strings.TrimSpace(answer)); {
-	case answer == "y" || answer == "yes":
-		return nil
-	case err != nil && answer == "":
-		return fmt.Errorf("nobody answered, and %s: set --yes where nobody can be asked", otherwise)
-	}
-	return errors.New(otherwise)
+	return s.ErrOut
 }

@@ -38,10 +38,12 @@ func Summarize(t *api.Transaction, now time.Time) {
 		wanted = len(status.Items) // They tell what is to be changed.
 	}
 	for i := range status.Items {
-		switch {
-		case status.Items[i].Committed && (!status.Items[i].Failed || status.Items[i].Type != api.Await):
+		switch item := &status.Items[i]; {
+		case item.Type == api.Await && (item.Failed || Unready(item)):
+			// An Await is in effect when what it waits for is so.
+		case item.Committed:
 			committed++
-		case NotWanted(&status.Items[i]):
+		case NotWanted(item):
 			wanted--
 		}
 	}

@@ -155,7 +155,7 @@ func mustStop(t *api.Transaction, now time.Time) (Cause, bool) {
 			"status.items does not fit spec.changes (%d and %d): one of them was edited; create another Transaction instead", items, changes)}, true
 	}
 	if t.Spec.Cancel != "" {
-		return Cause{Reason: errclass.Cancelled, Message: fmt.Sprintf("spec.cancel is %s", t.Spec.Cancel)}, true
+		return Cause{Reason: errclass.Cancelled, Message: fmt.Sprintf("the Transaction was cancelled (spec.cancel: %s)", t.Spec.Cancel)}, true
 	}
 	if GoesOn(t) && t.Status.Phase == api.PhaseCommitting && !canStop(t.Status.Items) {
 		return Cause{}, false // Nothing remains but to find out whether the changes are in effect.

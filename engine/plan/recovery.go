@@ -136,7 +136,7 @@ func wantedBack(t *api.Transaction) bool {
 // may heal, or of all that is unresolved because a person asks for it.
 func BeginRecovery(t *api.Transaction, status *api.TransactionStatus, now time.Time) error {
 	if reason, _ := RecordedCause(status); wantedBack(t) && reason == errclass.Cancelled {
-		setCondition(status, t.Generation, now, condition{api.ConditionSucceeded, no, reason, "spec.cancel is Rollback, and was Stop"})
+		setCondition(status, t.Generation, now, condition{api.ConditionSucceeded, no, reason, "the Transaction was cancelled (spec.cancel: Rollback, after Stop)"})
 	}
 	these := hopeful(status.Items)
 	if recoveryAsked(t) {

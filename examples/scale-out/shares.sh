@@ -2,7 +2,7 @@
 # shares.sh N waits until N replicas have divided the eight shards between them, and says how
 # many each of those holds that replica.sh has started.
 set -euo pipefail
-cd "${TMPDIR:-/tmp}/janus-scale-out"
+cd "${TMPDIR:-/tmp}/janus-scale-out-$UID"
 
 holders() {
   kubectl get leases -l app.kubernetes.io/component=shard \

@@ -37,6 +37,7 @@ var colours = []struct {
 	{regexp.MustCompile(`\b(RolledBack|RollingBack|ReadyTimeout|rolled back)\b`), "#ffa657"},
 	{regexp.MustCompile(`^\s+[+].*$`), "#7ee787"},
 	{regexp.MustCompile(`^\s+- .*$`), "#ff7b72"},
+	{regexp.MustCompile(`^\s+~ .*$`), "#e3b341"},
 }
 
 // unbroken keeps the spaces between columns, which a browser makes one of, and not those of

@@ -23,7 +23,7 @@ func TestThePageAboutScalingOutIsAsItIs(t *testing.T) {
 	e.ProvideJanusd(shell)
 	t.Cleanup(func() {
 		// If the page was not typed to its end, its processes still run.
-		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-scale-out/*.pid) 2>/dev/null || true`)
+		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-scale-out-*/*.pid) 2>/dev/null || true`)
 		assert.NoError(t, err)
 	})
 	e.TypePage(shell, "scale-out.md")

@@ -17,7 +17,7 @@ func TestTheTutorialIsAsItIs(t *testing.T) {
 	e.ProvideJanusd(shell)
 	t.Cleanup(func() {
 		// If the page was not typed to its end, its process still runs.
-		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-tutorial/pid) 2>/dev/null || true`)
+		_, err := shell.Run(context.Background(), `kill -9 $(cat "$TMPDIR"/janus-tutorial-*/pid) 2>/dev/null || true`)
 		assert.NoError(t, err)
 	})
 	e.TypePage(shell, "tutorial.md")

@@ -164,6 +164,10 @@ test-turn: bin/janus-cluster ## Run the parts of make test-all whose turn it is 
 parts: ## List the parts of make test-all, and the minutes that CI plans for each
 	@go run ./hack/tests list
 
+.PHONY: versions
+versions: ## Run the smoke set on the API servers of older versions of Kubernetes (each takes 5 minutes to build once)
+	@$(MAKE) test-all PART=versions
+
 # A directory with a directory for each bundle, which has its manifests as v1.yaml and v2.yaml.
 BUNDLES ?= $(CURDIR)/hack/bundles
 
@@ -310,6 +314,12 @@ bin/kubectl-janus: $(OWN) $(call sources,deploy/crd) bin/.version
 bin/janus-cluster: $(call sources,hack/cluster)
 	@echo "==> building $@: etcd, the Kubernetes control plane and kubectl (4-5 minutes on 2 cores, if nothing is cached)"
 	@go build -C hack/cluster -trimpath -ldflags='-s -w' -o ../../$@.new .
+	@mv $@.new $@
+
+# The same for another version of Kubernetes, with the requirements in hack/cluster/versions.
+bin/janus-cluster-v%: hack/cluster/versions/v%.mod hack/cluster/versions/v%.sum $(call sources,hack/cluster)
+	@echo "==> building $@: the control plane of another version of Kubernetes (5 minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/cluster -modfile='versions/v$*.mod' -trimpath -ldflags='-s -w' -o ../../$@.new .
 	@mv $@.new $@
 
 bin/janus-kwok: $(call sources,hack/kwok)

@@ -69,7 +69,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 		require.NoError(t, err)
 		set(int64(2), "undoOf", "revision")(tx.Object)
 		_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
-		assert.Equal(t, []refusal{{"spec.undoOf", "Invalid value: " + immutableRule}}, refusals(t, err))
+		assertRefused(t, []refusal{{"spec.undoOf", "Invalid value: " + immutableRule}}, err)
 	})
 	t.Run("another approval", func(t *testing.T) {
 		tried["approval"] = true
@@ -100,7 +100,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 				require.NoError(t, err)
 				c.change(tx.Object)
 				_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
-				assert.Equal(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, refusals(t, err))
+				assertRefused(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, err)
 			})
 		}
 	}
@@ -117,7 +117,7 @@ func TestSpecCannotBeChanged(t *testing.T) {
 			require.NoError(t, err)
 			c.change(tx.Object)
 			_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
-			assert.Equal(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, refusals(t, err))
+			assertRefused(t, []refusal{{"spec", "Invalid value: " + immutableRule}}, err)
 		})
 	}
 	for field := range reflect.TypeFor[v1alpha1.TransactionSpec]().Fields() {
@@ -142,7 +142,7 @@ func TestSuspendAndCancelCanBeChanged(t *testing.T) {
 	}
 	set("Pause", "cancel")(tx.Object)
 	_, err = client.Update(t.Context(), tx, metav1.UpdateOptions{})
-	assert.Equal(t, []refusal{{"spec.cancel", `Unsupported value: "Pause": supported values: "Rollback", "Stop"`}}, refusals(t, err))
+	assertRefused(t, []refusal{{"spec.cancel", `Unsupported value: "Pause": supported values: "Rollback", "Stop"`}}, err)
 }
 
 func TestWhatIsNotSpecCanBeChanged(t *testing.T) {

@@ -2,6 +2,7 @@ package v1alpha1_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -391,7 +392,7 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			_, err := create(t.Context(), client, c.tx)
-			assert.Equal(t, c.want, refusals(t, err))
+			assertRefused(t, c.want, err)
 		})
 	}
 }
@@ -402,6 +403,27 @@ func TestUnknownFieldsAreRefusedUnderStrictValidation(t *testing.T) {
 	require.True(t, apierrors.IsBadRequest(err), "got %v", err)
 	require.ErrorContains(t, err, `unknown field "spec.servicAccountName"`)
 }
+
+// assertRefused compares why the API server has refused a Transaction. Before 1.35 Kubernetes names
+// the type of a value that a rule refuses, and since then the value, or neither for an object.
+func assertRefused(t *testing.T, want []refusal, err error) {
+	t.Helper()
+	got := refusals(t, err)
+	if len(got) == len(want) {
+		for i, r := range got {
+			if typed.MatchString(r.message) {
+				got[i].message = value.ReplaceAllString(r.message, "")
+				want[i].message = value.ReplaceAllString(want[i].message, "") //nolint:gosec // The lists are equally long.
+			}
+		}
+	}
+	assert.Equal(t, want, got)
+}
+
+var (
+	typed = regexp.MustCompile(`^Invalid value: "(?:object|string)": `)
+	value = regexp.MustCompile(`^Invalid value: (?:"(?:[^"\\]|\\.)*": )?`)
+)
 
 // refusals lists the causes of a 422.
 func refusals(t *testing.T, err error) []refusal {

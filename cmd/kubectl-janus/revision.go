@@ -116,7 +116,7 @@ func (p past) all(ctx context.Context, number int64, r revision.Revision) change
 	out := changed{number, r.Transaction.Name, r.ServiceAccount, []itemChanged{}}
 	for _, of := range r.Items {
 		one := itemChanged{Name: of.Name, Type: of.Type, Target: of.Target, Fields: []api.FieldChange{}}
-		fields, note, err := p.fields(ctx, of)
+		fields, note, err := p.Fields(ctx, of)
 		if one.Note = note; err != nil {
 			one.Unread = errclass.Message(err)
 		}

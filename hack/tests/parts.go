@@ -48,6 +48,11 @@ type step struct {
 	Args []string `json:"args,omitempty"`
 	// Fresh has the tests run even if go has their result.
 	Fresh bool `json:"fresh,omitempty"`
+	// Cluster is a file of bin that the tests run for janus-cluster: the control plane of another
+	// version of Kubernetes.
+	Cluster string `json:"cluster,omitempty"`
+	// Emulate is a version of Kubernetes to whose API and features the control plane keeps.
+	Emulate string `json:"emulate,omitempty"`
 	// Minutes bound what a package may take, 40 by default.
 	Minutes int `json:"minutes,omitempty"`
 }
@@ -79,6 +84,9 @@ func check(parts []part) error {
 		for _, s := range p.Steps {
 			if (s.Make == "") == (len(s.Packages) == 0) {
 				errs = append(errs, fmt.Errorf("a step of part %s needs a target or packages, and not both", p.Name))
+			}
+			if s.Share && (s.Cluster != "" || s.Emulate != "") {
+				errs = append(errs, fmt.Errorf("a step of part %s can't share a control plane of another version", p.Name))
 			}
 		}
 	}

@@ -180,6 +180,45 @@ func TestTwelveRunsOfCIInARowDoEveryPart(t *testing.T) {
 	}
 }
 
+// A version of Kubernetes that nothing is tested on would be a promise without proof.
+func TestEachVersionOfKubernetesIsTested(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "support.md"))
+	require.NoError(t, err)
+	var made []string
+	files, err := filepath.Glob(filepath.Join(root, "hack", "cluster", "versions", "*.mod"))
+	require.NoError(t, err)
+	for _, file := range files {
+		made = append(made, "janus-cluster-"+strings.TrimSuffix(filepath.Base(file), ".mod"))
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		version := regexp.MustCompile(`\tk8s\.io/kubernetes v(\S+)`).FindSubmatch(content)
+		require.NotNil(t, version, file)
+		assert.Contains(t, string(page), "| "+string(version[1])+" |", "%s is of a version that the page does not have", file)
+	}
+	versions, err := pick(parts(t), []string{"versions"})
+	require.NoError(t, err)
+	ran, names := map[string][]step{}, []string{}
+	for _, s := range versions[0].Steps {
+		if s.Cluster != "" {
+			names = append(names, s.Cluster)
+			assert.Contains(t, versions[0].Steps, step{Make: "bin/" + s.Cluster}, "it is built first")
+		}
+		if s.Emulate != "" {
+			assert.Contains(t, string(page), "| "+s.Emulate+" |")
+		}
+		if s.Make == "" {
+			of := s.Cluster + s.Emulate
+			s.Cluster, s.Emulate = "", ""
+			ran[of] = append(ran[of], s)
+		}
+	}
+	slices.Sort(names)
+	assert.Equal(t, made, slices.Compact(names))
+	for of, steps := range ran {
+		assert.Equal(t, ran["1.33"], steps, "%s is tested like the others", of)
+	}
+}
+
 func TestAPatternOfPackages(t *testing.T) {
 	for _, c := range []struct {
 		pattern, dir string
@@ -206,6 +245,7 @@ func TestPartsThatMakeNoSenseAreRefused(t *testing.T) {
 		"no steps":                    {good, {Name: "e2e", What: "all", Minutes: 1}},
 		"no minutes":                  {good, {Name: "e2e", What: "all", Steps: good.Steps}},
 		"neither target nor packages": {good, {Name: "e2e", What: "all", Minutes: 1, Steps: []step{{}}}},
+		"another version is shared":   {good, {Name: "e2e", What: "all", Minutes: 1, Steps: []step{{Packages: []string{"./e2e"}, Share: true, Emulate: "1.33"}}}},
 		"both":                        {good, {Name: "e2e", What: "all", Minutes: 1, Steps: []step{{Make: "lint", Packages: []string{"./e2e"}}}}},
 	} {
 		assert.Error(t, check(bad), name)

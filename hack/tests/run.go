@@ -60,7 +60,7 @@ func (r *runner) step(ctx context.Context, logs string, s step) error {
 		return r.target(ctx, s.Make)
 	}
 	if !s.Share {
-		return r.test(ctx, logs, s, os.Environ())
+		return r.test(ctx, logs, s, append(os.Environ(), s.version(r.root)...))
 	}
 	cluster, offer, err := r.share()
 	if err != nil {
@@ -68,6 +68,18 @@ func (r *runner) step(ctx context.Context, logs string, s step) error {
 	}
 	err = r.test(ctx, logs, s, append(os.Environ(), testcluster.OfferVariable+"="+offer))
 	return errors.Join(err, cluster.Stop())
+}
+
+// version is the environment in which the tests of a step find another version of Kubernetes.
+func (s step) version(root string) []string {
+	var out []string
+	if s.Cluster != "" {
+		out = append(out, testcluster.ClusterVariable+"="+filepath.Join(root, "bin", s.Cluster))
+	}
+	if s.Emulate != "" {
+		out = append(out, testcluster.EmulateVariable+"="+s.Emulate)
+	}
+	return out
 }
 
 // target runs a target of the Makefile.

@@ -13,6 +13,13 @@ import (
 	"syscall"
 )
 
+// EmulateVariable names the environment variable with the version of Kubernetes, such as 1.33,
+// whose API and features the clusters of tests keep to.
+const EmulateVariable = "JANUS_CLUSTER_EMULATES"
+
+// ClusterVariable names the environment variable with the path of another janus-cluster.
+const ClusterVariable = "JANUS_CLUSTER_BINARY"
+
 // modulePath is the module whose root holds bin and hack.
 const modulePath = "janus.io/janus"
 
@@ -33,7 +40,7 @@ type binary struct {
 }
 
 var (
-	clusterBinary = binary{name: "janus-cluster", source: "hack/cluster", override: "JANUS_CLUSTER_BINARY", cost: "4 to 5 minutes"}
+	clusterBinary = binary{name: "janus-cluster", source: "hack/cluster", override: ClusterVariable, cost: "4 to 5 minutes"}
 	kwokBinary    = binary{name: "janus-kwok", source: "hack/kwok", override: "JANUS_KWOK_BINARY", cost: "1 to 2 minutes"}
 	helmBinary    = binary{name: "helm", source: "hack/helm", override: "JANUS_HELM_BINARY", cost: "2 to 3 minutes", pkg: "helm.sh/helm/v4/cmd/helm"}
 	// Packages that want a version of Crossplane ask it for its own.

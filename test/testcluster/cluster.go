@@ -102,6 +102,9 @@ func (c *Cluster) arguments() ([]string, error) {
 		fmt.Sprintf("--controller-manager=%t", c.options.ControllerManager),
 		fmt.Sprintf("--restart-killed=%t", c.options.RestartKilled),
 	}
+	if version := os.Getenv(EmulateVariable); version != "" {
+		args = append(args, "--emulate="+version)
+	}
 	if c.options.CRDs != "" {
 		args = append(args, "--crds="+c.options.CRDs)
 	}

@@ -35,7 +35,8 @@
 // takes some minutes the first time, which counts towards the timeout of go
 // test, so a continuous build makes them beforehand. A binary that exists is
 // not checked against its sources. The environment variables
-// JANUS_CLUSTER_BINARY, JANUS_KWOK_BINARY and JANUS_HELM_BINARY name other binaries.
+// JANUS_CLUSTER_BINARY, JANUS_KWOK_BINARY and JANUS_HELM_BINARY name other binaries. With JANUS_CLUSTER_EMULATES=1.33 a cluster keeps to the
+// API and the features of that version.
 //
 // # What it does not do
 //

@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"context"
+	"debug/buildinfo"
+	"fmt"
 	"strings"
 )
 
@@ -154,9 +156,11 @@ func controllerManagerComponent(self string, l layout, a access, nodes bool) com
 		"--resource-quota-sync-period=5m",
 		"--pvclaimbinder-sync-period=5s",
 		"--node-monitor-period=1s",
-		"--controller-shutdown-timeout=1s",
 		"--profiling=false",
 	}, a.servingFlags(a.controllerManager)...)
+	if minorOf(self) >= 35 {
+		args = append(args, "--controller-shutdown-timeout=1s")
+	}
 	health := a.admin.probe(a.controllerManager.url() + "/healthz")
 	account := a.admin.probe(a.api.url() + "/api/v1/namespaces/default/serviceaccounts/default")
 	authority := a.admin.probe(a.api.url() + "/api/v1/namespaces/default/configmaps/kube-root-ca.crt")
@@ -173,6 +177,38 @@ func schedulerComponent(self string, l layout, a access) component {
 		"--profiling=false",
 	}, a.servingFlags(a.scheduler)...)
 	return component{name: scheduler, path: self, args: args, ready: a.admin.probe(a.scheduler.url() + "/readyz")}
+}
+
+// minorOf returns the minor version of the Kubernetes that a program was built from: older ones
+// lack some flags. It is 0 if the program does not say.
+func minorOf(program string) int {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return 0
+	}
+	for _, module := range info.Deps {
+		if module.Path == "k8s.io/kubernetes" {
+			return minor(module.Version)
+		}
+	}
+	return 0
+}
+
+// minor returns the minor version of a version, such as 36 of v1.36.3, or 0.
+func minor(version string) int {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); err != nil {
+		return 0
+	}
+	return minor
+}
+
+// emulating has a component of Kubernetes keep to the API and the features of a version.
+func (c component) emulating(version string) component {
+	if version != "" {
+		c.args = append(c.args, "--emulated-version="+version)
+	}
+	return c
 }
 
 func kwokComponent(binary string, l layout, a access, nodes int) component {

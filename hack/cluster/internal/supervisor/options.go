@@ -45,6 +45,9 @@ type Options struct {
 	StopOnStdinEOF bool
 	// RestartKilled starts a component again after a signal ended it.
 	RestartKilled bool
+	// Emulate is a version of Kubernetes, such as 1.33, whose API and features the
+	// components of Kubernetes keep to. Empty means their own.
+	Emulate string
 }
 
 const usage = `usage: janus-cluster run [flags]
@@ -83,6 +86,7 @@ func ParseFlags(args []string, out io.Writer) (Options, error) {
 	fs.StringVar(&o.LogDir, "quiet-logs", "", "write the components' logs to files in this `directory` instead of standard error")
 	fs.BoolVar(&o.StopOnStdinEOF, "stop-on-stdin-eof", false, "stop when standard input ends, as it does when the parent dies")
 	fs.BoolVar(&o.RestartKilled, "restart-killed", false, "start a component again after a signal ended it, instead of stopping the cluster")
+	fs.StringVar(&o.Emulate, "emulate", "", "`version` of Kubernetes, such as 1.33, whose API and features the components keep to (default their own; three minor versions back at most)")
 	if err := fs.Parse(args); err != nil {
 		return Options{}, err
 	}

@@ -109,7 +109,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	// The API server would wait for its store by itself, but not be ready any
 	// sooner, and fill its log with failed attempts.
 	store := etcdComponent(s.env.Self, s.layout, s.options.EtcdFsync)
-	api := apiServerComponent(s.env.Self, s.layout, s.access, s.options.AuditLog)
+	api := apiServerComponent(s.env.Self, s.layout, s.access, s.options.AuditLog).emulating(s.options.Emulate)
 	if err := s.launch(ctx, store); err != nil {
 		return err
 	}
@@ -141,10 +141,10 @@ func (s *supervisor) clients(ctx context.Context) ([]component, error) {
 	var list []component
 	nodes := s.options.Nodes
 	if s.options.ControllerManager {
-		list = append(list, controllerManagerComponent(s.env.Self, s.layout, s.access, nodes > 0))
+		list = append(list, controllerManagerComponent(s.env.Self, s.layout, s.access, nodes > 0).emulating(s.options.Emulate))
 	}
 	if s.options.Scheduler {
-		list = append(list, schedulerComponent(s.env.Self, s.layout, s.access))
+		list = append(list, schedulerComponent(s.env.Self, s.layout, s.access).emulating(s.options.Emulate))
 	}
 	if nodes == 0 {
 		return list, nil

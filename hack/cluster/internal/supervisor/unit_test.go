@@ -51,6 +51,27 @@ func TestParseFlagsDefaults(t *testing.T) {
 	}
 }
 
+func TestAVersionIsEmulatedIfOneIsNamed(t *testing.T) {
+	c := component{name: apiServer, args: []string{apiServer}}
+	if got := c.emulating("").args; len(got) != 1 {
+		t.Errorf("got %q without a version", got)
+	}
+	if got := c.emulating("1.33").args; len(got) != 2 || got[1] != "--emulated-version=1.33" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheMinorVersionOfWhatRuns(t *testing.T) {
+	for version, want := range map[string]int{"v1.36.3": 36, "v1.37.0-rc.0": 37, "v0.0.0": 0, "(devel)": 0, "": 0} {
+		if got := minor(version); got != want {
+			t.Errorf("%q: got %d, want %d", version, got, want)
+		}
+	}
+	if got := minorOf("/nonexistent"); got != 0 {
+		t.Errorf("got %d of no program", got)
+	}
+}
+
 func TestNodesImplyTheSchedulerAndPathsBecomeAbsolute(t *testing.T) {
 	got, err := Options{Nodes: 1, KwokBinary: "kwok", AuditLog: "/a"}.absolute()
 	if err != nil {

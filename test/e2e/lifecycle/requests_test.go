@@ -57,7 +57,7 @@ func nPatches(t *testing.T, account string, n int) {
 		"create configmaps":                      1, // the before-images
 		"patch configmaps":                       1, // their finalizer
 		"delete configmaps":                      1,
-		"get configmaps":                         1, // the before-images
+		"get configmaps":                         1,                              // the before-images
 		"create events":                          1 + phasesThatLasted(e, "txn"), // Committed
 	}
 	if n > 1 {

@@ -57,10 +57,11 @@ func (h *handler) revisions(ctx context.Context, t *api.Transaction) (found []Re
 	if h.options.History == nil || !t.Status.Phase.Terminal() {
 		return []Revision{}, nil
 	}
-	found, err := h.options.History.Revisions(ctx, namespace)
+	read, err := h.options.History.Revisions(ctx, namespace)
 	if err != nil {
 		return []Revision{}, []string{"revisions of namespace " + namespace + ": " + err.Error()}
 	}
+	found = append([]Revision{}, read...)
 	slices.SortFunc(found, func(a, b Revision) int { return cmp.Compare(b.Number, a.Number) })
 	for i := range found {
 		if i > 0 {

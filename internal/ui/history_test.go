@@ -104,6 +104,7 @@ func TestWhatANamespaceRemembersIsListed(t *testing.T) {
 		{Number: 3, Transaction: "full", UID: "uid-full", BackTo: "kubectl janus undo --to-revision 3 -n shop"},
 	}, d.Remembered)
 
+	assert.Equal(t, []Revision{}, detail(remembering{}).Remembered, "none is a list, too")
 	d = detail(remembering{err: errors.New("forbidden")})
 	assert.Equal(t, []string{"revisions of namespace shop: forbidden"}, d.Unread)
 	g.transactions[0].Status.Phase = api.PhaseCommitting

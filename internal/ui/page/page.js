@@ -80,7 +80,7 @@ document.addEventListener("keydown", (e) => {
   const act = (f) => { e.preventDefault(); f(); };
   if (e.key === "Escape") {
     if (opened()) act(() => { location.hash = back; });
-    else act(() => { location.hash = "#"; takeFilters(); drawList(); if (typing) e.target.blur(); });
+    else act(() => { filterBy("#"); takeFilters(); drawList(); if (typing) e.target.blur(); });
   } else if (e.key === "/" && !typing) act(() => { if (opened()) location.hash = back; $("overview").hidden = false; $("text").focus(); });
   else if (opened() || e.target.matches("select")) return;
   else if (e.key === "ArrowDown" || (e.key === "j" && !typing)) act(() => move(1));
@@ -91,14 +91,19 @@ document.addEventListener("keydown", (e) => {
 // Where the list was left, with its filters.
 let back = "#";
 
+// Each letter that is typed is no page of its own to go back to.
+function filterBy(hash) {
+  back = hash;
+  history.replaceState(null, "", hash);
+}
+
 $("filters").addEventListener("submit", (e) => e.preventDefault());
 $("filters").addEventListener("input", () => {
-  back = filterHash();
-  // Each letter that is typed is no page of its own to go back to.
-  history.replaceState(null, "", back);
+  filterBy(filterHash());
   drawList();
 });
 window.addEventListener("hashchange", async () => {
+  const left = drawn;
   if (!opened()) {
     takeFilters();
     back = filterHash();
@@ -106,7 +111,7 @@ window.addEventListener("hashchange", async () => {
   }
   $("back").href = back;
   await drawDetail();
-  if (!opened() && !document.activeElement.matches("#text, #states input, #namespace")) focusRow(current);
+  if (left && !opened() && document.activeElement !== $("text")) focusRow(current);
 });
 makeStates();
 takeFilters();

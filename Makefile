@@ -309,6 +309,16 @@ bin/helm: $(call sources,hack/helm)
 	@go build -C hack/helm -trimpath -ldflags='-s -w' -o ../../$@.new helm.sh/helm/v4/cmd/helm
 	@mv $@.new $@
 
+bin/flux-apply: $(call sources,hack/gitops)
+	@echo "==> building $@ (2 minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/gitops -trimpath -ldflags='-s -w' -o ../../$@.new ./flux
+	@mv $@.new $@
+
+bin/argocd-sync: $(call sources,hack/gitops)
+	@echo "==> building $@ (3 minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/gitops -trimpath -ldflags='-s -w' -o ../../$@.new ./argocd
+	@mv $@.new $@
+
 bin/demo-registry: $(OWN) $(call sources,hack/demo/registry test/xpkg)
 	@echo "==> building $@"
 	@go build -o $@ ./hack/demo/registry

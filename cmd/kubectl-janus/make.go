@@ -34,6 +34,8 @@ type wishes struct {
 	acceptLoss  bool
 	approval    bool
 	ready       readies
+	// warnings are what proposed has found that another tool would do otherwise.
+	warnings []string
 }
 
 func (w *wishes) addTo(cmd *cobra.Command) {
@@ -135,6 +137,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if err != nil {
 		return draft{}, err
 	}
+	s.warn(w.warnings)
 	u, err := untyped(t)
 	if err != nil {
 		return draft{}, err
@@ -180,7 +183,11 @@ func (w *wishes) proposed(ctx context.Context, s *session, manifests []manifest,
 	if !w.keepOrder {
 		manifests = inOrder(manifests)
 	}
-	return t, w.fill(ctx, s, v, t, manifests)
+	if err := w.fill(ctx, s, v, t, manifests); err != nil {
+		return nil, err
+	}
+	w.warnings = v.warnings
+	return t, nil
 }
 
 // fill gives a Transaction its changes.
@@ -237,10 +244,11 @@ func (w *wishes) inSet(ctx context.Context, v *surveyor, t *api.Transaction, set
 		return err
 	}
 	t.Spec.Changes = slices.Insert(t.Spec.Changes, 0, parent)
-	if !w.prune {
-		return nil
-	}
 	gone, err := v.prune(ctx, set, t.Spec.Changes)
+	if !w.prune {
+		v.warnings = append(v.warnings, unpruned(gone)...)
+		return nil // Who may not list what is there is not told of it.
+	}
 	t.Spec.Changes = append(t.Spec.Changes, gone...)
 	return err
 }

@@ -31,6 +31,7 @@ type surveyor struct {
 	made      map[api.Target]bool                            // identities of objects that an earlier manifest makes
 	missing   map[string]bool                                // whether a Namespace is, of those that were looked for
 	set       *applySet                                      // the one that the manifests are; nil for none
+	warnings  []string                                       // what of the manifests another tool would treat otherwise
 }
 
 func (s *session) surveyor(namespace string) (*surveyor, error) {
@@ -119,6 +120,7 @@ func (v *surveyor) change(ctx context.Context, m manifest) (api.Change, error) {
 		return api.Change{}, err
 	}
 	v.remember(m.Unstructured, live, t.Namespace)
+	v.warnings = append(v.warnings, warningsOf(m.Unstructured, live, t)...)
 	content, err := contentFor(m.Unstructured, t.Namespace)
 	if err != nil {
 		return api.Change{}, fmt.Errorf("encode %s %s: %w", t.Kind, t.Name, err)

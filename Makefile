@@ -352,6 +352,16 @@ bin/peer: $(call sources,hack/peer)
 	@go build -C hack/peer -trimpath -ldflags='-s -w' -o ../../$@.new .
 	@mv $@.new $@
 
+bin/flux-apply: $(call sources,hack/gitops)
+	@echo "==> building $@ (2 minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/gitops -trimpath -ldflags='-s -w' -o ../../$@.new ./flux
+	@mv $@.new $@
+
+bin/argocd-sync: $(call sources,hack/gitops)
+	@echo "==> building $@ (3 minutes on 2 cores, if nothing is cached)"
+	@go build -C hack/gitops -trimpath -ldflags='-s -w' -o ../../$@.new ./argocd
+	@mv $@.new $@
+
 bin/demo-registry: $(OWN) $(call sources,hack/demo/registry test/xpkg)
 	@echo "==> building $@"
 	@go build -o $@ ./hack/demo/registry

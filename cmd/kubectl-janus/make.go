@@ -138,6 +138,7 @@ func (w *wishes) ours(ctx context.Context, s *session, manifests []manifest, nam
 	if err != nil {
 		return draft{}, err
 	}
+	s.warn(w.survey.warnings)
 	u, err := untyped(t)
 	if err != nil {
 		return draft{}, err
@@ -240,10 +241,11 @@ func (w *wishes) inSet(ctx context.Context, v *surveyor, t *api.Transaction, set
 		return err
 	}
 	t.Spec.Changes = slices.Insert(t.Spec.Changes, 0, parent)
-	if !w.prune {
-		return nil
-	}
 	gone, err := v.prune(ctx, set, t.Spec.Changes)
+	if !w.prune {
+		v.warnings = append(v.warnings, unpruned(gone)...)
+		return nil // Who may not list what is there is not told of it.
+	}
 	t.Spec.Changes = append(t.Spec.Changes, gone...)
 	return err
 }

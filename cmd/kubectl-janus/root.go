@@ -48,7 +48,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		}
 	}
 	add(making, newRun(s), newPlan(s), newLint(s), newPackage(s))
-	add(looking, newGet(s), newDescribe(s), newTree(s), newWait(s), newHistory(s), newBlame(s), newUI(s))
+	add(looking, newGet(s), newDescribe(s), newTree(s), newWait(s), newHistory(s), newBlame(s), newOwners(s), newUI(s))
 	add(acting, newApprove(s), newCancel(s), newSuspend(s), newResume(s), newRetry(s), newUndo(s), newDelete(s))
 	add(mending, newRBAC(s), newLocks(s), newRecover(s), newCheck(s), newVersion(s))
 	root.SetHelpCommandGroupID(mending)

@@ -85,6 +85,9 @@ CustomResourceDefinitions, then roles, settings and storage, then workloads, and
 the order of the manifests. --keep-order leaves all as it is. Whether an object exists is looked up with your own rights,
 now; a change that turns out otherwise is refused, and everything is rolled back.
 
+What the manifests no longer have stays: no field is removed, and no object without --prune. Hooks of Helm and of Argo CD
+are made like any other object. run and plan warn of both, and of a Job that exists with another template.
+
 With --wait, the Transaction also waits until what the manifests make is ready, as its own status says: Deployments,
 StatefulSets, DaemonSets, ReplicaSets, ReplicationControllers, Pods, CustomResourceDefinitions and APIServices. It does so
 when all manifests are in effect, and before anything is deleted. If one is not ready after --ready-timeout, or fails

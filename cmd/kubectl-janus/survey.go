@@ -33,6 +33,7 @@ type surveyor struct {
 	set       *applySet                                      // the one that the manifests are; nil for none
 	found     found                                          // what was looked for and exists
 	looked    map[api.Target]bool                            // identities of what was looked for
+	warnings  []string                                       // what of the manifests another tool would treat otherwise
 }
 
 func (s *session) surveyor(namespace string) (*surveyor, error) {
@@ -122,6 +123,7 @@ func (v *surveyor) change(ctx context.Context, m manifest) (api.Change, error) {
 		return api.Change{}, err
 	}
 	v.remember(m.Unstructured, live, t.Namespace)
+	v.warnings = append(v.warnings, warningsOf(m.Unstructured, live, t)...)
 	content, err := contentFor(m.Unstructured, t.Namespace)
 	if err != nil {
 		return api.Change{}, fmt.Errorf("encode %s %s: %w", t.Kind, t.Name, err)

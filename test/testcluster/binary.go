@@ -43,6 +43,8 @@ var (
 	clusterBinary = binary{name: "janus-cluster", source: "hack/cluster", override: ClusterVariable, cost: "4 to 5 minutes"}
 	kwokBinary    = binary{name: "janus-kwok", source: "hack/kwok", override: "JANUS_KWOK_BINARY", cost: "1 to 2 minutes"}
 	helmBinary    = binary{name: "helm", source: "hack/helm", override: "JANUS_HELM_BINARY", cost: "2 to 3 minutes", pkg: "helm.sh/helm/v4/cmd/helm"}
+	fluxBinary    = binary{name: "flux-apply", source: "hack/gitops", override: "JANUS_FLUX_BINARY", cost: "2 minutes", pkg: "./flux"}
+	argoBinary    = binary{name: "argocd-sync", source: "hack/gitops", override: "JANUS_ARGOCD_BINARY", cost: "3 minutes", pkg: "./argocd"}
 	// Packages that want a version of Crossplane ask it for its own.
 	crossplaneBinary = binary{
 		name: "crossplane", source: "hack/crossplane", override: "JANUS_CROSSPLANE_BINARY", cost: "5 minutes",
@@ -59,6 +61,14 @@ func Crossplane() (string, error) { return crossplaneBinary.find() }
 
 // Helm returns the path of the pinned helm, which is built first if it is missing.
 func Helm() (string, error) { return helmBinary.find() }
+
+// Flux returns the path of a program that applies as Flux's kustomize-controller does, which is
+// built first if it is missing.
+func Flux() (string, error) { return fluxBinary.find() }
+
+// ArgoCD returns the path of a program that syncs as Argo CD does, which is built first if it is
+// missing.
+func ArgoCD() (string, error) { return argoBinary.find() }
 
 // find returns the path of the binary, and builds it first if it is missing.
 func (b binary) find() (string, error) {

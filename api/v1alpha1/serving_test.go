@@ -114,7 +114,7 @@ func TestTable(t *testing.T) {
 			wide[column.Name] = table.Rows[0].Cells[i]
 		}
 	}
-	assert.Equal(t, []string{"NAME", "PHASE", "PROGRESS", "READY", "REASON", "SA", "FAILED-ITEM", "DURATION", "REVISION", "MESSAGE", "AGE"}, columns)
+	assert.Equal(t, []string{"NAME", "PHASE", "PROGRESS", "READY", "REASON", "AGE", "SA", "FAILED-ITEM", "DURATION", "REVISION", "MESSAGE"}, columns)
 	assert.NotEmpty(t, narrow["Age"])
 	delete(narrow, "Age")
 	assert.Equal(t, map[string]any{"Name": tx.GetName(), "Phase": "RolledBack", "Progress": "0/5", "Ready": "False", "Reason": "FieldConflict"}, narrow)

@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/internal/wiring/leftovers"
 )
 
-// Leftovers finds out what is left of Transactions that have ended, as leftovers.Finder does.
+// Leftovers finds out the leftovers of Transactions that have ended, as leftovers.Finder does.
 type Leftovers interface {
 	IsPlain(changes []leftovers.Change, items []leftovers.Item, images *api.RollbackRef) bool
 	Find(ctx context.Context, ended []leftovers.Ended) (map[types.UID]bool, error)
@@ -61,8 +61,7 @@ func (s *suspects) forget(these func(types.NamespacedName) bool) {
 	}
 }
 
-// ripe returns those that have been suspects for a time, or none if there are others that soon will
-// have been: what came together is looked at together.
+// ripe returns those that have been suspects for a time.
 func (s *suspects) ripe(after time.Duration) []*suspect {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -112,7 +111,7 @@ func (c *Controller) clearUp(ctx context.Context) {
 	}
 }
 
-// lookAt finds out what is left of some suspects. Those that have something left are run, and so are
+// lookAt finds out the leftovers of some suspects. Those that have something left are run, and so are
 // all if that can't be told.
 func (c *Controller) lookAt(ctx context.Context, these []*suspect) {
 	ended := make([]leftovers.Ended, len(these))
@@ -142,7 +141,7 @@ func (c *Controller) lookAt(ctx context.Context, these []*suspect) {
 	}
 }
 
-// removeOf removes what is left of a suspect that has been deleted. Where that can't be done it stays
+// removeOf removes the leftovers of a suspect that has been deleted. Where that can't be done it stays
 // one.
 func (c *Controller) removeOf(ctx context.Context, each *suspect, left map[types.UID]bool) {
 	if left != nil && !left[each.ended.UID] {

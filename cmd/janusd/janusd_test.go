@@ -194,7 +194,7 @@ func TestEveryLineOfTheLogIsJSON(t *testing.T) {
 			assert.Contains(t, change, key)
 		}
 	}
-	assert.Len(t, p.entries("phase changed"), 4)
+	assert.Len(t, p.entries("phase changed"), 3)
 }
 
 func TestAnotherReplicaTakesOverFromOneThatWasKilled(t *testing.T) {

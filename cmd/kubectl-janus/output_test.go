@@ -96,6 +96,7 @@ func TestWhatIsPrintedAsJSONIsJSON(t *testing.T) {
 		{"history", `"transaction": "one"`},
 		{"history one", `"field": ".data.x"`},
 		{"blame configmap/a", `"transaction": "one"`},
+		{"owners configmap/a", `"manager": "janus"`},
 		{"undo one --dry-run", `"effect": "Delete"`},
 		{"undo one --name back --wait", `"phase": "Committed"`},
 		{"rbac one", `"kind": "Role"`},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -181,22 +182,31 @@ func painted(out io.Writer) io.Writer {
 	if _, _, ok := terminal(out); !ok || !colourful() {
 		return out
 	}
-	return &painter{out}
+	return &painter{out: out}
 }
 
-// painter colours whole lines by how they begin. All that is printed of a plan comes in lines.
-type painter struct{ out io.Writer }
+// painter colours whole lines by how they begin. All that is printed of a plan ends with the end of a
+// line, but a row of a table is written in pieces.
+type painter struct {
+	out  io.Writer
+	line []byte // what has come of the line so far
+}
 
 // effectRow is a row of the table of a plan.
 var effectRow = regexp.MustCompile(`^\S+ +(Create|Change|Delete|Refused) +[A-Z]`)
 
 func (p *painter) Write(text []byte) (int, error) {
 	var b strings.Builder
-	for line := range strings.Lines(string(text)) {
-		if colour := colourOf(line); colour != "" {
-			line = colour + strings.TrimSuffix(line, "\n") + "\x1b[0m\n"
+	for line := range bytes.Lines(text) {
+		if p.line = append(p.line, line...); line[len(line)-1] != '\n' {
+			break
 		}
-		b.WriteString(line)
+		whole := string(p.line)
+		if colour := colourOf(whole); colour != "" {
+			whole = colour + strings.TrimSuffix(whole, "\n") + "\x1b[0m\n"
+		}
+		b.WriteString(whole)
+		p.line = p.line[:0]
 	}
 	if _, err := io.WriteString(p.out, b.String()); err != nil {
 		return 0, fmt.Errorf("print the plan: %w", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -24,9 +25,13 @@ func TestAPlanBeginsWithHowManyOfWhat(t *testing.T) {
 
 func TestOnATerminalWhatGoesIsRedAndWhatComesIsGreen(t *testing.T) {
 	var out bytes.Buffer
-	write(&painter{&out}, "%s\n", "0 ConfigMap shop/a")
-	write(&painter{&out}, "  - %s\n", ".data.x: 1")
-	write(&painter{&out}, "  + %s\n", ".data.x: 2")
-	assert.Equal(t, "0 ConfigMap shop/a\n\x1b[31m  - .data.x: 1\x1b[0m\n\x1b[32m  + .data.x: 2\x1b[0m\n", out.String())
+	p := &painter{out: &out}
+	for _, piece := range []string{"0", "   ", "Delete", "  ConfigMap\n0 ConfigMap shop/a\n"} {
+		_, err := p.Write([]byte(piece)) // as a table is written
+		require.NoError(t, err)
+	}
+	write(p, "  - %s\n", ".data.x: 1")
+	write(p, "  + %s\n", ".data.x: 2")
+	assert.Equal(t, "\x1b[31m0   Delete  ConfigMap\x1b[0m\n0 ConfigMap shop/a\n\x1b[31m  - .data.x: 1\x1b[0m\n\x1b[32m  + .data.x: 2\x1b[0m\n", out.String())
 	assert.Same(t, &out, painted(&out), "it is no terminal")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client" //nolint:depguard // The library of Flux takes such a client.
 )
 
 // concurrency is how many objects the kustomize-controller compares side by side, where its flag

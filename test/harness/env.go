@@ -260,7 +260,7 @@ func (s settings) opener(endless *rest.Config, kube kubernetes.Interface) func(c
 	return notify.Opener(target.NewClients(endless, kube.CoreV1(), Identity), s.schemas.resolver)
 }
 
-// finder finds out what is left of Transactions that have ended, as janusd does.
+// finder finds out the leftovers of Transactions that have ended, as janusd does.
 func (s settings) finder(kube kubernetes.Interface) controller.Leftovers {
 	if s.enforced {
 		return nil

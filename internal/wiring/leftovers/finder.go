@@ -116,7 +116,7 @@ func (f *Finder) list(ctx context.Context, with map[string]string) ([]coordinati
 	return all, nil
 }
 
-// Remove removes what is left of a Transaction that is gone: Leases that it has alone, and before-images.
+// Remove removes the leftovers of a Transaction that is gone: Leases that it has alone, and before-images.
 // Its part of a shared Lease, or of a table, ends with its time.
 func (f *Finder) Remove(ctx context.Context, e Ended) error {
 	leases, err := f.list(ctx, snapshot.Labels(e.Name.Name))

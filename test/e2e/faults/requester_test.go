@@ -186,7 +186,7 @@ func TestRequesterMayNotWriteTheSettingsOfJanusd(t *testing.T) {
 		object map[string]any
 	}{
 		"janus-settings":  {schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
-		"janus-revisions": {schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, map[string]any{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": int64(1)}},
+		"janus-revisions": {schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, map[string]any{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": int64(1), "data": map[string]any{}}},
 	} {
 		create := func(ctx context.Context, name string) error {
 			object := &unstructured.Unstructured{Object: c.object}

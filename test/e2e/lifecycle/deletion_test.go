@@ -93,7 +93,7 @@ func (d deletion) run(t *testing.T, policy api.DeletePolicy, propagation metav1.
 	}
 	reached, deleted := make(chan struct{}), make(chan struct{})
 	hit := false
-	// However long the deletion takes, the step in hand is finished.
+	// However long the deletion takes, the step in flight is finished.
 	e.Start(harness.WithPolicy(unhurried()), harness.Recording(harness.Journaling{After: func(txn *api.Transaction) {
 		if !hit && d.at(txn) {
 			hit = true

@@ -17,13 +17,14 @@ import (
 // elsewhereRun are commands of the page that other tests run, or that need a registry.
 var elsewhereRun = map[string]string{
 	"make image": "hack/image tests what it calls",
-	"make cluster-up build                 # or use a cluster of your own":                                    "hack/cluster tests what it starts",
-	"export KUBECONFIG=$PWD/dist/cluster/kubeconfig PATH=$PWD/bin:$PATH":                                      "it runs nothing",
-	"kubectl apply -k deploy/crd":                                                                             "it is what the clusters of all tests have",
-	"bin/janusd --log-format=console":                                                                         "cmd/janusd runs janusd outside of a cluster",
-	"crane push dist/janusd REGISTRY/janusd:TAG":                                                              "needs a registry",
-	"skopeo copy --all oci:dist/janusd:TAG docker://REGISTRY/janusd:TAG":                                      "needs a registry",
-	"helm install janus deploy/chart/janus --namespace janus-system --values examples/namespaced/values.yaml": "the chart's tests compare what it renders with examples/namespaced",
+	"make cluster-up build                 # or use a cluster of your own":                                         "hack/cluster tests what it starts",
+	"export KUBECONFIG=$PWD/dist/cluster/kubeconfig PATH=$PWD/bin:$PATH":                                           "it runs nothing",
+	"kubectl apply -k deploy/crd":                                                                                  "it is what the clusters of all tests have",
+	"bin/janusd --log-format=console":                                                                              "cmd/janusd runs janusd outside of a cluster",
+	"crane push dist/janusd REGISTRY/janusd:TAG":                                                                   "needs a registry",
+	"skopeo copy --all oci:dist/janusd:TAG docker://REGISTRY/janusd:TAG":                                           "needs a registry",
+	"helm install janus oci://REGISTRY/charts/janus --version VERSION --namespace janus-system --create-namespace": "TestRelease pushes the chart to a registry, and renders it from there",
+	"helm install janus deploy/chart/janus --namespace janus-system --values examples/namespaced/values.yaml":      "the chart's tests compare what it renders with examples/namespaced",
 }
 
 // TestThePageSaysWhatIsRun holds the commands of docs/install.md against those that the

@@ -133,7 +133,7 @@ func TestTheTestWorkflow(t *testing.T) {
 	// A step is run by a user who may not install what the parts install where it is missing.
 	require.Positive(t, tests)
 	before := strings.Join(commands[:tests], "\n")
-	assert.Contains(t, before, "sudo apt-get install -qq -y --no-install-recommends prometheus spin\n")
+	assert.Contains(t, before, "sudo apt-get install -qq -y --no-install-recommends prometheus prometheus-alertmanager spin\n")
 	for _, program := range []string{"promtool", "chromium"} {
 		assert.Regexp(t, `(?m)^ln -s "\$\(command -v `+program+`\b.*\)" bin/`+program+`$`, before)
 	}

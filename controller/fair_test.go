@@ -130,7 +130,7 @@ func TestTheQueueIsClientGosOnALine(t *testing.T) {
 }
 
 // However many wait in a namespace, it has no more workers than it may have, and fewer while they
-// are stuck; and whoever waits comes, without anybody being told but the worker that is done.
+// are stuck; and those that wait get their turn, although only the worker that is done asks.
 func TestANamespaceHasItsShareOfTheWorkersAlone(t *testing.T) {
 	t.Parallel()
 	l := newLine(4)

@@ -39,6 +39,16 @@ func TestStraysAreLookedForWhereTheyMayBe(t *testing.T) {
 			w.locks["b"] = "another Transaction"
 			w.after["-- looks again in 1s"] = func() { delete(w.locks, "b") }
 		}, SearchOnce},
+		"the process ends while another plan stands than the one for which they were saved": {standing(func(w *world) {
+			approvals := 0
+			w.after["-- someone approves"] = func() {
+				if approvals++; approvals == 1 {
+					w.targets["b"] = "theirs"
+					return
+				}
+				w.restart()
+			}
+		}), SearchOnce},
 		"another client has written the Transaction while changes are made": {func(w *world) {
 			w.after["do a"] = w.overtake
 		}, SearchOnce},

@@ -205,7 +205,7 @@ func TestASpecThatWasCutShortIsRolledBack(t *testing.T) {
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
 }
 
-// What is prepared is begun by whoever meets it so: a janusd of an earlier version records that before it
+// A Transaction in phase Prepared is begun from there: a janusd of an earlier version records that before it
 // records the first intents.
 func TestWhatIsPreparedIsBegun(t *testing.T) {
 	w := newWorld(t, "a", "b")

@@ -8,7 +8,7 @@ func Labels(transaction string) map[string]string {
 	return map[string]string{labelManagedBy: managedBy, api.TransactionKey: LabelValue(transaction)}
 }
 
-// AnyLabels are those that all of these objects have, whoever they were made for.
+// AnyLabels are those that all of these objects have, of all Transactions.
 func AnyLabels() map[string]string { return map[string]string{labelManagedBy: managedBy} }
 
 // SharedLabels are those of an object of Janus that several Transactions have together.

@@ -156,8 +156,7 @@ func questionAbout(ref target.Ref, verb string) question {
 // read each target, change it, and roll that back. It is asked before any lock is
 // taken, so that nobody can lock objects that they may not touch. One question is
 // asked for each verb, resource and namespace; only where that is refused is the
-// object asked for by name. All refusals are reported, up to
-// a number.
+// object asked for by name. Refusals are reported, up to mostRefused.
 func (s session) denials(ctx context.Context, items []int, answers map[question]bool) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, i := range items {

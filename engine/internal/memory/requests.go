@@ -96,10 +96,12 @@ func (m *Memory) SetUnrecorded(unrecorded bool) {
 
 // NamesAll reports whether the status names all before-images that there can be: this process has made
 // the Transaction what it is from the beginning, all that it saved was answered and is on record, and
-// it was saved once.
+// it was saved once. Of one of which a second plan was made, another process may have saved some for the
+// first: it is met as one for which nothing was taken.
 func (m *Memory) NamesAll() bool {
 	e, ok := m.peek()
-	return ok && e.doubt.IsZero() && !e.unrecorded && !e.strays && e.version == m.txn.ResourceVersion
+	once := m.txn.Status.Approval == nil || m.txn.Status.Approval.Plans <= 1
+	return ok && once && e.doubt.IsZero() && !e.unrecorded && !e.strays && e.version == m.txn.ResourceVersion
 }
 
 // SetImages notes where before-images were saved.

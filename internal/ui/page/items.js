@@ -65,7 +65,7 @@ function itemTools(d) {
   return tools;
 }
 
-// What the items have changed is read when somebody wants to see it: it takes the before-images.
+// What the items have changed is read when a user opens it: it takes the before-images.
 async function readDifferences() {
   const key = opened(), note = $("differences");
   if (withItems !== "asked" && !differences) {

@@ -20,7 +20,7 @@ type farServer struct {
 	delay    time.Duration
 }
 
-// goAway lets whoever connects to the result talk to the API server with a delay, until ctx is done.
+// goAway forwards connections to the API server with a delay, until ctx is done.
 func goAway(ctx context.Context, config *rest.Config, delay time.Duration) (*rest.Config, error) {
 	at, err := url.Parse(config.Host)
 	if err != nil {

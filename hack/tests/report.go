@@ -188,10 +188,27 @@ func (r *report) explain(p *packageReport, e event) error {
 	if e.FailedBuild != "" {
 		tell("it does not build", r.built[e.FailedBuild])
 	} else if len(p.bad) == 0 && len(p.skipped) == 0 {
-		tell("no test has failed, but the package has", p.outputs[""])
+		tell("no test has failed, but the package has", slices.Concat(p.panicked(), p.outputs[""]))
 	}
 	_, err := fmt.Fprintf(r.out, "    all that it printed: %s\n", p.log.Name())
 	return err
+}
+
+// panicked returns why the tests were given up, such as that their time was over, and which
+// were running. go test -json counts that among the output of whichever test printed last.
+func (p *packageReport) panicked() []string {
+	for _, output := range p.outputs {
+		from := slices.IndexFunc(output, func(line string) bool { return strings.HasPrefix(line, "panic: ") })
+		if from < 0 {
+			continue
+		}
+		why := output[from:]
+		if end := slices.Index(why, "\n"); end >= 0 { // What follows are the stacks.
+			why = why[:end]
+		}
+		return why
+	}
+	return nil
 }
 
 // leaves leaves out tests that have failed because of a subtest.

@@ -96,6 +96,22 @@ func TestAPackageThatFailsWithoutATestSaysWhatItPrinted(t *testing.T) {
 	assert.Contains(t, out, "janusd lacks the right to get /x")
 }
 
+func TestAPackageWhoseTimeIsOverNamesWhatWasRunning(t *testing.T) {
+	out, _ := toldOf(t,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Test":"TestLast","Output":"--- PASS: TestLast (10.89s)\n"}`,
+		`{"Action":"pass","Package":"janus.io/janus/e2e","Test":"TestLast","Elapsed":10.89}`,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Test":"TestLast","Output":"panic: test timed out after 40m0s\n"}`,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Test":"TestLast","Output":"\trunning tests:\n"}`,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Test":"TestLast","Output":"\t\tTestStuck/RollingBack (39m49s)\n"}`,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Test":"TestLast","Output":"\n"}`,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Test":"TestLast","Output":"goroutine 1 [chan receive, 39 minutes]:\n"}`,
+		`{"Action":"output","Package":"janus.io/janus/e2e","Output":"FAIL\tjanus.io/janus/e2e\t2400.030s\n"}`,
+		`{"Action":"fail","Package":"janus.io/janus/e2e","Elapsed":2400.03}`)
+	assert.Contains(t, out, "test timed out after 40m0s")
+	assert.Contains(t, out, "TestStuck/RollingBack (39m49s)")
+	assert.NotContains(t, out, "goroutine 1")
+}
+
 func TestTheSummaryNamesWhatTookLongest(t *testing.T) {
 	_, r := toldOf(t,
 		`{"Action":"pass","Package":"janus.io/janus/e2e","Test":"TestSlow","Elapsed":12}`,

@@ -8,7 +8,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/outcome"
 )
 
 // The way back may lead through what an earlier change has made impossible: a schema, a
@@ -23,14 +22,14 @@ func (s rollback) mayBeRetriedLater(i int, refusal error) bool {
 	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && othersOpen(s.txn, s.flight.Known, i)
 }
 
-// setAside records that item i was refused, and goes on with the others.
-func (s rollback) setAside(ctx context.Context, i int, refusal error, undone outcome.Undone) error {
+// setAside records that an item was refused, and goes on with the others.
+func (s rollback) setAside(ctx context.Context, r refused) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error {
-		item := &status.Items[i]
-		plan.ReportBeside(item, undone, s.share())
-		s.recordReason(item, i, refusal)
+		item := &status.Items[r.item]
+		plan.ReportBeside(item, r.undone, s.share())
+		s.recordReason(item, r.item, r.why)
 		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
-		plan.SetAside(s.txn, item, i, refusal)
+		plan.SetAside(s.txn, item, r.item, r.why)
 		return nil
 	})
 }
@@ -47,13 +46,6 @@ func (s rollback) leave(ctx context.Context, items []int) error {
 	return s.record(ctx, func(status *api.TransactionStatus) error { return held.Leave(status.Items, items) })
 }
 
-// refused is an item that was refused again.
-type refused struct {
-	item   int
-	why    error
-	undone outcome.Undone
-}
-
 // retrySetAside rolls back what was set aside, the last first. One that is rolled back may be
 // what another needs: it begins again then. When all are refused it gives up on all, unless
 // something was rolled back so lately that it may not have taken effect everywhere.
@@ -65,17 +57,17 @@ func (s rollback) retrySetAside(ctx context.Context) error {
 		if !held.Retried(i) {
 			continue
 		}
-		undone, why, err := s.undoItem(ctx, i)
+		r, err := s.undoItems(ctx, i)
 		switch {
 		case isJournal(err):
 			return err
-		case err == nil && why == nil:
+		case err == nil && r.why == nil:
 			return nil
-		case err == nil && plan.Definite(why) && plan.Curable(why):
-			all = append(all, refused{i, why, undone})
+		case err == nil && plan.Definite(r.why) && plan.Curable(r.why):
+			all = append(all, r)
 			continue
 		case err == nil:
-			if err = s.giveUpIf(ctx, i, why, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) }); err == nil || isJournal(err) {
+			if err = s.giveUpIf(ctx, i, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) }); err == nil || isJournal(err) {
 				return err
 			}
 		}

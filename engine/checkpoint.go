@@ -41,6 +41,15 @@ func (s *saga) recordEnded(ctx context.Context) error {
 	return s.checkpoint(ctx, func(*api.TransactionStatus) error { return nil })
 }
 
+// writeShare is how many times as long as it takes to write the status is worked before
+// it is written again, so that of a large Transaction not most of the time goes into it.
+const writeShare = 10
+
+// due reports whether it is time to record what is over.
+func (s *saga) due() bool {
+	return s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took)
+}
+
 // store writes the status as the next version.
 func (s *saga) store(ctx context.Context, next *api.Transaction) error {
 	next.Status.Version++

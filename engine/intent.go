@@ -23,6 +23,8 @@ type Intent struct {
 	made func(types.UID)
 	// unchanged is Unchanged.
 	unchanged func()
+	// restored is Restored.
+	restored func()
 	// warn is Warn.
 	warn func([]string)
 	// fresh is Fresh.
@@ -80,6 +82,13 @@ func (in Intent) Unchanged() {
 	}
 }
 
+// Restored is told that the values are as they are to be, though their owners may not be yet.
+func (in Intent) Restored() {
+	if in.restored != nil {
+		in.restored()
+	}
+}
+
 // Warn is given the warnings about the change, now that it is in effect.
 func (in Intent) Warn(warnings []string) {
 	if in.warn != nil {
@@ -124,10 +133,11 @@ func (s *saga) recorded(i int, state api.ItemState) (Intent, error) {
 	}
 	in.txn, err = s.soFar()
 	in.fresh = s.flight.Known[i].NoEffect()
+	// Several changes, or compensations, may be under way.
 	in.last = func() bool {
+		defer s.ask.take()()
 		return plan.IsSetAside(&s.txn.Status.Items[i]) || plan.RollbackStopped(s.txn) || !othersOpen(s.txn, s.flight.Known, i)
 	}
-	// Several changes may be under way.
 	in.confirm = func(ctx context.Context, anyway bool) error {
 		defer s.ask.take()()
 		// An intent that another process may have recorded is taken over where it counts: they

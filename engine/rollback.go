@@ -48,16 +48,16 @@ func (s rollback) settle(ctx context.Context, i int) error {
 	})
 }
 
-// undo rolls item i back, or sets it aside.
-func (s rollback) undo(ctx context.Context, i int) error {
-	undone, refusal, err := s.undoItem(ctx, i)
+// undo rolls items back, or sets the first aside that is refused.
+func (s rollback) undo(ctx context.Context, these []int) error {
+	r, err := s.undoItems(ctx, these...)
 	switch {
-	case err != nil || refusal == nil:
+	case err != nil || r.why == nil:
 		return err
-	case s.mayBeRetriedLater(i, refusal):
-		return s.setAside(ctx, i, refusal, undone)
+	case s.mayBeRetriedLater(r.item, r.why):
+		return s.setAside(ctx, r)
 	}
-	return s.giveUpIf(ctx, i, refusal, func(item *api.Item) { plan.ReportBeside(item, undone, s.share()) })
+	return s.giveUpIf(ctx, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) })
 }
 
 // leaveNotReady records that item i is restored and does not become ready, and goes on to the

@@ -53,6 +53,7 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 func (s *saga) run(ctx context.Context) Result {
 	steps := &stepper{saga: s, waits: awaiting{saga: s}}
 	whole := context.WithoutCancel(ctx) // of a step
+	s.ends = ctx.Done()
 	for ctx.Err() == nil {
 		action := plan.Decide(s.txn, steps.inFlight(), s.clock.Now(), s.policy)
 		switch action.Verb {

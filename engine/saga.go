@@ -27,6 +27,7 @@ type saga struct {
 	wrote  time.Time        // when this run last wrote the status, or began
 	took   time.Duration    // how long it took to write it
 	gone   bool             // the Transaction has been let go
+	ends   <-chan struct{}  // closed when the run is to end, after what is under way
 }
 
 func (e *Engine) saga(t *api.Transaction) *saga {
@@ -34,6 +35,16 @@ func (e *Engine) saga(t *api.Transaction) *saga {
 	return &saga{
 		Ports: e.Ports, clock: e.clock, policy: e.policy, memory: e.memories.Of(t),
 		txn: t, flight: memory.NewFlight(), ask: newTurns(), heard: now, began: now, wrote: now,
+	}
+}
+
+// toEnd reports whether nothing new is to be begun in this run.
+func (s *saga) toEnd() bool {
+	select {
+	case <-s.ends:
+		return true
+	default:
+		return false
 	}
 }
 

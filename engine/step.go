@@ -16,14 +16,10 @@ type stepper struct {
 func (s *stepper) inFlight() plan.InFlight {
 	return plan.InFlight{
 		Known:         s.flight.Known,
-		Due:           s.clock.Since(s.wrote) >= max(s.policy.Lateness/2, writeShare*s.took),
+		Due:           s.due(),
 		ReadyCheckDue: s.waits.checkDue(),
 	}
 }
-
-// writeShare is how many times as long as it takes to write the status is worked before
-// it is written again, so that of a large Transaction not most of the time goes into it.
-const writeShare = 10
 
 // perform carries an action out. This is the one table of which phase does what.
 func (s *stepper) perform(ctx context.Context, a plan.Action) error {
@@ -78,7 +74,7 @@ func (s *stepper) performUndo(ctx context.Context, a plan.Action) error {
 	case plan.ObserveUndo:
 		return rollback{s.saga}.settle(ctx, a.Item)
 	case plan.Undo:
-		return rollback{s.saga}.undo(ctx, a.Item)
+		return rollback{s.saga}.undo(ctx, a.Items)
 	case plan.RetryUndos:
 		return rollback{s.saga}.retrySetAside(ctx)
 	case plan.LeaveUndo:

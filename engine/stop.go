@@ -17,7 +17,7 @@ type stop struct{ *saga }
 // it is in effect, nor can come to be. One that was made in part is finished.
 func (s stop) skipUndo(ctx context.Context, i int) error {
 	if _, ok := s.memory.Undone(i); ok {
-		return rollback(s).undo(ctx, i)
+		return rollback(s).undo(ctx, []int{i})
 	}
 	if !s.memory.Wrote() {
 		if err := s.waitForOthers(ctx); err != nil {
@@ -40,7 +40,7 @@ func (s stop) skipUndo(ctx context.Context, i int) error {
 		// To undo it would meet the same error, or undo it, should it have gone meanwhile.
 		return rollback(s).giveUpIf(ctx, i, err)
 	case !plan.InEffect(finding):
-		return rollback(s).undo(ctx, i)
+		return rollback(s).undo(ctx, []int{i})
 	}
 	s.memory.Settled(i)
 	s.park(i)

@@ -2,56 +2,145 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/outcome"
 )
 
-// undoItem rolls item i back, or returns the refusal that it met.
-func (s rollback) undoItem(ctx context.Context, i int) (undone outcome.Undone, refusal, err error) {
-	if _, ok := s.memory.Undone(i); ok {
-		s.flight.Happened(i, plan.Ended)
-		return outcome.Undone{}, nil, nil
+// refused is an item that was refused to be rolled back.
+type refused struct {
+	item   int
+	why    error
+	undone outcome.Undone
+}
+
+// compensation is one that is sent, and what has come of it.
+type compensation struct {
+	in     Intent
+	sent   bool
+	undone outcome.Undone
+	err    error
+}
+
+// undoItems rolls items back, and returns the first that was refused, if one was.
+func (s rollback) undoItems(ctx context.Context, these ...int) (refused, error) {
+	these = slices.DeleteFunc(slices.Clone(these), s.isUndone)
+	if len(these) == 0 {
+		return refused{}, nil
 	}
-	if plan.Creates(s.txn, i) && s.doubtTime() > 0 {
+	if plan.Creates(s.txn, these[0]) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would re-create it.
-		return outcome.Undone{}, nil, s.keepUntilSettled(ctx, i)
+		return refused{}, s.keepUntilSettled(ctx, these[0])
 	}
 	l, err := s.keepLocksIfPossible(ctx)
 	if isJournal(err) {
-		return outcome.Undone{}, nil, err
+		return refused{}, err
 	}
 	if err != nil {
-		return outcome.Undone{}, nil, s.giveUpIf(ctx, i, err)
+		return refused{}, s.giveUpIf(ctx, these[0], err)
 	}
-	in, err := s.intent(l, i, api.ItemRollingBack)
-	if err != nil {
-		return outcome.Undone{}, nil, err
+	all := make([]compensation, len(these))
+	for n, i := range these {
+		if all[n].in, err = s.intent(l, i, api.ItemRollingBack); err != nil {
+			return refused{}, err
+		}
 	}
+	_ = s.whileKeepingLocks(ctx, func() error { s.sendUndos(ctx, all); return nil })
+	return s.concludeUndos(ctx, all)
+}
+
+// isUndone reports whether this process has rolled item i back already.
+func (s rollback) isUndone(i int) bool {
+	_, ok := s.memory.Undone(i)
+	if ok {
+		s.flight.Happened(i, plan.Ended)
+	}
+	return ok
+}
+
+// sendUndos rolls items back side by side. Those of a list begin in their order, each when the values
+// of the one before are restored; after one that was refused before that, none begins, nor when
+// something else is to be done.
+func (s rollback) sendUndos(ctx context.Context, all []compensation) {
+	begin := make([]chan bool, len(all)+1)
+	for n := range begin {
+		begin[n] = make(chan bool, 1)
+	}
+	pass := func(n int, on bool) {
+		select {
+		case begin[n] <- on:
+		default: // It was told before.
+		}
+	}
+	pass(0, true)
+	if plan.InBranches(&s.txn.Spec) {
+		for n := range all {
+			pass(n, true)
+		}
+	}
+	fanout.Do(len(all), len(all), func(n int) {
+		c := &all[n]
+		defer pass(n+1, false) // unless it was told otherwise
+		if !<-begin[n] || n > 0 && (s.toEnd() || s.due()) {
+			return
+		}
+		s.takeUp(c.in.Index())
+		c.in.restored = func() { pass(n+1, true) }
+		c.sent = true
+		if c.undone, c.err = s.Changes.Undo(ctx, c.in); c.err == nil {
+			pass(n+1, true)
+		}
+	})
+}
+
+// takeUp notes that a compensation is sent, while others are under way.
+func (s rollback) takeUp(i int) {
+	defer s.ask.take()()
 	s.flight.Happened(i, plan.TakenUp)
-	undone, err = s.Changes.Undo(ctx, in)
-	if isJournal(err) {
-		return undone, nil, err
+}
+
+// concludeUndos notes what has come of compensations, and records what must be on record before
+// anything else is sent.
+func (s rollback) concludeUndos(ctx context.Context, all []compensation) (refused, error) {
+	var failed *compensation
+	record := false
+	for n := range all {
+		c := &all[n]
+		if !c.sent {
+			continue
+		}
+		i := c.in.Index()
+		if !isJournal(c.err) && (c.err == nil || errclass.ClassOf(c.err) == errclass.Unknown || c.undone.Recreated != "" && !plan.Definite(c.err)) {
+			s.unsure(i)
+		}
+		if c.err == nil {
+			s.memory.Undo(i, c.undone)
+			s.flight.Happened(i, plan.Ended)
+			// It is not re-created once more, by whoever goes on, if another client
+			// deletes it meanwhile; and to another change of the object it must be known.
+			record = record || c.undone.Recreated != "" || isShared(s.txn.Status.Items, i)
+		} else if failed == nil || isJournal(c.err) && !isJournal(failed.err) {
+			failed = c
+		}
 	}
-	if err == nil || errclass.ClassOf(err) == errclass.Unknown || undone.Recreated != "" && !plan.Definite(err) {
-		s.unsure(i)
+	switch {
+	case failed == nil && record:
+		return refused{}, s.recordAndOpen(ctx)
+	case failed == nil:
+		return refused{}, nil
+	case isJournal(failed.err):
+		return refused{}, failed.err
 	}
-	if err != nil {
-		refusal, err = s.afterRefusal(ctx, i, undone, err)
-		return undone, refusal, err
-	}
-	s.memory.Undo(i, undone)
-	s.flight.Happened(i, plan.Ended)
-	if undone.Recreated != "" || isShared(s.txn.Status.Items, i) {
-		// It is not re-created once more, by whoever goes on, if another client
-		// deletes it meanwhile; and to another change of the object it must be known.
-		return undone, nil, s.recordAndOpen(ctx)
-	}
-	return undone, nil, nil
+	r := refused{item: failed.in.Index(), undone: failed.undone}
+	var err error
+	r.why, err = s.afterRefusal(ctx, r.item, failed.undone, failed.err)
+	return r, err
 }
 
 // afterRefusal records what must be on record before item i is tried again at once, and

@@ -13,6 +13,9 @@ type Fences struct {
 	// MayCreate makes sure that no creation of the target sent before is still under way.
 	// It is asked before the target is created, and its error is passed on as it is.
 	MayCreate func() error
+	// Restored is told that the values of the target are restored, as far as they can be, before
+	// their owners are.
+	Restored func()
 	// Fresh is set when no request for the change, or for its compensation where it is
 	// that, that was sent before can have taken effect.
 	Fresh bool
@@ -27,6 +30,13 @@ func (f Fences) confirm(ctx context.Context, anyway bool) error {
 		return &lateError{err}
 	}
 	return nil
+}
+
+// restored tells that the values are restored.
+func (f Fences) restored() {
+	if f.Restored != nil {
+		f.Restored()
+	}
 }
 
 // lateError says that another process works on the Transaction by now, or that the time for

@@ -82,6 +82,25 @@ func TestUndoLeavesWhatTheFormerOwnerHasTakenAgain(t *testing.T) {
 	})
 }
 
+// That the values are restored is told before their owners are, and again by a call that finds them so.
+func TestThatValuesAreRestoredIsToldBeforeTheirOwnersAre(t *testing.T) {
+	t.Parallel()
+	forWrites(t, func(_ *env, i *item) {
+		i.done()
+		told := 0
+		i.change.Fences.Restored = func() {
+			told++
+			now := i.now()
+			assert.Equal(i.t, "blue", value(i.t, now, "data", "color"))
+			assert.Equal(i.t, told == 1, owns(now, i.change.Names.Manager, ".data.color"))
+		}
+		i.undone()
+		assert.Equal(i.t, 1, told)
+		i.undone()
+		assert.Greater(i.t, told, 1)
+	})
+}
+
 func TestUndoLeavesAValueThatIsBackAlready(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {

@@ -49,8 +49,8 @@ type Action struct {
 	Verb Verb
 	// Item is the item that the step is about, for those that are about one.
 	Item int
-	// Items are those that are made side by side, Item first, for Do, and those that stay in
-	// effect, for LeaveUndo.
+	// Items are those that are made or rolled back side by side, Item first, for Do and Undo, and
+	// those that stay in effect, for LeaveUndo.
 	Items []int
 	// Cause says why, for Fail, StartRollback and StopMaking.
 	Cause Cause

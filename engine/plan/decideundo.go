@@ -18,7 +18,7 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 	}
 	spared := false
 	held, behind := HeldOf(t, t.Status.Items, flight.over), BehindOf(t, schedule)
-	for _, i := range slices.Backward(order) {
+	for n, i := range slices.Backward(order) {
 		switch state, closed := t.Status.Items[i].State, held.closed(t.Status.Items, i); {
 		case Restoring(&t.Status.Items[i]):
 			behind.Add(i)
@@ -44,7 +44,7 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 		case state == api.ItemRollingBack && still:
 			return Action{Verb: SkipUndo, Item: i}
 		case state == api.ItemRollingBack:
-			return Action{Verb: Undo, Item: i}
+			return Action{Verb: Undo, Item: i, Items: undoneTogether(t, schedule, n, flight, held)}
 		default:
 			return Action{Verb: OpenUndo, Item: i}
 		}

@@ -91,7 +91,7 @@ func TestWhatIsBlockedIsFreedWhenWhatBlocksItIsRolledBack(t *testing.T) {
 	held := HeldOf(txn, txn.Status.Items, never)
 	assert.True(t, held.Freed(0) && held.Freed(1), "nothing is in effect for good")
 	assert.True(t, held.Needed(1), "but what depends on it comes first")
-	assert.Equal(t, Action{Verb: Undo, Item: 2}, Decide(txn, InFlight{}, fixture.Start, limits))
+	assert.Equal(t, Action{Verb: Undo, Item: 2, Items: []int{2}}, Decide(txn, InFlight{}, fixture.Start, limits))
 
 	SetItemState(&txn.Status.Items[2], api.ItemRolledBack)
 	held = HeldOf(txn, txn.Status.Items, never)

@@ -122,7 +122,7 @@ func (c *Changes) Undo(ctx context.Context, in engine.Intent) (outcome.Undone, e
 	r.effect.Overwrite = t.Spec.ConflictPolicy == api.ConflictForce && plan.Unchanged(t) && len(in.Item().Conflicts) > 0
 	r.effect.Seen, r.effect.Settled = r.written.take(t.UID, r.change.Ref.ID()), in.Last()
 	r.change.Fences = mutate.Fences{
-		Confirm: in.Confirm, MayCreate: in.MayCreate,
+		Confirm: in.Confirm, MayCreate: in.MayCreate, Restored: in.Restored,
 		Fresh: in.Fresh() && t.Status.Recoveries == 0 && t.Status.HandledRecovery == "", // An earlier attempt may have re-created it.
 	}
 	if err := in.Confirm(ctx, false); err != nil {

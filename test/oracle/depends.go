@@ -13,6 +13,11 @@ func (c *trial) judgeDepends(r *run) {
 	on := r.dependencies()
 	needs, _ := c.needs(r)
 	c.judgeAwaits(r, on)
+	// In a list, the owners of one may be restored after the values of the one before it.
+	counts := func(w *write) bool { return c.effectOf(w) != madeOwners }
+	if r.branches() {
+		counts = nil
+	}
 	for _, w := range r.writes {
 		if w.made == nil || w.item < 0 {
 			continue
@@ -31,10 +36,13 @@ func (c *trial) judgeDepends(r *run) {
 				}
 			}
 		case undo:
+			if counts != nil && !counts(w) {
+				continue
+			}
 			for k := range on {
 				// What was refused is set aside, and may need what is rolled back now. What it needs
 				// waits for it.
-				if slices.Contains(on[k], w.item) && !r.waits(s, needs, k) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.compensatedBefore(s, k, w) {
+				if slices.Contains(on[k], w.item) && !r.waits(s, needs, k) && s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack) && !r.compensatedBefore(s, k, w, counts) {
 					c.breach(Order, "%s: %s undid %s@%d while item %d, which depends on it, was %s (@%d)",
 						r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
 				}
@@ -81,7 +89,7 @@ func (c *trial) madeBefore(r *run, s *state, i int, w *write) bool {
 	if !s.items[i].in(api.ItemCommitting) || change.ReadyWhen != nil || change.GoneWhen != nil {
 		return false
 	}
-	before, after := r.around(w, i, do)
+	before, after := r.around(w, i, do, nil)
 	if !before && !after && !r.turns(i) && (change.Type == api.Patch || change.Type == api.Update) {
 		if met := c.objects[r.Items[i]].at(w.made.Revision); met != nil && c.hasContent(r, i, met, s) {
 			return true
@@ -93,15 +101,20 @@ func (c *trial) madeBefore(r *run, s *state, i int, w *write) bool {
 
 // compensatedBefore reports the same of a compensation. One that was seen counts even if it
 // never got on record: its before-image may have been edited before a process went on.
-func (r *run) compensatedBefore(s *state, i int, w *write) bool {
-	before, after := r.around(w, i, undo)
+// If counts is set, only writes count of which it says so.
+func (r *run) compensatedBefore(s *state, i int, w *write, counts func(*write) bool) bool {
+	before, after := r.around(w, i, undo, counts)
 	next := r.next(s, i)
 	return s.items[i].in(api.ItemRollingBack) && !after && (before || next == nil || next.items[i].in(api.ItemRolledBack))
 }
 
-// around reports whether an item has had an effect in a role before and after a write.
-func (r *run) around(w *write, i int, as role) (before, after bool) {
+// around reports whether an item has had an effect in a role before and after a write: any, or one
+// that counts.
+func (r *run) around(w *write, i int, as role, counts func(*write) bool) (before, after bool) {
 	for _, own := range r.made(i, as) {
+		if counts != nil && !counts(own) {
+			continue
+		}
 		before = before || own.made.Revision < w.made.Revision
 		after = after || own.made.Revision > w.made.Revision
 	}

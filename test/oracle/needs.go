@@ -22,7 +22,7 @@ func (c *trial) judgeNeeds(r *run) {
 		}
 		for k := range needs {
 			inEffect := s.items[k].in(api.ItemCommitting, api.ItemCommitted, api.ItemRollingBack, api.ItemUnresolved)
-			if slices.Contains(needs[k], w.item) && inEffect && !r.compensatedBefore(s, k, w) && !r.refusedBy(s, k, w.item) {
+			if slices.Contains(needs[k], w.item) && inEffect && !r.compensatedBefore(s, k, w, nil) && !r.refusedBy(s, k, w.item) {
 				c.breach(Order, "%s: %s undid %s@%d while item %d, which depends on it, was %s (@%d) and in effect",
 					r.named(w.item), w.At, w.ref, w.made.Revision, k, s.items[k].state, s.Revision)
 			}

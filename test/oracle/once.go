@@ -14,6 +14,13 @@ const (
 )
 
 func (c *trial) effectOf(w *write) effect {
+	if w.effect == "" {
+		w.effect = c.effectAt(w)
+	}
+	return w.effect
+}
+
+func (c *trial) effectAt(w *write) effect {
 	switch {
 	case w.Method == "DELETE":
 		return endedObject

@@ -56,6 +56,8 @@ type write struct {
 	run  *run // whose it is, for a write to a target
 	item int  // of that run; -1 for a hand-over
 	role role
+	// effect is what effectOf has found.
+	effect effect
 }
 
 // newCase puts the evidence in order.

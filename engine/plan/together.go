@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
+
+// inTurn is how many items of a list are rolled back at once: each begins when the values of the
+// one before are restored, so that more than a few are seldom under way.
+const inTurn = 8
+
+// undoneTogether returns the items to roll back next, of which the n-th in order is the first. More
+// than one are items that restore an object which was there, and that nothing was sent for, and none of
+// them depends on another.
+func undoneTogether(t *api.Transaction, schedule Schedule, n int, flight InFlight, held Held) []int {
+	these, most := []int{schedule.Order[n]}, schedule.width
+	if schedule.needs == nil {
+		most = inTurn
+	}
+	if !restoresAtOnce(t, these[0], flight) {
+		return these
+	}
+	needed := map[int]bool{}
+	for _, i := range slices.Backward(schedule.Order[:n]) {
+		switch last := these[len(these)-1]; {
+		case len(these) >= most:
+			return these
+		case !inEffect(&t.Status.Items[i]) || flight.over(i):
+			continue
+		case !restoresAtOnce(t, i, flight), held.Needed(i):
+			return these
+		case schedule.needs != nil:
+			for _, j := range below(schedule.needs, last) {
+				needed[j] = true
+			}
+			if needed[i] {
+				return these
+			}
+		}
+		these = append(these, i)
+	}
+	return these
+}
+
+// restoresAtOnce reports whether item i is rolled back by restoring an object, nothing was sent for
+// that, and nothing is waited for afterwards.
+func restoresAtOnce(t *api.Transaction, i int, flight InFlight) bool {
+	item := &t.Status.Items[i]
+	restores := !Creates(t, i) && !Deletes(t, i)
+	return restores && item.State == api.ItemRollingBack && flight.Known[i] == Unsent && !RestoredWhen(t, i) && !IsSetAside(item)
+}

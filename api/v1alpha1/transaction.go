@@ -239,7 +239,7 @@ type TransactionSpec struct {
 	// list. Graph: after those that it names in dependsOn, after earlier changes of the
 	// same object, and after the creation of its Namespace or
 	// CustomResourceDefinition; changes that need not wait for each other are made
-	// side by side, and are rolled back one after the other. The default is Graph if
+	// side by side, and so is what they have changed restored. The default is Graph if
 	// any change has dependsOn, else List.
 	//
 	// +optional

@@ -80,6 +80,43 @@ func TestACompensationCountsThatNeverGotOnRecord(t *testing.T) {
 	assert.NotContains(t, lines(givenUp(hooks{}).breaches()), early)
 }
 
+// undoneTogether tells of a rollback that restores values in an order, and owners after all values.
+func undoneTogether(order ...int) *world {
+	s := tell(nil)
+	s.prepare()
+	for i := range order {
+		s.forward(i)
+		s.checkpoint(func(status tree) {
+			move(status, i, api.ItemCommitted)
+			move(status, i+1, api.ItemCommitting)
+		})
+	}
+	all := func(state api.ItemState) func(tree) {
+		return func(status tree) {
+			status["phase"] = "RollingBack"
+			for _, i := range order {
+				move(status, i, state)
+			}
+		}
+	}
+	s.checkpoint(func(status tree) { move(status, len(order), api.ItemRejected); all(api.ItemRollingBack)(status) })
+	for _, i := range order {
+		s.undo(i)
+	}
+	for _, i := range order {
+		s.owners(i)
+	}
+	s.checkpoint(all(api.ItemRolledBack))
+	s.finish(api.PhaseRolledBack)
+	return s.world
+}
+
+// The owners of an item may be restored after the values of the one before it; values may not.
+func TestOwnersMayComeAfterTheValuesOfTheOneBefore(t *testing.T) {
+	assert.Empty(t, lines(undoneTogether(2, 1, 0).breaches()))
+	expect(t, undoneTogether(2, 0, 1).breaches(), Order, "undid shop/configmaps/a@")
+}
+
 func TestWhatOthersDoIsNoBreach(t *testing.T) {
 	for what, told := range map[string]*world{
 		"another field is written between": rollBack(hooks{"open0": func(w *world) { w.foreign(mapA, "somebody", note) }}),

@@ -57,7 +57,7 @@ func (s rollback) retrySetAside(ctx context.Context) error {
 		if !held.Retried(i) {
 			continue
 		}
-		r, err := s.undoItems(ctx, i)
+		r, err := s.undoItem(ctx, i)
 		switch {
 		case isJournal(err):
 			return err

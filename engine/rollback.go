@@ -48,13 +48,24 @@ func (s rollback) settle(ctx context.Context, i int) error {
 	})
 }
 
-// undo rolls items back, or sets the first aside that is refused.
+// undo rolls items back, and sets aside, or gives up on, those that are refused. The first error that
+// may heal is returned.
 func (s rollback) undo(ctx context.Context, these []int) error {
-	r, err := s.undoItems(ctx, these...)
-	switch {
-	case err != nil || r.why == nil:
-		return err
-	case s.mayBeRetriedLater(r.item, r.why):
+	all, err := s.undoItems(ctx, these...)
+	for _, r := range all {
+		switch failed := s.meet(ctx, r); {
+		case isJournal(failed):
+			return failed
+		case failed != nil:
+			err = bothPending(err, failed)
+		}
+	}
+	return err
+}
+
+// meet deals with a refusal.
+func (s rollback) meet(ctx context.Context, r refused) error {
+	if s.mayBeRetriedLater(r.item, r.why) {
 		return s.setAside(ctx, r)
 	}
 	return s.giveUpIf(ctx, r.item, r.why, func(item *api.Item) { plan.ReportBeside(item, r.undone, s.share()) })

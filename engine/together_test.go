@@ -164,6 +164,18 @@ func TestWhatIsRolledBackBesideOneThatIsRefused(t *testing.T) {
 	}
 }
 
+// Each refusal is told as it was met: one that was sent again would meet what the first has left.
+func TestEachOfSeveralRefusalsIsMetOnce(t *testing.T) {
+	w, o := rollingBackWith(t, nil)
+	w.stored.Spec.Order = api.OrderGraph
+	w.refuse["undo b"], w.refuse["undo d"] = errWritten, errWritten
+	w.run()
+	assert.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+	assert.Equal(t, "RolledBack Unresolved RolledBack Unresolved Rejected", w.statesNow())
+	assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, o.begun, w.transcript())
+	oracle(t, w)
+}
+
 // A process may end after any call, however many compensations are under way.
 func TestACrashAmongSeveralCompensationsChangesNothingAboutTheEnd(t *testing.T) {
 	for _, order := range []api.OrderPolicy{api.OrderList, api.OrderGraph} {

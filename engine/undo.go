@@ -27,28 +27,37 @@ type compensation struct {
 	err    error
 }
 
-// undoItems rolls items back, and returns the first that was refused, if one was.
-func (s rollback) undoItems(ctx context.Context, these ...int) (refused, error) {
+// undoItem rolls an item back, or returns the refusal that it met.
+func (s rollback) undoItem(ctx context.Context, i int) (refused, error) {
+	all, err := s.undoItems(ctx, i)
+	if len(all) == 0 {
+		return refused{}, err
+	}
+	return all[0], err
+}
+
+// undoItems rolls items back, and returns those that were refused.
+func (s rollback) undoItems(ctx context.Context, these ...int) ([]refused, error) {
 	these = slices.DeleteFunc(slices.Clone(these), s.isUndone)
 	if len(these) == 0 {
-		return refused{}, nil
+		return nil, nil
 	}
 	if plan.Creates(s.txn, these[0]) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would re-create it.
-		return refused{}, s.keepUntilSettled(ctx, these[0])
+		return nil, s.keepUntilSettled(ctx, these[0])
 	}
 	l, err := s.keepLocksIfPossible(ctx)
 	if isJournal(err) {
-		return refused{}, err
+		return nil, err
 	}
 	if err != nil {
-		return refused{}, s.giveUpIf(ctx, these[0], err)
+		return nil, s.giveUpIf(ctx, these[0], err)
 	}
 	all := make([]compensation, len(these))
 	for n, i := range these {
 		if all[n].in, err = s.intent(l, i, api.ItemRollingBack); err != nil {
-			return refused{}, err
+			return nil, err
 		}
 	}
 	_ = s.whileKeepingLocks(ctx, func() error { s.sendUndos(ctx, all); return nil })
@@ -105,10 +114,11 @@ func (s rollback) takeUp(i int) {
 	s.flight.Happened(i, plan.TakenUp)
 }
 
-// concludeUndos notes what has come of compensations, and records what must be on record before
-// anything else is sent.
-func (s rollback) concludeUndos(ctx context.Context, all []compensation) (refused, error) {
-	var failed *compensation
+// concludeUndos notes what has come of compensations, records what must be on record before anything
+// else is sent, and returns those that were refused. To send one of these again would tell less: it
+// meets what the first request has left.
+func (s rollback) concludeUndos(ctx context.Context, all []compensation) ([]refused, error) {
+	var failed []*compensation
 	record := false
 	for n := range all {
 		c := &all[n]
@@ -119,28 +129,38 @@ func (s rollback) concludeUndos(ctx context.Context, all []compensation) (refuse
 		if !isJournal(c.err) && (c.err == nil || errclass.ClassOf(c.err) == errclass.Unknown || c.undone.Recreated != "" && !plan.Definite(c.err)) {
 			s.unsure(i)
 		}
-		if c.err == nil {
-			s.memory.Undo(i, c.undone)
-			s.flight.Happened(i, plan.Ended)
-			// It is not re-created once more, by whoever goes on, if another client
-			// deletes it meanwhile; and to another change of the object it must be known.
-			record = record || c.undone.Recreated != "" || isShared(s.txn.Status.Items, i)
-		} else if failed == nil || isJournal(c.err) && !isJournal(failed.err) {
-			failed = c
+		if c.err != nil {
+			failed = append(failed, c)
+			continue
+		}
+		s.memory.Undo(i, c.undone)
+		s.flight.Happened(i, plan.Ended)
+		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// meanwhile; and to another change of the object it must be known.
+		record = record || c.undone.Recreated != "" || isShared(s.txn.Status.Items, i)
+	}
+	for _, c := range failed {
+		if isJournal(c.err) {
+			return nil, c.err
 		}
 	}
-	switch {
-	case failed == nil && record:
-		return refused{}, s.recordAndOpen(ctx)
-	case failed == nil:
-		return refused{}, nil
-	case isJournal(failed.err):
-		return refused{}, failed.err
+	if record {
+		if err := s.recordAndOpen(ctx); err != nil {
+			return nil, err
+		}
 	}
-	r := refused{item: failed.in.Index(), undone: failed.undone}
-	var err error
-	r.why, err = s.afterRefusal(ctx, r.item, failed.undone, failed.err)
-	return r, err
+	var out []refused
+	for _, c := range failed {
+		r := refused{item: c.in.Index(), undone: c.undone}
+		var err error
+		if r.why, err = s.afterRefusal(ctx, r.item, c.undone, c.err); err != nil {
+			return nil, err
+		}
+		if r.why != nil {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // afterRefusal records what must be on record before item i is tried again at once, and

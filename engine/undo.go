@@ -8,7 +8,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
-	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -17,14 +16,6 @@ type refused struct {
 	item   int
 	why    error
 	undone outcome.Undone
-}
-
-// compensation is one that is sent, and what has come of it.
-type compensation struct {
-	in     Intent
-	sent   bool
-	undone outcome.Undone
-	err    error
 }
 
 // undoItem rolls an item back, or returns the refusal that it met.
@@ -71,47 +62,6 @@ func (s rollback) isUndone(i int) bool {
 		s.flight.Happened(i, plan.Ended)
 	}
 	return ok
-}
-
-// sendUndos rolls items back side by side. Those of a list begin in their order, each when the values
-// of the one before are restored; after one that was refused before that, none begins, nor when
-// something else is to be done.
-func (s rollback) sendUndos(ctx context.Context, all []compensation) {
-	begin := make([]chan bool, len(all)+1)
-	for n := range begin {
-		begin[n] = make(chan bool, 1)
-	}
-	pass := func(n int, on bool) {
-		select {
-		case begin[n] <- on:
-		default: // It was told before.
-		}
-	}
-	pass(0, true)
-	if plan.InBranches(&s.txn.Spec) {
-		for n := range all {
-			pass(n, true)
-		}
-	}
-	fanout.Do(len(all), len(all), func(n int) {
-		c := &all[n]
-		defer pass(n+1, false) // unless it was told otherwise
-		if !<-begin[n] || n > 0 && (s.toEnd() || s.due()) {
-			return
-		}
-		s.takeUp(c.in.Index())
-		c.in.restored = func() { pass(n+1, true) }
-		c.sent = true
-		if c.undone, c.err = s.Changes.Undo(ctx, c.in); c.err == nil {
-			pass(n+1, true)
-		}
-	})
-}
-
-// takeUp notes that a compensation is sent, while others are under way.
-func (s rollback) takeUp(i int) {
-	defer s.ask.take()()
-	s.flight.Happened(i, plan.TakenUp)
 }
 
 // concludeUndos notes what has come of compensations, records what must be on record before anything

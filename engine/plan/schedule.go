@@ -20,6 +20,9 @@ type Schedule struct {
 	width int
 }
 
+// IsList reports whether each change comes after the one before it in the list.
+func (s Schedule) IsList() bool { return s.needs == nil }
+
 // DefaultParallelism is how many changes may be under way at once.
 const DefaultParallelism = 10
 

@@ -15,7 +15,7 @@ const inTurn = 8
 // them depends on another.
 func undoneTogether(t *api.Transaction, schedule Schedule, n int, flight InFlight, held Held) []int {
 	these, most := []int{schedule.Order[n]}, schedule.width
-	if schedule.needs == nil {
+	if schedule.IsList() {
 		most = inTurn
 	}
 	if !restoresAtOnce(t, these[0], flight) {
@@ -30,7 +30,7 @@ func undoneTogether(t *api.Transaction, schedule Schedule, n int, flight InFligh
 			continue
 		case !restoresAtOnce(t, i, flight), held.Needed(i):
 			return these
-		case schedule.needs != nil:
+		case !schedule.IsList():
 			for _, j := range below(schedule.needs, last) {
 				needed[j] = true
 			}

@@ -10,6 +10,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/internal/memory"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/internal/fanout"
 )
 
 // Engine carries Transactions out.
@@ -18,11 +19,13 @@ type Engine struct {
 	clock    clock.WithTicker
 	policy   plan.Policy
 	memories *memory.All
+	// beside does pieces of work side by side, as fanout.Do does.
+	beside func(limit, n int, work func(i int))
 }
 
 // New makes an Engine.
 func New(ports Ports, c clock.WithTicker, policy plan.Policy) *Engine {
-	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: memory.New(c)}
+	return &Engine{Ports: ports, clock: c, policy: policy.WithDefaults(), memories: memory.New(c), beside: fanout.Do}
 }
 
 // Distrust drops what this process knows of a Transaction of which a step was broken

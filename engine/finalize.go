@@ -22,18 +22,24 @@ func (s ending) finish(ctx context.Context) error {
 	}
 	var remembered remembered
 	if !inPart || plan.Rememberable(&s.txn.Status) {
-		var again bool
+		var recorded bool
 		var err error
-		if remembered, again, err = revisions(s).enter(ctx); err != nil || again {
+		if remembered, recorded, err = revisions(s).enter(ctx); err != nil || recorded {
 			return err
 		}
 	}
 	if s.flight.Known.Any(plan.Over) {
 		return s.recordEnded(ctx) // The hand-over removes what tells that a change was made.
 	}
-	problems, err := s.handOver(ctx)
+	problems, taken, err := s.keepAndHandOver(ctx, &remembered)
 	if err != nil {
 		return err
+	}
+	if taken {
+		var recorded bool
+		if remembered, recorded, err = revisions(s).enrolled(ctx, true); err != nil || recorded {
+			return err
+		}
 	}
 	return s.end(ctx, remembered.kept, func(status *api.TransactionStatus) error {
 		if !remembered.kept {
@@ -48,6 +54,21 @@ func (s ending) finish(ctx context.Context) error {
 		}
 		return plan.MovePhase(status, api.PhaseCommitted)
 	})
+}
+
+// keepAndHandOver makes the revision and hands the fields over. It says whether the number of the
+// revision is taken.
+func (s ending) keepAndHandOver(ctx context.Context, r *remembered) (problems map[int]string, taken bool, err error) {
+	err = s.both(
+		func() (err error) {
+			if r.problem == "" {
+				*r, taken, err = revisions(s).keep(ctx)
+			}
+			return err
+		},
+		func() (err error) { problems, err = s.handOver(ctx); return err },
+	)
+	return problems, taken, err
 }
 
 // handOver gives the fields of the changes to the managers that are to own them

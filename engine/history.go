@@ -21,46 +21,61 @@ type remembered struct {
 	problem string // why it is not, or the history is not as it should be
 }
 
-// enter gives the Transaction a number, or makes its revision. It says whether a
-// checkpoint was written, after which that is to be decided again. The changes are in
-// effect whatever comes of it: what fails for good, or still when the Transaction has
+// enter records what is to be remembered, if that is not on record, and says whether it did. The
+// changes are in effect whatever comes of it: what fails for good, or still when the Transaction has
 // had its time, is left.
-func (s revisions) enter(ctx context.Context) (r remembered, again bool, err error) {
-	if s.policy.HistoryLimit(s.txn) == 0 || s.txn.DeletionTimestamp != nil {
-		return remembered{}, false, nil // What is deleted is not remembered: its revision would go with it.
+func (s revisions) enter(ctx context.Context) (r remembered, recorded bool, err error) {
+	if !s.wanted() || s.txn.Status.RevisionDigest != "" {
+		return remembered{}, false, nil
 	}
-	if s.txn.Status.RevisionDigest == "" {
-		again, err = true, s.enroll(ctx, false)
-	} else {
-		r.kept, again, err = s.keepRevision(ctx)
-	}
-	if err == nil || isJournal(err) || !plan.Definite(err) && !plan.Overdue(s.txn, s.clock.Now()) {
-		return r, again, err
-	}
-	// What was sent for the revision and may land yet names the before-images.
-	r.kept = r.kept || !plan.Definite(err) && s.txn.Status.RevisionDigest != ""
-	r.problem = "the changes are in effect, but the history is not as it should be: " + errclass.Message(err)
-	return r, false, nil
+	return s.enrolled(ctx, false)
 }
 
-// keepRevision makes the revision, and forgets those of which it takes the place.
-func (s revisions) keepRevision(ctx context.Context) (kept, again bool, err error) {
+// wanted reports whether the Transaction is to be remembered. What is deleted is not: its revision
+// would go with it.
+func (s revisions) wanted() bool {
+	return s.policy.HistoryLimit(s.txn) != 0 && s.txn.DeletionTimestamp == nil
+}
+
+// enrolled is enroll for a Transaction whose changes are in effect.
+func (s revisions) enrolled(ctx context.Context, taken bool) (r remembered, recorded bool, err error) {
+	if err = s.enroll(ctx, taken); err == nil {
+		return remembered{}, true, nil
+	}
+	r, err = s.orLeave(remembered{}, err)
+	return r, false, err
+}
+
+// keep makes the revision, and forgets those of which it takes the place. It says whether its number
+// is taken.
+func (s revisions) keep(ctx context.Context) (r remembered, taken bool, err error) {
+	if !s.wanted() || s.txn.Status.RevisionDigest == "" {
+		return remembered{}, false, nil
+	}
 	// One that is made too late might be re-created, after others have taken its place.
 	if err := s.confirm(ctx, false); err != nil {
-		return false, false, err
+		return remembered{}, false, err
 	}
-	var taken bool
 	err = s.whileKeepingLocks(ctx, func() (err error) {
 		if taken, err = s.History.Keep(ctx, s.txn); err != nil || taken {
 			return err
 		}
-		kept = true
+		r.kept = true
 		return s.History.Prune(ctx, s.txn, s.policy.HistoryLimit(s.txn))
 	})
-	if taken {
-		return false, true, s.enroll(ctx, true)
+	r, err = s.orLeave(r, err)
+	return r, taken, err
+}
+
+// orLeave leaves what has failed for good, or still does when the Transaction has had its time.
+func (s revisions) orLeave(r remembered, err error) (remembered, error) {
+	if err == nil || isJournal(err) || !plan.Definite(err) && !plan.Overdue(s.txn, s.clock.Now()) {
+		return r, err
 	}
-	return kept, false, err
+	// What was sent for the revision and may land yet names the before-images.
+	r.kept = r.kept || !plan.Definite(err) && s.txn.Status.RevisionDigest != ""
+	r.problem = "the changes are in effect, but the history is not as it should be: " + errclass.Message(err)
+	return r, nil
 }
 
 // number gives the Transaction its number, for a step that holds its locks. One that cannot have

@@ -82,7 +82,7 @@ func (in Intent) Unchanged() {
 	}
 }
 
-// Restored is told that the values are as they are to be, though their owners may not be yet.
+// Restored is told that all values are restored, though their owners may not be yet.
 func (in Intent) Restored() {
 	if in.restored != nil {
 		in.restored()

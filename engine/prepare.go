@@ -32,12 +32,11 @@ func (s preparing) prepare(ctx context.Context) error {
 	items := plan.Preparable(s.txn)
 	var number int64
 	var saved Prepared
-	err = s.whileKeepingLocks(ctx, func() (err error) {
-		if number, err = revisions(s).number(ctx); err != nil {
-			return err
-		}
-		saved, err = s.saveImages(ctx, l, items)
-		return err
+	err = s.whileKeepingLocks(ctx, func() error {
+		return s.both(
+			func() (err error) { number, err = revisions(s).number(ctx); return err },
+			func() (err error) { saved, err = s.saveImages(ctx, l, items); return err },
+		)
 	})
 	if err != nil {
 		return s.failOr(ctx, number, err)

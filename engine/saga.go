@@ -18,6 +18,7 @@ type saga struct {
 	Ports
 	clock  clock.WithTicker
 	policy plan.Policy
+	beside func(limit, n int, work func(i int))
 	memory *memory.Memory   // of this Transaction
 	txn    *api.Transaction // as the API server last stored it
 	flight *memory.Flight   // what is known beyond that
@@ -33,9 +34,20 @@ type saga struct {
 func (e *Engine) saga(t *api.Transaction) *saga {
 	now := e.clock.Now()
 	return &saga{
-		Ports: e.Ports, clock: e.clock, policy: e.policy, memory: e.memories.Of(t),
+		Ports: e.Ports, clock: e.clock, policy: e.policy, beside: e.beside, memory: e.memories.Of(t),
 		txn: t, flight: memory.NewFlight(), ask: newTurns(), heard: now, began: now, wrote: now,
 	}
+}
+
+// both does two things, neither of which needs the other, side by side. What stands in the way of the
+// record counts first.
+func (s *saga) both(one, other func() error) error {
+	var errs [2]error
+	s.beside(2, 2, func(n int) { errs[n] = [...]func() error{one, other}[n]() })
+	if errs[0] == nil || isJournal(errs[1]) {
+		return errs[1]
+	}
+	return errs[0]
 }
 
 // toEnd reports whether nothing new is to be begun in this run.

@@ -119,6 +119,14 @@ func newWorld(t reporter, names ...string) *world {
 // restart makes a new Engine, as a new process would.
 func (w *world) restart() {
 	w.engine = New(Ports{Journal: journal{w}, Locks: locks{w}, Planner: planner{w}, Changes: changes{w}, Gates: gates{w}, History: history{w}, Recorder: worldRecorder{w}, Approvals: approvals{w}}, w.clock, w.policy)
+	w.engine.beside = inOrder // The transcripts tell of what is done at the same time in one order.
+}
+
+// inOrder does pieces of work one after the other.
+func inOrder(_, n int, work func(i int)) {
+	for i := range n {
+		work(i)
+	}
 }
 
 // run does what the controller does until the Transaction has nothing left to do.

@@ -13,8 +13,7 @@ type Fences struct {
 	// MayCreate makes sure that no creation of the target sent before is still under way.
 	// It is asked before the target is created, and its error is passed on as it is.
 	MayCreate func() error
-	// Restored is told that the values of the target are restored, as far as they can be, before
-	// their owners are.
+	// Restored is told that all values of the target are restored, before their owners are.
 	Restored func()
 	// Fresh is set when no request for the change, or for its compensation where it is
 	// that, that was sent before can have taken effect.

@@ -146,7 +146,9 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	} else if images.Live != live {
 		so.restored = &wanted
 	}
-	c.Fences.restored()
+	if len(wanted.Conflicts) == 0 || e.Overwrite {
+		c.Fences.restored()
+	}
 	so.look(c, images, live, desired, wanted.Conflicts)
 	if e.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)

@@ -101,6 +101,17 @@ func TestThatValuesAreRestoredIsToldBeforeTheirOwnersAre(t *testing.T) {
 	})
 }
 
+// Where another client has written a field, the compensation is refused, and nothing goes on meanwhile.
+func TestThatValuesAreKeptIsNotToldAsRestored(t *testing.T) {
+	t.Parallel()
+	forWrites(t, func(e *env, i *item) {
+		i.done()
+		e.merge("somebody", i.object, `{"data":{"color":"green"}}`)
+		i.change.Fences.Restored = func() { i.t.Error("it is told that the values are restored") }
+		fails(i.t, i.undo(), errclass.Conflict, errclass.FieldConflict, ".data.color", "somebody")
+	})
+}
+
 func TestUndoLeavesAValueThatIsBackAlready(t *testing.T) {
 	t.Parallel()
 	forWrites(t, func(e *env, i *item) {

@@ -126,6 +126,9 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 	}
 	if as == handOver && hasManager(w.made.before, r.family()) {
 		fit++ // Its field managers are there to be taken off.
+		if !hasManager(w.made, r.family()) {
+			fit++ // They were.
+		}
 	}
 	if w.Method == "DELETE" && as == undo && str(w.made.Object.Object, markPath...) == r.mark(i) {
 		fit += 2 // Of several that have made an object of that name, this one has made it.

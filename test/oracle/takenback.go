@@ -42,7 +42,7 @@ func (c *trial) judgeTakenBack(r *run) {
 	}
 	for ref, o := range c.objects {
 		if first := firstWrite(undone, ref); first != nil {
-			c.judgeAsBefore(r, o, first)
+			c.judgeAsBefore(r, o, first, undone)
 		}
 	}
 }
@@ -87,12 +87,20 @@ func firstWrite(runs []*run, ref Ref) *version {
 	return first
 }
 
-// judgeAsBefore compares an object, as an undo has left it, with what it was before a write.
-func (c *trial) judgeAsBefore(r *run, o *object, first *version) {
+// wroteBefore reports whether a Transaction had written the object of a version before that.
+func wroteBefore(r *run, v *version) bool {
+	return r != nil && slices.ContainsFunc(r.writes, func(w *write) bool {
+		return w.ref == v.Ref && w.made != nil && w.made.Revision < v.Revision
+	})
+}
+
+// judgeAsBefore compares an object, as an undo has left it, with what it was before a write. One whose
+// lock was taken from it may have written on: a foreground deletion deletes the locks as well.
+func (c *trial) judgeAsBefore(r *run, o *object, first *version, undone []*run) {
 	at := r.states[slices.IndexFunc(r.states, func(s *state) bool { return s.phase == string(api.PhaseCommitted) })].Revision
 	// Its locks are released before it says that it has committed.
 	foreign := slices.ContainsFunc(o.versions, func(v *version) bool {
-		return v.Revision >= first.Revision && v.Revision <= at && (v.by == nil || v.Revision > r.states[0].Revision && !v.by.of(r))
+		return v.Revision >= first.Revision && v.Revision <= at && (v.by == nil || v.Revision > r.states[0].Revision && !v.by.of(r) || !slices.Contains(undone, v.by.run) && wroteBefore(v.by.run, first))
 	})
 	if foreign {
 		return

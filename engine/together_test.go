@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -192,4 +193,71 @@ func TestACrashAmongSeveralCompensationsChangesNothingAboutTheEnd(t *testing.T) 
 			}
 		}
 	}
+}
+
+// pairs lets the first of two calls wait until the second has begun, and the other way round.
+type pairs struct {
+	t     *testing.T
+	begun map[string]chan struct{}
+}
+
+func (p pairs) meet(own, other string) {
+	close(p.begun[own])
+	select {
+	case <-p.begun[other]:
+	case <-time.After(10 * time.Second):
+		p.t.Errorf("%s is not begun while %s is under way", other, own)
+	}
+}
+
+type pairedHistory struct {
+	History
+	pairs
+}
+
+func (h pairedHistory) Number(ctx context.Context, t *api.Transaction, floor int64) (int64, error) {
+	h.meet("number", "images")
+	return h.History.Number(ctx, t, floor)
+}
+
+func (h pairedHistory) Keep(ctx context.Context, t *api.Transaction) (bool, error) {
+	h.meet("revision", "owners")
+	return h.History.Keep(ctx, t)
+}
+
+type pairedPlanner struct {
+	Planner
+	pairs
+}
+
+func (p pairedPlanner) Prepare(ctx context.Context, t *api.Transaction, items []int, lost func()) (Prepared, error) {
+	p.meet("images", "number")
+	return p.Planner.Prepare(ctx, t, items, lost)
+}
+
+type pairedChanges struct {
+	Changes
+	pairs
+}
+
+func (c pairedChanges) HandOver(ctx context.Context, t *api.Transaction) (map[int]string, error) {
+	c.meet("owners", "revision")
+	return c.Changes.HandOver(ctx, t)
+}
+
+// The number is asked for while the before-images are saved, and the revision made while the fields
+// are handed over.
+func TestWhatDoesNotNeedEachOtherIsSentTogether(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.RevisionHistoryLimit = ptr.To(int32(3))
+	p := pairs{t, map[string]chan struct{}{}}
+	for _, name := range []string{"number", "images", "revision", "owners"} {
+		p.begun[name] = make(chan struct{})
+	}
+	e := w.engine
+	e.beside, e.History, e.Planner, e.Changes = fanout.Do, pairedHistory{e.History, p}, pairedPlanner{e.Planner, p}, pairedChanges{e.Changes, p}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	assert.Contains(t, w.transcript(), "number 1\n")
+	assert.Contains(t, w.transcript(), "hand over\n")
 }

@@ -47,7 +47,7 @@ func (s rollback) undoItem(ctx context.Context, i int) (undone outcome.Undone, r
 	s.memory.Undo(i, undone)
 	s.flight.Happened(i, plan.Ended)
 	if undone.Recreated != "" || isShared(s.txn.Status.Items, i) {
-		// It is not re-created once more, by whoever goes on, if another client
+		// It is not re-created once more, by anyone who goes on, if another client
 		// deletes it meanwhile; and to another change of the object it must be known.
 		return undone, nil, s.recordAndOpen(ctx)
 	}
@@ -64,7 +64,7 @@ func (s rollback) afterRefusal(ctx context.Context, i int, undone outcome.Undone
 			return nil
 		})
 	case !plan.Definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// It is not re-created once more, by anyone who goes on, if another client deletes it
 		// meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated

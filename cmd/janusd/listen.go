@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// limits are what a server grants to whoever connects to it: nobody has said yet who they
+// limits are what a server grants to anyone who connects to it: nobody has said yet who they
 // are, and what they keep open is janusd's memory.
 type limits struct {
 	// header bounds how long the header of a request may take, and the TLS handshake; read

@@ -35,6 +35,8 @@ type session struct {
 	flags *genericclioptions.ConfigFlags
 	// screen is what is drawn on standard error while a Transaction is followed; nil off a terminal.
 	screen *live
+	// told are the sentences about items that the progress has printed, off a terminal.
+	told map[string]bool
 }
 
 func newSession(streams genericiooptions.IOStreams) *session {

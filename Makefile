@@ -266,7 +266,7 @@ generate: ## Generate the CRD and the deep-copy functions from the API types, te
 	go run ./hack/reference
 
 .PHONY: picture
-picture: bin/janus-cluster bin/janus-kwok bin/janusd bin/kubectl-janus bin/kubectl ## Record the session in the README anew, on a cluster of its own
+picture: bin/janus-cluster bin/janus-kwok bin/janusd bin/kubectl-janus bin/kubectl ## Record the session in the README again, on a cluster of its own
 	@hack/picture/session.sh
 
 .PHONY: verify
@@ -299,7 +299,7 @@ clean: cluster-down ## Remove what was built
 	@echo "==> removing bin and dist"
 	@rm -rf bin dist
 
-# Programs. A build goes to another name first: somebody may be running the old one.
+# Programs. A build goes to another name first: another process may be running the old one.
 
 bin/janusd: $(OWN) bin/.version
 	@echo "==> building $@, version $(VERSION)"

@@ -22,7 +22,7 @@ import (
 const remembered = 4096
 
 // Traces make a trace of each Transaction that has ended: a span of it, and one of each
-// item. Ids come from the uid and times from the status, so that whoever ends a
+// item. Ids come from the uid and times from the status, so that anyone who ends a
 // Transaction tells of the whole of it, whatever janusd began it. No content is told.
 type Traces struct {
 	export func([]otlp.Span)

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// beyond are resources by which whoever acts as a ServiceAccount would be free of the constraints, have
+// beyond are resources by which anyone who acts as a ServiceAccount would be free of the constraints, have
 // more rights, or decide over requests of others.
 var beyond = []string{
 	"*", "serviceaccounts/token", "pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy", "nodes/proxy", "pods/ephemeralcontainers",

@@ -80,7 +80,7 @@ func (s *scene) awaitEnforced() {
 	}
 }
 
-// forbidden is something whose creation a policy refuses, whoever asks.
+// forbidden is something whose creation a policy refuses, no matter who asks.
 func forbidden(policy string) (schema.GroupVersionResource, *unstructured.Unstructured) {
 	switch policy {
 	case "records":

@@ -186,11 +186,11 @@ func TestWhatIsLockedIsRefusedToOthers(t *testing.T) {
 		}
 	}
 	_, err := s.admin.Resource(services).Namespace(s.Namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{})
-	require.ErrorContains(t, err, "Service "+s.Namespace+"/web is locked by Transaction "+s.Namespace+"/release (uid "+string(txn.UID)+
-		"), which changes it: wait until that has ended, or end it with kubectl janus cancel release -n "+s.Namespace+
+	require.ErrorContains(t, err, "Service "+s.Namespace+"/web is locked by Transaction "+s.Namespace+"/release"+
+		", which changes it: wait until that has ended, or end it with kubectl janus cancel release -n "+s.Namespace+
 		"; in an emergency, take the label janus.io/enforce-locks off Namespace "+s.Namespace)
 
-	// What nobody has locked is anybody's, and the control plane goes on.
+	// What nobody has locked is anyone's, and the control plane goes on.
 	require.NoError(t, s.create(configMaps, bare("other"), metav1.CreateOptions{}))
 	unnamed := bare("")
 	unnamed.SetGenerateName("made-")

@@ -13,7 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// mayScrape asks the API server what janusd asks it of whoever wants the metrics.
+// mayScrape asks the API server what janusd asks it of anyone who wants the metrics.
 func mayScrape(t *testing.T, in installation, user string) bool {
 	t.Helper()
 	return mayGet(t, in, user, "/metrics")

@@ -37,7 +37,7 @@ var (
 const formerRight = ": the verb use counts on serviceaccounts.use.janus.io, and no more on serviceaccounts.backup.janus.io; " +
 	"grant it by a rule with apiGroups [use.janus.io]"
 
-// TestWhoMayNameAServiceAccount is the escalation that must not be: whoever may
+// TestWhoMayNameAServiceAccount is the escalation that must not be: anyone who may
 // only create Transactions names a powerful ServiceAccount.
 func TestWhoMayNameAServiceAccount(t *testing.T) {
 	in := install(t)
@@ -152,7 +152,7 @@ func TestApplyIsJudgedAsCreate(t *testing.T) {
 
 // TestWhoeverMayEditMayLabelAndStop shows that the policy leaves alone what has no
 // ServiceAccount write: another client's Transaction can be labelled, released, suspended and
-// stopped by whoever may patch it.
+// stopped by anyone who may patch it.
 func TestWhoeverMayEditMayLabelAndStop(t *testing.T) {
 	in := install(t)
 	namespace := testcluster.Namespace(t)

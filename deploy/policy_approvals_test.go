@@ -62,7 +62,7 @@ func TestApprovalsAreOnesOwn(t *testing.T) {
 	require.Eventually(t, func() bool { return approve("approver", "4711", "approver") == nil }, settle, poll, "the approver may")
 	require.Eventually(t, func() bool {
 		return write("everything", map[string]any{"note": "w"}, metav1.PatchOptions{DryRun: all}) == nil
-	}, settle, poll, "whoever has everything may edit")
+	}, settle, poll, "anyone who has everything may edit")
 	s.refused(approve("everything", "4711", "everything"), "approvals", `user "everything" may not approve the plan`,
 		"the verb approve counts on transactions.approve.janus.io, and no more on transactions/approval in backup.janus.io")
 	for name, err := range map[string]error{
@@ -84,5 +84,5 @@ func TestApprovalsAreOnesOwn(t *testing.T) {
 	s.refused(write("owner", map[string]any{api.ApprovedByAnnotation: "owner"}, metav1.PatchOptions{DryRun: all}), "approvals", "may not approve the plan")
 	require.NoError(t, write("owner", map[string]any{"note": "y"}, metav1.PatchOptions{}), "what is approved can be labelled")
 	require.NoError(t, write(janusd.User, map[string]any{"note": "z"}, metav1.PatchOptions{}), "and held by a finalizer")
-	require.NoError(t, write("owner", map[string]any{api.ApprovedPlanAnnotation: nil}, metav1.PatchOptions{}), "whoever may write it may take the approval off")
+	require.NoError(t, write("owner", map[string]any{api.ApprovedPlanAnnotation: nil}, metav1.PatchOptions{}), "anyone who may write it may take the approval off")
 }

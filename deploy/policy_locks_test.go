@@ -50,7 +50,7 @@ func TestOnlyJanusdWritesHeldLocks(t *testing.T) {
 		s.refused(locks.Delete(t.Context(), name, metav1.DeleteOptions{}), "locks", "may not delete "+says)
 	}
 
-	// The way out of the runbook: whoever may act as janusd.
+	// The way out of the runbook: anyone who may act as janusd.
 	require.NoError(t, s.in.as(t, janusd.User).Resource(leases).Namespace(s.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	s.Merge("opener", "ConfigMap/config", `{"data":{"open":"yes"}}`)
 	txn := s.Ended("release")

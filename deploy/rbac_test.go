@@ -247,7 +247,7 @@ func withPackages(t *testing.T) installation {
 	return in
 }
 
-// Whoever creates a PackageTransaction may use its ServiceAccount, and nobody else creates one.
+// Anyone who creates a PackageTransaction may use its ServiceAccount, and nobody else creates one.
 func TestWhoMayNameTheServiceAccountOfAPackageTransaction(t *testing.T) {
 	in := withPackages(t)
 	namespace := testcluster.Namespace(t)

@@ -12,7 +12,7 @@ import (
 type approving struct{ *saga }
 
 // approve records the approval of the plan. If it can't be believed, the Transaction ends: what
-// stands there may be anybody's word.
+// stands there may be anyone's word.
 func (s approving) approve(ctx context.Context) error {
 	err := s.Approvals.Guarded(ctx, s.txn)
 	if plan.Definite(err) {

@@ -89,7 +89,7 @@ func (s *saga) acknowledged(stored *api.Transaction) {
 
 // confirm makes sure that no other process has gone on from what this run knows. If this
 // run may be late it looks at the Transaction. To be sure anyway it writes it as it is,
-// which is refused if it is not, and stops whoever else goes on from the same.
+// which is refused if it is not, and stops anyone else who goes on from the same.
 func (s *saga) confirm(ctx context.Context, anyway bool) error {
 	if anyway {
 		return s.takeOver(ctx)
@@ -106,7 +106,7 @@ func (s *saga) confirm(ctx context.Context, anyway bool) error {
 }
 
 // takeOver makes an intent that another process may have recorded this run's own.
-// Whoever recorded it, should they still be alive, can write no checkpoint after
+// Anyone who recorded it, should they still be alive, can write no checkpoint after
 // that: a refusal that they meet because of what this run sends is then not taken
 // for proof that the change is not in effect. What the status says, such as what
 // it waits for, stays.

@@ -35,7 +35,7 @@
 //
 // A change or a compensation takes an Intent, and an Intent is made only from a Transaction
 // that the API server has acknowledged to hold it. So nothing is sent that is
-// not on record. Whoever finds an open intent that it did not record itself
+// not on record. Anyone who finds an open intent that it did not record itself
 // looks at the target before anything else.
 //
 // An Intent, and a before-image, also takes the proof that the step has kept the locks.

@@ -9,7 +9,7 @@ import (
 )
 
 // ending removes what was taken first and writes the final phase last, so that
-// whoever sees a final phase sees nothing left behind. A crash in between finds
+// anyone who sees a final phase sees nothing left behind. A crash in between finds
 // the same decision again: all items are in their last state.
 type ending struct{ *saga }
 

@@ -132,7 +132,7 @@ func TestTheStatusIsWrittenOnceForManyItems(t *testing.T) {
 		"validated, prepared and begun, turned, about to be rolled back, rolled back, ended")
 }
 
-// What takes long is put on record meanwhile: whoever looks sees how far it is.
+// What takes long is put on record meanwhile: anyone who looks sees how far it is.
 func TestProgressIsRecordedWhileChangesTakeLong(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d", "e", "f").wide(0)
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -169,7 +169,7 @@ func TestAStopRecordsWhatIsOver(t *testing.T) {
 	oracle(t, w)
 }
 
-// Whoever is told that a Transaction was let go is told what it leaves, though that is not
+// Anyone who is told that a Transaction was let go is told what it leaves, though that is not
 // on record.
 func TestWhatIsLetGoIsToldAsItIs(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d", "e", "f").wide(0)

@@ -85,7 +85,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 				return
 			case <-ticker.C():
 				if s.clock.Since(last) > period+s.policy.Lateness {
-					return // It hung: whoever has replaced it may have released them.
+					return // It hung: anyone who has replaced it may have released them.
 				}
 				_ = s.Locks.Keep(ctx, s.txn, s.memory.Doubt)
 				last = s.clock.Now()

@@ -24,7 +24,7 @@ func besideOthers(t *testing.T) *world {
 	return w
 }
 
-// terminating has a change wait for a finalizer for longer than anybody waits here.
+// terminating has a change wait for a finalizer for longer than anyone waits here.
 func (w *world) terminating(name string) {
 	w.refuse["do "+name] = errclass.New(errclass.Retryable, errclass.Terminating, "delete", "ConfigMap shop/"+name, "it is being deleted")
 }

@@ -116,9 +116,9 @@ func TestARefusalAfterAChangeWasMadeDoesNotProveThatItWasNot(t *testing.T) {
 	assert.Equal(t, 1, w.dos["a"], w.transcript())
 }
 
-// The record of a compensation is lost. Whoever made it knows that it was made, and
+// The record of a compensation is lost. Anyone who made it knows that it was made, and
 // leaves alone what happens to the object afterwards, even when another has gone on with
-// the Transaction meanwhile; another process has to look. So has whoever made it after
+// the Transaction meanwhile; another process has to look. So has anyone who made it after
 // another has gone on, if what the item creates may be re-created by that one.
 func TestACompensationIsNotRepeatedByWhoeverMadeIt(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -163,7 +163,7 @@ func TestWhoeverTakesARollbackOverAsksOnceMoreBeforeItRollsBack(t *testing.T) {
 	assert.NotContains(t, w.transcript(), "undo a", w.transcript())
 }
 
-// What a rollback has re-created is on record before it goes on: whoever goes on does
+// What a rollback has re-created is on record before it goes on: anyone who goes on does
 // not make it once more when another client deletes it.
 func TestWhatWasMadeAnewIsOnRecordBeforeTheCompensationIsComplete(t *testing.T) {
 	w := newWorld(t, "a", "b")

@@ -45,7 +45,7 @@ type Journal interface {
 
 // Approvals tells whether an approval can be believed.
 type Approvals interface {
-	// Guarded fails with reason ApprovalUnguarded if the API server lets anybody write in
+	// Guarded fails with reason ApprovalUnguarded if the API server lets anyone write in
 	// another's name that they approve the plan of t.
 	Guarded(ctx context.Context, t *api.Transaction) error
 }

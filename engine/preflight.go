@@ -94,7 +94,7 @@ func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
 	})
 }
 
-// find records what is to be undone. It is found once: whoever goes on undoes that.
+// find records what is to be undone. It is found once: anyone who goes on undoes that.
 func (s preflight) find(ctx context.Context) error {
 	found, err := s.History.Find(ctx, s.txn)
 	if plan.Definite(err) {

@@ -15,7 +15,7 @@ type preparing struct{ *saga }
 // too, unless the Transaction is not to go on.
 func (s preparing) prepare(ctx context.Context) error {
 	if !s.memory.Wrote() {
-		// Whoever has had it may still be at work. They would go on to make changes under
+		// Anyone who has had it may still be at work. They would go on to make changes under
 		// locks that this run releases while it waits.
 		if err := s.takeOver(ctx); err != nil {
 			return err

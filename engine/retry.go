@@ -100,7 +100,7 @@ func (s retry) recordWait(ctx context.Context, err error) error {
 	return nil
 }
 
-// isRecorded reports whether an error is on record, or a wait that is over before anybody reads
+// isRecorded reports whether an error is on record, or a wait that is over before anyone reads
 // of it.
 func (s retry) isRecorded(err error) bool {
 	if errclass.Is(err, plan.Paced) && errclass.RetryAfter(err) < pollInterval {

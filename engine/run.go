@@ -119,7 +119,7 @@ func (e *Engine) CleanUp(ctx context.Context, t *api.Transaction) Result {
 
 // Tidy is for a process that is about to end, and whose last run of a Transaction was
 // overtaken by another process. It does what the next run would: it removes what that
-// process may have overlooked, if the Transaction has ended. If not, whoever ends it
+// process may have overlooked, if the Transaction has ended. If not, the one that ends it
 // removes that too.
 func (e *Engine) Tidy(ctx context.Context, t *api.Transaction) error {
 	if !t.Status.Phase.Terminal() {

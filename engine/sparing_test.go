@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// A rollback that is suspended or stopped leaves what it has not begun, whoever goes on.
+// A rollback that is suspended or stopped leaves what it has not begun, no matter who goes on.
 
 // rollingBack is a world in which the last of five changes is refused, and all intents to
 // compensate the others are open at once.

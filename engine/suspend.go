@@ -12,11 +12,11 @@ import (
 
 // suspension is of a Transaction that stands still between two changes, or two
 // compensations: what is in flight is finished first. Its locks stay held, and its time
-// does not run. Whoever cancels or deletes it wants it to end, so that counts for more.
+// does not run. Anyone who cancels or deletes it wants it to end, so that counts for more.
 type suspension struct{ *saga }
 
 // suspend records that the Transaction stands still. Compensations for which nothing was
-// sent are not about to be made any more: whoever comes next could not tell them from
+// sent are not about to be made any more: anyone who comes next could not tell them from
 // those that have begun.
 func (s suspension) suspend(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {

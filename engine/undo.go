@@ -85,7 +85,7 @@ func (s rollback) concludeUndos(ctx context.Context, all []compensation) ([]refu
 		}
 		s.memory.Undo(i, c.undone)
 		s.flight.Happened(i, plan.Ended)
-		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// It is not re-created once more, by a process that goes on, if another client deletes it
 		// meanwhile; and to another change of the object it must be known.
 		record = record || c.undone.Recreated != "" || isShared(s.txn.Status.Items, i)
 	}
@@ -123,7 +123,7 @@ func (s rollback) afterRefusal(ctx context.Context, i int, undone outcome.Undone
 			return nil
 		})
 	case !plan.Definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not re-created once more, by whoever goes on, if another client deletes it
+		// It is not re-created once more, by anyone who goes on, if another client deletes it
 		// meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated

@@ -61,7 +61,7 @@ type world struct {
 	unrestored map[string]Readiness          // what is said of items that are restored, in the same way
 	unasked    map[string]bool               // items of which when is false
 	idle       map[string]bool               // items whose change needs no write
-	unguarded  bool                          // anybody could approve anything
+	unguarded  bool                          // anyone could approve anything
 	room       int                           // how many bytes of status can be stored; 0 for any number
 
 	calls     int

@@ -89,7 +89,7 @@ func ownersVia(obj *unstructured.Unstructured, path fieldpath.Path, ours func(st
 		return nil, ""
 	}
 	if names, subresource = list.via(path, ours); len(names) == 0 {
-		// Whoever applied a field that is not shown keeps it, though others write the value.
+		// Anyone who applied a field that is not shown keeps it, though others write the value.
 		if list, err = shownOf(obj); err == nil {
 			names, subresource = list.via(path, ours)
 		}
@@ -127,7 +127,7 @@ func shownOf(obj *unstructured.Unstructured) (entries, error) {
 }
 
 // holds reports whether an entry has path or anything below it, or something
-// atomic that path is part of. all is what anybody owns.
+// atomic that path is part of. all is what anyone owns.
 func (e entry) holds(all *fieldpath.Set, path fieldpath.Path) bool {
 	return holdsBelow(e.set, path) || holdsAtomic(e.set, all, path)
 }

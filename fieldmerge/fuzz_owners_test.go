@@ -124,7 +124,7 @@ func checkHandedOver(t *testing.T, list []metav1.ManagedFieldsEntry, previous, c
 	}
 }
 
-// ofVersion is what anybody owns by a version of the kind.
+// ofVersion is what anyone owns by a version of the kind.
 func ofVersion(list entries, version string) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for _, e := range list {

@@ -24,7 +24,7 @@ type Images struct {
 	Ours func(manager string) bool
 	// HandedOver is set when the change has committed, and with it the fields were left
 	// to those who had owned them before, and to managers of Ours. That a field has an
-	// owner again says nothing then; that it has another value does, whoever wrote it.
+	// owner again says nothing then; that it has another value does, no matter who wrote it.
 	HandedOver bool
 	// Former is what tells who had owned fields before, if that is not Before: the object
 	// as it was before an earlier change of it by the same Transaction.

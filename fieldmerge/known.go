@@ -10,7 +10,7 @@ import (
 
 // This file is all that is known of who writes what by itself: the components of the
 // control plane, the fields that they and other controllers write at any time, those that
-// the API server chooses, and those that it takes and does not show. Whoever compares
+// the API server chooses, and those that it takes and does not show. Anyone who compares
 // objects or asks for owners asks here: the merge of a rollback, drift, what is foreign in
 // an object that a Create made, a re-creation, an undo, and the fields of a plan.
 
@@ -35,7 +35,7 @@ type origin int
 
 const (
 	// made is a field that nobody but the API server or a controller writes: it counts
-	// nowhere, whoever owns it.
+	// nowhere, no matter who owns it.
 	made origin = iota + 1
 	// injected is a field that people write as well, and that a controller writes at any
 	// time. It counts nowhere but in a plan.
@@ -140,7 +140,7 @@ func matches(path fieldpath.Path, names []string) bool {
 	return true
 }
 
-// byControllers reports whether a field is one that controllers write at any time, whoever owns
+// byControllers reports whether a field is one that controllers write at any time, no matter who owns
 // it: a change of one is no drift, no conflict, and makes nothing another client's.
 func (o origin) byControllers() bool { return o == made || o == injected }
 
@@ -160,7 +160,7 @@ func (i Images) isControllers(path fieldpath.Path) bool {
 }
 
 // writeOnly are the fields that the API server takes and does not show: it owns them to
-// whoever applied them, and stores the values elsewhere.
+// anyone who applied them, and stores the values elsewhere.
 var writeOnly = []struct {
 	kind     schema.GroupKind
 	from, to string

@@ -31,7 +31,7 @@ type Restoration struct {
 	// Conflicts are the fields that others have written since. They keep their live
 	// value, unless they were to be restored by force.
 	Conflicts []FieldConflict
-	// Reclaimed are the fields that keep their live value because whoever owned
+	// Reclaimed are the fields that keep their live value because anyone who owned
 	// them before the change owns them again.
 	Reclaimed []FieldConflict
 }
@@ -85,7 +85,7 @@ type merger struct {
 	Images
 	types     typing
 	claimed   *fieldpath.Set
-	owned     *fieldpath.Set // by anybody
+	owned     *fieldpath.Set // by anyone
 	conflicts []FieldConflict
 	reclaimed []FieldConflict
 }
@@ -195,7 +195,7 @@ func (m *merger) parts(parts []child, before, live any) any {
 }
 
 // dispute decides about a value that is neither as before nor untouched since. That nobody
-// owns it proves nothing: whoever writes a field in another form, by another version of the
+// owns it proves nothing: anyone who writes a field in another form, by another version of the
 // kind or by a field that is not shown, does not come to own it.
 func (m *merger) dispute(n node, before, live any) any {
 	ours := m.Ours
@@ -234,8 +234,8 @@ func orNil(v any) any {
 
 // ownedBefore reports whether everybody but us who owns a field now owned it
 // before the change. As long as nobody owns the replicas of a workload, the API
-// server does not record who scales it: then whoever does so now is taken for
-// whoever did before.
+// server does not record who scales it: then anyone who does so now is taken for
+// anyone who did before.
 func (m *merger) ownedBefore(path fieldpath.Path) bool {
 	previous, err := shownOf(m.former())
 	if err != nil {

@@ -41,7 +41,7 @@ func Foreign(obj *unstructured.Unstructured, known func(manager string) bool) ([
 }
 
 // NewOwners lists the owner references of live that made, the object as a change
-// made it, does not have and that the managers of the change do not own, whoever has
+// made it, does not have and that the managers of the change do not own, no matter who has
 // added them. made may be nil: then ownership alone tells.
 func NewOwners(live, made *unstructured.Unstructured, ours func(manager string) bool) []FieldConflict {
 	known := map[types.UID]bool{}

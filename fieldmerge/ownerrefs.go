@@ -11,7 +11,7 @@ import (
 
 // Reown returns a copy of obj whose owner references name the uids that to returns for
 // the old ones; a reference for which it returns none is left out. The entries of
-// managedFields follow: whoever owned a reference owns the new one, nobody owns one
+// managedFields follow: anyone who owned a reference owns the new one, nobody owns one
 // that was left out, and an entry with nothing left is dropped.
 func Reown(obj *unstructured.Unstructured, to func(old types.UID) types.UID) (*unstructured.Unstructured, error) {
 	out := obj.DeepCopy()

@@ -86,8 +86,8 @@ func others(l entries, ours func(string) bool) entries {
 type restitution struct {
 	change taking
 	taken  *fieldpath.Set
-	owned  *fieldpath.Set // by anybody, before or now
-	// mine and theirs are what the change owns now, and what anybody else does.
+	owned  *fieldpath.Set // by anyone, before or now
+	// mine and theirs are what the change owns now, and what anyone else does.
 	mine, theirs *fieldpath.Set
 	live         *unstructured.Unstructured
 }

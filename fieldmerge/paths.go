@@ -14,9 +14,9 @@ func (i Images) step() step {
 	return step{before: i.content(i.Before), after: i.content(i.After)}
 }
 
-// takes reports whether the step took a field from whoever owned it: the API
+// takes reports whether the step took a field from anyone who owned it: the API
 // server takes a field whose value is changed from everybody but the writer, and
-// leaves a field whose value stays to those who own it. owned is what anybody owns.
+// leaves a field whose value stays to those who own it. owned is what anyone owns.
 // Having changed something inside an object or a list that is granular takes only
 // that; those that are atomic are owned without anything below them. Null is to the
 // server an object or a list with nothing in it, where the other value is one.

@@ -37,7 +37,7 @@ type taking struct {
 	step
 	// took is nil where the values alone tell.
 	took  entries
-	owned *fieldpath.Set // by anybody, before or now
+	owned *fieldpath.Set // by anyone, before or now
 }
 
 func (i Images) taking(owned *fieldpath.Set) (taking, error) {

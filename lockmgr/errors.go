@@ -29,6 +29,10 @@ type HeldError struct {
 	// Forged is set if Holder is the caller, and another client has written that: marks.go says how
 	// this is told.
 	Forged bool
+	// Since is when Holder has taken it by its own clock, and Lasts for how long it has it after each
+	// renewal; zero where the Lease does not say so of one holder.
+	Since time.Time
+	Lasts time.Duration
 	// Until is how long by our clock the record must still stand unchanged
 	// until it may be taken over; it is never zero. Where the record's time is
 	// over and it is in the way for another reason, it is when to look again; so it is

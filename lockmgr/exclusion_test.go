@@ -108,7 +108,7 @@ func (w *world) waitFor(t *testing.T, m *Manager, h Holder, keys []Key, released
 			t.Errorf("acquire: %v", err)
 			return false
 		}
-		// Whoever was refused may have been in the way for a moment.
+		// Anyone who was refused may have been in the way for a moment.
 		released.ring()
 		select {
 		case <-wake:

@@ -68,7 +68,7 @@ func (m *Manager) keep(ctx context.Context, h Holder, lock Lock) error {
 	return err
 }
 
-// retake takes a lock again whose Lease was deleted or emptied. Whoever took
+// retake takes a lock again whose Lease was deleted or emptied. Anyone who took
 // it in between has it rightly.
 func (m *Manager) retake(ctx context.Context, h Holder, lock Lock) error {
 	h.Waits = false // A holder that has lost a lock does not wait for it.

@@ -85,7 +85,7 @@ func FuzzLeaseNamesAreLegal(f *testing.F) {
 
 func TestVersionsOfOneKindAreOneTargetAndKindsOfTwoGroupsAreTwo(t *testing.T) {
 	t.Parallel()
-	// A Key has no version: this is for whoever thinks of adding one.
+	// A Key has no version: this is for anyone who thinks of adding one.
 	require.Equal(t, 3, reflect.TypeFor[Key]().NumField())
 	require.Equal(t, 4, reflect.TypeFor[objectid.ID]().NumField())
 	other := deployment("shop", "web")

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"janus.io/janus/internal/sharedlease"
 )
@@ -68,13 +69,16 @@ func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinat
 		holder = h.Identity
 	}
 	left := duration(lease, h.seconds()) - m.memory.watch(h.Identity, lease, now)
-	// A Lease that is being deleted can be written but not kept: whoever wrote
+	// A Lease that is being deleted can be written but not kept: anyone who wrote
 	// it would find it gone.
 	if lease.DeletionTimestamp != nil || (holder != "" && left > 0 && (forged || !h.ended(ctx, lease))) {
 		if left <= 0 {
 			left = m.limits.recheck
 		}
-		return nil, &HeldError{Key: key, Lease: placeOf(lease).String(), Holder: holder, Forged: forged, Until: left}
+		return nil, &HeldError{
+			Key: key, Lease: placeOf(lease).String(), Holder: holder, Forged: forged, Until: left,
+			Since: ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time, Lasts: duration(lease, h.seconds()),
+		}
 	}
 	return takenOver(lease, h, key, now), nil
 }

@@ -38,7 +38,7 @@ type Holder struct {
 	// until it has it, or Release. Then readers that come later do not come before it.
 	Waits bool
 	// Confirm is asked before a Lease is made or written, if it is not nil. Its error ends
-	// the attempt: whoever may have hung since it decided to take the lock is not to take
+	// the attempt: anyone who may have hung since it decided to take the lock is not to take
 	// it when it is wanted no more, for it would not be released; nor when another process
 	// of the same holder has it by now, for it would be released under that one. If found
 	// is set, the Lease is the holder's already, and this process has not made it so: then

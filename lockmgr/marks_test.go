@@ -49,7 +49,7 @@ func TestALeaseThatNamesAHolderAndLacksItsLabelsIsAnothers(t *testing.T) {
 			asked := labelled("a")
 			asked.Ended = func(context.Context, *coordinationv1.Lease) bool { return true }
 			held := w.refused(m, asked, key)
-			require.Equal(t, HeldError{Key: key, Lease: w.home(key).String(), Holder: "a", Forged: true, Until: 10 * time.Second}, held)
+			require.Equal(t, HeldError{Key: key, Lease: w.home(key).String(), Holder: "a", Forged: true, Lasts: 10 * time.Second, Until: 10 * time.Second}, held)
 			require.ErrorContains(t, &held, `another client has written holder "a" into Lease `+w.home(key).String())
 			require.NotContains(t, tap.counted(), "PUT", "it is left as it is")
 

@@ -22,7 +22,7 @@ type memory struct {
 	waits map[string]map[types.NamespacedName]struct{}
 }
 
-// A heldLease is a Lease that is ours or may be. It is a value: whoever changes
+// A heldLease is a Lease that is ours or may be. It is a value: anyone who changes
 // one stores it again, and nobody changes the Lease it points to.
 type heldLease struct {
 	place types.NamespacedName

@@ -331,7 +331,7 @@ func TestUndoSaysNothingOfASecret(t *testing.T) {
 }
 
 // Nothing is tracked of an empty object. One that is re-created is marked until that is
-// on record: whatever bears no mark is another client's, whoever may have sent a creation.
+// on record: whatever bears no mark is another client's, no matter who may have sent a creation.
 func TestAnEmptyObjectInPlaceOfADeletedOneIsTheirs(t *testing.T) {
 	t.Parallel()
 	const empty = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`

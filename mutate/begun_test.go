@@ -8,7 +8,7 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// Whoever is not to undo a change any more has to know whether that was begun: what
+// Anyone who is not to undo a change any more has to know whether that was begun: what
 // was made in part is finished.
 
 func TestObserveKnowsAWriteThatIsRolledBackInPart(t *testing.T) {

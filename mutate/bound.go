@@ -19,7 +19,7 @@ import (
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
 // boundByController is what the control plane writes to a volume whose claimRef it has
-// set itself. Where it is missing, whoever made the volume has reserved it.
+// set itself. Where it is missing, the one who made the volume has reserved it.
 const boundByController = "pv.kubernetes.io/bound-by-controller"
 
 // admitUnused refuses to delete an object that this change made, where something that

@@ -65,7 +65,7 @@ func HandOver(ctx context.Context, c Change, to Ownership, before Baseline, seen
 		if err != nil || !changed {
 			return err
 		}
-		c.Names.Manager = DefaultManager // whoever reads the audit log can tell it from the change
+		c.Names.Manager = DefaultManager // anyone who reads the audit log can tell it from the change
 		if _, err := c.setOwners(ctx, entries, live); !stale(err) {
 			return c.wrap(err, "hand over the fields of")
 		}

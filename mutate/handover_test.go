@@ -55,7 +55,7 @@ func TestWhatNobodyOwnedIsNobodysAfterwards(t *testing.T) {
 	})
 }
 
-// Whoever carries the object on owns what its own apply would.
+// Anyone who carries the object on owns what its own apply would.
 func TestWhatNobodyOwnedGoesToTheManagerThatIsNamed(t *testing.T) {
 	for kind, content := range map[api.ChangeType]string{
 		api.Patch:  "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {shape: round}}",

@@ -130,7 +130,7 @@ func TestCreateLeavesAnObjectItsDefaultLabels(t *testing.T) {
 	}
 }
 
-// An object that says who has made it is an object like any other to whoever changes it.
+// An object that says who has made it is an object like any other to anyone who changes it.
 func TestWhatSaysWhoHasMadeAnObjectIsRestored(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []api.ChangeType{api.Update, api.Patch, api.Delete} {

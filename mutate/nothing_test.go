@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The API server leaves out data in which there is nothing, and keeps whoever applied it.
+// The API server leaves out data in which there is nothing, and keeps anyone who applied it.
 func TestWhoAppliedDataWithNothingInItOwnsItAfterUndo(t *testing.T) {
 	t.Parallel()
 	for _, kind := range writes {

@@ -15,7 +15,7 @@ import (
 	"janus.io/janus/internal/outcome"
 )
 
-// patchStrategy sets fields by server-side apply. It takes them from whoever owns
+// patchStrategy sets fields by server-side apply. It takes them from anyone who owns
 // them: changing a field that another client's apply has set is what a Patch is
 // for. Its uid and resourceVersion in the body keep the apply from creating a
 // target that has vanished.

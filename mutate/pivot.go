@@ -9,7 +9,7 @@ import (
 	"janus.io/janus/mutate/kinds"
 )
 
-// admitPivot refuses an Update or a Patch that the API server does not let anybody
+// admitPivot refuses an Update or a Patch that the API server does not let anyone
 // roll back, unless no other change comes after it or it accepts the loss; then it
 // warns.
 func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unstructured) ([]string, error) {

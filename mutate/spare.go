@@ -19,7 +19,7 @@ import (
 // HoldFinalizer keeps an object that is being deleted until what it has adopted is free
 // of it. An object that is on its way out adopts nothing more, and while it is there the
 // garbage collector deletes nothing that it owns. So the object itself is the record of
-// what is under way: whoever comes after a crash goes on from what is there.
+// what is under way: anyone who comes after a crash goes on from what is there.
 const HoldFinalizer = "backup.janus.io/spares-adopted"
 
 func held(obj metav1.Object) bool { return slices.Contains(obj.GetFinalizers(), HoldFinalizer) }

@@ -70,7 +70,7 @@ func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.U
 }
 
 // ephemeral reports whether a claim is part of a Pod, and lives no longer than that by the
-// wish of whoever made it.
+// wish of anyone who made it.
 func ephemeral(d Dependant) bool {
 	controller := metav1.GetControllerOf(d)
 	return controller != nil && controller.Kind == kinds.Pod.Kind && controller.APIVersion == "v1"

@@ -74,7 +74,7 @@ func (c Change) unmake(ctx context.Context, e Effect, live *unstructured.Unstruc
 }
 
 // kept is the error because of which an object is not deleted. An earlier attempt may have
-// put a finalizer on it, which would be in the way of whoever deletes it.
+// put a finalizer on it, which would be in the way of anyone who deletes it.
 func (c Change) kept(ctx context.Context, e Effect, cause error) error {
 	if class := errclass.ClassOf(cause); c.Environment.Dependants == nil || class != errclass.Terminal && class != errclass.Conflict {
 		return cause

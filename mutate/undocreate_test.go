@@ -11,7 +11,7 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// Whoever is owned goes with its owner, and is not only ours any more: also when the
+// Anyone who is owned goes with its owner, and is not only ours any more: also when the
 // control plane has adopted it.
 func TestUndoOfACreateThatGotAnOwnerIsAConflict(t *testing.T) {
 	t.Parallel()

@@ -250,7 +250,7 @@ func (c Change) ownersOf(live, wanted *unstructured.Unstructured, status statusS
 	return entries, nil
 }
 
-// writtenSince reports whether anybody but this item owns fields, status aside.
+// writtenSince reports whether anyone but this item owns fields, status aside.
 func (c Change) writtenSince(live *unstructured.Unstructured) bool {
 	for _, e := range exceptStatus(live.GetManagedFields()) {
 		if !c.Names.ours(e.Manager) {

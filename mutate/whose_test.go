@@ -69,7 +69,7 @@ func TestAThirdValueOfAnotherWriterIsKept(t *testing.T) {
 	}
 }
 
-// Whoever wrote a Secret by a field that is not shown keeps that, and claims nothing by it.
+// Anyone who wrote a Secret by a field that is not shown keeps that, and claims nothing by it.
 func TestAValueThatWasWrittenByAFieldThatIsNotShownIsRolledBack(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -13,6 +13,6 @@
 // # What it does not do
 //
 // Before-images are not its business, nor is which Transactions are remembered, and
-// for how long. A revision can be made by anybody who may make ControllerRevisions:
-// whoever uses one compares its digest with what the status of its owner says.
+// for how long. A revision can be made by anyone who may make ControllerRevisions:
+// anyone who uses one compares its digest with what the status of its owner says.
 package revision

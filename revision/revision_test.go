@@ -52,7 +52,7 @@ func TestWhatIsNoRevisionIsNotRead(t *testing.T) {
 	}
 }
 
-// Two revisions are alike if they make the same changes, whoever has made them, whatever
+// Two revisions are alike if they make the same changes, no matter who has made them, whatever
 // was there before, and however it was written.
 func TestRevisionsAreAlikeThatDoTheSame(t *testing.T) {
 	alike := func(a, b Revision) bool {

@@ -122,7 +122,7 @@ func partKey(key string, part int) string {
 }
 
 // numbered adds to a key the number of the object that the record begins in,
-// unless it is the first: whoever restores a record knows from its key which
+// unless it is the first: anyone who restores a record knows from its key which
 // object to read.
 func numbered(key string, object int) string {
 	if object == 1 {

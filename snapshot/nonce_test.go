@@ -24,7 +24,7 @@ func TestADigestTellsNothingOfWhatIsConfidential(t *testing.T) {
 	for _, r := range []Record{secretRecord(1, 10), byContent} {
 		first, second, elsewhere := f.encoded(r)[0], f.encoded(r)[0], other.encoded(r)[0]
 		if first.image.Digest == Digest(encode(t, r)) || len(nonceOf(t, first)) != 2*nonceBytes {
-			t.Errorf("whoever guesses the record knows its digest; the nonce is %q", nonceOf(t, first))
+			t.Errorf("anyone who guesses the record knows its digest; the nonce is %q", nonceOf(t, first))
 		}
 		if first.image.Digest != second.image.Digest {
 			t.Error("a save that is repeated would not find what it has stored")

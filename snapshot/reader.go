@@ -30,7 +30,7 @@ type Reader struct {
 
 // cached is an object with before-images. All but turn is under the mutex of the Reader.
 type cached struct {
-	turn chan struct{} // has room for one: whoever reads the object
+	turn chan struct{} // has room for one: anyone who reads the object
 	read bool
 	data map[string]string // nil: the object does not exist
 }
@@ -48,7 +48,7 @@ func (s *Store) Open(o Owner, ref v1alpha1.RollbackRef) *Reader {
 	return r
 }
 
-// Load loads one record; whoever needs several opens a Reader.
+// Load loads one record; anyone who needs several opens a Reader.
 func (s *Store) Load(ctx context.Context, o Owner, ref v1alpha1.RollbackRef, image v1alpha1.BeforeImage) (Record, error) {
 	return s.Open(o, ref).Load(ctx, image)
 }

@@ -162,7 +162,7 @@ func TestTheWavesOfTwoControllersDoNotMix(t *testing.T) {
 	f.wantLoad(*mine, images, slices.Concat(waves()...))
 }
 
-// late holds the request that creates an object back: whoever sends it hears nothing, and it
+// late holds the request that creates an object back: anyone who sends it hears nothing, and it
 // arrives when arrive is called.
 func (f *fixture) late(name string) (arrive func()) {
 	var mu sync.Mutex // Requests are sent side by side.

@@ -32,7 +32,7 @@ type Change struct {
 	// type is what to do with the target. Create makes it and fails if it exists; it
 	// gets the label janus.io/transaction, with the name of the Transaction.
 	// Update replaces it by content. Patch sets the fields that content names, by
-	// server-side apply, and takes them from whoever owns them. Delete removes
+	// server-side apply, and takes them from the managers that own them. Delete removes
 	// it, and is done if it does not exist. Await changes nothing: it waits until readyWhen
 	// holds, for an object that need not exist yet, nor its kind be served.
 	Type ChangeType `json:"type"`

@@ -12,6 +12,14 @@ func HolderOf(t *Transaction) string {
 	return t.Namespace + "/" + t.Name + "/" + string(t.UID)
 }
 
+// DescribeHolder names who has an identity: a Transaction without its uid, and anyone else by it.
+func DescribeHolder(identity string) string {
+	if name, _, ok := ParseHolder(identity); ok {
+		return "Transaction " + name.String()
+	}
+	return identity
+}
+
 // ParseHolder returns the Transaction that an identity is of. It is not ok if the holder is no
 // Transaction: people and other tools may hold locks too, under names of theirs.
 func ParseHolder(identity string) (t types.NamespacedName, uid types.UID, ok bool) {

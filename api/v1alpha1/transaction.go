@@ -168,10 +168,10 @@ type TransactionSpec struct {
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
 	// fieldManager is the field manager to which a commit leaves the fields that the
-	// changes set and that nobody owned before, as if it had applied them: that of whoever
+	// changes set and that nobody owned before, as if it had applied them: that of the tool that
 	// carries the objects on, such as a GitOps tool or the manager of a release. Its next
 	// server-side apply of the same content meets no conflict, and what it names no more
-	// then goes. Without fieldManager nobody owns these fields, and whoever applies them
+	// then goes. Without fieldManager nobody owns these fields, and anyone who applies them
 	// first does. Fields that had an owner before belong to it again either way. It cannot
 	// be a name that Janus or the API server gives.
 	//

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// limits are what a server grants to whoever connects to it: nobody has said yet who they
+// limits are what a server grants to anyone who connects to it: nobody has said yet who they
 // are, and what they keep open is janusd's memory.
 type limits struct {
 	// header bounds how long the header of a request may take, and the TLS handshake; read
@@ -39,17 +39,10 @@ func listen(e endpoint, l limits, log *zap.Logger) (*http.Server, error) {
 	if e.tls != nil {
 		listener = tls.NewListener(listener, e.tls)
 	}
-	// What a server has to say, such as of clients that do not speak TLS, is not worth
-	// more, and a line of the log is to be a line of the log.
-	errorLog, err := zap.NewStdLogAt(log.Named("http"), zap.DebugLevel)
+	server, err := newServer(e, l, log)
 	if err != nil {
-		return nil, fmt.Errorf("serve %s: %w", e.name, err)
-	}
-	server := &http.Server{
-		Handler: e.handler, ErrorLog: errorLog, WriteTimeout: e.lasting,
-		ConnState: newConnections(l.connections).follow,
-
-		ReadHeaderTimeout: l.header, ReadTimeout: l.read, IdleTimeout: l.idle, MaxHeaderBytes: l.size,
+		_ = listener.Close()
+		return nil, err
 	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -57,4 +50,20 @@ func listen(e endpoint, l limits, log *zap.Logger) (*http.Server, error) {
 		}
 	}()
 	return server, nil
+}
+
+// newServer is a server with its limits that does not serve yet.
+func newServer(e endpoint, l limits, log *zap.Logger) (*http.Server, error) {
+	// What a server has to say, such as of clients that do not speak TLS, is not worth
+	// more, and a line of the log is to be a line of the log.
+	errorLog, err := zap.NewStdLogAt(log.Named("http"), zap.DebugLevel)
+	if err != nil {
+		return nil, fmt.Errorf("serve %s: %w", e.name, err)
+	}
+	return &http.Server{
+		Handler: e.handler, ErrorLog: errorLog, WriteTimeout: e.lasting,
+		ConnState: newConnections(l.connections).follow,
+
+		ReadHeaderTimeout: l.header, ReadTimeout: l.read, IdleTimeout: l.idle, MaxHeaderBytes: l.size,
+	}, nil
 }

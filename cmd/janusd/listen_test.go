@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,27 @@ func bounded(t *testing.T, l limits, handler http.HandlerFunc) (addr string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	return said.FilterMessage("serving test").All()[0].ContextMap()["address"].(string)
+}
+
+// idle follows the connections of a server that is not serving yet. The function that it returns waits
+// until the server has noted that nothing is asked on one: a client has its answer before that.
+func idle(server *http.Server) func(t *testing.T, conn net.Conn) {
+	var mu sync.Mutex
+	states, follow := map[string]http.ConnState{}, server.ConnState
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		follow(conn, state)
+		mu.Lock()
+		defer mu.Unlock()
+		states[conn.RemoteAddr().String()] = state
+	}
+	return func(t *testing.T, conn net.Conn) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return states[conn.LocalAddr().String()] == http.StateIdle
+		}, 20*time.Second, 100*time.Microsecond, "the server notes that nothing is asked on it")
+	}
 }
 
 // dial opens a connection on which whatever is waited for comes in time, or not at all.
@@ -98,19 +120,27 @@ func TestAConnectionMoreClosesTheOneThatHasWaitedLongest(t *testing.T) {
 	l := usual
 	l.connections = 3
 	working, finish := make(chan struct{}), make(chan struct{})
-	addr := bounded(t, l, func(w http.ResponseWriter, r *http.Request) {
+	server, err := newServer(endpoint{name: "test", handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Slow") != "" {
 			close(working)
 			<-finish
 		}
 		answer(w, true)
-	})
+	})}, l, zap.NewNop())
+	require.NoError(t, err)
+	awaitIdle := idle(server)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(listener) }()
+	addr := listener.Addr().String()
 	slow, fromSlow := dial(t, addr)
-	_, err := fmt.Fprint(slow, "GET / HTTP/1.1\r\nHost: janusd\r\nSlow: yes\r\n\r\n")
+	_, err = fmt.Fprint(slow, "GET / HTTP/1.1\r\nHost: janusd\r\nSlow: yes\r\n\r\n")
 	require.NoError(t, err)
 	<-working
 	first, fromFirst := dial(t, addr)
 	ask(t, first, fromFirst, "")
+	awaitIdle(t, first)
 	for range 600 {
 		idle, _ := dial(t, addr)
 		_, err := idle.Write([]byte("GET"))
@@ -118,6 +148,7 @@ func TestAConnectionMoreClosesTheOneThatHasWaitedLongest(t *testing.T) {
 		last, from := dial(t, addr)
 		code, body := ask(t, last, from, "")
 		require.Equal(t, http.StatusOK, code, body)
+		awaitIdle(t, last)
 	}
 	_, err = fromFirst.ReadByte()
 	require.Error(t, err, "it has waited longest")

@@ -28,7 +28,7 @@ const (
 	byFile  = "file:"
 )
 
-// watchedBy reads the value of --watch-namespaces. Whoever watches a namespace twice counts its
+// watchedBy reads the value of --watch-namespaces. Anyone who watches a namespace twice counts its
 // Transactions twice, so each is named once.
 func watchedBy(listed []string) (scope, error) {
 	given := strings.TrimSpace(strings.Join(listed, ","))

@@ -61,7 +61,7 @@ func TestTheReplicasOfOneSelectorAreAGroup(t *testing.T) {
 	assert.Regexp(t, "^janusd-leader-[0-9a-f]{8}$", group("--selector=a=b"))
 }
 
-// Whoever acts as other ServiceAccounts goes at the same pace: it is one for all clients.
+// Anyone who acts as other ServiceAccounts goes at the same pace: it is one for all clients.
 func TestThePaceIsOfAllRequestsTogether(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

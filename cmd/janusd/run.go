@@ -106,7 +106,7 @@ func (c *clients) begin(ctx context.Context, o options, log *zap.Logger) error {
 }
 
 // work runs the Transactions that are this replica's. It watches them before it contends for a
-// Lease, and until what was in flight has been finished: whoever takes over knows them all.
+// Lease, and until what was in flight has been finished: anyone who takes over knows them all.
 func work(ctx context.Context, c *clients, o options, ctl worker, log *zap.Logger) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watched sync.WaitGroup

@@ -74,7 +74,7 @@ func scrape(t *testing.T, p *process, config *tls.Config, bearer string) (int, s
 	return answer.StatusCode, string(body)
 }
 
-var anybody = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certificate is self-signed
+var unverified = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certificate is self-signed
 
 func TestMetricsAreForThoseWhoMayGetThem(t *testing.T) {
 	e := newEnv(t)
@@ -82,15 +82,15 @@ func TestMetricsAreForThoseWhoMayGetThem(t *testing.T) {
 	g := newGate(t, func(*http.Request) bool { return false })
 	p := startWith(t, g.kubeconfig, e.Namespace, secure...)
 
-	code, body := scrape(t, p, anybody, "")
+	code, body := scrape(t, p, unverified, "")
 	assert.Equal(t, http.StatusUnauthorized, code)
 	assert.NotContains(t, body, "janus_")
-	code, body = scrape(t, p, anybody, other)
+	code, body = scrape(t, p, unverified, other)
 	assert.Equal(t, http.StatusForbidden, code)
 	assert.NotContains(t, body, "janus_build_info")
 
 	require.Eventually(t, func() bool {
-		code, body = scrape(t, p, anybody, reader)
+		code, body = scrape(t, p, unverified, reader)
 		return code == http.StatusOK
 	}, patience, 100*time.Millisecond, "a role takes effect some moments after it is bound")
 	assert.Contains(t, body, "\njanus_build_info{")
@@ -98,10 +98,10 @@ func TestMetricsAreForThoseWhoMayGetThem(t *testing.T) {
 	// The API server is away. Who was let through just before is known still.
 	third := token(t, e, "third", "/metrics")
 	g.cut.Store(true)
-	code, body = scrape(t, p, anybody, third)
+	code, body = scrape(t, p, unverified, third)
 	assert.Equal(t, http.StatusServiceUnavailable, code)
 	assert.Contains(t, body, "the API server did not say whether you may read this")
-	code, _ = scrape(t, p, anybody, reader)
+	code, _ = scrape(t, p, unverified, reader)
 	assert.Equal(t, http.StatusOK, code)
 }
 

@@ -45,7 +45,7 @@ func told(t *testing.T, client kubernetes.Interface, namespace string) (settings
 	return settings.Of(object.Data)
 }
 
-// janusd tells its settings with the rights that it has in its own namespace, whoever has told
+// janusd tells its settings with the rights that it has in its own namespace, no matter who has told
 // others there.
 func TestJanusdTellsWhichKindsAreSensitive(t *testing.T) {
 	e := harness.New(t)

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
+	// accountFlag is the flag that names a ServiceAccount.
+	accountFlag = "service-account"
 	// accountVariable is the environment variable that names a ServiceAccount where no flag does.
 	accountVariable = "JANUS_SERVICE_ACCOUNT"
 	// accountAnnotation of a Namespace names it where neither does.
@@ -50,4 +53,25 @@ func (s *session) defaultAccount(ctx context.Context, namespace, flag string) (s
 	default:
 		return found.Annotations[accountAnnotation], nil
 	}
+}
+
+// accounts completes the name of a ServiceAccount.
+func (s *session) accounts(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	namespace, err := s.namespace()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := s.kube()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, err := client.CoreV1().ServiceAccounts(namespace).List(cmd.Context(), metav1.ListOptions{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, account := range list.Items {
+		out = append(out, account.Name)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -76,7 +76,7 @@ func reads(t *testing.T, name string) ([]manifest, error) {
 	return sources{FilenameOptions: resource.FilenameOptions{Filenames: []string{"oci://" + name + ":v1"}}}.read(t.Context(), s, "shop")
 }
 
-// The names of files are those that whoever has made the artifact likes.
+// The names of files are those that the maker of the artifact likes.
 func TestAFileIsNotTakenForAnArtifact(t *testing.T) {
 	forged := "oci://shop.example/app@sha256:" + strings.Repeat("0", 64)
 	name, digest := artifact(t, "app@sha256:"+strings.Repeat("0", 64)+"/app.yaml", fromArtifact, forged+"/b.yaml", strings.Replace(fromArtifact, "from-artifact", "b", 1))

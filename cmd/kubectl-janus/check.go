@@ -87,7 +87,7 @@ func newCheck(s *session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.system, "system-namespace", systemNamespace, "the namespace of janusd")
 	c.out.addTo(cmd)
-	cmd.Flags().StringVar(&account, "service-account", "", "check too whether you may have Transactions act as this ServiceAccount; by default $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
+	cmd.Flags().StringVarP(&account, accountFlag, "s", "", "check too whether you may have Transactions act as this ServiceAccount; by default $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
 	return cmd
 }
 

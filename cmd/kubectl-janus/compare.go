@@ -73,7 +73,7 @@ func (s *session) start(ctx context.Context, command, live, merged string, untol
 			s.say("%s: the option %s is left out, as by kubectl diff: it may have letters, digits, dashes and equals signs", externalDiff, option)
 		}
 	}
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // It is the choice of whoever runs this.
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // It is the choice of the user.
 	cmd.Stdout, cmd.Stderr = s.Out, s.ErrOut
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -109,7 +109,7 @@ func (s *session) remark(item *api.Item, vague []string) {
 	printRemarks(s.ErrOut, item)
 }
 
-// liveOf reads the object of an item, with the rights of whoever asks, if there is a value
+// liveOf reads the object of an item, with the rights of anyone who asks, if there is a value
 // that is too long for a plan; nothing if it cannot be read. Of confidential kinds nothing
 // is: a mask is short.
 func (s *session) liveOf(ctx context.Context, item *api.Item) any {
@@ -150,7 +150,7 @@ func (d draft) changes() []api.Change {
 
 // contentOf is the content of a change, or nothing: that of the Transaction, or of the draft of
 // it whose contents were stored beside it, or else what its source holds, if that is not
-// confidential and still is what the plan was made of. It is read with the rights of whoever asks.
+// confidential and still is what the plan was made of. It is read with the rights of anyone who asks.
 func (s *session) contentOf(ctx context.Context, drafted []api.Change, t *api.Transaction, i int) any {
 	if i >= len(t.Spec.Changes) {
 		return nil

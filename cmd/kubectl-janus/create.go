@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/storage/names"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -42,6 +43,9 @@ func (s *session) create(ctx context.Context, d draft) (*api.Transaction, error)
 		// With it the API server would not say that the name is taken, but that it could
 		// not make one up.
 		u.SetGenerateName("")
+	}
+	if name := u.GetName(); name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return nil, fmt.Errorf("transaction %s: a name has at most 253 lower-case letters, digits, - and ., with a letter or digit first and last", name)
 	}
 	objects, err := outsourced(draft{Unstructured: u, hidden: d.hidden, secret: d.secret})
 	if err != nil {

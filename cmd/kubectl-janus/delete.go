@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,13 @@ func (s *session) untilGone(ctx context.Context, client dynamic.ResourceInterfac
 	return err
 }
 
+// begun reports whether a change may have been sent.
+func begun(t *api.Transaction) bool {
+	return slices.ContainsFunc(t.Status.Items, func(i api.Item) bool {
+		return i.State != api.ItemPending && i.State != api.ItemPrepared && i.State != api.ItemSkipped
+	})
+}
+
 // fate says what happens to the changes of a Transaction that is deleted now.
 func fate(t *api.Transaction) string {
 	name, n := fmt.Sprintf("Transaction %s/%s is %s", t.Namespace, t.Name, phaseOf(t)), inEffect(t)
@@ -126,6 +134,9 @@ func fate(t *api.Transaction) string {
 	switch {
 	case !ended(t) && t.Spec.OnDelete == api.DeleteRollback && !t.Spec.DryRun:
 		return fmt.Sprintf("%s: its changes are rolled back, and then it is deleted (spec.onDelete is Rollback).", name)
+	case !ended(t) && !t.Spec.DryRun && !begun(t):
+		return fmt.Sprintf("%s: none of its %d changes has been made yet, and what it still makes before it is gone stays. To roll back instead: %s",
+			name, len(t.Spec.Changes), cancel)
 	case !ended(t) && !t.Spec.DryRun:
 		return fmt.Sprintf("%s: it stops, and what it has changed stays: %d of %d changes, and the one in flight, which no undo can reverse then. "+
 			"To roll back instead: %s", name, n, max(len(t.Spec.Changes), len(t.Status.Items)), cancel)

@@ -97,7 +97,9 @@ func describe(out io.Writer, t *api.Transaction) {
 	if len(t.Status.Items) == 0 {
 		list(out, t.Spec.Changes)
 	}
-	_, _ = fmt.Fprintln(out, "Conditions:")
+	if len(t.Status.Conditions) > 0 {
+		_, _ = fmt.Fprintln(out, "Conditions:")
+	}
 	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	said := map[string]string{} // By what a message says, the condition that said it first.
 	for _, c := range t.Status.Conditions {
@@ -211,7 +213,9 @@ func (s *session) events(ctx context.Context, t *api.Transaction) ([]corev1.Even
 
 // printEvents prints events, or why they cannot be read.
 func (s *session) printEvents(events []corev1.Event, unread error) error {
-	s.print("Events:")
+	if len(events) > 0 || unread != nil {
+		s.print("Events:")
+	}
 	if unread != nil {
 		s.print("  cannot be read: %v", errors.Unwrap(unread))
 		return nil

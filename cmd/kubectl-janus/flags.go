@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
@@ -23,7 +26,10 @@ var ofGo = []struct {
 }
 
 // plainFlagError is an error about a flag in plain words.
-func plainFlagError(err error) error {
+func plainFlagError(cmd *cobra.Command, err error) error {
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
+	}
 	for _, one := range ofGo {
 		if text := err.Error(); one.words.MatchString(text) {
 			return errors.New(one.words.ReplaceAllString(text, one.plain))
@@ -82,6 +88,42 @@ func (d *dryRun) Set(text string) error {
 		return errors.New("it prints the Transaction and takes no value; to try the changes on the server: kubectl janus plan")
 	}
 	*d = dryRun(on)
+	return nil
+}
+
+// oneOf is a flag that takes one of some words.
+type oneOf struct {
+	to    *string
+	words []string
+}
+
+// choose adds a flag that takes one of some words.
+func choose[T ~string](cmd *cobra.Command, to *string, flag, usage string, words ...T) {
+	one := &oneOf{to: to}
+	for _, word := range words {
+		one.words = append(one.words, string(word))
+	}
+	cmd.Flags().Var(one, flag, usage)
+	completeOf(cmd, flag, words...)
+}
+
+// String implements pflag.Value.
+func (o *oneOf) String() string {
+	if o.to == nil {
+		return ""
+	}
+	return *o.to
+}
+
+// Type implements pflag.Value.
+func (o *oneOf) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (o *oneOf) Set(text string) error {
+	if text != "" && !slices.Contains(o.words, text) {
+		return fmt.Errorf("want %s", strings.Join(o.words, " or "))
+	}
+	*o.to = text
 	return nil
 }
 

@@ -46,13 +46,21 @@ type unendedError struct {
 	limit time.Duration
 }
 
+// byItself is what happens to a Transaction that nobody waits for any more.
+func byItself(t *api.Transaction) string {
+	if unheard(t) {
+		return "to see whether one runs: kubectl janus check"
+	}
+	return "it continues by itself"
+}
+
 func (e *unendedError) Error() string {
 	name := e.last.Namespace + "/" + e.last.Name
 	if e.limit == 0 {
 		return fmt.Sprintf("interrupted: transaction %[1]s continues by itself: %[2]s. To follow it, run kubectl janus wait %[3]s -n %[4]s, and to end it and roll it back, kubectl janus cancel %[3]s -n %[4]s",
 			name, sentence(e.last), e.last.Name, e.last.Namespace)
 	}
-	return fmt.Sprintf("transaction %s has not ended after %s: %s; it continues by itself", name, e.limit, sentence(e.last))
+	return fmt.Sprintf("transaction %s has not ended after %s: %s; %s", name, e.limit, sentence(e.last), byItself(e.last))
 }
 
 // follow watches a Transaction until it has ended; limit is how long at most, zero for as

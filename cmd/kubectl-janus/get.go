@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
@@ -54,6 +56,12 @@ func newGet(s *session) *cobra.Command {
 	return cmd
 }
 
+// selectorError says what is wrong with a selector.
+func selectorError(text string) error {
+	_, err := labels.Parse(text)
+	return err
+}
+
 func phases() []string {
 	var out []string
 	for _, p := range []api.Phase{
@@ -70,7 +78,9 @@ func (g *getting) run(ctx context.Context, args []string) error {
 	case len(args) > 0 && (g.everywhere || g.selector != "" || g.phase != ""):
 		return errors.New("give either names, or which to select by -A, -l or --phase")
 	case g.phase != "" && !slices.Contains(phases(), g.phase):
-		return fmt.Errorf("--phase %s: want one of %v", g.phase, phases())
+		return fmt.Errorf("--phase=%s: want one of %s", g.phase, strings.Join(phases(), ", "))
+	case selectorError(g.selector) != nil:
+		return fmt.Errorf("--selector=%s: %w", g.selector, selectorError(g.selector))
 	case g.watch && len(args) > 1:
 		return errors.New("--watch takes one name at most")
 	}

@@ -68,7 +68,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// during runs a command while the lock is held, and ends it if the lock is lost or whoever
+// during runs a command while the lock is held, and ends it if the lock is lost or anyone who
 // has asked for it goes. The lock is kept until the command has ended.
 func (l *locking) during(ctx context.Context, args []string) (err error) {
 	since := time.Now()

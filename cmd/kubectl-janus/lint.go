@@ -138,7 +138,7 @@ func (s *session) lint(ctx context.Context, manifests []manifest, unread []error
 	case len(unread) > 0:
 		return fmt.Errorf("%d files cannot be read, and %d of %d Transactions in the others are wrong", len(unread), wrong, checked)
 	case checked == 0:
-		return errors.New("there is no Transaction among the manifests")
+		return errors.New("there is no Transaction among the manifests: kubectl janus plan checks other manifests")
 	case wrong > 0:
 		return fmt.Errorf("%d of %d Transactions are wrong", wrong, checked)
 	case out.text():

@@ -15,6 +15,7 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/leasetable"
 	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/settings"
@@ -128,7 +129,7 @@ func (l *locking) acquire(ctx context.Context) error {
 	_, err := l.locks.Acquire(ctx, l.who(), []lockmgr.Key{l.key})
 	var held *lockmgr.HeldError
 	if errors.As(err, &held) {
-		holder := nameOf(held.Holder)
+		holder := api.DescribeHolder(held.Holder)
 		if held.Others > 0 {
 			holder += fmt.Sprintf(" and %d more", held.Others)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
@@ -25,7 +26,7 @@ const lockPrefix = "janus-lock-"
 func newLocks(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "locks", Short: "List the locks of Transactions, hold one, release one",
-		Long: `Locks are Leases that keep Transactions apart, and whoever else asks for them: nothing stops a program that does not.
+		Long: `Locks are Leases that keep Transactions apart, and anyone else who asks for them: nothing stops a program that does not.
 While you hold the lock of an object, no Transaction changes it: those that are about to wait.`,
 	}
 	cmd.AddCommand(newLocksList(s), newLocksHold(s), newLocksRelease(s))
@@ -88,6 +89,9 @@ func (s *session) listLocks(ctx context.Context, namespace string, out output) e
 		return err
 	}
 	list, err := client.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("list the Leases: %w; ask for the verb list on leases.coordination.k8s.io", err)
+	}
 	if err != nil {
 		return fmt.Errorf("list the Leases: %w", err)
 	}
@@ -130,14 +134,14 @@ func holderOf(l *coordinationv1.Lease) string {
 		holders = []string{"nobody"}
 	}
 	for i, holder := range holders {
-		holders[i] = nameOf(holder)
+		holders[i] = api.DescribeHolder(holder)
 	}
 	text := strings.Join(holders, ", ")
 	if len(holders) > 1 {
 		text += " (shared)"
 	}
 	if next := sharedlease.NextOf(l); next != "" {
-		text += "; next " + nameOf(next)
+		text += "; next " + api.DescribeHolder(next)
 	}
 	return text
 }
@@ -146,17 +150,9 @@ func holderOf(l *coordinationv1.Lease) string {
 func namesAll(holders []string) string {
 	out := make([]string, len(holders))
 	for i, holder := range holders {
-		out[i] = nameOf(holder)
+		out[i] = api.DescribeHolder(holder)
 	}
 	return strings.Join(out, " and ")
-}
-
-// nameOf names who has an identity.
-func nameOf(holder string) string {
-	if name, _, ok := api.ParseHolder(holder); ok {
-		return "Transaction " + name.String()
-	}
-	return holder
 }
 
 // lasts is for how long a lock lasts since it was renewed. One that has expired is there until

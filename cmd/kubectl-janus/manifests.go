@@ -37,6 +37,20 @@ func (f *sources) addTo(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("kustomize")
 }
 
+// named is what the flags name, for messages.
+func (f sources) named() string {
+	names := slices.Clone(f.Filenames)
+	for i, name := range names {
+		if name == "-" {
+			names[i] = "what came on stdin"
+		}
+	}
+	if f.Kustomize != "" {
+		names = append(names, f.Kustomize)
+	}
+	return strings.Join(names, ", ")
+}
+
 // given reports whether there are any.
 func (f sources) given() bool {
 	return len(f.Filenames) > 0 || f.Kustomize != "" || len(f.remove) > 0
@@ -106,7 +120,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 		out = append(out, manifest{u, info.Source})
 	}
 	if len(out) == 0 {
-		return nil, errors.New("there are no objects in the manifests")
+		return nil, fmt.Errorf("there are no objects in %s: name manifests with -f or -k", f.named())
 	}
 	return out, nil
 }
@@ -153,7 +167,7 @@ func (v *surveyor) named(text string) (schema.GroupVersionKind, schema.GroupVers
 }
 
 // removal is the Delete of what KIND/NAME names. It reports whether there is such a thing, as
-// far as whoever asks may see that.
+// far as anyone who asks may see that.
 func (v *surveyor) removal(ctx context.Context, text string) (change api.Change, exists bool, err error) {
 	gvk, _, t, err := v.named(text)
 	if err != nil {

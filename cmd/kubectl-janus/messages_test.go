@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	gotoken "go/token"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"janus.io/janus/test/harness"
 )
 
 // rule is what no message of the plugin does.
@@ -35,7 +38,7 @@ var (
 		{"an error has no full stop at its end", regexp.MustCompile(`[a-z]\.$`)},
 	}
 	// namesObject is what a message names its object by: a value, a flag, a variable, or a noun of the field.
-	namesObject = regexp.MustCompile(`%[+#]?[svqdcTt]|--[a-z]|\$|(?i)\b(transactions?|manifests?|namespaces?|serviceaccounts?|locks?|leases?|plan|names?|revision|before-image|objects?|events?|output|definition|packages?|KIND/NAME|json|API server|Crossplane|server|kinds?|cluster|users?|spec|page|command|patch|readyWhen|address|value|history|client|stdin|findings)\b`)
+	namesObject = regexp.MustCompile(`%[+#]?[svqdcTt]|--[a-z]|\$|(?i)\b(transactions?|manifests?|namespaces?|serviceaccounts?|locks?|leases?|plan|names?|revision|before-image|objects?|events?|output|definition|packages?|KIND/NAME|json|API server|Crossplane|server|kinds?|cluster|users?|spec|page|command|patch|readyWhen|address|value|history|client|stdin|findings|kubeconfig)\b`)
 )
 
 // parts are said only behind what names the object, or of the command itself.
@@ -88,6 +91,59 @@ func TestMessagesKeepToTheRules(t *testing.T) {
 	}
 	assert.Greater(t, errs, 150)
 	assert.Greater(t, said, 200)
+}
+
+// TestWhatTransactionsSayKeepsToTheRules holds the texts of conditions, items and events against the rules.
+// What they are about is said before each: the operation and its target.
+func TestWhatTransactionsSayKeepsToTheRules(t *testing.T) {
+	said := 0
+	for _, dir := range []string{"engine", "internal", "mutate", "snapshot", "revision", "packages", "controller"} {
+		err := filepath.WalkDir(filepath.Join(harness.Root(), dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				for _, arg := range call.Args {
+					text, literal := constant(arg)
+					if !literal || !strings.Contains(text, " ") || !saysSo(call) {
+						continue
+					}
+					said++
+					for _, rule := range messageRules {
+						assert.NotRegexp(t, rule.wrong, text, "%s: %s", path, rule.name)
+					}
+					assert.LessOrEqual(t, sentences(text), 2, "%s: it has two sentences at most: %s", path, text)
+				}
+				return true
+			})
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	assert.Greater(t, said, 300)
+}
+
+// saysSo reports whether the texts that a call is given are for people.
+func saysSo(call *ast.CallExpr) bool {
+	if makesError(call) {
+		return true
+	}
+	name := ""
+	switch of := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		name = of.Sel.Name
+	case *ast.Ident:
+		name = of.Name
+	}
+	return slices.Contains([]string{"New", "WithHint", "Sprintf", "fail", "refuse", "warn", "invalid"}, name)
 }
 
 // textOf is which argument of a call is the text of a message, and whether it is that of an error; -1 if

@@ -83,6 +83,22 @@ func TestWhoWaitsForNoJanusdIsToldSoOnce(t *testing.T) {
 	l.done()
 }
 
+// That nobody has looked at a Transaction does not change by itself.
+func TestWhoWaitsInVainIsSentToTheCheck(t *testing.T) {
+	txn := &api.Transaction{}
+	txn.Namespace, txn.Name = "shop", "a"
+	unended := &unendedError{last: txn, limit: time.Second}
+	require.EqualError(t, unended, "transaction shop/a has not ended after 1s: Pending: no janusd has looked at it yet; to see whether one runs: kubectl janus check")
+	require.EqualError(t, unplanned(unended, false), "transaction shop/a has no plan after 1s: Pending: no janusd has looked at it yet; to see whether one runs: kubectl janus check")
+	assert.Equal(t, "Transaction shop/a is Pending: none of its 0 changes has been made yet, and what it still makes before it is gone stays. To roll back instead: kubectl janus cancel a -n shop", fate(txn))
+	txn.Finalizers = []string{api.Finalizer}
+	txn.Status.Phase = api.PhaseCommitting
+	txn.Status.Items = []api.Item{{State: api.ItemCommitting}}
+	require.EqualError(t, unended, "transaction shop/a has not ended after 1s: Committing; it continues by itself")
+	assert.Contains(t, unplanned(unended, false).Error(), "; it is deleted, and a longer --timeout may give one")
+	assert.Contains(t, fate(txn), "and the one in flight, which no undo can reverse then")
+}
+
 func TestWhileTheChangesAreCheckedJanusdHasLooked(t *testing.T) {
 	txn := &api.Transaction{}
 	assert.Equal(t, "Pending: no janusd has looked at it yet", sentence(txn))

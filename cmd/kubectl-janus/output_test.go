@@ -29,17 +29,19 @@ var withoutOutput = map[string]string{
 
 // elsewhereTested are the commands whose output is tested where there is what they are about.
 var elsewhereTested = map[string]string{
-	"package list": "needs Crossplane", "package tree": "packagetree_test.go",
-	"package install": "needs Crossplane", "package delete": "needs Crossplane", "package replace": "needs Crossplane",
-	"package plan install": "needs Crossplane", "package plan delete": "needs Crossplane", "package plan replace": "needs Crossplane",
+	"package list": onCrossplane, "package tree": onCrossplane,
+	"package install": onCrossplane, "package delete": onCrossplane, "package replace": onCrossplane,
+	"package plan install": onCrossplane, "package plan delete": onCrossplane, "package plan replace": onCrossplane,
 }
+
+const onCrossplane = "TestPackagesAreData of test/e2e/crossplane"
 
 // leaves are the commands that can be run, by their names.
 func leaves(root *cobra.Command) map[string]*cobra.Command {
 	out := map[string]*cobra.Command{}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Runnable() && c != root && c.Name() != "help" && !strings.Contains(c.CommandPath(), "completion") {
+		if c.Runnable() && !isGroup(c) && c != root && c.Name() != "help" && !strings.Contains(c.CommandPath(), "completion") {
 			out[strings.TrimPrefix(c.CommandPath(), root.CommandPath()+" ")] = c
 		}
 		for _, sub := range c.Commands() {
@@ -60,6 +62,9 @@ func TestEveryCommandThatPrintsTakesAnOutputFormat(t *testing.T) {
 		}
 		if assert.NotNil(t, flag, name) {
 			assert.Equal(t, "o", flag.Shorthand, name)
+			for _, format := range []string{"json", "yaml"} {
+				assert.NoError(t, flag.Value.Set(format), "%s -o %s", name, format)
+			}
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 )
 
 func newOwners(s *session) *cobra.Command {
-	var output string
+	var out output
 	cmd := &cobra.Command{
 		Use: "owners KIND/NAME [FIELD...]", Short: "Show which field manager owns which fields of an object", Args: cobra.MinimumNArgs(1),
 		Long: `Show which field manager owns which fields of an object, as its managedFields say: the name of the manager, how it writes
@@ -28,14 +27,10 @@ With FIELD, show only who owns that field, what is inside it, or what it is insi
   kubectl janus owners deployment/web .spec.replicas
   kubectl janus owners deployment/web -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("--output=%s: want json, or leave it out", output)
-			}
-			return s.owners(cmd.Context(), args[0], args[1:], output)
+			return s.owners(cmd.Context(), args[0], args[1:], out)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json: print it for programs")
-	completeOf(cmd, "output", "json")
+	out.addTo(cmd)
 	return cmd
 }
 
@@ -50,7 +45,7 @@ type owned struct {
 }
 
 // owners shows who owns which of some fields of an object; of all of them if none is given.
-func (s *session) owners(ctx context.Context, name string, fields []string, output string) error {
+func (s *session) owners(ctx context.Context, name string, fields []string, out output) error {
 	namespace, err := s.namespace()
 	if err != nil {
 		return err
@@ -82,13 +77,8 @@ func (s *session) owners(ctx context.Context, name string, fields []string, outp
 			with[field] = append(with[field], o.Manager)
 		}
 	}
-	if output == "json" {
-		text, err := json.MarshalIndent(map[string]any{"target": t, "owners": list}, "", "  ")
-		if err != nil {
-			return fmt.Errorf("print who owns the fields of %s: %w", t.String(), err)
-		}
-		s.print("%s", text)
-		return nil
+	if !out.text() {
+		return s.printData(out, map[string]any{"target": t, "owners": list})
 	}
 	if len(list) == 0 {
 		s.say("No field manager owns any such field of %s.", t.String())

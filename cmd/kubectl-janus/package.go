@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -73,7 +72,7 @@ type planningPackages struct {
 	account string
 	wait    time.Duration
 	timeout time.Duration
-	output  string
+	output  output // of a plan: the Transaction in place of text
 	// makes says that the change is made, once someone has agreed.
 	makes bool
 	yes   bool
@@ -119,9 +118,9 @@ func (p *planningPackages) command(s *session, cmd *cobra.Command, ask func(args
 			}
 			return trouble(p.plan(cmd.Context()))
 		}
-		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(plainFlagError(err)) })
-		f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
-		f.StringVarP(&p.output, "output", "o", "", "yaml or json: print the Transaction alone")
+		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(plainFlagError(cmd, err)) })
+		f.StringVarP(&p.account, accountFlag, "s", "", "the ServiceAccount of the namespace as which the changes are made; -o yaml needs it")
+		f.VarP(&p.output, "output", "o", "print the Transaction alone, as json or yaml")
 		completeOf(cmd, "output", "yaml", "json")
 	}
 	f.BoolVar(&p.allow.DataLoss, flagsThatAllow[check.DataLoss], false, "let custom resources be deleted with their definition; neither a rollback nor an undo brings them back")
@@ -190,9 +189,6 @@ func (p *planningPackages) image(text string) error {
 
 // plan plans, and prints what comes of it.
 func (p *planningPackages) plan(ctx context.Context) error {
-	if p.output != "" && p.output != "yaml" && p.output != "json" {
-		return fmt.Errorf("output %q is unknown: want yaml or json", p.output)
-	}
 	plan, err := p.planned(ctx)
 	switch {
 	case err != nil:
@@ -201,14 +197,14 @@ func (p *planningPackages) plan(ctx context.Context) error {
 		return &exitError{code: exitTrouble}
 	case len(plan.Change.Steps) == 0:
 		return nil
-	case p.account == "" && p.output == "":
+	case p.account == "" && p.output.text():
 		return &exitError{code: exitDiffers}
 	}
 	t, err := p.transaction(plan)
 	if err != nil {
 		return err
 	}
-	if p.output != "" {
+	if !p.output.text() {
 		return p.printTransaction(t)
 	}
 	p.showTransaction(t)
@@ -226,7 +222,7 @@ func (p *planningPackages) planned(ctx context.Context) (packages.Plan, error) {
 		return plan, err
 	}
 	plan.Findings = plan.Findings.Judged(p.allow)
-	if p.output == "" {
+	if p.output.text() {
 		p.show(plan)
 	}
 	p.tell(plan.Findings)

@@ -22,7 +22,7 @@ func (p *planningPackages) make(cmd *cobra.Command, ask func(args []string) erro
 		return p.change(cmd.Context())
 	}
 	f := cmd.Flags()
-	f.StringVar(&p.account, "service-account", "", "the ServiceAccount of the namespace as which the changes are made")
+	f.StringVarP(&p.account, accountFlag, "s", "", "the ServiceAccount of the namespace as which the changes are made")
 	f.BoolVarP(&p.yes, "yes", "y", false, "do not ask")
 	p.ends.addAll(cmd)
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-
-	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/packages"
@@ -12,7 +9,8 @@ import (
 	"janus.io/janus/packages/check"
 )
 
-// show prints what happens to packages, and of what they define.
+// show prints what happens to packages, and of what they define: on standard error if the
+// Transaction is wanted on standard output.
 func (p *planningPackages) show(plan packages.Plan) {
 	c := plan.Change
 	if len(c.Steps) == 0 {
@@ -25,8 +23,12 @@ func (p *planningPackages) show(plan packages.Plan) {
 	for _, s := range c.Steps {
 		top.children = append(top.children, stepNode(c, s))
 	}
-	p.print("%s", top.text)
-	p.branches(top.children, "")
+	out := *p.session
+	if !p.ends.out.text() {
+		out.Out = out.ErrOut
+	}
+	out.print("%s", top.text)
+	out.branches(top.children, "")
 }
 
 func stepNode(c change.Change, s change.Step) node {
@@ -101,14 +103,5 @@ func (p *planningPackages) printTransaction(t *api.Transaction) error {
 	if err != nil {
 		return err
 	}
-	encode := yaml.Marshal
-	if p.output == "json" {
-		encode = func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
-	}
-	text, err := encode(u.Object)
-	if err != nil {
-		return fmt.Errorf("encode Transaction %s: %w", t.Name, err)
-	}
-	p.print("%s", several(text))
-	return nil
+	return p.printData(p.output, u.Object)
 }

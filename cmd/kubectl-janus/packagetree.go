@@ -49,15 +49,15 @@ func (p *packaging) tree(state installed.State, args []string, out output) error
 		// Every package is needed by another one: they are in a cycle.
 		roots = state.Lock.Packages
 	}
+	list := []lockedPackage{}
+	for _, l := range roots {
+		list = append(list, lockedOf(state, l, image.Dependency{}, nil))
+	}
 	if !out.text() {
-		list := []lockedPackage{}
-		for _, l := range roots {
-			list = append(list, dataOf(lockedNode(state, l, image.Dependency{}, nil)))
-		}
 		return p.printData(out, list)
 	}
-	for _, l := range roots {
-		top := lockedNode(state, l, image.Dependency{}, nil)
+	for _, l := range list {
+		top := l.node()
 		p.print("%s", top.text)
 		p.branches(top.children, "")
 	}
@@ -67,47 +67,61 @@ func (p *packaging) tree(state installed.State, args []string, out output) error
 	return nil
 }
 
-// lockedPackage is a package of the tree, as text says it, with what it needs.
+// lockedPackage is a package of the tree, with what it needs.
 type lockedPackage struct {
-	Package string          `json:"package"`
-	Needs   []lockedPackage `json:"needs,omitempty"`
+	Kind    string `json:"kind"`
+	Source  string `json:"source"`
+	Version string `json:"version,omitempty"`
+	// Wanted is the range of versions that the package above it asks for, and Other says that
+	// this one is not in it.
+	Wanted    string `json:"wanted,omitempty"`
+	Other     bool   `json:"otherThanWanted,omitempty"`
+	Missing   bool   `json:"missing,omitempty"`
+	Unhealthy bool   `json:"unhealthy,omitempty"`
+	// Cycle is set if it stands above itself; what it needs is said there.
+	Cycle bool            `json:"cycle,omitempty"`
+	Needs []lockedPackage `json:"needs,omitempty"`
 }
 
-func dataOf(n node) lockedPackage {
-	out := lockedPackage{Package: n.text}
-	for _, child := range n.children {
-		out.Needs = append(out.Needs, dataOf(child))
-	}
-	return out
-}
-
-// lockedNode is a package with what it needs.
-func lockedNode(state installed.State, l installed.Locked, as image.Dependency, path []string) node {
-	n := node{text: fmt.Sprintf("%s %s %s", l.Kind, l.Source, l.Version)}
-	if as.Range != "" {
-		n.text += " for " + as.Range
-		if r, err := version.ParseRange(as.Range); err != nil || !r.Allows(l.Version) {
-			n.text += ", which it is not"
+// node is what is said of it, and of what it needs.
+func (l lockedPackage) node() node {
+	n := node{text: l.Kind + " " + l.Source + after(" ", l.Version) + after(" for ", l.Wanted)}
+	for _, one := range []struct {
+		so   bool
+		text string
+	}{{l.Other, ", which it is not"}, {l.Missing, " (missing)"}, {l.Unhealthy, " (unhealthy)"}, {l.Cycle, " (a cycle)"}} {
+		if one.so {
+			n.text += one.text
 		}
+	}
+	for _, needed := range l.Needs {
+		n.children = append(n.children, needed.node())
+	}
+	return n
+}
+
+// lockedOf is a package with what it needs, below those of a path.
+func lockedOf(state installed.State, l installed.Locked, as image.Dependency, path []string) lockedPackage {
+	out := lockedPackage{Kind: string(l.Kind), Source: l.Source, Version: l.Version, Wanted: as.Range, Cycle: slices.Contains(path, l.Source)}
+	if as.Range != "" {
+		r, err := version.ParseRange(as.Range)
+		out.Other = err != nil || !r.Allows(l.Version)
 	}
 	for _, i := range state.Sourced(l.Source) {
-		if !i.Healthy() {
-			n.text += " (unhealthy)"
-		}
+		out.Unhealthy = out.Unhealthy || !i.Healthy()
 	}
-	if slices.Contains(path, l.Source) {
-		n.text += " (a cycle)"
-		return n
+	if out.Cycle {
+		return out
 	}
 	for _, d := range l.Dependencies {
 		i := slices.IndexFunc(state.Lock.Packages, func(o installed.Locked) bool { return o.Source == d.Source })
 		if i < 0 {
-			n.children = append(n.children, node{text: fmt.Sprintf("%s %s for %s (missing)", d.Kind, d.Source, d.Range)})
+			out.Needs = append(out.Needs, lockedPackage{Kind: string(d.Kind), Source: d.Source, Wanted: d.Range, Missing: true})
 			continue
 		}
-		n.children = append(n.children, lockedNode(state, state.Lock.Packages[i], d, append(slices.Clip(path), l.Source)))
+		out.Needs = append(out.Needs, lockedOf(state, state.Lock.Packages[i], d, append(slices.Clip(path), l.Source)))
 	}
-	return n
+	return out
 }
 
 func newPackageList(s *session) *cobra.Command {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,14 +24,16 @@ func TestTheTreeOfPackagesTellsWhatIsWrong(t *testing.T) {
 		packages []installed.Locked
 		args     []string
 		want     string
+		data     string
 	}{
-		"all is well":     {[]installed.Locked{locked("a", "b", ">=v1.0.0"), locked("b")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for >=v1.0.0\n"},
-		"out of range":    {[]installed.Locked{locked("a", "b", ">=v2.0.0"), locked("b")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for >=v2.0.0, which it is not\n"},
-		"missing":         {[]installed.Locked{locked("a", "b", ">=v2.0.0")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b for >=v2.0.0 (missing)\n"},
-		"one by its name": {[]installed.Locked{locked("a", "b", ">=v1.0.0"), locked("b")}, []string{"acme.io/b"}, "Provider acme.io/b v1.0.0\n"},
+		"all is well":     {[]installed.Locked{locked("a", "b", ">=v1.0.0"), locked("b")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for >=v1.0.0\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":">=v1.0.0"}]}]`},
+		"out of range":    {[]installed.Locked{locked("a", "b", ">=v2.0.0"), locked("b")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for >=v2.0.0, which it is not\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":">=v2.0.0","otherThanWanted":true}]}]`},
+		"missing":         {[]installed.Locked{locked("a", "b", ">=v2.0.0")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b for >=v2.0.0 (missing)\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","wanted":">=v2.0.0","missing":true}]}]`},
+		"one by its name": {[]installed.Locked{locked("a", "b", ">=v1.0.0"), locked("b")}, []string{"acme.io/b"}, "Provider acme.io/b v1.0.0\n", `[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0"}]`},
 		"a cycle": {
 			[]installed.Locked{locked("a", "b", "v1.0.0"), locked("b", "a", "v1.0.0")}, []string{"acme.io/a"},
 			"Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for v1.0.0\n   └─ Provider acme.io/a v1.0.0 for v1.0.0 (a cycle)\n",
+			`[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","wanted":"v1.0.0","cycle":true}]}]}]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestTheTreeOfPackagesTellsWhatIsWrong(t *testing.T) {
 			assert.Equal(t, c.want, out.String())
 			out.Reset()
 			require.NoError(t, p.tree(installed.State{Lock: installed.Lock{Packages: c.packages}}, c.args, "json"))
-			assert.True(t, json.Valid(out.Bytes()), out.String())
+			assert.JSONEq(t, c.data, out.String())
 		})
 	}
 	p := &packaging{session: newSession(genericiooptions.IOStreams{})}

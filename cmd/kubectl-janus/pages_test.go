@@ -112,7 +112,7 @@ func reference(b *strings.Builder, c *cobra.Command) {
 		text = c.Short + "."
 	}
 	fmt.Fprintf(b, "\n## %s\n\n%s\n", c.CommandPath(), text)
-	if c.Runnable() {
+	if c.Runnable() && !isGroup(c) {
 		fmt.Fprintf(b, "\n```text\n%s\n", c.UseLine())
 		if flags := c.NonInheritedFlags().FlagUsages(); flags != "" {
 			b.WriteString("\n" + flags)

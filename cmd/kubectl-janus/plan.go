@@ -58,7 +58,7 @@ Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or
 			return trouble(s.planOfUndo(cmd.Context(), d, time.Duration(most), w.planOut))
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(plainFlagError(err)) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(plainFlagError(cmd, err)) })
 	w.addTo(cmd)
 	cmd.Flags().BoolVar(&w.ready.waits, "wait", false, "plan what run does with --wait, which also waits until what it makes is ready")
 	cmd.Flags().StringVar(&undone, "undo", "", "plan the undo of this Transaction, as undo --dry-run does")
@@ -86,12 +86,15 @@ func trouble(err error) error {
 // unplanned says that there is no plan yet. Unless its Transaction is kept, there never
 // will be one.
 func unplanned(e *unendedError, keep bool) error {
-	text := fmt.Sprintf("there is no plan after %s: %s", e.limit, sentence(e.last))
+	text := fmt.Sprintf("transaction %s/%s has no plan after %s: %s", e.last.Namespace, e.last.Name, e.limit, sentence(e.last))
 	if e.limit == 0 {
 		text = "interrupted before there was a plan"
 	}
-	if keep {
-		text += fmt.Sprintf("; transaction %s/%s continues by itself", e.last.Namespace, e.last.Name)
+	switch {
+	case keep || unheard(e.last):
+		text += "; " + byItself(e.last)
+	case e.limit != 0:
+		text += "; it is deleted, and a longer --timeout may give one"
 	}
 	return &exitError{exitTrouble, errors.New(text)}
 }

@@ -24,7 +24,8 @@ func (s *session) progress() view {
 		}}
 		return s.screen
 	}
-	return &lines{out: s.ErrOut, patience: patience}
+	s.told = map[string]bool{}
+	return &lines{out: s.ErrOut, patience: patience, told: s.told}
 }
 
 // terminal reports whether out is a terminal on which lines can be drawn again.
@@ -50,6 +51,8 @@ type lines struct {
 	state    []api.ItemState
 	reason   string
 	remark   *time.Timer
+	// told are the sentences about items that were printed; nil if nobody asks for them.
+	told map[string]bool
 }
 
 func (l *lines) update(t *api.Transaction) {
@@ -67,7 +70,11 @@ func (l *lines) update(t *api.Transaction) {
 		if state != l.state[i] {
 			l.state[i] = state
 			if settles(state) {
-				write(l.out, "  %s\n", itemSentence(t, i))
+				text := itemSentence(t, i)
+				write(l.out, "  %s\n", text)
+				if l.told != nil {
+					l.told[text] = true
+				}
 			}
 		}
 	}

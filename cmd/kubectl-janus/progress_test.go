@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -50,4 +52,25 @@ func TestTheEndSaysWhatWasDoneAndHowToUndoIt(t *testing.T) {
 		item(api.Delete, api.ItemCommitted), item(api.Await, api.ItemCommitted), item(api.Delete, api.ItemSkipped), same,
 	}
 	assert.Equal(t, "Done in 7s: 2 created, 1 updated, 1 patched, 1 deleted, 1 unchanged, 1 skipped. To undo it: kubectl janus undo release -n shop", done(txn))
+}
+
+// What the progress has said of an item, the end does not say again. On a terminal the progress is
+// drawn over.
+func TestTheEndDoesNotRepeatTheProgress(t *testing.T) {
+	txn := &api.Transaction{}
+	txn.Namespace, txn.Name = "shop", "release"
+	txn.Status.Phase = api.PhaseRolledBack
+	txn.Status.Items = []api.Item{{
+		Name: "a", Type: api.Await, Target: api.Target{Kind: "Deployment", Namespace: "shop", Name: "a"},
+		State: api.ItemRolledBack, Reason: "ReadyTimeout", Message: "not ready within 2s",
+	}}
+	const line = "  a Await Deployment shop/a: RolledBack (ReadyTimeout): not ready within 2s\n"
+	var out, progress bytes.Buffer
+	s := newSession(genericiooptions.IOStreams{Out: &out, ErrOut: &progress})
+	s.summary(&out, txn, "")
+	assert.Contains(t, progress.String(), line, "who has seen no progress is told")
+	progress.Reset()
+	s.progress().update(txn)
+	s.summary(&out, txn, "")
+	assert.Equal(t, 1, strings.Count(progress.String(), line), progress.String())
 }

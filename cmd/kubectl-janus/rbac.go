@@ -53,7 +53,7 @@ the same.`,
 	out.addTo(cmd)
 	f.StringVar(&w.set, "set", "", "the name of the set that the manifests are")
 	f.BoolVar(&w.prune, "prune", false, "also grant what it takes to delete what earlier runs with the same --set have made and the manifests no longer have")
-	f.StringVar(&w.account, "service-account", "", accountHelp)
+	f.StringVarP(&w.account, accountFlag, "s", "", accountHelp)
 	f.BoolVar(&rerun, "rerun", false, "grant for each manifest what it takes to create it and what it takes to patch it, whether it exists now or not")
 	return cmd
 }

@@ -29,9 +29,9 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return plainFlagError(err) })
+	root.SetFlagErrorFunc(plainFlagError)
 	root.SetVersionTemplate("kubectl janus {{.Version}}\n")
-	s.flags.AddFlags(root.PersistentFlags())
+	s.addConnection(root.PersistentFlags())
 	registerNamespaces(root, s)
 
 	const making, looking, acting, mending = "making", "looking", "acting", "mending"
@@ -53,6 +53,7 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	add(mending, newRBAC(s), newLocks(s), newRecover(s), newCheck(s), newVersion(s))
 	root.SetHelpCommandGroupID(mending)
 	root.SetCompletionCommandGroupID(mending)
+	s.finish(root)
 	return root
 }
 

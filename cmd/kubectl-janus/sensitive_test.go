@@ -105,7 +105,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: maker}]
 	require.ErrorContains(t, err, `--sensitive-kinds=tokens: want Kind or Kind.group, and not "tokens"`)
 }
 
-// Whoever has written a Transaction has put its content where it is. If it is too large, what is
+// Anyone who has written a Transaction has put its content where it is. If it is too large, what is
 // confidential goes into Secrets all the same.
 func TestWhatIsSensitiveInATransactionThatIsTooLargeGoesIntoSecrets(t *testing.T) {
 	e := harness.New(t)

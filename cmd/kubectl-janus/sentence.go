@@ -99,7 +99,7 @@ func inWords(phase api.Phase) string {
 }
 
 // summary prints how a Transaction has ended, and what to look at if it has failed or is
-// rolled back. from are the flags that name its manifests, where there are some.
+// rolled back, unless the progress has said so of an item. from are the flags that name its manifests, where there are some.
 func (s *session) summary(out io.Writer, t *api.Transaction, from string) {
 	write(out, "transaction.backup.janus.io/%s %s\n", t.Name, inWords(phaseOf(t)))
 	if t.Status.Phase == api.PhaseCommitted {
@@ -113,8 +113,9 @@ func (s *session) summary(out io.Writer, t *api.Transaction, from string) {
 		s.say("%s: %s", reason, message)
 	}
 	for i, item := range t.Status.Items {
-		if item.Reason != "" && !plan.NotWanted(&item) && !lacksRight(&item) {
-			s.say("  %s", itemSentence(t, i))
+		text := itemSentence(t, i)
+		if item.Reason != "" && !plan.NotWanted(&item) && !lacksRight(&item) && !s.told[text] {
+			s.say("  %s", text)
 		}
 	}
 	printMissing(s.ErrOut, t, from)

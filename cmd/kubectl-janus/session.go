@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -34,6 +35,8 @@ type session struct {
 	flags *genericclioptions.ConfigFlags
 	// screen is what is drawn on standard error while a Transaction is followed; nil off a terminal.
 	screen *live
+	// told are the sentences about items that the progress has printed, off a terminal.
+	told map[string]bool
 }
 
 func newSession(streams genericiooptions.IOStreams) *session {
@@ -67,7 +70,7 @@ func (s *session) print(format string, args ...any) {
 func (s *session) namespace() (string, error) {
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return "", fmt.Errorf("find the namespace: %w", err)
+		return "", fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return namespace, nil
 }
@@ -207,10 +210,41 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err) // A role would not help: the policy says what does.
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w; the ClusterRoles janus-viewer and janus-editor grant what is needed", doing, err)
+	case apierrors.IsInvalid(err):
+		return fmt.Errorf("%s: %w", doing, withoutUnchecked(err))
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 }
+
+// withoutUnchecked leaves out of what is invalid that other rules were not checked for it.
+func withoutUnchecked(err error) error {
+	status, ok := errclass.Status(err)
+	if !ok || status.Details == nil {
+		return err
+	}
+	var texts []string
+	for _, cause := range status.Details.Causes {
+		if cause.Field == "<nil>" {
+			continue
+		}
+		texts = append(texts, cause.Field+": "+cause.Message)
+	}
+	if len(texts) == 0 || len(texts) == len(status.Details.Causes) {
+		return err
+	}
+	return &plainError{text: strings.Join(texts, "; "), err: err}
+}
+
+// plainError is an error in other words.
+type plainError struct {
+	text string
+	err  error
+}
+
+func (e *plainError) Error() string { return e.text }
+
+func (e *plainError) Unwrap() error { return e.err }
 
 // unserved reports whether it is the resource that was not found, and not an object.
 func unserved(err error) bool {

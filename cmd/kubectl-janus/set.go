@@ -22,8 +22,8 @@ const setLabel = "janus.io/set"
 
 // checkSet refuses what cannot be the name of a set.
 func checkSet(name string) error {
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return fmt.Errorf("--set=%s: %s", name, strings.Join(wrong, ", "))
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return fmt.Errorf("--set=%s: want at most 63 lower-case letters, digits and -, with a letter or digit first and last", name)
 	}
 	return nil
 }

@@ -174,8 +174,11 @@ func (v *surveyor) find(ctx context.Context, gvk schema.GroupVersionKind, t *api
 	if apierrors.IsNotFound(err) {
 		return nil, false, nil
 	}
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w; that is looked up with your own rights, so ask for the verb get on %s", err, mapping.Resource.GroupResource())
+	}
 	if err != nil {
-		return nil, false, fmt.Errorf("check whether %s %s exists, to patch or create it: %w", t.Kind, t.Name, err)
+		return nil, false, fmt.Errorf("check whether %s exists, to patch or create it: %w", t, err)
 	}
 	v.found[t.Identity()] = live
 	return live, true, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/leasetable"
 )
 
 // node is a line of a tree.
@@ -55,6 +58,8 @@ type treeOf struct {
 	Message   string     `json:"message,omitempty"`
 	OwnedBy   string     `json:"ownedBy,omitempty"`
 	Items     []itemNode `json:"items"`
+	// Unread says what is not shown of locks, and why.
+	Unread []string `json:"unread,omitempty"`
 }
 
 func newTree(s *session) *cobra.Command {
@@ -69,13 +74,10 @@ on several, below the last of them. With -v, names of locks, keys of before-imag
 			if err != nil {
 				return err
 			}
-			items, err := s.itemNodes(cmd.Context(), t)
-			if err != nil {
-				return err
-			}
+			items, unread := s.itemNodes(cmd.Context(), t)
 			if items = nested(items); !out.text() {
 				_, reason, message := reasonOf(t)
-				return s.printData(out, treeOf{t.Namespace, t.Name, string(phaseOf(t)), t.Status.Progress, reason, message, t.DescribeOwners(), items})
+				return s.printData(out, treeOf{t.Namespace, t.Name, string(phaseOf(t)), t.Status.Progress, reason, message, t.DescribeOwners(), items, unread})
 			}
 			top := fmt.Sprintf("Transaction %s/%s: %s", t.Namespace, t.Name, sentence(t))
 			if owners := t.DescribeOwners(); owners != "" {
@@ -83,6 +85,9 @@ on several, below the last of them. With -v, names of locks, keys of before-imag
 			}
 			s.print("%s", top)
 			s.branches(linesOf(items, verbose), "")
+			for _, text := range unread {
+				s.say("%s", text)
+			}
 			return nil
 		},
 	}
@@ -173,13 +178,18 @@ func under(parent []int, i, other int) bool {
 	return false
 }
 
-// itemNodes are the items of a Transaction, or what they will be.
-func (s *session) itemNodes(ctx context.Context, t *api.Transaction) ([]itemNode, error) {
-	var out []itemNode
+// itemNodes are the items of a Transaction, or what they will be. That a lock cannot be read hides
+// no item, and is said once.
+func (s *session) itemNodes(ctx context.Context, t *api.Transaction) (out []itemNode, unread []string) {
 	for i := range t.Status.Items {
-		n, err := s.itemNode(ctx, t, i)
-		if err != nil {
-			return nil, err
+		n := itemNodeOf(t, i)
+		if err := s.lockOf(ctx, t, &t.Status.Items[i], &n); err != nil {
+			if broken := (*leasetable.BrokenError)(nil); errors.As(err, &broken) {
+				err = broken // It is the same for all locks in the table.
+			}
+			if text := "who holds the locks is not shown: " + errclass.Message(err); !slices.Contains(unread, text) {
+				unread = append(unread, text)
+			}
 		}
 		out = append(out, n)
 	}
@@ -191,10 +201,10 @@ func (s *session) itemNodes(ctx context.Context, t *api.Transaction) ([]itemNode
 			})
 		}
 	}
-	return out, nil
+	return out, unread
 }
 
-func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (itemNode, error) {
+func itemNodeOf(t *api.Transaction, i int) itemNode {
 	item := &t.Status.Items[i]
 	n := itemNode{
 		Name: item.Name, Type: string(typeOf(t, i)), Target: item.Target.String(), State: string(item.State), Reason: item.Reason, Message: item.Message,
@@ -210,7 +220,7 @@ func (s *session) itemNode(ctx context.Context, t *api.Transaction, i int) (item
 	if before := item.Before; before != nil && t.Status.RollbackRef != nil {
 		n.BeforeImage = before.Key
 	}
-	return n, s.lockOf(ctx, t, item, &n)
+	return n
 }
 
 // refersTo are the changes that one depends on without saying so by dependsOn.

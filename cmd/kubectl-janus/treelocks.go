@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -57,15 +56,9 @@ func (s *session) holders(ctx context.Context, item *api.Item) ([]string, error)
 		}
 	}
 	for i, holder := range holders {
-		if name, _, ok := api.ParseHolder(holder); ok {
-			holders[i] = name.String()
-		}
-		holders[i] = errclass.Printable(holders[i])
+		holders[i] = errclass.Printable(api.DescribeHolder(holder))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("look who holds the lock of %s: %w", key, err)
-	}
-	return holders, nil
+	return holders, err
 }
 
 // holder says who holds a lock, named as namespace/name.
@@ -80,7 +73,7 @@ func (s *session) holder(ctx context.Context, lease string) (string, error) {
 	case apierrors.IsNotFound(err):
 		return "nobody", nil
 	case err != nil:
-		return "", fmt.Errorf("read Lease %s: %w", lease, err)
+		return "", err
 	default:
 		return holderOf(l), nil
 	}

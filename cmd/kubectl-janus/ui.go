@@ -34,7 +34,7 @@ func newUI(s *session) *cobra.Command {
 name, the address that is printed is that of this Transaction on the page.
 
 It reads with your own rights and writes nothing. It is served to this machine alone, below a secret that is new each
-time: whoever has the address that is printed sees what you may see.`,
+time: anyone who has the address that is printed sees what you may see.`,
 		Example: `  kubectl janus ui
   kubectl janus ui release-2
   kubectl janus ui -A --address 127.0.0.1:8080`,

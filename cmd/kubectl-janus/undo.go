@@ -76,13 +76,13 @@ out both. --dry-run shows the plan alone.`,
 		},
 	}
 	cmd.Flags().StringVar(&w.name, "name", "", "the name of the new Transaction; the default is made up")
-	cmd.Flags().StringVar(&w.account, "service-account", "", "the ServiceAccount that the undo uses; by default that of the Transaction, else $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
+	cmd.Flags().StringVarP(&w.account, accountFlag, "s", "", "the ServiceAccount that the undo uses; by default that of the Transaction, else $JANUS_SERVICE_ACCOUNT, or what the annotation "+accountAnnotation+" of the namespace names")
 	cmd.Flags().Int64Var(&w.revision, "revision", 0, "undo the revision with this number")
 	cmd.Flags().Int64Var(&w.toRevision, "to-revision", 0, "undo all that have committed since the revision with this number")
 	cmd.Flags().BoolVar(&w.acceptLoss, "accept-loss", false, "also undo changes that cannot be undone completely")
 	cmd.Flags().BoolVar(&w.showOnly, "dry-run", false, "show the plan, and undo nothing; the exit codes are those of plan")
 	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "show no plan, and do not ask")
-	cmd.Flags().StringVar(&w.policy, "conflict-policy", "", "spec.conflictPolicy: Fail, or Force to undo over what others have written since")
+	choose(cmd, &w.policy, "conflict-policy", "spec.conflictPolicy: Fail, or Force to undo over what others have written since", api.ConflictFail, api.ConflictForce)
 	w.wait.addAll(cmd)
 	return cmd
 }

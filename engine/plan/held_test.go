@@ -106,7 +106,7 @@ func TestWhatIsBlockedIsFreedWhenWhatBlocksItIsRolledBack(t *testing.T) {
 	assert.Equal(t, Suspend, Decide(txn, InFlight{Known: Known{1: Unsent}}, fixture.Start, limits).Verb, "what is freed is rolled back after it is resumed")
 }
 
-// Whoever meets an intent that another process has recorded finds out first whether anything of
+// Anyone who meets an intent that another process has recorded finds out first whether anything of
 // the compensation was made. Below a later change of the object that cannot be told.
 func TestWhatIsFoundOutOfAnIntentBeforeItsItemIsLeft(t *testing.T) {
 	on := map[string][]string{"c": {"b"}}

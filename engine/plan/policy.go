@@ -17,7 +17,7 @@ type Policy struct {
 	// given up on it. An intent is not written off before that.
 	SettleTime time.Duration
 	// Lateness is after how long a run no longer takes for granted that the Transaction
-	// is as it knows it; zero means DefaultLateness. Whoever runs goes from one
+	// is as it knows it; zero means DefaultLateness. Anyone who runs goes from one
 	// checkpoint to the next in much less. Who hung meanwhile, or waited long for an
 	// answer, may have been replaced: another process may have made the change and
 	// rolled it back, so that the target is again as a request expects it.

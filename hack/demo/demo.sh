@@ -119,7 +119,7 @@ roll_back() {
   await "the quota to be counted" kubectl get resourcequota services -o 'jsonpath={.status.used}' --allow-missing-template-keys=false
   say "Keep the objects as they are now, with the owners of all fields. Left out are" \
     "resourceVersion, generation, status, and uid and age of the Secret, which will" \
-    "be made anew."
+    "be made again."
   show 'state >"$DEMO/before.yaml"; wc -l <"$DEMO/before.yaml"'
   watch_into "$DEMO/versions" configmap/checkout-config -o 'jsonpath={.data.version}{"\n"}'
   watch_into "$DEMO/services" services --output-watch-events -o 'jsonpath={.type} {.object.metadata.name}{"\n"}'

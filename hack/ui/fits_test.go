@@ -57,7 +57,7 @@ func inEachState() *canned {
 		case api.PhaseCommitting:
 			t.Status.Items[4].State, t.Status.Items[5].State = api.ItemCommitting, api.ItemPrepared
 		case api.PhasePreparing:
-			reason, message = "LockHeld", "lock deployments.apps shop/web: Lease shop/janus-lock-shop-deployment-web-yvx52brjv7 is held by Transaction shop/checkout; waiting until it is released or expires"
+			reason, message = "LockHeld", "lock deployments.apps shop/web: it is held by Transaction shop/checkout (since 2026-03-01T12:00:00Z); waiting until it is released or expires, 5m0s after its last renewal; cancel that Transaction if this one can't wait"
 			for i := range t.Status.Items {
 				t.Status.Items[i].State = api.ItemPending
 			}

@@ -70,14 +70,14 @@ func viewer(t *testing.T, e *harness.Env) string {
 	return request.Status.Token
 }
 
-// anybody is for a certificate that janusd has made itself.
-var anybody = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // See above.
+// unverified is for a certificate that janusd has made itself.
+var unverified = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // See above.
 
-// admitted waits until the page is served to whoever has the token: a role takes effect some
+// admitted waits until the page is served to anyone who has the token: a role takes effect some
 // moments after it is bound.
 func admitted(t *testing.T, e *harness.Env, page *url.URL, token string) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: anybody}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: unverified}}
 	defer client.CloseIdleConnections()
 	e.Until("the page is served", func() bool {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page.JoinPath("ui", "api", "transactions").String(), nil)
@@ -119,7 +119,7 @@ func TestThePageOfJanusdBehindAProxy(t *testing.T) {
 	admitted(t, e, page, token)
 	const prefix = "/tools/janus"
 	proxy := &httputil.ReverseProxy{
-		Transport: &http.Transport{TLSClientConfig: anybody},
+		Transport: &http.Transport{TLSClientConfig: unverified},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(page)
 			r.Out.Header.Set("Authorization", "Bearer "+token)

@@ -170,7 +170,7 @@ func Digest(data []byte) string {
 }
 
 // KeyedDigest names bytes to those who know the key, and tells nothing to others: a digest
-// by itself would tell a short value to whoever guesses it.
+// by itself would tell a short value to anyone who guesses it.
 func KeyedDigest(key string, data []byte) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write(data)

@@ -82,7 +82,7 @@ func Pack(contents []Content) ([]Stored, []Object, error) {
 }
 
 // compress writes what is confidential with a random text in its header: the digest is in the
-// Transaction, and without the text whoever guesses the content could tell by it.
+// Transaction, and without the text anyone who guesses the content could tell by it.
 func compress(c Content) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -195,7 +195,7 @@ func small(regex string) bool {
 		return false
 	}
 	parsed, err := syntax.Parse(regex, syntax.Perl)
-	return err != nil || parts(parsed) <= mostRegexParts // What is no expression is refused by whoever compiles it.
+	return err != nil || parts(parsed) <= mostRegexParts // What is no expression is refused by anyone who compiles it.
 }
 
 // parts counts what the parts of a regular expression are compiled to.

@@ -2,6 +2,6 @@
 // the API server, within its cost limit, over objects as they are, or over the kinds that a
 // cluster serves.
 //
-// It reads nothing. Whoever evaluates an expression gives it the objects that it names,
+// It reads nothing. Anyone who evaluates an expression gives it the objects that it names,
 // and is told which those are before.
 package expression

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Load bounds how many bytes those who work side by side hold together. Whoever takes more waits
+// Load bounds how many bytes those who work side by side hold together. Anyone who takes more waits
 // for the others, and should hold nothing meanwhile.
 type Load struct {
 	most  int64

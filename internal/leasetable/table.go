@@ -63,6 +63,19 @@ func Expand(leases []coordinationv1.Lease) []coordinationv1.Lease {
 	return out
 }
 
+// BrokenError says that a table cannot be read, as namespace/name. No lock in it can be.
+type BrokenError struct {
+	Table string
+	Err   error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("decode Lease %s, a table of locks: annotation %s: %v; delete it once no Transaction runs in that namespace", e.Table, Annotation, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *BrokenError) Unwrap() error { return e.Err }
+
 // Broken says why a Lease is a table that cannot be read, and nothing of any other Lease.
 func Broken(lease *coordinationv1.Lease) error {
 	if lease.Name != Name {
@@ -97,7 +110,7 @@ func decode(table *coordinationv1.Lease) (entries, error) {
 	var groups []group
 	if text := table.Annotations[Annotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &groups); err != nil {
-			return nil, fmt.Errorf("decode Lease %s/%s, a table of locks: annotation %s: %w", table.Namespace, table.Name, Annotation, err)
+			return nil, &BrokenError{Table: table.Namespace + "/" + table.Name, Err: err}
 		}
 	}
 	out := entries{}

@@ -231,7 +231,7 @@ func (c fromChannel) Run(ctx context.Context, tell func([]string)) {
 	}
 }
 
-// Whoever made the ConfigMap, others' keys stay, and their values too.
+// Anyone who made the ConfigMap, others' keys stay, and their values too.
 func TestTheRecordIsAConfigMapThatPeopleCanRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

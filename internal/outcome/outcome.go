@@ -31,7 +31,7 @@ func (f Finding) String() string {
 
 // Undone is what a strategy reports of a change that it has rolled back.
 type Undone struct {
-	// Reclaimed are fields that were left alone because whoever owned them before
+	// Reclaimed are fields that were left alone because anyone who owned them before
 	// the change owns them again.
 	Reclaimed []errclass.Field
 	// Overwritten are fields that others had written since.

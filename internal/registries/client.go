@@ -66,7 +66,7 @@ func (p Patience) backoff(attempt int) time.Duration {
 	return min(p.First<<attempt, p.Pause)
 }
 
-// retryAfter is how long an answer asks to wait. A time is taken against the clock of whoever
+// retryAfter is how long an answer asks to wait. A time is taken against the clock of anyone who
 // has sent it.
 func retryAfter(header http.Header) time.Duration {
 	text := header.Get("Retry-After")

@@ -135,7 +135,7 @@ func ofStatus(code int) Kind {
 // signed is the part of an address that may be signed.
 var signed = regexp.MustCompile(`\?[^\s"]*`)
 
-// refused says that a registry, or whoever gives the tokens for it, refuses a request.
+// refused says that a registry, or anyone who gives the tokens for it, refuses a request.
 func refused(host string, answer *errcode.ErrorResponse) string {
 	by := host
 	if answer.URL != nil && answer.URL.Host != host {

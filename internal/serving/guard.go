@@ -39,7 +39,7 @@ const (
 	suddenly   = 30
 	trustedFor = time.Hour
 	// lasting bounds a request that was let through: an answer that goes on for longer
-	// ends, and whoever wants more of it is judged again.
+	// ends, and anyone who wants more of it is judged again.
 	lasting = 2 * time.Minute
 )
 
@@ -86,7 +86,7 @@ type verdict struct {
 }
 
 // unknown is the verdict about who cannot be judged. It says nothing of the reason: the
-// log does, and whoever asks is not known.
+// log does, and anyone who asks is not known.
 var unknown = verdict{http.StatusServiceUnavailable, "the API server did not say whether you may read this; the log of janusd has more"}
 
 // flooded is the verdict about a token that is one of too many.

@@ -245,7 +245,7 @@ func TestATokenMayComeAsAPasswordWhereThatIsSaid(t *testing.T) {
 	f.allow("viewer", "/metrics")
 	f.awaitAllowed(viewer)
 	basic := func(token string) string {
-		return "Basic " + base64.StdEncoding.EncodeToString([]byte("anybody:"+token))
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte("anyone:"+token))
 	}
 	answer, _ := f.get(basic(viewer))
 	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "programs send bearer tokens")

@@ -7,7 +7,7 @@
 //
 // Which shards a replica contends for follows from which replicas are alive. Each keeps a
 // Lease of its own, by which the others see it, judged by their own clocks. All compute the
-// same division from the same list, so nobody has to tell anybody anything. Where their
+// same division from the same list, so nobody has to tell anyone anything. Where their
 // lists differ for a while, the Leases of the shards decide.
 //
 // None of that is what makes Janus safe: two replicas that run one Transaction at the same

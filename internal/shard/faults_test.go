@@ -58,7 +58,7 @@ func (r *role) start() {
 	}()
 }
 
-// stop stops whoever is in the role by now, and nobody follows.
+// stop stops the one that is in the role by now, and nobody follows.
 func (r *role) stop() {
 	r.mu.Lock()
 	r.stopped = true

@@ -33,7 +33,7 @@ func (s observedRecords) look(leases []coordinationv1.Lease, now time.Time) {
 	}
 }
 
-// expired reports whether whoever holds a Lease has not renewed it in time.
+// expired reports whether anyone who holds a Lease has not renewed it in time.
 func (s observedRecords) expired(lease *coordinationv1.Lease, now time.Time) bool {
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	return now.Sub(s[lease.Name].since) > duration

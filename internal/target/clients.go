@@ -40,7 +40,7 @@ type Clients struct {
 	cache *lru.Cache // of types.NamespacedName to known
 }
 
-// kept is of how many ServiceAccounts the clients are kept. Whoever may make ServiceAccounts
+// kept is of how many ServiceAccounts the clients are kept. Anyone who may make ServiceAccounts
 // and Transactions can have them made for ever new ones; one that was dropped costs no more
 // than to be made again.
 const kept = 4096

@@ -23,7 +23,7 @@ const readyPath = "/readyz"
 // onlyReady returns a refusal only if the API server was ready before it was asked. One
 // that has just started refuses everybody everything, until it has read the roles and
 // bindings: what it forbids then it allows a second later, and a Transaction would have
-// been given up for it. Its refusal becomes a 429 here, by which whoever asked tries again:
+// been given up for it. Its refusal becomes a 429 here, by which anyone who asked tries again:
 // nothing was done. One that is ready may have become so since it refused, and is asked
 // the same once more.
 type onlyReady struct{ next http.RoundTripper }

@@ -101,7 +101,7 @@ func TestARefusalIsNotBelievedOfAServerThatHasJustBecomeReady(t *testing.T) {
 	assert.Equal(t, []string{patch, "GET /readyz  ", patch}, got)
 }
 
-// A request that cannot be sent again is not refused for good: whoever asked sends another.
+// A request that cannot be sent again is not refused for good: anyone who asked sends another.
 func TestARefusalOfWhatCannotBeSentAgainIsNotBelieved(t *testing.T) {
 	sent := 0
 	answer := roundTripper(func(req *http.Request) (*http.Response, error) {

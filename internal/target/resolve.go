@@ -160,7 +160,7 @@ func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 
 // HasStatus reports whether a resource has the subresource status, by which controllers say
 // what has become of an object. Of a group version that discovery does not have yet it is
-// taken for granted: whoever asks has just read an object of it.
+// taken for granted: anyone who asks has just read an object of it.
 func (r *Resolver) HasStatus(gv schema.GroupVersion, resource string) (bool, error) {
 	list, err := r.discovery.ServerResourcesForGroupVersion(gv.String())
 	if apierrors.IsNotFound(err) {

@@ -1,7 +1,7 @@
 // Package ui is the page on which people look at Transactions: one document, one style sheet
 // and some scripts, embedded, and the JSON that they ask for.
 //
-// It reads with a Reader that it is given, and so with the rights of whoever that acts as.
+// It reads with a Reader that it is given, and so with the rights of the user that it acts as.
 //
 // # Invariant
 //
@@ -14,7 +14,7 @@
 // # What it does not do
 //
 // It does not read before-images or revisions itself: a Past and a History do, for those who
-// may see what these read. It knows nobody: who may ask is up to whoever serves the Handler.
+// may see what these read. It knows nobody: who may ask is up to anyone who serves the Handler.
 // OnLoopback and Below are for one who serves it to the user of this machine alone, Under and
 // Shared for one who serves it to many, and asks who they are.
 package ui

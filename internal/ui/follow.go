@@ -13,7 +13,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 )
 
-// behind is how many changes a follower may be behind. Whoever is more is left out,
+// behind is how many changes a follower may be behind. Anyone who is more is left out,
 // begins again, and is told everything then: nobody is told of some changes and not of
 // others.
 const behind = 1000

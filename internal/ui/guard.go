@@ -32,7 +32,7 @@ func OnLoopback(next http.Handler) http.Handler {
 }
 
 // Below serves a handler below /SECRET/ alone. Everybody who works on a machine reaches its
-// loopback interface; whoever has not been told the address gets nothing.
+// loopback interface; anyone who has not been told the address gets nothing.
 func Below(secret string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -44,7 +44,7 @@ func Below(secret string, next http.Handler) http.Handler {
 	})
 }
 
-// Under serves a handler below a path, such as /ui. Whoever asks for the path alone is sent
+// Under serves a handler below a path, such as /ui. Anyone who asks for the path alone is sent
 // there by a relative address, since a proxy may have us below a path of its own.
 func Under(path string, next http.Handler) http.Handler {
 	within := http.StripPrefix(path, next)

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// readsAtOnce bounds what all who look ask of the API server at the same time: whoever
+	// readsAtOnce bounds what all who look ask of the API server at the same time: anyone who
 	// serves them may have other things to ask of it.
 	readsAtOnce = 4
 	// reachableEvery is how often it is checked whether the API server still answers,
@@ -163,7 +163,7 @@ func (s *Shared) list() ([]*api.Transaction, error) {
 
 // Follow implements Reader.
 func (s *Shared) Follow(ctx context.Context) ([]*api.Transaction, watch.Interface, error) {
-	// What is kept may be old, and whoever begins to look is to know.
+	// What is kept may be old, and anyone who begins to look is to know.
 	if err := s.reachable(ctx); err != nil {
 		return nil, nil, err
 	}

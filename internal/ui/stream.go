@@ -16,7 +16,7 @@ import (
 
 // stream sends all Transactions, then "synced", then each version of one that has changed, in
 // the order in which the API server tells it. It ends with the request, or with the watch: a
-// browser then asks again, and is told everything again. If whoever serves the page has
+// browser then asks again, and is told everything again. If anyone who serves the page has
 // given the request a deadline, the page is told to ask again at once.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()

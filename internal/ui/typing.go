@@ -9,7 +9,7 @@ import (
 )
 
 // typing is a watch whose objects are made Transactions. watch.Filter would keep what it has
-// in flight for ever if whoever follows stops just then.
+// in flight for ever if anyone who follows stops just then.
 type typing struct {
 	source watch.Interface
 	events chan watch.Event

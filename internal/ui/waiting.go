@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -104,11 +103,8 @@ func waitsOf(t *api.Transaction) []Wait {
 	if len(out) > 0 || !waits(t) || reconciling == nil {
 		return out
 	}
-	return append(out, Wait{Since: stamp(waitsSince(t)), For: holder.ReplaceAllString(reconciling.Message, "Transaction $1")})
+	return append(out, Wait{Since: stamp(waitsSince(t)), For: reconciling.Message})
 }
-
-// holder is the identity of a Transaction that holds a lock. People know it without its uid.
-var holder = regexp.MustCompile(`\b([a-z0-9.-]+/[a-z0-9.-]+)/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 
 // waits reports whether a Transaction waits for anything, and nothing is done meanwhile.
 func waits(t *api.Transaction) bool {

@@ -94,9 +94,6 @@ func TestATransactionWaitsForMoreThanItems(t *testing.T) {
 		assert.Equal(t, "Waiting", s.State, c.reason)
 		assert.Equal(t, &Wait{Since: c.since, For: "why"}, s.Wait, c.reason)
 	}
-	locked := transaction("locked", api.PhasePreparing)
-	reconciling(locked, "LockHeld", "Lease shop/l is held by shop/release-2/007e028c-c33a-42c5-b367-f2d359c20f7d; waiting")
-	assert.Equal(t, "Lease shop/l is held by Transaction shop/release-2; waiting", summaryOf(locked).Wait.For)
 	runs := transaction("runs", api.PhasePreparing)
 	reconciling(runs, "Preparing", "taking the locks")
 	assert.Equal(t, "Running", stateOf(runs))

@@ -34,7 +34,7 @@ func (a *Approvals) Guarded(ctx context.Context, t *api.Transaction) error {
 	switch {
 	case err == nil:
 		return errclass.New(errclass.Terminal, errclass.ApprovalUnguarded, op, describe(t),
-			"anybody who may write it could do so in another's name: the policy %s is not in force", api.ApprovalPolicy).
+			"anyone who may write it could do so in another's name: the policy %s is not in force", api.ApprovalPolicy).
 			WithHint("install what is in deploy/policies, or policies.enabled of the chart, and create the Transaction again")
 	case errclass.PolicyOf(err) == api.ApprovalPolicy:
 		return nil

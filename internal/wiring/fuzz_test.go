@@ -41,7 +41,7 @@ var contents = []string{
 	`{"spec":{"group":"e.x","names":{"kind":"K","plural":"ks"},"versions":"x"}}`, `{"a":` + strings.Repeat(`[`, 500) + strings.Repeat(`]`, 500) + `}`,
 }
 
-// FuzzSpec: whatever a Transaction says, all that is looked at before anybody is
+// FuzzSpec: whatever a Transaction says, all that is looked at before anyone is
 // asked ends in items that can be locked and described, or in an error of a known
 // reason that will not heal and that names the target.
 func FuzzSpec(f *testing.F) {
@@ -174,7 +174,7 @@ func checkSaid(t *testing.T, err error) {
 }
 
 // FuzzLockErrors: what is said of a lock that has a holder names the target and
-// can be shown, whoever holds it.
+// can be shown, no matter who holds it.
 func FuzzLockErrors(f *testing.F) {
 	f.Add("shop/a/u", "web", "shop/janus-lock-x")
 	f.Add("", "web", "shop/janus-lock-x")

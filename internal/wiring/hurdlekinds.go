@@ -54,7 +54,7 @@ func backs(e, _ step, err error) bool {
 	return backends[e.group()] && e.ref.Namespace != "" && e.ref.Namespace == errclass.BackendOf(err)
 }
 
-// roleBefore: whoever binds a role, or acts on behalf of a signer or a policy, needs rights
+// roleBefore: anyone who binds a role, or acts on behalf of a signer or a policy, needs rights
 // that are no verb on the object.
 func roleBefore(e, later step, err error) bool {
 	if e.ref.GVK.Group != rolesGroup || e.kind == api.Delete && hurdleOf(err) != escalation {

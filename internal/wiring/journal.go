@@ -70,7 +70,7 @@ func (j *Journal) find(ctx context.Context, name types.NamespacedName) (*unstruc
 }
 
 // Checkpoint writes the status. The resourceVersion of t makes the write fail if
-// anybody has written the Transaction since.
+// anyone has written the Transaction since.
 func (j *Journal) Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
 	stored := *t
 	stored.Underive()

@@ -224,14 +224,14 @@ func explainLock(err error) error {
 	case errors.As(err, &held):
 		found := errclass.New(errclass.Retryable, errclass.LockHeld, "lock", held.Key.String(), "%s", inTheWay(held))
 		found.Awaited, found.RetryAfter = lockOf(held), held.Until
-		return found
+		return found.WithHint(goFirst(held))
 	case errors.As(err, &lost) && lost.Forged:
 		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
 			"Lease %s names this Transaction, but another client has written it: it lacks the labels of a lock", lost.Lock).
 			WithHint("install deploy/policies, which keep others from writing held locks")
 	case errors.As(err, &lost):
 		return errclass.New(errclass.Conflict, errclass.LockLost, "keep the lock of", lost.Key.String(),
-			"Lease %s has passed to %s", lost.Lock, nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
+			"it has passed to %s", nameOfHolder(lost.Holder)).WithHint("raise spec.lockTimeout if janusd is often away for longer")
 	case errors.As(err, &terminating):
 		return errclass.New(errclass.Terminal, errclass.Terminating, "lock", terminating.Key.String(),
 			"namespace %s is being deleted", terminating.Namespace).WithHint("wait until it is gone and re-created, then create the Transaction again")
@@ -244,14 +244,32 @@ func explainLock(err error) error {
 func inTheWay(held *lockmgr.HeldError) string {
 	switch {
 	case held.Waits:
-		return fmt.Sprintf("Lease %s is shared, and %s is waiting to have it alone; waiting until that has ended", held.Lease, held.Holder)
+		return fmt.Sprintf("it is shared, and %s is waiting to have it alone; waiting until that has ended", nameOfHolder(held.Holder))
 	case held.Others > 0:
-		return fmt.Sprintf("Lease %s is held by %s and %d more; waiting until they have released it or it expires", held.Lease, held.Holder, held.Others)
+		return fmt.Sprintf("it is held by %s and %d more; waiting until they have released it or it expires", nameOfHolder(held.Holder), held.Others)
 	case held.Forged:
 		return fmt.Sprintf("Lease %s names this Transaction, but another client has written it: it lacks the labels of a lock; waiting until it is deleted or expires", held.Lease)
 	default:
-		return fmt.Sprintf("Lease %s is held by %s; waiting until it is released or expires", held.Lease, nameOfHolder(held.Holder))
+		since, lasts := "", ""
+		if !held.Since.IsZero() {
+			since = " (since " + held.Since.UTC().Format(time.RFC3339) + ")"
+		}
+		if held.Lasts > 0 {
+			lasts = fmt.Sprintf(", %s after its last renewal", held.Lasts)
+		}
+		return fmt.Sprintf("it is held by %s%s; waiting until it is released or expires%s", nameOfHolder(held.Holder), since, lasts)
 	}
+}
+
+// goFirst is what to do for who cannot wait. It is not said of more than one holder.
+func goFirst(held *lockmgr.HeldError) string {
+	if held.Waits || held.Others > 0 || held.Forged || held.Holder == "" {
+		return ""
+	}
+	if _, _, ok := api.ParseHolder(held.Holder); ok {
+		return "cancel that Transaction if this one can't wait"
+	}
+	return "ask its holder if this can't wait"
 }
 
 // lockOf is the Lease that is in the way, if a Transaction holds it. Of others nothing is heard.
@@ -264,10 +282,10 @@ func lockOf(held *lockmgr.HeldError) []errclass.Awaited {
 	return []errclass.Awaited{{ID: objectid.ID{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Name: name}, Holder: holder, Shared: held.Shared}}
 }
 
-// nameOfHolder names a holder. A Lease that is being deleted is in the way without one.
+// nameOfHolder names a holder for people, who know a Transaction without its uid. A Lease that is being deleted is in the way without one.
 func nameOfHolder(identity string) string {
 	if identity == "" {
 		return "nobody that it names"
 	}
-	return identity
+	return api.DescribeHolder(identity)
 }

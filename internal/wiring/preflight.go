@@ -178,7 +178,7 @@ func (f *preflight) definition(ctx context.Context, ref target.Ref) (map[string]
 	live, err := f.id.Resource(ref).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.AccessDenied):
-		return nil, nil // That is found out by whoever asks for the rights, and tries the change.
+		return nil, nil // That is found out by anyone who asks for the rights, and tries the change.
 	case err != nil:
 		return nil, errclass.Wrap(err, "read", ref.String(), false)
 	}

@@ -82,7 +82,7 @@ func namesIn(c *api.Change) []string {
 		if !strings.Contains(text, "objects") {
 			continue
 		}
-		if e, err := expression.Compile(text); err == nil { // What is wrong with it is told by whoever checks it.
+		if e, err := expression.Compile(text); err == nil { // What is wrong with it is told by anyone who checks it.
 			out = append(out, e.Names()...)
 		}
 	}

@@ -218,7 +218,7 @@ func (o sourceObject) ref(namespace string) target.Ref {
 
 // read gets the object that holds the content of an item. It does so as the ServiceAccount of
 // the Transaction, for a person may name any object; with its own rights it reads only what was
-// stored for this very Transaction, by whoever knew what it holds.
+// stored for this very Transaction, by anyone who knew what it holds.
 func (s *sources) read(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (*unstructured.Unstructured, error) {
 	from := t.Spec.Changes[i].ContentFrom
 	ref := sourceObjectOf(from).ref(t.Namespace)

@@ -228,6 +228,9 @@ func (f *preflight) holder(ctx context.Context, i int) (string, error) {
 		return "", err
 	}
 	holders, err := f.planner.locks.HoldersOf(ctx, keyOf(ref))
+	for i := range holders {
+		holders[i] = api.DescribeHolder(holders[i])
+	}
 	return strings.Join(holders, " and "), explainLock(err)
 }
 

@@ -12,7 +12,7 @@ import (
 	"janus.io/janus/internal/target"
 )
 
-// door is a step that the API server lets anybody take, and nobody roll back.
+// door is a step that the API server lets anyone take, and nobody roll back.
 type door struct {
 	kind schema.GroupKind
 	// step is what is done, for those who read the table.

@@ -37,7 +37,7 @@ func (k *kind) siblings() []*kind {
 	return k.versions.served
 }
 
-// preferred is the version by which whoever knows all kinds reads and writes this one.
+// preferred is the version by which anyone who knows all kinds reads and writes this one.
 func (k *kind) preferred() *kind {
 	return slices.MaxFunc(k.siblings(), func(a, b *kind) int {
 		return version.CompareKubeAwareVersionStrings(a.gvk.Version, b.gvk.Version)

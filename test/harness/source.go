@@ -19,7 +19,7 @@ func ReadSource(path string) ([]byte, error) {
 	if overlay == "" {
 		return os.ReadFile(path)
 	}
-	content, err := os.ReadFile(overlay) //nolint:gosec // whoever runs the test names it
+	content, err := os.ReadFile(overlay) //nolint:gosec // anyone who runs the test names it
 	if err != nil {
 		return nil, err
 	}

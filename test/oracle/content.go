@@ -169,7 +169,7 @@ func differ(out *[]change, path []string, was, now any) {
 	}
 }
 
-// appended may share memory with path: whoever keeps it copies it.
+// appended may share memory with path: anyone who keeps it copies it.
 func appended(path []string, name string) []string { return append(path[:len(path):len(path)], name) }
 
 // same compares values that different decoders may have read.

@@ -59,7 +59,7 @@ func (c *trial) judgeTakenFrom(was, is held, v *version) {
 
 // seenOver reports whether the Transaction that held a lock had ended, or was gone, at some time
 // between the version of the Lease that says so and the one by which another took it over. It may
-// have been taken up again just then: whoever takes the lock over has looked before.
+// have been taken up again just then: anyone who takes the lock over has looked before.
 func (c *trial) seenOver(was held, v *version) bool {
 	for _, r := range c.runs {
 		if !was.heldBy(r) {
@@ -147,7 +147,7 @@ func (c *trial) judgeHeld(r *run) {
 // where it can be. Where others have meddled with it, or it was not seen, nobody can
 // tell; nor does it count that it was taken over after the intent was recorded. A change
 // that was under way then lands all the same, and its precondition tells whether it may.
-// But whoever has recorded an intent looks after its locks before it goes on.
+// But anyone who has recorded an intent looks after its locks before it goes on.
 func (c *trial) holds(r *run, name string, intent *state, revision int64) (string, bool) {
 	seen, holder := false, "nobody"
 	for ref, o := range c.objects {

@@ -39,9 +39,9 @@ func hasOwners(v *version) bool {
 // meddling is what others have done to who owns the fields of an object.
 type meddling struct {
 	// entries of managedFields have been written, as entryOf names them: their time is
-	// that of whoever wrote them.
+	// that of anyone who wrote them.
 	entries map[string]bool
-	// fields have got an owner, or lost one: they stay with whoever claimed them, or are
+	// fields have got an owner, or lost one: they stay with anyone who claimed them, or are
 	// gone.
 	fields *fieldpath.Set
 }

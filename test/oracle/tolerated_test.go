@@ -48,7 +48,7 @@ func TestWhatAnotherRollbackPutsBackIsWhoseItWas(t *testing.T) {
 	expect(t, about(between("green")), Atomicity, `has .data.color = "red", and ought to have "green"`)
 }
 
-// Whoever takes Transactions over does not know of one that has gone before.
+// Anyone who takes Transactions over does not know of one that has gone before.
 func TestWhatIsLeftOfATransactionThatHadGoneAtAHandOverIsNoBreach(t *testing.T) {
 	left := func(handedOver int) *world {
 		w := rollBack(hooks{"-letgo": nothing, "after": func(w *world) { w.end(txn) }})

@@ -176,7 +176,7 @@ func at(object map[string]any, path ...string) any {
 	return object[path[len(path)-1]]
 }
 
-// number reads an integer, whoever has decoded it.
+// number reads an integer, no matter who has decoded it.
 func number(v any) int64 {
 	switch v := v.(type) {
 	case int64:

@@ -182,7 +182,7 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// progress tells whoever watches the tests why nothing happens for a while.
+// progress tells anyone who watches the tests why nothing happens for a while.
 func progress(format string, args ...any) {
 	_, _ = fmt.Fprintf(os.Stderr, "testcluster: "+format+"\n", args...)
 }

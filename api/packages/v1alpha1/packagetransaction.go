@@ -106,7 +106,7 @@ type PackageTransactionSpec struct {
 
 	// serviceAccountRef is the ServiceAccount with which the cluster is read for the
 	// checks, and with which all changes are made. The Transaction is made in its
-	// namespace. Whoever creates a PackageTransaction needs the verb use on
+	// namespace. Anyone who creates a PackageTransaction needs the verb use on
 	// serviceaccounts.use.janus.io, or impersonate, for this ServiceAccount.
 	ServiceAccountRef ServiceAccountRef `json:"serviceAccountRef"`
 

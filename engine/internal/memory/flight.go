@@ -9,7 +9,7 @@ import (
 
 // One checkpoint records several intents, and a later one what has come of all of them:
 // a write of the status costs more the larger the Transaction is. In between this process
-// has in flight what is not on record. If it dies, the intents are on record, and whoever
+// has in flight what is not on record. If it dies, the intents are on record, and anyone who
 // goes on looks at their targets.
 
 // Flight is what this process has in flight. It holds as long as nobody else has written the

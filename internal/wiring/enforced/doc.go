@@ -4,7 +4,7 @@
 //
 // Its invariant: the entry of a Transaction is made while it holds all its Leases and before
 // its first change, and removed after its last write and before its Leases are released.
-// So an entry says nothing that a Lease does not say too, and whoever holds the Lease of a
+// So an entry says nothing that a Lease does not say too, and anyone who holds the Lease of a
 // target may write over whatever entry of it is there. An entry names its Transaction by
 // uid, and nobody removes one of another that has not ended.
 //

@@ -23,7 +23,7 @@ const Every = time.Minute
 // page is how many tables are read at once.
 const page = 50
 
-// A Sweeper removes entries of Transactions that have ended or are gone, whoever made them.
+// A Sweeper removes entries of Transactions that have ended or are gone, no matter who made them.
 // Several may be at work at once.
 type Sweeper struct {
 	tables       *Tables

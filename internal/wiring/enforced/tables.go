@@ -119,7 +119,7 @@ func locksOf(table *unstructured.Unstructured) (map[string]string, error) {
 func (t *Tables) add(ctx context.Context, namespace string, keys []string, holder string, confirm func(context.Context) error, lost func()) error {
 	return t.edit(ctx, namespace, func(locks map[string]string) (changed bool, err error) {
 		for _, key := range keys {
-			// Whoever is there has ended, or has lost its Lease to this holder.
+			// Anyone who is there has ended, or has lost its Lease to this holder.
 			if locks[key] != holder {
 				locks[key], changed = holder, true
 			}

@@ -44,7 +44,7 @@ func newBench(w *world) *bench {
 	require.NoError(w.t, err)
 	b := &bench{world: w, janusd: janusd, schemas: harness.NewSchemas(w.Kube), policy: harness.FastPolicy}
 	b.policy.RevisionHistoryLimit = 10
-	// An intent is written off only when whoever was replaced has noticed it.
+	// An intent is written off only when anyone who was replaced has noticed it.
 	b.policy.SettleTime = plan.DefaultLateness + 300*time.Millisecond
 	b.planner = packages.Planner{
 		Cluster: w.Dynamic, Crossplane: installed.Crossplane{Version: testcluster.CrossplaneVersion},

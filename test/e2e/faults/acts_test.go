@@ -135,7 +135,7 @@ func (p scenario) deletes() bool {
 	return slices.ContainsFunc(p.events, func(e event) bool { return actClass(e.what) == "Transaction deleted" })
 }
 
-// foreign reports whether anybody but Janus acts.
+// foreign reports whether anyone but Janus acts.
 func (p scenario) foreign() bool {
 	for _, e := range p.events {
 		if a, _, ok := actOf(e.what); ok && a.class != "clock" && a.class != "second Janus" && a.class != "suspended" {

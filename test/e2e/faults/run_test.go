@@ -125,7 +125,7 @@ func (w *world) do(of workload, p scenario) (out result) {
 func (r *run) start() {
 	p := r.line.Process()
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewDevelopmentEncoderConfig()), &r.log, zapcore.DebugLevel)
-	// An intent is written off only when whoever was replaced has noticed it.
+	// An intent is written off only when anyone who was replaced has noticed it.
 	policy := harness.FastPolicy
 	policy.SettleTime = plan.DefaultLateness + 300*time.Millisecond
 	if r.Slow {

@@ -20,7 +20,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// oneWay is a step that the API server lets anybody take. In its texts, $X is the name of
+// oneWay is a step that the API server lets anyone take. In its texts, $X is the name of
 // the object.
 type oneWay struct {
 	name   string

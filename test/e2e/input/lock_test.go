@@ -44,9 +44,10 @@ func waitsFor(t *testing.T, e *harness.Env, name, holder string) {
 	for _, kind := range []string{api.ConditionLocked, api.ConditionReconciling, api.ConditionReady} {
 		_, reason, message := harness.Condition(txn, kind)
 		assert.Equal(t, "LockHeld", reason, kind)
-		for _, part := range []string{"configmaps " + e.Namespace + "/app", "is held by " + holder, "waiting until it is released or expires"} {
+		for _, part := range []string{"configmaps " + e.Namespace + "/app", "is held by " + holder, "waiting until it is released or expires, ", " after its last renewal; ", " can't wait"} {
 			assert.Contains(t, message, part, kind)
 		}
+		assert.NotRegexp(t, `[0-9a-f]{8}-[0-9a-f]{4}-`, message, "no uid")
 	}
 	event := harness.AwaitEventOf(t, e, txn, "LockHeld")
 	assert.Contains(t, event.Note, holder)
@@ -79,7 +80,7 @@ func TestATransactionTakesTheLockOfADeadHolderWhenItExpires(t *testing.T) {
 	e.Start()
 
 	e.Submit("successor", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
-	waitsFor(t, e, "successor", e.Namespace+"/dead/")
+	waitsFor(t, e, "successor", "Transaction "+e.Namespace+"/dead (since ")
 
 	txn := e.Ended("successor")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
@@ -102,7 +103,7 @@ func TestATransactionWaitsForTheLockOfAnotherAndGoesOnWhenThatEnds(t *testing.T)
 	e.Submit("first", fixture.OneChange("Patch", `{data: {version: "2.0"}}`))
 	e.Await("first", "committing", func(txn *api.Transaction) bool { return txn.Status.Phase == api.PhaseCommitting })
 	e.Submit("second", fixture.OneChange("Patch", `{data: {version: "3.0"}}`))
-	waitsFor(t, e, "second", e.Namespace+"/first/")
+	waitsFor(t, e, "second", "Transaction "+e.Namespace+"/first (since ")
 	assert.Equal(t, "1.0", e.Value("ConfigMap/app", "data", "version"))
 	close(release)
 

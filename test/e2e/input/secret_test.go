@@ -136,7 +136,7 @@ changes:
 	noCanary(t, e, txn, log)
 }
 
-// stringData is never stored, and yet whoever applied it owns it.
+// stringData is never stored, and yet anyone who applied it owns it.
 func TestAPatchOfStringDataIsRolledBackValuesAndOwners(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, was, is string }{

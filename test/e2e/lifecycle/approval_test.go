@@ -181,7 +181,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: editor}]
 	e.NothingLeft("release")
 }
 
-// Without the policy anybody could approve anything: the pre-flight says so.
+// Without the policy anyone could approve anything: the pre-flight says so.
 func TestApprovalsThatNobodyGuardsAreRefused(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
@@ -195,7 +195,7 @@ func TestApprovalsThatNobodyGuardsAreRefused(t *testing.T) {
 	e.NothingLeft("release")
 }
 
-// The policy is taken away while a plan stands: an approval that is written then is anybody's.
+// The policy is taken away while a plan stands: an approval that is written then is anyone's.
 func TestAnApprovalIsNotBelievedOnceNobodyGuardsIt(t *testing.T) {
 	t.Parallel()
 	e := guarded(t)

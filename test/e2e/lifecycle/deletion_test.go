@@ -163,7 +163,7 @@ func (d deletion) checkTargets(t *testing.T, e *harness.Env, kept []string, befo
 func TestTheEventOfADeletedTransactionSaysWhatStays(t *testing.T) {
 	t.Parallel()
 	for _, d := range deletions {
-		if d.refused || d.phase == api.PhaseCommitted { // It takes back of itself, or has ended.
+		if d.refused || d.phase == api.PhaseCommitted { // It rolls back of itself, or has ended.
 			continue
 		}
 		t.Run(string(d.phase), func(t *testing.T) {

@@ -257,7 +257,7 @@ func TestARememberedTransactionIsDeletedWithoutWhatItOwns(t *testing.T) {
 	assert.Equal(t, int64(2), txn.Status.Revision)
 }
 
-// Whoever may make ControllerRevisions could take the highest number that there is.
+// Anyone who may make ControllerRevisions could take the highest number that there is.
 func TestARevisionOfAnAbsurdNumberUsesUpNoNumbers(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

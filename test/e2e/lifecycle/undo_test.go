@@ -66,7 +66,7 @@ func TestACommittedTransactionIsUndoneAndThatIsUndone(t *testing.T) {
 	undo := e.Run("undo", `{revisionHistoryLimit: 10, undoOf: {revision: 1}}`)
 	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Equal(t, before, dataOf(e, all...))
-	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to whoever had set them")
+	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to those who had set them")
 	assert.NotContains(t, e.Object(harness.TransactionRef + "undo").Object["spec"], "changes", "what follows from undoOf is not stored")
 	assert.Equal(t, "8/8", undo.Status.Progress)
 	assert.Equal(t, &api.Undoing{UndoneRevision: api.UndoneRevision{Name: "release", UID: txn.UID, Revision: 1, Digest: txn.Status.RevisionDigest}}, undo.Status.Undoing)

@@ -60,7 +60,7 @@ func TestWhatWasMadeInPartIsUndone(t *testing.T) {
 	assert.Equal(t, []string{"drop Create dropped", "unready Delete made", "patch Update a"}, undoneBy(undo))
 	assert.Equal(t, undoneBy(plan), undoneBy(undo))
 	assert.Equal(t, before, dataOf(e, all...))
-	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to whoever had set them")
+	assert.Equal(t, owners, ownersOf(t, e, "a"), "the fields belong to those who had set them")
 	assert.Equal(t, others, e.Object("ConfigMap/b").GetResourceVersion(), "what was not made is not touched")
 	e.NothingLeft("undo")
 

@@ -131,7 +131,7 @@ changes:
 - {type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: signal}, content: {data: {light: "red"}}}
 `)
 	message := awaitsLock(e, "other")
-	assert.Contains(t, message, "is held by "+api.HolderOf(e.Transaction("guarded"))+"; waiting until it is released or expires")
+	assert.Contains(t, message, "is held by Transaction "+e.Namespace+"/guarded; waiting until it is released or expires")
 	e.Until("the Lease names who is next", func() bool {
 		return sharedlease.NextOf(signalLease(t, e)) == api.HolderOf(e.Transaction("other"))
 	})
@@ -141,7 +141,7 @@ changes:
 - {name: made, type: Create, target: {apiVersion: v1, kind: ConfigMap, name: late}, content: {data: {a: b}}}
 `)
 	message = awaitsLock(e, "late")
-	assert.Contains(t, message, api.HolderOf(e.Transaction("other"))+" is waiting to have it alone")
+	assert.Contains(t, message, "Transaction "+e.Namespace+"/other is waiting to have it alone")
 	assert.Equal(t, "green", e.Value("ConfigMap/signal", "data", "light"))
 	word(e)
 	for _, name := range []string{"guarded", "other", "late"} {

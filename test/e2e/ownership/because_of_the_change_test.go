@@ -84,7 +84,7 @@ changes:
 	assert.Nil(t, e.Object(ref))
 }
 
-// The API server counts the templates of a DaemonSet, and whoever has created the object
+// The API server counts the templates of a DaemonSet, and anyone who has created the object
 // owns the count.
 func TestADaemonSetIsUndoneThoughItWasRestarted(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func contentOf(t *testing.T, dir, name string) string {
 	return string(content)
 }
 
-// check does what whoever has downloaded a release does.
+// check does what anyone who has downloaded a release does.
 func check(t *testing.T, dir string) (string, error) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), "sha256sum", "--check", "SHA256SUMS")

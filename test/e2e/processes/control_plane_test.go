@@ -76,7 +76,7 @@ func (w *world) strike(o outage) {
 
 // hang makes a component hang for longer than the shorter locks last, or for longer
 // than janusd waits for an answer, and waits until it works again: what it was asked
-// before and meanwhile it then does, whoever still waits for it.
+// before and meanwhile it then does, no matter who still waits for it.
 func (w *world) hang(r *rand.Rand, component string, long bool) {
 	w.t.Helper()
 	require.NoError(w.t, w.cluster.Signal(component, syscall.SIGSTOP))

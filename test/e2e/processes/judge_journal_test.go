@@ -64,7 +64,7 @@ func (w *world) judgeJournal(s *saga) {
 	w.counts.add("checkpoints", int(last.Version))
 }
 
-// judgeLeases wants that whoever takes a Lease from another has waited until it
+// judgeLeases wants that anyone who takes a Lease from another has waited until it
 // expired. All clocks are this machine's, and who takes over has first read the
 // record that it lets expire.
 func (w *world) judgeLeases() {

@@ -23,7 +23,7 @@ import (
 // foul are words that tell a user nothing.
 var foul = []string{"%!", "nil", "runtime error", "panic", "map[", "Go value", "0x", "interface {}"}
 
-// serversOwn is what the API server itself says so to whoever sends it such a value.
+// serversOwn is what the API server itself says so to anyone who sends it such a value.
 var serversOwn = regexp.MustCompile(`json: cannot unmarshal [^;]*|<nil>: Invalid value: null|expected [^,]*, got &.*`)
 
 // checkClear: how a Transaction ended is said, in words, and about an object, a field

@@ -92,7 +92,7 @@ func TestAnItemsManagerThatSomebodyHasMadeOwnFields(t *testing.T) {
 	e.NothingLeft("txn")
 }
 
-// Whoever takes the owner off a before-image must not make our finalizer stay.
+// Anyone who takes the owner off a before-image must not make our finalizer stay.
 func TestABeforeImageWithoutAnOwner(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]string{"committed": "", "rolledback": fixture.RefusedAtCommit} {

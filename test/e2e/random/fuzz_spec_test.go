@@ -46,7 +46,7 @@ func newFuzzWorld(t *testing.T) *fuzzWorld {
 }
 
 // A spec is what users write: all of it that can be wrong is wrong at some time. And
-// whoever may write ConfigMaps, Secrets, Leases or the targets may tamper with what
+// anyone who may write ConfigMaps, Secrets, Leases or the targets may tamper with what
 // Janus keeps and goes by. Either is tried in half of the cases.
 func TestWhateverTheInputTheTransactionEndsClearly(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ func (c *randomCase) drawHistory(t *rapid.T) {
 			nth := 0
 			if how == "scale" {
 				// A write to /scale that changes nothing makes two entries of one, of which the
-				// API server drops one with the next write of anybody.
+				// API server drops one with the next write of anyone.
 				nth = 50 + m
 			}
 			c.before = append(c.before, c.possible(foreignWrite{fmt.Sprint("m", m+1), how, i, c.drawValues(t, i, nth)}))

@@ -27,7 +27,7 @@ subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 5432}]}]
 `
 )
 
-// The control plane deletes the Endpoints of a Service with it, whoever has made them.
+// The control plane deletes the Endpoints of a Service with it, no matter who has made them.
 func TestARollbackOfAServiceKeepsEndpointsThatWereThereBefore(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

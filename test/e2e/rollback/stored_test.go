@@ -176,7 +176,7 @@ func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
 	}
 }
 
-// Whoever makes the change has its answer, or looks at the target: so the warning is given
+// Anyone who makes the change has its answer, or looks at the target: so the warning is given
 // whatever becomes of the request, and of who sent it.
 func TestACommitSaysWhatAdmissionMadeOfItWhateverRequestIsLost(t *testing.T) {
 	t.Parallel()

@@ -222,7 +222,7 @@ const orders = 4
 
 // TestTwoTransactionsBearAHang lets two Transactions want one target, while everything
 // stands still, at any step, for longer than a lock lasts, and not as long as a request
-// is waited for. Then the lock is anybody's.
+// is waited for. Then the lock is anyone's.
 func TestTwoTransactionsBearAHang(t *testing.T) {
 	t.Parallel()
 	disturb(t, 1, func(w *world) {

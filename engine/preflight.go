@@ -89,7 +89,7 @@ func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
 		status.Items = found.Items
 		plan.DateResults(status.Items, *s.now())
 		s.accept(status)
-		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
+		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found)
 		return plan.MovePhase(status, api.PhaseFailed)
 	})
 }

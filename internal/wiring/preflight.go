@@ -41,9 +41,23 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Prefli
 			return plan.Preflight{}, err
 		}
 		f.note(found)
+		if f.tooMany(len(f.problems)) {
+			f.stopped = true
+			break
+		}
 	}
 	f.explainOrder()
-	return plan.Preflight{Items: f.txn.Status.Items, Account: f.id.UID, Deferred: f.deferred, Problems: f.problems}, nil
+	return plan.Preflight{Items: f.txn.Status.Items, Account: f.id.UID, Deferred: f.deferred, Problems: f.problems, Stopped: f.stopped}, nil
+}
+
+// mostProblems is at how many problems no more are looked for: what is wrong is clear by then, and to
+// find out the rest would take requests that help nobody.
+const mostProblems = 100
+
+// tooMany reports whether so many problems end a pre-flight. One that goes on without the changes that
+// are refused has to know of all.
+func (f *preflight) tooMany(problems int) bool {
+	return problems >= mostProblems && !plan.GoesOn(f.txn)
 }
 
 // preflight is one look at all changes of a Transaction.
@@ -55,6 +69,8 @@ type preflight struct {
 	// at them again.
 	wrong    []bool
 	problems []plan.Problem
+	// stopped is set once not all are looked for.
+	stopped  bool
 	deferred []plan.Deferral
 	// refusals are those of items that are deferred because an earlier change may be the
 	// reason.

@@ -79,21 +79,24 @@ func (f *preflight) trials(ctx context.Context, sound []int, tries *tries) (trie
 	}
 	trials, left := make([]trial, len(sound)), make([]bool, len(sound))
 	var hopeless atomic.Bool
+	var refused atomic.Int64
 	fanout.Do(f.parallel, len(sound), func(n int) {
 		i := sound[n]
-		_, refused := mine[i]
+		_, deferred := mine[i]
 		switch {
 		case hopeless.Load():
 			left[n] = true
-		case refused:
+		case deferred:
 			trials[n] = f.trialOf(i)
 		default:
 			trials[n] = f.tryItem(ctx, i, waits[i], known, tries)
-			if f.clock.Since(began) >= trialTime && d.hopeless(ctx, i, trials[n].err) {
+			late := f.clock.Since(began) >= trialTime
+			if late && d.hopeless(ctx, i, trials[n].err) || d.definite(ctx, i, trials[n].err) && f.tooMany(int(refused.Add(1))) {
 				hopeless.Store(true)
 			}
 		}
 	})
+	f.stopped = f.stopped || hopeless.Load()
 	for n, i := range sound {
 		if !left[n] {
 			tried, all = append(tried, i), append(all, trials[n])
@@ -109,6 +112,15 @@ func (d *deferring) hopeless(ctx context.Context, i int, err error) bool {
 	}
 	j, err := d.by(ctx, i, err)
 	return j < 0 || err != nil
+}
+
+// definite reports an error of item i that will not heal, and that no earlier change may be the reason of.
+func (d *deferring) definite(ctx context.Context, i int, err error) bool {
+	if err == nil || mayHeal(err) {
+		return false
+	}
+	j, err := d.by(ctx, i, err)
+	return j < 0 && err == nil
 }
 
 // tryItem tries the change of one item, unless it has to wait for an earlier one, and notes

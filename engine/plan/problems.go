@@ -23,6 +23,8 @@ type Preflight struct {
 	Problems []Problem
 	// GoesOn says that the others are made when a change fails.
 	GoesOn bool
+	// Unfinished says that it is to be resumed, and nothing else is known yet.
+	Unfinished bool
 	// Stopped says that there were so many problems that no more were looked for.
 	Stopped bool
 }

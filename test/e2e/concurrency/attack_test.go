@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -120,8 +121,8 @@ func TestAnAttemptWhoseRequestsHangStops(t *testing.T) {
 }
 
 // neverAnswers has a webhook take every connection and answer none, that is asked about ConfigMaps of
-// some names in a namespace, for so many seconds.
-func neverAnswers(t *testing.T, e *harness.Env, seconds int) {
+// some names in a namespace, for so many seconds. It ends when it is told to, or with the test.
+func neverAnswers(t *testing.T, e *harness.Env, seconds int) (lift func()) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -148,9 +149,11 @@ webhooks:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
   matchConditions: [{name: named, expression: "object.metadata.name.startsWith('hangs-')"}]
 `, e.Namespace, listener.Addr(), seconds))
-	t.Cleanup(func() {
+	lift = sync.OnceFunc(func() {
 		require.NoError(t, e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(context.WithoutCancel(t.Context()), "hangs-"+e.Namespace, metav1.DeleteOptions{}))
 	})
+	t.Cleanup(lift)
+	return lift
 }
 
 // thinks has conditions over many keys, which take as long as a condition may.

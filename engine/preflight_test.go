@@ -168,6 +168,7 @@ func TestAPreFlightMakesRoom(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.unfinished = 1
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	w.after["validate"] = cancel
 	result := w.engine.Run(ctx, w.stored.DeepCopy())
 	assert.True(t, result.Idle(), "who has taken the worker comes back")

@@ -1,13 +1,14 @@
 package wiring
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// resumeLife is for how long a pre-flight that has stopped is kept to be resumed. One that
-// isn't begins anew.
+// resumeLife is for how long a pre-flight that has stopped is kept to be resumed. After
+// that it begins at the first change.
 const resumeLife = 10 * time.Minute
 
 // resumable is what a pre-flight has found out so far. What it has found wrong is found again.
@@ -71,4 +72,9 @@ func (f *dryRunCache) end(txn types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.unfinished, txn)
+}
+
+// allWell reports whether nothing was found wrong.
+func allWell(trials []trial) bool {
+	return !slices.ContainsFunc(trials, func(o trial) bool { return o.err != nil })
 }

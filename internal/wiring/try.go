@@ -124,29 +124,6 @@ func (f *preflight) trials(ctx context.Context, sound []int, tries *tries) (trie
 	return tried, all, nil
 }
 
-// allWell reports whether nothing was found wrong.
-func allWell(trials []trial) bool {
-	return !slices.ContainsFunc(trials, func(o trial) bool { return o.err != nil })
-}
-
-// hopeless reports an error of item i that may heal, and that no earlier change may be the reason of.
-func (d *deferring) hopeless(ctx context.Context, i int, err error) bool {
-	if err == nil || !mayHeal(err) {
-		return false
-	}
-	j, err := d.by(ctx, i, err)
-	return j < 0 || err != nil
-}
-
-// definite reports an error of item i that will not heal, and that no earlier change may be the reason of.
-func (d *deferring) definite(ctx context.Context, i int, err error) bool {
-	if err == nil || mayHeal(err) {
-		return false
-	}
-	j, err := d.by(ctx, i, err)
-	return j < 0 && err == nil
-}
-
 // tryItem tries the change of one item, unless it has to wait for an earlier one, and notes
 // what holds as long as the target is what it is.
 func (f *preflight) tryItem(ctx context.Context, i int, wait string, known earlier, tries *tries) (o trial) {

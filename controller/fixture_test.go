@@ -143,7 +143,7 @@ func (stub) Distrust(*api.Transaction)                            {}
 func (stub) Forget(*api.Transaction)                              {}
 func (stub) Release(context.Context, *api.Transaction) error      { return nil }
 
-func (stub) Validate(_ context.Context, t *api.Transaction) (plan.Preflight, error) {
+func (stub) Validate(_ context.Context, t *api.Transaction, _ func() bool) (plan.Preflight, error) {
 	items := make([]api.Item, len(t.Spec.Changes))
 	for i, c := range t.Spec.Changes {
 		items[i] = api.Item{Name: c.Name, Target: c.Target}

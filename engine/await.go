@@ -20,7 +20,8 @@ import (
 // done only once a gate says so. What a gate says is recorded before anything relies on it.
 type awaiting struct {
 	*saga
-	missing error // what the last look found missing, if nothing was done since
+	missing error  // what the last look found missing, if nothing was done since
+	round   *round // that has not looked at all yet
 }
 
 // checkReady checks whether what is waited for is ready. What it misses is no reason to wait, as
@@ -86,21 +87,61 @@ func (s *awaiting) keep(ctx context.Context, first int) (kept bool, err error) {
 	return err == nil, err
 }
 
-func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
-	found := looks{uids: map[int]types.UID{}}
-	for _, i := range items {
-		if cause := s.look(ctx, i, &found); cause != nil {
-			return nil, s.fail(ctx, i, *cause)
+// round is a look at all that is waited for, which may take several steps.
+type round struct {
+	left  []int
+	found looks
+}
+
+// newRound begins a look with the item that the last one had no time for.
+func (s *awaiting) newRound(items []int) *round {
+	first, _ := slices.BinarySearch(items, s.memory.LookFrom())
+	return &round{left: slices.Concat(items[first:], items[:first]), found: looks{uids: map[int]types.UID{}}}
+}
+
+// lookRound looks at what is left of a round, until all of that is looked at or the step has had its
+// time.
+func (s *awaiting) lookRound(ctx context.Context, r *round, items []int) *plan.Cause {
+	for n := 0; len(r.left) > 0 && (n == 0 || !s.enough()); n++ {
+		i := r.left[0]
+		if r.left = r.left[1:]; !slices.Contains(items, i) {
+			continue
+		}
+		if cause := s.look(ctx, i, &r.found); cause != nil {
+			return cause
 		}
 	}
+	next := 0
+	if len(r.left) > 0 {
+		next = r.left[0]
+	}
+	s.memory.SetLookFrom(next)
+	return nil
+}
+
+func (s *awaiting) checkItems(ctx context.Context, items []int) (wait, err error) {
+	r := s.round
+	if r == nil {
+		r = s.newRound(items)
+	}
+	s.round = nil
+	if cause := s.lookRound(ctx, r, items); cause != nil {
+		return nil, s.fail(ctx, plan.IndexOf(s.txn.Status.Items, cause.Item), *cause)
+	}
+	found := &r.found
 	if len(found.ready)+len(found.holding)+len(found.broken) > 0 {
 		return nil, s.record(ctx, func(status *api.TransactionStatus) error {
-			return s.note(status.Items, found)
+			return s.note(status.Items, *found)
 		})
 	}
-	if found.unclear != nil {
+	switch {
+	case found.unclear != nil:
 		return found.unclear, nil
+	case len(r.left) > 0:
+		s.round = r
+		return nil, nil // What is missing is known once all are looked at.
 	}
+	s.memory.CheckedReady() // It may have taken longer than the wait for the next one.
 	lacks := &errclass.Error{Op: "waiting for", Target: strings.Join(found.missing, "; "), Class: errclass.Retryable, Reason: plan.NotReady}
 	lacks.RetryAfter, lacks.Awaited = s.pollTime(items), found.awaited()
 	return lacks, nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -66,6 +67,88 @@ var bounded = []scenario{
 		w.perMinute(30)
 		w.after["-- looks again in 2s"] = w.restart
 	}, api.PhaseCommitted},
+}
+
+// slow are requests about an object that are not answered in time.
+func slow(object string, n int) []reply {
+	var out []reply
+	for range n {
+		out = append(out, reply{err: errclass.Wrap(context.DeadlineExceeded, "patch", "ConfigMap shop/"+object, false)})
+	}
+	return out
+}
+
+// Who times out on one object again and again gives up after a while, and says on which, why and what
+// to do. A success in between, a limit of its own, or an outage in which nothing is answered is another matter.
+func TestTimeOutsOfOneObjectEndATransaction(t *testing.T) {
+	attempts := func(w *world, call string) int {
+		before := len(w.replies[call])
+		w.run()
+		return before - len(w.replies[call])
+	}
+	message := func(w *world) string {
+		c := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionSucceeded)
+		return c.Reason + ": " + c.Message
+	}
+	w := newWorld(t, "a", "b")
+	w.replies["do b"] = slow("b", 100)
+	assert.Equal(t, plan.TimeoutLimit, attempts(w, "do b"))
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase)
+	assert.Equal(t, "RetryLimitExceeded: ConfigMap shop/b: 20 attempts in a row have timed out, while the API server answered other requests "+
+		"(patch ConfigMap shop/b: context deadline exceeded); mend the webhook, or make the object smaller if it has very many field managers, "+
+		"or allow more by spec.retryLimit", message(w))
+
+	w = newWorld(t, "a", "b")
+	w.replies["validate"] = slow("b", 100)
+	assert.Equal(t, plan.TimeoutLimit, attempts(w, "validate"))
+	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase, "nothing was changed")
+
+	w = newWorld(t, "a", "b")
+	w.replies["validate"], w.replies["do a"], w.replies["do b"] = slow("a", 19), slow("a", 19), slow("b", 19)
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, "each has its own")
+	assert.Nil(t, w.stored.Status.TimedOut)
+
+	w = newWorld(t, "a", "b")
+	for range 30 {
+		w.replies["validate"] = append(w.replies["validate"], append(slow("a", 1), slow("b", 1)...)...)
+	}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, "it is not one object that is slow")
+
+	w = newWorld(t, "a", "b")
+	w.retries(50)
+	w.replies["do b"] = slow("b", 50)
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase, "it allows more")
+}
+
+// While the API server, or what it stores objects in, answers nobody, no attempt counts.
+func TestAnOutageIsNoTimeOutOfOneObject(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	const begins, ends = 12, 200
+	var counted int32 // once it is over
+	w.nth = func(n int, who string) reply {
+		if w.stored.Status.TimedOut != nil {
+			counted = max(counted, w.stored.Status.TimedOut.Attempts)
+		}
+		if n >= begins && n < ends || n >= ends && counted == 0 && who != "checkpoint" {
+			return slow("b", 1)[0]
+		}
+		return reply{}
+	}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
+	assert.EqualValues(t, 1, counted, "the last one, which could be written down")
+}
+
+// What is in effect stays so, although what is left to do for an object times out.
+func TestTimeOutsAtTheEndLeaveWhatIsInEffect(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.replies["hand over"] = slow("b", 100)
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
+	assert.Contains(t, w.stored.Status.Items[1].Message, "ConfigMap shop/b")
 }
 
 // failures are the numbers of failed attempts that get on record, each once.

@@ -73,7 +73,7 @@ func (s ending) keepAndHandOver(ctx context.Context, r *remembered) (problems ma
 
 // handOver gives the fields of the changes to the managers that are to own them
 // from now on. The changes are in effect whatever comes of that: what still fails
-// when the Transaction has had its time is left.
+// when the Transaction has had its time, or its time-outs, is left.
 func (s ending) handOver(ctx context.Context) (map[int]string, error) {
 	var problems map[int]string
 	err := s.whileKeepingLocks(ctx, func() (err error) {
@@ -83,7 +83,7 @@ func (s ending) handOver(ctx context.Context) (map[int]string, error) {
 	if err == nil {
 		return problems, nil
 	}
-	if plan.Definite(err) || plan.Overdue(s.txn, s.clock.Now()) {
+	if plan.Definite(err) || plan.Overdue(s.txn, s.clock.Now()) || plan.TimedOutTooOften(s.txn) {
 		return map[int]string{len(s.txn.Status.Items) - 1: errclass.Message(err)}, nil
 	}
 	return nil, err

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -110,4 +112,67 @@ func TestWhatWasNotReadyInTimeIsNoReasonToHurryOnceItIsDeleted(t *testing.T) {
 	assert.Contains(t, w.transcript(), "cannot take effect any more", "it waits")
 	assert.LessOrEqual(t, strings.Count(w.transcript(), "-- looks again"), int(testPolicy.SettleTime/time.Second)+1, w.transcript())
 	assert.Nil(t, w.stored, w.transcript())
+}
+
+// waitingForAll has four changes that are waited for, of which a look takes so long.
+func waitingForAll(t *testing.T, slow time.Duration) *world {
+	w := newWorld(t, "a", "b", "c", "d").wide(0)
+	w.stored.Spec.Parallelism, w.stored.Spec.Order = ptr.To(int32(4)), api.OrderGraph
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.waitsFor(name, "1h")
+	}
+	w.slow = slow
+	return w
+}
+
+// looks are the items that were looked at, in order.
+func (w *world) looks() (out []string) {
+	for _, line := range w.lines {
+		if name, ok := strings.CutPrefix(line, "look at "); ok && strings.Contains(name, ":") {
+			out = append(out, name[:1])
+		}
+	}
+	return out
+}
+
+// A look at very many changes is made in steps, so that the end of the Transaction's time is seen in between.
+// What is missing is told once all were looked at.
+func TestALookThatTakesLongIsMadeInSteps(t *testing.T) {
+	w := waitingForAll(t, 6*time.Second)
+	w.after["-- looks again"] = func() {
+		said := meta.FindStatusCondition(w.stored.Status.Conditions, api.ConditionReconciling).Message
+		for _, name := range []string{"a", "b", "c", "d"} {
+			assert.Contains(t, said, "ConfigMap shop/"+name+": 1 of 2")
+		}
+		assert.Equal(t, []string{"a", "b", "c", "d"}, w.looks()[len(w.looks())-4:])
+		_, after, _ := strings.Cut(w.transcript(), "checkpoint 3")
+		assert.Equal(t, 2, strings.Count(after, "keep the locks"), "in two steps:\n%s", w.transcript())
+		clear(w.unready)
+	}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+
+	w = waitingForAll(t, 6*time.Second)
+	w.stored.Spec.Timeout = ptr.To(api.Duration("10s"))
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.NotContains(t, w.looks(), "d", "its time is over before")
+}
+
+// Who gives up the worker in the middle of a look goes on with the others when it has one again: none is
+// never looked at.
+func TestALookThatMakesRoomIsResumed(t *testing.T) {
+	w := waitingForAll(t, 0)
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		w.after["look at"] = cancel
+		w.engine.Run(ctx, w.stored.DeepCopy())
+		cancel()
+		delete(w.after, "look at")
+		w.clock.Step(time.Second)
+		if len(w.looks()) >= 12 {
+			break
+		}
+	}
+	assert.Equal(t, []string{"a", "b", "c", "d", "a", "b", "c", "d"}, w.looks()[len(w.looks())-8:], w.transcript())
 }

@@ -75,7 +75,10 @@ type Planner interface {
 	// Validate looks, without effect, for everything that would keep the changes from
 	// being made or rolled back. An error is about the Transaction as a whole, or is worth
 	// another try.
-	Validate(ctx context.Context, t *api.Transaction) (plan.Preflight, error)
+	//
+	// Once enough reports true, it may return between two requests, with Unfinished set. The next
+	// call resumes it: what was found by then is kept, of one change more than before at least.
+	Validate(ctx context.Context, t *api.Transaction, enough func() bool) (plan.Preflight, error)
 	// Prepare reads the targets of the given items, tries their changes without
 	// effect, and saves their before-images. It returns once those are durable. It calls
 	// lost, as Locks do.

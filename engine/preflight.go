@@ -22,6 +22,8 @@ func (s preflight) validate(ctx context.Context) error {
 		return ending(s).fail(ctx, plan.CauseOf(err))
 	case err != nil:
 		return err
+	case found.Unfinished:
+		return s.begun(ctx)
 	case len(found.Problems) > 0:
 		return s.refuse(ctx, found)
 	case s.txn.Spec.DryRun:
@@ -33,6 +35,18 @@ func (s preflight) validate(ctx context.Context) error {
 	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		s.pass(status, found)
 		return s.goOn(status, found)
+	})
+}
+
+// begun records, once, that a pre-flight has begun that is to be resumed: from then on the time of the
+// Transaction runs.
+func (s preflight) begun(ctx context.Context) error {
+	if s.txn.Status.StartTime != nil {
+		return nil
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		s.accept(status)
+		return plan.MovePhase(status, plan.OrPending(status.Phase))
 	})
 }
 
@@ -52,7 +66,7 @@ func (s preflight) tryAll(ctx context.Context) (plan.Preflight, error) {
 			return plan.Preflight{}, err
 		}
 	}
-	return s.Planner.Validate(ctx, s.txn)
+	return s.Planner.Validate(ctx, s.txn, s.enough)
 }
 
 // pass records what was tried, and with what result. What an earlier pre-flight has refused, for a
@@ -89,7 +103,7 @@ func (s preflight) refuseAll(ctx context.Context, found plan.Preflight) error {
 		status.Items = found.Items
 		plan.DateResults(status.Items, *s.now())
 		s.accept(status)
-		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found.Problems)
+		plan.SetRefused(status, s.txn.Generation, s.clock.Now(), found)
 		return plan.MovePhase(status, api.PhaseFailed)
 	})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -32,6 +33,15 @@ var preflights = []scenario{
 	{"a change cannot be made and the record of that is lost", []string{"a", "b"}, func(w *world) {
 		w.problems = []plan.Problem{{Item: 1, Err: errRefused}}
 		w.replies["checkpoint"] = []reply{{err: errLost}}
+	}, api.PhaseFailed},
+	{"the pre-flight takes long", []string{"a", "b"}, func(w *world) { w.unfinished = 3 }, api.PhaseCommitted},
+	{"the pre-flight takes long and the record of that is lost", []string{"a"}, func(w *world) {
+		w.unfinished = 2
+		w.replies["checkpoint"] = []reply{{err: errLost, lost: true}}
+	}, api.PhaseCommitted},
+	{"the pre-flight takes longer than the Transaction may", []string{"a", "b"}, func(w *world) {
+		w.stored.Spec.Timeout = ptr.To(api.Duration("25s"))
+		w.unfinished = 100
 	}, api.PhaseFailed},
 	{"a change is refused as long as another is not in effect", []string{"a", "b", "c"}, func(w *world) {
 		w.deferredBy["b"] = "a"
@@ -151,4 +161,19 @@ func TestWhatWasTriedIsOnRecordBeforeTheLocksAreHeld(t *testing.T) {
 	assert.Equal(t, metav1.ConditionTrue, validated.Status)
 	assert.Contains(t, validated.Message, "2 of 3 changes were tried without effect, and accepted; deferred: item a2 (item a1 changes it first)")
 	require.False(t, meta.IsStatusConditionTrue(conditions, api.ConditionLocked))
+}
+
+// A pre-flight makes room for who waits for the worker: the run ends, and another one resumes it.
+func TestAPreFlightMakesRoom(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.unfinished = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.after["validate"] = cancel
+	result := w.engine.Run(ctx, w.stored.DeepCopy())
+	assert.True(t, result.Idle(), "who has taken the worker comes back")
+	assert.Equal(t, api.PhasePending, w.stored.Status.Phase)
+	assert.NotNil(t, w.stored.Status.StartTime, "its time runs")
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, w.stored.Status.Phase)
 }

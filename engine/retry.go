@@ -70,7 +70,7 @@ func (s retry) recordWait(ctx context.Context, err error) error {
 	if counts {
 		s.memory.Failed()
 	}
-	decides := counts && s.txn.Spec.RetryLimit != nil && s.txn.Status.Phase != api.PhaseRollingBack
+	decides := counts && (s.txn.Spec.RetryLimit != nil || errclass.Unanswered(err) != "") && s.txn.Status.Phase != api.PhaseRollingBack
 	ahead := len(plan.BegunAhead(&s.txn.Status, s.clock.Now())) > 0
 	if !decides && !ahead && s.isRecorded(err) && !s.flight.Known.Any(plan.Over) {
 		return nil
@@ -89,6 +89,9 @@ func (s retry) recordWait(ctx context.Context, err error) error {
 	plan.CountFailures(&s.txn.Status, &next.Status, s.memory.Failures())
 	if counts && next.Status.Failures == 0 {
 		next.Status.Failures = 1 // What has progressed was done before this attempt failed.
+	}
+	if decides {
+		plan.CountTimeout(&next.Status, err)
 	}
 	plan.Summarize(next, now)
 	plan.SetWaiting(&next.Status, next.Generation, now, err)

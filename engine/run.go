@@ -38,7 +38,7 @@ func (r Result) Idle() bool { return r.After == 0 && r.Err == nil }
 
 // Run takes a Transaction, as just read from the API server, as far as it goes:
 // until it ends, has to wait, or ctx is done. A step in flight is finished even
-// when ctx is done.
+// when ctx is done, but for a pre-flight, which is resumed by the next run.
 func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 	s := e.saga(t)
 	e.recall(s)
@@ -53,7 +53,6 @@ func (e *Engine) Run(ctx context.Context, t *api.Transaction) Result {
 func (s *saga) run(ctx context.Context) Result {
 	steps := &stepper{saga: s, waits: awaiting{saga: s}}
 	whole := context.WithoutCancel(ctx) // of a step
-	s.ends = ctx.Done()
 	for ctx.Err() == nil {
 		action := plan.Decide(s.txn, steps.inFlight(), s.clock.Now(), s.policy)
 		switch action.Verb {
@@ -72,6 +71,7 @@ func (s *saga) run(ctx context.Context) Result {
 			}
 			return Result{After: after}
 		}
+		s.beginStep(ctx)
 		if err := steps.perform(whole, action); err != nil {
 			return retry{s}.pause(whole, err)
 		}

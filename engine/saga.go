@@ -28,7 +28,7 @@ type saga struct {
 	wrote  time.Time        // when this run last wrote the status, or began
 	took   time.Duration    // how long it took to write it
 	gone   bool             // the Transaction has been let go
-	ends   <-chan struct{}  // closed when the run is to end, after what is under way
+	enough func() bool      // whether a step that can be resumed is to stop between two requests
 }
 
 func (e *Engine) saga(t *api.Transaction) *saga {
@@ -36,6 +36,7 @@ func (e *Engine) saga(t *api.Transaction) *saga {
 	return &saga{
 		Ports: e.Ports, clock: e.clock, policy: e.policy, beside: e.beside, memory: e.memories.Of(t),
 		txn: t, flight: memory.NewFlight(), ask: newTurns(), heard: now, began: now, wrote: now,
+		enough: func() bool { return false },
 	}
 }
 
@@ -50,14 +51,15 @@ func (s *saga) both(one, other func() error) error {
 	return errs[0]
 }
 
-// toEnd reports whether nothing new is to be begun in this run.
-func (s *saga) toEnd() bool {
-	select {
-	case <-s.ends:
-		return true
-	default:
-		return false
-	}
+// stepTime is for how long a step goes on that can be resumed. Between two of them it is checked whether
+// the Transaction has had its time, or was cancelled.
+const stepTime = 10 * time.Second
+
+// beginStep has a step that can be resumed stop once it has had its time, or ctx is done: its worker is
+// wanted elsewhere.
+func (s *saga) beginStep(ctx context.Context) {
+	began := s.clock.Now()
+	s.enough = func() bool { return ctx.Err() != nil || s.clock.Since(began) >= stepTime }
 }
 
 // follow goes on with the Transaction as it is stored now.

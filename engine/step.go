@@ -26,6 +26,9 @@ func (s *stepper) perform(ctx context.Context, a plan.Action) error {
 	if a.Verb != plan.AwaitReady {
 		s.waits.missing = nil
 	}
+	if a.Verb != plan.AwaitReady && a.Verb != plan.CheckReady {
+		s.waits.round = nil // It knows nothing of what is waited for since.
+	}
 	switch a.Verb {
 	case plan.AddFinalizer:
 		return s.addFinalizer(ctx)

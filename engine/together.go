@@ -39,7 +39,7 @@ func (s rollback) sendUndos(ctx context.Context, all []compensation) {
 	fanout.Do(len(all), len(all), func(n int) {
 		c := &all[n]
 		defer pass(n+1, false) // unless it was told otherwise
-		if !<-begin[n] || n > 0 && (s.toEnd() || s.due()) {
+		if !<-begin[n] || n > 0 && (s.enough() || s.due()) {
 			return
 		}
 		s.takeUp(c.in.Index())

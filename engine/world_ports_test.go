@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,8 +152,16 @@ func describe(t *api.Transaction) string {
 // planner accepts everything that is not to be refused.
 type planner struct{ *world }
 
-func (p planner) Validate(_ context.Context, t *api.Transaction) (found plan.Preflight, err error) {
+func (p planner) Validate(_ context.Context, t *api.Transaction, enough func() bool) (found plan.Preflight, err error) {
 	return found, p.call("validate", func() (string, error) {
+		if p.unfinished > 0 {
+			p.unfinished--
+			if p.clock.Step(stepTime); !enough() {
+				return "", errors.New("it is to go on")
+			}
+			found.Unfinished = true
+			return "validate: is to be resumed", nil
+		}
 		items := []api.Item(nil)
 		for _, c := range t.Spec.Changes {
 			item := api.Item{Name: c.Name, Target: c.Target, Resource: "configmaps", DeferredBy: p.deferredBy[c.Name]}
@@ -402,6 +411,7 @@ func (g gates) Ready(_ context.Context, t *api.Transaction, i int) (found Readin
 		if found, waits = g.unready[name]; !waits {
 			found.Ready = true
 		}
+		g.clock.Step(g.slow)
 		return fmt.Sprintf("look at %s: ready=%t failed=%t", name, found.Ready, found.Failed), nil
 	})
 }

@@ -62,6 +62,8 @@ type world struct {
 	unasked    map[string]bool               // items of which when is false
 	idle       map[string]bool               // items whose change needs no write
 	unguarded  bool                          // anyone could approve anything
+	unfinished int                           // how often the pre-flight is to be resumed
+	slow       time.Duration                 // how long a look at what is waited for takes
 	room       int                           // how many bytes of status can be stored; 0 for any number
 
 	calls     int

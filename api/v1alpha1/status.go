@@ -137,6 +137,13 @@ type TransactionStatus struct {
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
 
+	// timedOut is the object for which a request was not answered in time, and how often that
+	// was so in a row. The API server has answered other requests in between. A success
+	// removes it.
+	//
+	// +optional
+	TimedOut *TimedOut `json:"timedOut,omitempty"`
+
 	// recoveries counts how often a Failed Transaction was taken up again to roll
 	// back what was left.
 	//
@@ -246,3 +253,14 @@ const (
 	// ConditionRolledBack says whether what landed has been rolled back.
 	ConditionRolledBack = "RolledBack"
 )
+
+// TimedOut counts time-outs of one object.
+type TimedOut struct {
+	// object is its kind, namespace and name, such as ConfigMap shop/app.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	Object string `json:"object"`
+
+	// attempts is how many attempts in a row have timed out.
+	Attempts int32 `json:"attempts"`
+}

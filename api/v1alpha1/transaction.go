@@ -260,9 +260,9 @@ type TransactionSpec struct {
 	// busy API server, an admission webhook that is down, or another client's write that
 	// came between, before the Transaction stops and rolls back what has landed. The wait
 	// between two attempts grows from a tenth of a second to half a minute, unless janusd is
-	// told otherwise, and up to half as much is added. Without retryLimit timeout alone
-	// decides, and it alone bounds a rollback. What is waited for, such as a lock, is no
-	// failed attempt.
+	// told otherwise, and up to half as much is added. Without retryLimit timeout decides,
+	// and 20 time-outs in a row of requests about the same object. Timeout alone bounds a
+	// rollback. What is waited for, such as a lock, is no failed attempt.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

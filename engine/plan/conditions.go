@@ -87,14 +87,14 @@ func SetInvalid(status *api.TransactionStatus, generation int64, now time.Time, 
 }
 
 // SetRefused records what the pre-flight found wrong.
-func SetRefused(status *api.TransactionStatus, generation int64, now time.Time, problems []Problem) {
-	reportProblems(status.Items, problems)
-	cause := sumUp(status.Items, problems)
+func SetRefused(status *api.TransactionStatus, generation int64, now time.Time, found Preflight) {
+	reportProblems(status.Items, found.Problems)
+	cause := sumUp(status.Items, found)
 	if others := unrefused(status.Items); others > 0 {
 		cause.Message = errclass.Printable(fmt.Sprintf("%s; the %d others would be made, because spec.onFailure is Continue", cause.Message, others))
 	}
 	SetCause(status, generation, now, cause)
-	status.FailedItem = firstWrong(status.Items, problems)
+	status.FailedItem = firstWrong(status.Items, found.Problems)
 }
 
 // SetWaiting records what a Transaction that runs waits for.

@@ -88,7 +88,7 @@ func unrefused(items []api.Item) int {
 
 // SetPartlyRefused records what the pre-flight found wrong, of a Transaction that goes on without it.
 func SetPartlyRefused(status *api.TransactionStatus, generation int64, now time.Time, problems []Problem) {
-	cause := sumUp(status.Items, problems)
+	cause := sumUp(status.Items, Preflight{Problems: problems})
 	SetCause(status, generation, now, cause)
 	status.FailedItem = firstWrong(status.Items, problems)
 	setCondition(status, generation, now, condition{api.ConditionValidated, no, cause.Reason, cause.Message})

@@ -23,6 +23,10 @@ type Preflight struct {
 	Problems []Problem
 	// GoesOn says that the others are made when a change fails.
 	GoesOn bool
+	// Unfinished says that it is to be resumed, and nothing else is known yet.
+	Unfinished bool
+	// Stopped says that there were so many problems that no more were looked for.
+	Stopped bool
 }
 
 // Deferral is why the change of an item is tried later.
@@ -64,7 +68,8 @@ func byItem(problems []Problem) map[int][]error {
 // sumUp makes one cause of all problems: their reason if they have the same, and a
 // message that counts and names them. What may heal counts only beside what will not. Rights
 // that several items lack are told together.
-func sumUp(items []api.Item, problems []Problem) Cause {
+func sumUp(items []api.Item, found Preflight) Cause {
+	problems := found.Problems
 	reason := ""
 	var texts, names []string
 	seen, wrong := map[int]bool{}, byItem(problems)
@@ -96,6 +101,9 @@ func sumUp(items []api.Item, problems []Problem) Cause {
 	message := texts[0]
 	if len(texts) > 1 {
 		message = fmt.Sprintf("%d problems with %d of %d changes (%s): %s", len(texts), len(names), len(items), enumerate(names), strings.Join(texts, "; "))
+	}
+	if found.Stopped {
+		message = fmt.Sprintf("%d of %d changes are refused, and the others were not tried: %s", len(names), len(items), message)
 	}
 	return Cause{Reason: reason, Message: errclass.Printable(message)}
 }

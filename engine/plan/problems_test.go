@@ -27,7 +27,7 @@ func TestManyProblemsAreBounded(t *testing.T) {
 		total += len(item.Message)
 	}
 	assert.LessOrEqual(t, total, reportBytes)
-	cause := sumUp(items, problems)
+	cause := sumUp(items, Preflight{Problems: problems})
 	assert.LessOrEqual(t, len(cause.Message), errclass.MaxMessage)
 	assert.Contains(t, cause.Message, "2000 problems with 1000 of 1000 changes (item-0, item-1, ")
 	assert.Contains(t, cause.Message, "item-19 and 980 more): ")

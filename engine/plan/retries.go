@@ -23,12 +23,49 @@ func IsWait(err error) bool {
 func retriesOver(t *api.Transaction) (Cause, bool) {
 	limit := t.Spec.RetryLimit
 	if limit == nil || t.Status.Failures <= *limit {
-		return Cause{}, false
+		return timeoutsOver(t)
 	}
 	message := fmt.Sprintf("%d attempts have failed, and spec.retryLimit is %d", t.Status.Failures, *limit)
 	if waiting := WaitingFor(t); waiting != "" {
 		message += ": " + waiting
 	}
+	return Cause{Reason: errclass.RetryLimitExceeded, Message: errclass.Printable(message)}, true
+}
+
+// TimeoutLimit is how many attempts in a row may time out on the same object, of a Transaction without
+// a limit of its own. The waits in between take six minutes and more, and so does a time-out each: a webhook
+// that is restarted comes back sooner.
+const TimeoutLimit = 20
+
+// CountTimeout counts an attempt that has failed because a request about an object was not answered in
+// time. It counts once the status that has it is written: then the API server answers others. So
+// an outage of the API server, or of what it stores objects in, is no reason to give up.
+func CountTimeout(status *api.TransactionStatus, err error) {
+	object := errclass.Printable(errclass.Unanswered(err))
+	switch before := status.TimedOut; {
+	case object == "":
+	case before != nil && before.Object == object:
+		before.Attempts++
+	default:
+		status.TimedOut = &api.TimedOut{Object: object, Attempts: 1}
+	}
+}
+
+// TimedOutTooOften reports whether no further attempt is to time out on the same object.
+func TimedOutTooOften(t *api.Transaction) bool {
+	return t.Spec.RetryLimit == nil && t.Status.TimedOut != nil && t.Status.TimedOut.Attempts >= TimeoutLimit
+}
+
+// timeoutsOver is the cause of the end of a Transaction that has timed out on an object too often.
+func timeoutsOver(t *api.Transaction) (Cause, bool) {
+	if !TimedOutTooOften(t) {
+		return Cause{}, false
+	}
+	message := fmt.Sprintf("%s: %d attempts in a row have timed out, while the API server answered other requests", t.Status.TimedOut.Object, t.Status.TimedOut.Attempts)
+	if waiting := WaitingFor(t); waiting != "" {
+		message += " (" + errclass.Cut(waiting, errclass.MaxMessage/2) + ")"
+	}
+	message += "; mend the webhook, or make the object smaller if it has very many field managers, or allow more by spec.retryLimit"
 	return Cause{Reason: errclass.RetryLimitExceeded, Message: errclass.Printable(message)}, true
 }
 
@@ -49,7 +86,7 @@ func CountFailures(before, after *api.TransactionStatus, failed int32) {
 		after.Failures += failed
 		return
 	}
-	after.Failures = 0
+	after.Failures, after.TimedOut = 0, nil
 }
 
 // Progressed reports whether one status is further than another: a phase was passed on the way to

@@ -13,7 +13,7 @@ import (
 // withdrawn, is none: it would be one at each retry.
 func TestFailuresCountInARow(t *testing.T) {
 	status := func(phase api.Phase, states ...api.ItemState) *api.TransactionStatus {
-		s := &api.TransactionStatus{Phase: phase, Failures: 3}
+		s := &api.TransactionStatus{Phase: phase, Failures: 3, TimedOut: &api.TimedOut{Object: "ConfigMap shop/a", Attempts: 2}}
 		for _, state := range states {
 			s.Items = append(s.Items, api.Item{State: state})
 		}
@@ -47,6 +47,7 @@ func TestFailuresCountInARow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			CountFailures(tt.before, tt.after, 2)
 			assert.Equal(t, tt.want, tt.after.Failures)
+			assert.Equal(t, tt.want == 0, tt.after.TimedOut == nil, "time-outs count in a row, too")
 		})
 	}
 }

@@ -104,6 +104,9 @@ type Error struct {
 	// namespace of the Service behind a webhook that did not answer. Neither is content.
 	Refuser Refuser
 	Backend string
+	// TimedOut says that the request had no answer in time, of the API server or of a webhook that
+	// this has asked.
+	TimedOut bool
 	// Verb is the verb that the ServiceAccount lacks, where that is known.
 	Verb string
 	// Lack is the right that was asked for before anything was sent, and that the ServiceAccount

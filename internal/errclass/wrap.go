@@ -28,7 +28,7 @@ func Wrap(err error, op, target string, sensitive bool) error {
 		cause = redact(err)
 	}
 	wrapped := &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause,
-		Refuser: RefuserOf(err), Backend: BackendOf(err)}
+		Refuser: RefuserOf(err), Backend: BackendOf(err), TimedOut: timedOut(err)}
 	if wrapped.Refuser == ByImpersonation {
 		wrapped.Hint = ByImpersonation.WayOut()
 	}

@@ -88,8 +88,8 @@ func (s session) askAll(ctx context.Context, items []int, anew bool) (map[questi
 
 const (
 	// mostRefused is how many refusals are looked for. What may not be done besides is refused when
-	// it is tried.
-	mostRefused = 100
+	// it is tried, if there is any trying.
+	mostRefused = mostProblems
 	// manyNamespaces is of how many the same is asked for all namespaces at once, first.
 	manyNamespaces = 10
 )

@@ -58,6 +58,24 @@ func (d *deferring) by(ctx context.Context, i int, refusal error) (int, error) {
 	return -1, nil
 }
 
+// hopeless reports an error of item i that may heal, and that no earlier change may be the reason of.
+func (d *deferring) hopeless(ctx context.Context, i int, err error) bool {
+	if err == nil || !mayHeal(err) {
+		return false
+	}
+	j, err := d.by(ctx, i, err)
+	return j < 0 || err != nil
+}
+
+// definite reports an error of item i that will not heal, and that no earlier change may be the reason of.
+func (d *deferring) definite(ctx context.Context, i int, err error) bool {
+	if err == nil || mayHeal(err) {
+		return false
+	}
+	j, err := d.by(ctx, i, err)
+	return j < 0 && err == nil
+}
+
 // undecided is the last item with whose target that of item i may be deleted, if what refuses its change is
 // that there is one, or none: then it is not known yet whether that is to be made. It is -1 for none, and
 // once that is decided.

@@ -28,10 +28,12 @@ type dryRunCache struct {
 	size int // of forecasts
 	read int // of targets
 	kept map[types.UID]*tries
+	// unfinished are pre-flights that are to be resumed.
+	unfinished map[types.UID]*resumable
 }
 
 func newDryRunCache(c clock.PassiveClock) *dryRunCache {
-	return &dryRunCache{clock: c, kept: map[types.UID]*tries{}}
+	return &dryRunCache{clock: c, kept: map[types.UID]*tries{}, unfinished: map[types.UID]*resumable{}}
 }
 
 // tries are the changes of one Transaction that were tried as one ServiceAccount.
@@ -160,6 +162,7 @@ func (f *dryRunCache) forget(txn types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drop(txn)
+	delete(f.unfinished, txn)
 }
 
 func (f *dryRunCache) drop(txn types.UID) {

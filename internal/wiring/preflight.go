@@ -18,13 +18,15 @@ import (
 // back: it resolves every target, checks the changes against themselves, asks for the
 // rights that they and their compensations need, and tries each that can be tried now.
 // Nothing is written. All that is wrong is reported at once.
-func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Preflight, error) {
+//
+// To try the changes may take long. It stops once enough reports true, and keeps what it has found.
+func (p *Planner) Validate(ctx context.Context, t *api.Transaction, enough func() bool) (plan.Preflight, error) {
 	s, err := p.session(ctx, t.DeepCopy())
 	if err != nil {
 		return plan.Preflight{}, err
 	}
 	s.load = fanout.NewLoad(loadBytes)
-	f := &preflight{session: s, planner: p, refusals: map[int]refusal{}}
+	f := &preflight{session: s, planner: p, refusals: map[int]refusal{}, enough: enough, begun: p.tried.resumable(t.UID, s.id.UID)}
 	if f.undo, err = p.undoOf(ctx, t); err != nil {
 		return plan.Preflight{}, err
 	}
@@ -41,9 +43,27 @@ func (p *Planner) Validate(ctx context.Context, t *api.Transaction) (plan.Prefli
 			return plan.Preflight{}, err
 		}
 		f.note(found)
+		if f.tooMany(len(f.problems)) {
+			f.stopped = true
+			break
+		}
 	}
+	if f.unfinished && len(f.problems) == 0 {
+		return plan.Preflight{Unfinished: true}, nil
+	}
+	p.tried.end(t.UID)
 	f.explainOrder()
-	return plan.Preflight{Items: f.txn.Status.Items, Account: f.id.UID, Deferred: f.deferred, Problems: f.problems}, nil
+	return plan.Preflight{Items: f.txn.Status.Items, Account: f.id.UID, Deferred: f.deferred, Problems: f.problems, Stopped: f.stopped}, nil
+}
+
+// mostProblems is at how many problems no more are looked for: what is wrong is clear by then, and to
+// find out the rest would take requests that help nobody.
+const mostProblems = 100
+
+// tooMany reports whether so many problems end a pre-flight. One that goes on without the changes that
+// are refused has to know of all.
+func (f *preflight) tooMany(problems int) bool {
+	return problems >= mostProblems && !plan.GoesOn(f.txn)
 }
 
 // preflight is one look at all changes of a Transaction.
@@ -55,6 +75,12 @@ type preflight struct {
 	// at them again.
 	wrong    []bool
 	problems []plan.Problem
+	// enough tells it to stop, which it has if it is unfinished, and begun is what it has found by then.
+	enough     func() bool
+	begun      *resumable
+	unfinished bool
+	// stopped is set once not all are looked for.
+	stopped  bool
 	deferred []plan.Deferral
 	// refusals are those of items that are deferred because an earlier change may be the
 	// reason.
@@ -207,7 +233,7 @@ func (f *preflight) inTime(context.Context) ([]plan.Problem, error) {
 // mayDo asks whether the ServiceAccount may make the changes and roll them back. A plan tells what
 // is so now.
 func (f *preflight) mayDo(ctx context.Context) ([]plan.Problem, error) {
-	denied, err := f.session.mayDo(ctx, append(f.sound(), f.awaits()...), plan.ShowsPlan(f.txn))
+	denied, err := f.session.mayDo(ctx, append(f.sound(), f.awaits()...), plan.ShowsPlan(f.txn) && len(f.begun.done) == 0)
 	if err != nil {
 		return nil, err
 	}

@@ -34,10 +34,13 @@ type trial struct {
 // try makes each change without effect, several at once, but for those that would meet
 // what is not there yet.
 func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
-	sound, tries := f.sound(), newTries(f.txn.UID, f.id.UID)
+	sound, tries := f.sound(), f.begun.tries
 	sound, trials, err := f.trials(ctx, sound, tries)
 	if err != nil {
 		return nil, err
+	}
+	if f.unfinished && allWell(trials) {
+		return nil, nil
 	}
 	if err := f.later(ctx, sound, trials); err != nil {
 		return nil, err
@@ -57,6 +60,9 @@ func (f *preflight) try(ctx context.Context) ([]plan.Problem, error) {
 	// What may heal is waited for, unless something will not.
 	if len(problems) > 0 && len(f.problems) == 0 && !slices.ContainsFunc(problems, func(p plan.Problem) bool { return !mayHeal(p.Err) }) {
 		return nil, problems[0].Err
+	}
+	if f.stopped = f.stopped || f.unfinished; f.unfinished {
+		return problems, nil
 	}
 	if (len(problems)+len(f.problems) == 0 || plan.GoesOn(f.txn)) && !f.txn.Spec.DryRun {
 		f.planner.tried.keep(tries)
@@ -78,37 +84,44 @@ func (f *preflight) trials(ctx context.Context, sound []int, tries *tries) (trie
 		return nil, nil, err
 	}
 	trials, left := make([]trial, len(sound)), make([]bool, len(sound))
-	var hopeless atomic.Bool
+	var hopeless, unfinished atomic.Bool
+	var refused, fresh atomic.Int64
 	fanout.Do(f.parallel, len(sound), func(n int) {
 		i := sound[n]
-		_, refused := mine[i]
+		_, deferred := mine[i]
+		found, done := f.begun.done[i]
 		switch {
 		case hopeless.Load():
 			left[n] = true
-		case refused:
+		case done:
+			trials[n] = found
+		case fresh.Load() > 0 && f.enough() && f.planner.tried.hasRoom(f.begun):
+			left[n] = true
+			unfinished.Store(true)
+		case deferred:
 			trials[n] = f.trialOf(i)
 		default:
 			trials[n] = f.tryItem(ctx, i, waits[i], known, tries)
-			if f.clock.Since(began) >= trialTime && d.hopeless(ctx, i, trials[n].err) {
+			if trials[n].err == nil {
+				fresh.Add(1)
+			}
+			late := f.clock.Since(began) >= trialTime
+			if late && d.hopeless(ctx, i, trials[n].err) || d.definite(ctx, i, trials[n].err) && f.tooMany(int(refused.Add(1))) {
 				hopeless.Store(true)
 			}
 		}
 	})
+	f.stopped, f.unfinished = f.stopped || hopeless.Load(), unfinished.Load()
 	for n, i := range sound {
 		if !left[n] {
 			tried, all = append(tried, i), append(all, trials[n])
+			f.begun.note(i, trials[n])
 		}
 	}
-	return tried, all, nil
-}
-
-// hopeless reports an error of item i that may heal, and that no earlier change may be the reason of.
-func (d *deferring) hopeless(ctx context.Context, i int, err error) bool {
-	if err == nil || !mayHeal(err) {
-		return false
+	if f.unfinished {
+		f.planner.tried.resume(f.begun)
 	}
-	j, err := d.by(ctx, i, err)
-	return j < 0 || err != nil
+	return tried, all, nil
 }
 
 // tryItem tries the change of one item, unless it has to wait for an earlier one, and notes

@@ -2,6 +2,9 @@ package wiring
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -30,7 +34,12 @@ import (
 // the cluster and one, reader, that may read ConfigMaps.
 func newPlanner(t *testing.T) (planner *Planner, namespace string) {
 	t.Helper()
-	config := testcluster.Shared(t).Config()
+	return newPlannerBy(t, testcluster.Shared(t).Config())
+}
+
+// newPlannerBy is newPlanner with a configuration of its own.
+func newPlannerBy(t *testing.T, config *rest.Config) (planner *Planner, namespace string) {
+	t.Helper()
 	kube, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	namespace = testcluster.Namespace(t)
@@ -82,6 +91,9 @@ const (
 	inSpace   = "{target: {apiVersion: v1, kind: ConfigMap, name: a, namespace: new-space}, type: Create, content: {}}"
 )
 
+// withoutEnd has a pre-flight go on until it is over.
+func withoutEnd() bool { return false }
+
 func TestValidate(t *testing.T) {
 	p, namespace := newPlanner(t)
 	for _, tt := range []struct {
@@ -109,7 +121,7 @@ func TestValidate(t *testing.T) {
 		{name: "a ServiceAccount that may not", spec: "{serviceAccountName: reader, changes: [" + patchMap + "]}", reason: errclass.AccessDenied, says: "ServiceAccount " + namespace + "/reader may not"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			found, err := p.Validate(t.Context(), specOf(t, namespace, tt.spec))
+			found, err := p.Validate(t.Context(), specOf(t, namespace, tt.spec), withoutEnd)
 			if tt.reason != "" {
 				if len(found.Problems) > 0 {
 					require.NoError(t, err)
@@ -144,19 +156,84 @@ changes:
 - {target: {apiVersion: v1, kind: ConfigMap, name: e}, type: Create, content: {daat: {v: '2'}}}
 - {target: {apiVersion: batch/v1, kind: Job, name: f}, type: Delete}
 `)
-	found, err := p.Validate(t.Context(), spec)
+	found, err := p.Validate(t.Context(), spec, withoutEnd)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"0 KindNotFound", "1 Invalid", "3 NotFound", "4 Invalid", "5 Irreversible",
 	}, problemsOf(found))
 
 	spec.Spec.ServiceAccountName = "reader"
-	found, err = p.Validate(t.Context(), spec)
+	found, err = p.Validate(t.Context(), spec, withoutEnd)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"0 KindNotFound", "1 Invalid", "2 AccessDenied", "2 AccessDenied", "2 AccessDenied", "2 AccessDenied", "3 AccessDenied", "3 AccessDenied", "3 AccessDenied",
 		"4 AccessDenied", "4 AccessDenied", "4 AccessDenied", "5 AccessDenied", "5 AccessDenied", "5 AccessDenied", "5 AccessDenied",
 	}, problemsOf(found))
+}
+
+// A pre-flight that is to stop does so between two requests, and is resumed: however often that happens,
+// it gets on each time, and each change is tried once.
+func TestAPreFlightThatStopsIsResumed(t *testing.T) {
+	const changes = 20
+	var tried atomic.Int32
+	config := testcluster.Shared(t).Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return dryRuns{next, &tried} })
+	p, namespace := newPlannerBy(t, config)
+	var spec strings.Builder
+	spec.WriteString("changes:\n")
+	for n := range changes {
+		fmt.Fprintf(&spec, "- {target: {apiVersion: v1, kind: ConfigMap, name: resumed-%d}, type: Create, content: {data: {v: '2'}}}\n", n)
+	}
+	txn := specOf(t, namespace, spec.String())
+	now := func() bool { return true }
+	calls := 0
+	for ; calls < changes; calls++ {
+		found, err := p.Validate(t.Context(), txn, now)
+		require.NoError(t, err)
+		require.Empty(t, found.Problems)
+		if !found.Unfinished {
+			require.Len(t, found.Items, changes)
+			break
+		}
+	}
+	assert.Greater(t, calls, changes/4, "it stops as soon as it may")
+	assert.Less(t, calls, changes)
+	assert.EqualValues(t, changes, tried.Load())
+	assert.Empty(t, p.tried.unfinished)
+	assert.Len(t, p.tried.of(txn.UID, p.tried.kept[txn.UID].account).items, changes, "none of them is to be tried again under the locks")
+
+	// What was found once the pre-flight is over is not believed by another one, nor what is kept for too long.
+	_, err := p.Validate(t.Context(), txn, withoutEnd)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2*changes, tried.Load())
+	found, err := p.Validate(t.Context(), txn, now)
+	require.NoError(t, err)
+	require.True(t, found.Unfinished)
+	before := tried.Load()
+	p.tried.unfinished[txn.UID].since = time.Now().Add(-resumeLife)
+	_, err = p.Validate(t.Context(), txn, withoutEnd)
+	require.NoError(t, err)
+	assert.Equal(t, before+changes, tried.Load())
+
+	// What cannot be kept is not stopped, for it would have to begin again.
+	p.tried.unfinished["another"] = &resumable{tries: &tries{size: 2*maxDryRunBytes + 1}, since: time.Now()}
+	found, err = p.Validate(t.Context(), txn, now)
+	require.NoError(t, err)
+	assert.False(t, found.Unfinished)
+}
+
+// dryRuns counts the changes that are tried.
+type dryRuns struct {
+	next http.RoundTripper
+	n    *atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d dryRuns) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Has("dryRun") {
+		d.n.Add(1)
+	}
+	return d.next.RoundTrip(r)
 }
 
 // problemsOf writes down of which item there is a problem, and its reason.
@@ -169,7 +246,7 @@ func problemsOf(found plan.Preflight) (out []string) {
 
 func TestTheNamespaceOfATargetIsFilledIn(t *testing.T) {
 	p, namespace := newPlanner(t)
-	found, err := p.Validate(t.Context(), specOf(t, namespace, "changes: ["+patchMap+", {target: {apiVersion: v1, kind: Namespace, name: a}, type: Delete}]"))
+	found, err := p.Validate(t.Context(), specOf(t, namespace, "changes: ["+patchMap+", {target: {apiVersion: v1, kind: Namespace, name: a}, type: Delete}]"), withoutEnd)
 	require.NoError(t, err)
 	items := found.Items
 	assert.Equal(t, namespace, items[0].Target.Namespace)

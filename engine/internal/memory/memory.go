@@ -51,6 +51,8 @@ type entry struct {
 	// looked is when it last checked whether what is waited for is ready; zero if it did
 	// not.
 	looked time.Time
+	// lookFrom is the item that the next look begins with.
+	lookFrom int
 	// spared is the generation of which this process has told others, by a checkpoint, that
 	// nothing further is to be rolled back; zero if there is none.
 	spared int64

@@ -30,6 +30,15 @@ func (m *Memory) SinceCheckedReady() (ago time.Duration) {
 	return ago
 }
 
+// LookFrom is the item that the next look at what is waited for begins with.
+func (m *Memory) LookFrom() (item int) {
+	m.note(func(e *entry) { item = e.lookFrom })
+	return item
+}
+
+// SetLookFrom notes it.
+func (m *Memory) SetLookFrom(item int) { m.note(func(e *entry) { e.lookFrom = item }) }
+
 // Begun notes that a change is begun.
 func (m *Memory) Begun() {
 	now := m.all.clock.Now()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // soon is how long a small Transaction of another namespace may take, whatever one namespace does. On a
@@ -36,6 +38,7 @@ func TestOneNamespaceDoesNotHoldUpAnother(t *testing.T) {
 		"conditions that take long":       thinks,
 		"a thousand Transactions":         floods,
 		"rights in a thousand namespaces": asks,
+		"a thousand missing namespaces":   asksWithRights,
 	} {
 		t.Run(name, func(t *testing.T) {
 			busy, quiet := harness.New(t), harness.New(t)
@@ -118,8 +121,8 @@ func TestAnAttemptWhoseRequestsHangStops(t *testing.T) {
 }
 
 // neverAnswers has a webhook take every connection and answer none, that is asked about ConfigMaps of
-// some names in a namespace, for so many seconds.
-func neverAnswers(t *testing.T, e *harness.Env, seconds int) {
+// some names in a namespace, for so many seconds. It ends when it is told to, or with the test.
+func neverAnswers(t *testing.T, e *harness.Env, seconds int) (lift func()) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -146,9 +149,11 @@ webhooks:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
   matchConditions: [{name: named, expression: "object.metadata.name.startsWith('hangs-')"}]
 `, e.Namespace, listener.Addr(), seconds))
-	t.Cleanup(func() {
+	lift = sync.OnceFunc(func() {
 		require.NoError(t, e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(context.WithoutCancel(t.Context()), "hangs-"+e.Namespace, metav1.DeleteOptions{}))
 	})
+	t.Cleanup(lift)
+	return lift
 }
 
 // thinks has conditions over many keys, which take as long as a condition may.
@@ -176,15 +181,69 @@ func floods(t *testing.T, e *harness.Env) {
 	})
 }
 
-// asks has a Transaction that names a thousand namespaces which do not exist.
+// asks has Transactions that name a thousand namespaces which do not exist.
 func asks(t *testing.T, e *harness.Env) {
 	t.Helper()
-	for n := range 4 {
-		var out strings.Builder
-		out.WriteString("changes:\n")
-		for i := range 1000 {
-			fmt.Fprintf(&out, "- {type: Create, target: {apiVersion: v1, kind: ConfigMap, name: a, namespace: missing-%d}, content: {}}\n", i)
-		}
-		e.Submit(fmt.Sprintf("asks-%d", n), out.String())
+	for n := range 8 {
+		e.Submit(fmt.Sprintf("asks-%d", n), elsewhere(1000))
+	}
+}
+
+// asksWithRights is asks for a ServiceAccount that may do anything anywhere.
+func asksWithRights(t *testing.T, e *harness.Env) {
+	t.Helper()
+	mayAnywhere(t, e)
+	asks(t, e)
+}
+
+// elsewhere are changes in so many namespaces that do not exist.
+func elsewhere(n int) string {
+	var out strings.Builder
+	out.WriteString("changes:\n")
+	for i := range n {
+		fmt.Fprintf(&out, "- {type: Create, target: {apiVersion: v1, kind: ConfigMap, name: a, namespace: missing-%d}, content: {}}\n", i)
+	}
+	return out.String()
+}
+
+// mayAnywhere lets the ServiceAccount do anything in all namespaces.
+func mayAnywhere(t *testing.T, e *harness.Env) {
+	t.Helper()
+	name := "anywhere-" + e.Namespace
+	e.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
+`, name, e.Namespace))
+	t.Cleanup(func() {
+		require.NoError(t, e.Kube.RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
+	})
+}
+
+// What is wrong with a thousand changes is clear after a hundred: the rest takes no requests, whether it
+// is a right that lacks or the namespace.
+func TestAThousandProblemsTakeFewRequests(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*testing.T, *harness.Env){
+		"without rights":     func(*testing.T, *harness.Env) {},
+		"without namespaces": mayAnywhere,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := harness.New(t)
+			prepare(t, e)
+			e.Start()
+			txn := e.Run("asks", elsewhere(1000))
+			assert.Equal(t, api.PhaseFailed, txn.Status.Phase)
+			ready := meta.FindStatusCondition(txn.Status.Conditions, api.ConditionReady)
+			assert.Regexp(t, "^[0-9]+ of 1000 changes are refused, and the others were not tried: ", ready.Message)
+			mine := testcluster.Filter(e.Audit(), func(r testcluster.AuditEvent) bool {
+				return strings.Contains(r.ImpersonatedUser, ":"+e.Namespace+":")
+			})
+			assert.NotEmpty(t, mine)
+			assert.Less(t, len(mine), 1000)
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -106,13 +107,13 @@ func (s session) handOver(ctx context.Context, of chain) error {
 		before = s.baseline(of.first)
 	}
 	to := mutate.Ownership{
-		FieldManager: t.Spec.FieldManager,
-		Sets:         func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.ID()) },
+		FieldManager: t.Spec.FieldManager, Release: releaseOf(t, of.first),
+		Sets: func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.ID()) },
 	}
 	if t.Spec.UndoOf != nil {
-		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
+		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error) {
 			record, err := s.record(ctx, of.last)
-			return record.Owners, err
+			return record.Owners, record.Release, err
 		}
 	}
 	err = mutate.HandOver(ctx, change, to, before, s.written.get(t.UID, change.Ref.ID()))
@@ -134,7 +135,7 @@ func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, 
 		if err != nil {
 			return nil, err
 		}
-		if ref.ID() != key || !t.Status.Items[i].Changes() {
+		if ref.ID() != key || !t.Status.Items[i].Changes() || plan.ChangeOf(t, i).Release != nil {
 			continue
 		}
 		content, err := s.sources.content(ctx, t, i, s.id)

@@ -10,6 +10,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -108,6 +109,9 @@ func (s session) look(ctx context.Context, i int, known earlier) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
+	if found.change, _, err = found.change.Releasing(found.before); err != nil {
+		return seen{}, err
+	}
 	size := found.size()
 	if s.undo != nil {
 		size *= 4 // The content follows from a before-image, which has three such objects.
@@ -193,11 +197,14 @@ func (s session) foresee(ctx context.Context, i int, found *seen) error {
 	var notes []string
 	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager}
 	if s.undo != nil {
-		if found.change.Content, found.owners, notes, err = s.invert(ctx, i, found.change, found.before); err != nil {
+		if found.change, found.owners, notes, err = s.invert(ctx, i, found.change, found.before); err != nil {
 			return s.explainDenied(ctx, found.change, []string{"get"}, err)
 		}
-		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return found.owners, nil }
+		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error) {
+			return found.owners, found.change.Release, nil
+		}
 	}
+	to.Release = found.change.Release
 	found.forecast, err = mutate.Foresee(ctx, strategy, found.change, to, found.before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()

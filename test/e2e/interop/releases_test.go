@@ -52,6 +52,8 @@ type event struct {
 	ends bool
 }
 
+const patchImage = `kubectl patch deployment web --type=strategic -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:p"}]}}}}'`
+
 const (
 	nothing   = "nothing"
 	bystander = "`kubectl scale`, `rollout restart` and `annotate`"
@@ -59,12 +61,20 @@ const (
 
 var events = []event{
 	{name: nothing, happens: func(*desk) {}},
-	{name: "`kubectl patch` of the image", happens: command(`kubectl patch deployment web --type=strategic -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:p"}]}}}}'`)},
+	{name: "`kubectl patch` of the image", happens: command(patchImage)},
+	{name: "the same, and a Transaction that releases it", like: nothing, happens: func(d *desk) {
+		d.run(patchImage)
+		d.transact("txn", d.releasing("kubectl-patch"), api.PhaseCommitted)
+	}},
 	{name: "`kubectl apply` of another image", happens: func(d *desk) {
 		d.write("own.yaml", strings.ReplaceAll(manifests("1", false), "web:1", "web:p"))
 		d.run("kubectl apply -f own.yaml")
 	}},
 	{name: "`kubectl scale`, and the manifests set replicas", replicas: true, happens: command("kubectl scale deployment web --replicas=3")},
+	{name: "the same, and a Transaction that releases them", replicas: true, happens: func(d *desk) {
+		d.run("kubectl scale deployment web --replicas=3")
+		d.transact("txn", d.releasing("kubectl"), api.PhaseCommitted)
+	}},
 	{name: "`kubectl rollout restart`", happens: command("kubectl rollout restart deployment web")},
 	{name: bystander, happens: byStanding},
 	{name: "a Transaction that commits", like: nothing, happens: func(d *desk) { d.transact("txn", patches, api.PhaseCommitted) }},

@@ -281,7 +281,7 @@ func TestAReleaseOfASecretTellsNothing(t *testing.T) {
 func (i *item) undoRelease(n int) *item {
 	i.t.Helper()
 	kept := i.record
-	back := i.env.plan(n, api.Patch, "{apiVersion: "+i.object.GetAPIVersion()+", kind: "+i.object.GetKind()+", metadata: {name: "+i.object.GetName()+"}}")
+	back := i.plan(n, api.Patch, "{apiVersion: "+i.object.GetAPIVersion()+", kind: "+i.object.GetKind()+", metadata: {name: "+i.object.GetName()+"}}")
 	var err error
 	var owners []metav1.ManagedFieldsEntry
 	back.change, owners, _, err = back.change.Unrelease(i.t.Context(), mutate.Original{Record: kept}, i.now())

@@ -125,6 +125,17 @@ func (s session) handOver(ctx context.Context, of chain) error {
 	return s.explainDenied(ctx, change, []string{"get", "patch"}, err)
 }
 
+// ownership says who is to own the fields of a target once the change that was found has committed.
+func (s session) ownership(found *seen) mutate.Ownership {
+	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager, Release: found.change.Release}
+	if s.undo != nil {
+		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error) {
+			return found.owners, found.change.Release, nil
+		}
+	}
+	return to
+}
+
 // setOn returns the content of every change of a target that was made. The changes are in effect
 // by now: a source that is gone is not waited for.
 func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, error) {

@@ -10,7 +10,6 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
-	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -195,17 +194,12 @@ func (s session) foresee(ctx context.Context, i int, found *seen) error {
 		return err
 	}
 	var notes []string
-	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager}
 	if s.undo != nil {
 		if found.change, found.owners, notes, err = s.invert(ctx, i, found.change, found.before); err != nil {
 			return s.explainDenied(ctx, found.change, []string{"get"}, err)
 		}
-		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error) {
-			return found.owners, found.change.Release, nil
-		}
 	}
-	to.Release = found.change.Release
-	found.forecast, err = mutate.Foresee(ctx, strategy, found.change, to, found.before)
+	found.forecast, err = mutate.Foresee(ctx, strategy, found.change, s.ownership(found), found.before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
 		return s.explainDenied(ctx, found.change, verbs, err)

@@ -179,7 +179,7 @@ func TestWhatIsWrittenSinceIsNotReleased(t *testing.T) {
 			t.Parallel()
 			e := newEnv(t)
 			obj := e.create(settings)
-			e.merge("kubectl-patch", obj, `{"data":{"color":"red","size":"small"}}`)
+			e.merge("kubectl-patch", obj, `{"data":{"color":"red","size":"large"}}`)
 			i := e.release(obj, "kubectl", nil, "kubectl-patch").prepared().done()
 			e.merge(by, obj, `{"data":{"color":"green","shape":"round"}}`)
 			i.handedOver()

@@ -99,7 +99,7 @@ func (s *awaiting) newRound(items []int) *round {
 	return &round{left: slices.Concat(items[first:], items[:first]), found: looks{uids: map[int]types.UID{}}}
 }
 
-// lookRound looks at what is left of a round, until all of that is looked at or the step has had its
+// lookRound looks at those of a round that it has not looked at, until there are none or the step has had its
 // time.
 func (s *awaiting) lookRound(ctx context.Context, r *round, items []int) *plan.Cause {
 	for n := 0; len(r.left) > 0 && (n == 0 || !s.enough()); n++ {

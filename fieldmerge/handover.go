@@ -24,12 +24,16 @@ type Hands struct {
 	Content []map[string]any
 	// Owners are who owned the fields before the change that this one undoes.
 	Owners []metav1.ManagedFieldsEntry
+	// Release says who is to own which of the fields no more, whoever owned them before; nil for
+	// nobody.
+	Release *Release
 }
 
 // HandOver returns managedFields as they are to stay after a commit. The entries of
 // the change go. A field that had an owner before it belongs to that owner again, with
 // the value that the change gave it, so that the owner's next apply neither meets a
-// conflict nor loses sight of the field. What nobody owned has no owner, or is Left's.
+// conflict nor loses sight of the field. What nobody owned, or is released, has no owner, or is
+// Left's. What another client has written since is not the change's any more, and not released.
 // The second result says whether anything is to be written. Before is nil for an object
 // that the Transaction made.
 //
@@ -58,10 +62,15 @@ func (i Images) HandOver(to Hands) ([]metav1.ManagedFieldsEntry, bool, error) {
 	}
 	h := handing{Images: i, Hands: to, passing: others(append(current, previous...), func(manager string) bool { return i.Ours(manager) || !to.Passing(manager) })}
 	h.content = i.contentSet(to.Content)
-	owners := append(others(previous, to.Passing), others(former, to.Passing)...)
 	if kept, err = h.otherVersions(kept, others(previous, to.Passing)); err != nil {
 		return nil, false, err
 	}
+	if to.Release != nil {
+		if kept, previous, err = i.released(*to.Release, kept, previous, current); err != nil {
+			return nil, false, err
+		}
+	}
+	owners := append(others(previous, to.Passing), others(former, to.Passing)...)
 	for _, mine := range current {
 		if !i.Ours(mine.Manager) {
 			continue
@@ -76,6 +85,29 @@ func (i Images) HandOver(to Hands) ([]metav1.ManagedFieldsEntry, bool, error) {
 	}
 	sortAsServer(out)
 	return out, true, nil
+}
+
+// released takes from who owns fields, now and before, what is released of those that the change
+// has now.
+func (i Images) released(r Release, kept, previous, current entries) (now, before entries, err error) {
+	mine := fieldpath.NewSet()
+	for _, e := range current {
+		if i.Ours(e.Manager) {
+			mine = mine.Union(e.set)
+		}
+	}
+	fields, err := r.of(previous, i.Live.GetAPIVersion())
+	if err != nil {
+		return nil, nil, err
+	}
+	if fields, err = fields.within(mine); err != nil {
+		return nil, nil, err
+	}
+	if now, err = kept.less(fields); err != nil {
+		return nil, nil, err
+	}
+	before, err = previous.less(fields)
+	return now, before, err
 }
 
 type handing struct {
@@ -95,7 +127,7 @@ func (h handing) leave(e entry, kept, previous entries) (entries, error) {
 		}
 		// The API server keeps the applier of an object or a list that it has left out for
 		// having nothing in it.
-		back := only(had.set.Intersection(e.set), func(p fieldpath.Path) bool {
+		back := only(h.givenBack(had.set, e.set), func(p fieldpath.Path) bool {
 			return exists(h.Live.Object, p) || h.Before != nil && !exists(h.Before.Object, p)
 		})
 		var err error
@@ -118,7 +150,25 @@ func (h handing) leave(e entry, kept, previous entries) (entries, error) {
 	if e.Operation != metav1.ManagedFieldsOperationApply {
 		rest = rest.Intersection(h.content)
 	}
-	return kept.give(h.applier(e, h.Left), rest)
+	left := h.applier(e, h.Left)
+	if h.Release != nil && kept.appliedOtherwise(left) {
+		return kept, nil // An updater of its name would be in its way as who released them was.
+	}
+	return kept.give(left, rest)
+}
+
+// appliedOtherwise reports whether an applier has applied by another version.
+func (l entries) appliedOtherwise(by entry) bool {
+	return slices.ContainsFunc(l, func(e entry) bool { return e.owner == by.owner && e.APIVersion != by.APIVersion })
+}
+
+// givenBack is what of the fields of an entry another owner had. Who is to have released fields
+// again has had the objects and lists around them too, of which an apply owns the parts alone.
+func (h handing) givenBack(had, mine *fieldpath.Set) *fieldpath.Set {
+	if h.Release == nil {
+		return had.Intersection(mine)
+	}
+	return only(had, func(p fieldpath.Path) bool { return holdsBelow(mine, p) })
 }
 
 // applier is an entry like the given one, of an applier of that name.
@@ -208,7 +258,7 @@ func (l entries) give(to entry, fields *fieldpath.Set) (entries, error) {
 	if fields.Empty() {
 		return l, nil
 	}
-	if slices.ContainsFunc(l, func(e entry) bool { return e.owner == to.owner && e.APIVersion != to.APIVersion }) {
+	if l.appliedOtherwise(to) {
 		to.Operation = metav1.ManagedFieldsOperationUpdate
 		to.owner = ownerOf(to.ManagedFieldsEntry)
 	}

@@ -47,6 +47,9 @@ func Foresee(ctx context.Context, s Strategy, c Change, to Ownership, before *un
 		return Forecast{Warnings: warnings}, nil
 	}
 	out, err := c.foreseen(ctx, s, to, before, after)
+	if err == nil && c.Release != nil {
+		err = c.foreseeRelease(ctx, to, before, after, &out)
+	}
 	if err != nil {
 		return Forecast{}, err
 	}

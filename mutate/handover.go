@@ -23,9 +23,11 @@ type Ownership struct {
 	FieldManager string
 	// Sets gives what the changes of the target set, if that is more than the content.
 	Sets func() ([]map[string]any, error)
-	// Former gives who owned the fields before the change that this one undoes; nil for one
-	// that undoes none.
-	Former func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
+	// Former gives who owned the fields before the change that this one undoes, and what it releases
+	// if that has released fields; nil for one that undoes none.
+	Former func(ctx context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error)
+	// Release says who is to own which of the fields no more; nil for nobody.
+	Release *fieldmerge.Release
 }
 
 // HandOver leaves the fields of a committed change to those who are to own them.
@@ -76,7 +78,7 @@ func HandOver(ctx context.Context, c Change, to Ownership, before Baseline, seen
 // handedOver returns who is to own the fields after the commit of a change.
 func (o Ownership) handedOver(ctx context.Context, c Change, before, live *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
 	images := fieldmerge.Images{Before: before, Live: live, Ours: c.Names.sibling}
-	to := fieldmerge.Hands{Own: DefaultManager, Passing: itemManager.MatchString, Left: o.FieldManager}
+	to := fieldmerge.Hands{Own: DefaultManager, Passing: itemManager.MatchString, Left: o.FieldManager, Release: o.Release}
 	if o.FieldManager != "" {
 		if images.Type, err = c.typeOf(ctx); err != nil {
 			return nil, false, err
@@ -89,7 +91,7 @@ func (o Ownership) handedOver(ctx context.Context, c Change, before, live *unstr
 		}
 	}
 	if o.Former != nil {
-		if to.Owners, err = o.Former(ctx); err != nil {
+		if to.Owners, to.Release, err = o.Former(ctx); err != nil {
 			return nil, false, err
 		}
 	}

@@ -227,6 +227,9 @@ func (r *rewinding) unwrite(ctx context.Context, of Original) error {
 		}
 		r.notes = append(r.notes, r.warn("left as they are, because who scales it has written them since: "+strings.Join(paths, ", "))...)
 	}
+	if record.Release != nil {
+		r.notes = append(r.notes, r.warn("who owns what "+errclass.Printable(strings.Join(record.Release.Managers, ", "))+" released stays as it is, because other changes of it are undone too")...)
+	}
 	if r.state = restored.Desired; of.Since == "" {
 		return nil // There is none before it.
 	}

@@ -30,8 +30,9 @@ type item struct {
 	owners   mutate.Ownership
 	effect   mutate.Effect // but for the record
 	baseline mutate.Baseline
-	warnings []string       // of the preparation
-	idle     bool           // as the preparation found
+	warnings []string // of the preparation
+	idle     bool     // as the preparation found
+	forecast mutate.Forecast
 	made     mutate.Done    // by the last attempt to make the change
 	report   outcome.Undone // of the last undo; what was overwritten by an earlier one stays
 }
@@ -73,11 +74,17 @@ func (i *item) tryPrepare() error {
 	if err != nil {
 		return err
 	}
+	if i.change.Content == nil { // That of an undo is known.
+		if i.change, _, err = i.change.Releasing(before); err != nil {
+			return err
+		}
+	}
 	forecast, err := mutate.Foresee(ctx, i.strategy, i.change, i.owners, before)
 	if err != nil {
 		return err
 	}
-	i.idle, i.record.FieldManager = forecast.Idle, i.owners.FieldManager
+	i.idle, i.forecast, i.record.FieldManager = forecast.Idle, forecast, i.owners.FieldManager
+	i.record.Content, i.record.Release = i.change.Content, i.change.Release
 	i.warnings, i.record.Before, i.record.After, i.record.Took = forecast.Warnings, before, forecast.After, forecast.Took
 	// The record that a rollback works from has been stored and read.
 	stored, err := snapshot.Encode(i.record)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
 	"janus.io/janus/internal/target"
@@ -19,6 +20,9 @@ type Change struct {
 	Ref target.Ref
 	// Content is the object, or for a Patch the fields to set; nil for a Delete.
 	Content map[string]any
+	// Release is what a Patch releases: its content are these fields, with the values that they
+	// have. Nil for any other change.
+	Release *fieldmerge.Release
 	// Sensitive keeps content out of errors.
 	Sensitive bool
 	// Names mark what the change writes.

@@ -38,6 +38,9 @@ func family(manager string) bool {
 	return manager == DefaultManager || itemManager.MatchString(manager)
 }
 
+// IsJanus reports whether a field manager is one of Janus.
+func IsJanus(manager string) bool { return family(manager) }
+
 // itemManager is what the managers of items look like.
 var itemManager = regexp.MustCompile(`^janus-[0-9a-f]{8}-[0-9]+$`)
 

@@ -30,17 +30,11 @@ func (c Change) patchOwners(ctx context.Context, images fieldmerge.Images, stray
 // setOwners writes who owns the fields of an object, and returns it as it is stored. When
 // nothing of it is the item's any more, the mark of its re-creation goes too.
 func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEntry, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var list any = entries
-	if len(entries) == 0 {
-		// An empty list empties that of a built-in kind and means nothing to a custom one;
-		// a list of one empty entry empties both.
-		list = []any{map[string]any{}}
-	}
-	metadata := map[string]any{"managedFields": list}
+	var annotations map[string]any
 	if c.Names.marked(live) && !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return c.Names.ours(e.Manager) }) {
-		metadata["annotations"] = map[string]any{MarkerAnnotation: nil}
+		annotations = map[string]any{MarkerAnnotation: nil}
 	}
-	body, err := conditional(map[string]any{"metadata": metadata}, live)
+	body, err := ownersPatch(entries, annotations, live)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +43,21 @@ func (c Change) setOwners(ctx context.Context, entries []metav1.ManagedFieldsEnt
 		return stored, err
 	}
 	return c.setOwners(ctx, ofVersionsOn(live, entries), stored)
+}
+
+// ownersPatch is the merge patch that sets who owns the fields of an object, and annotations.
+func ownersPatch(entries []metav1.ManagedFieldsEntry, annotations map[string]any, meets *unstructured.Unstructured) ([]byte, error) {
+	var list any = entries
+	if len(entries) == 0 {
+		// An empty list empties that of a built-in kind and means nothing to a custom one;
+		// a list of one empty entry empties both.
+		list = []any{map[string]any{}}
+	}
+	metadata := map[string]any{"managedFields": list}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	return conditional(map[string]any{"metadata": metadata}, meets)
 }
 
 // ofVersionsOn leaves out entries of versions that the API server may have ceased

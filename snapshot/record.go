@@ -39,6 +39,8 @@ type Record struct {
 	// Owners are who is to own the fields after the commit of what undoes another change:
 	// who owned them before that.
 	Owners []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
+	// Release is what a Patch, whose content are fields as they were, releases with the commit.
+	Release *fieldmerge.Release `json:"release,omitempty"`
 	// FieldManager is the manager to which a commit leaves what nobody owned, if one was named.
 	FieldManager string `json:"heir,omitempty"`
 	// Confidential has the record kept in a Secret, whatever the kind of the target is. It
@@ -68,6 +70,7 @@ type document struct {
 	Content      map[string]any              `json:"content,omitempty"`
 	Took         []metav1.ManagedFieldsEntry `json:"took,omitempty"`
 	Owners       []metav1.ManagedFieldsEntry `json:"owners,omitempty"`
+	Release      *fieldmerge.Release         `json:"release,omitempty"`
 	FieldManager string                      `json:"heir,omitempty"` // The key is that of stored records.
 	// Nonce keeps the digest from telling what is confidential. It is no part of the Record, and
 	// a Janus that does not know it reads the rest.
@@ -95,7 +98,7 @@ func Encode(r Record) ([]byte, error) {
 }
 
 func documentOf(r Record) (document, error) {
-	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content, Took: r.Took, Owners: r.Owners, FieldManager: r.FieldManager}
+	d := document{Format: format, Item: r.Item, Type: r.Type, Target: r.Target, Content: r.Content, Took: r.Took, Owners: r.Owners, Release: r.Release, FieldManager: r.FieldManager}
 	if r.Before != nil {
 		if len(r.Before.Object) == 0 {
 			return document{}, errEmptyImage
@@ -147,7 +150,7 @@ func Decode(data []byte) (Record, error) {
 	if err := utiljson.Unmarshal(data, &d); err != nil || d.Format != format || d.Item < 0 {
 		return Record{}, errNotARecord
 	}
-	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content, Took: d.Took, Owners: d.Owners, FieldManager: d.FieldManager}
+	r := Record{Item: d.Item, Type: d.Type, Target: d.Target, Content: d.Content, Took: d.Took, Owners: d.Owners, Release: d.Release, FieldManager: d.FieldManager}
 	if len(d.Before) > 0 {
 		r.Before = &unstructured.Unstructured{Object: d.Before}
 	}

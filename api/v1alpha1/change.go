@@ -5,7 +5,8 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Change is one entry of spec.changes: what to do, to which object, and with
 // what content.
 //
-// +kubebuilder:validation:XValidation:rule="self.type in ['Delete', 'Await'] ? !has(self.content) && !has(self.contentFrom) : has(self.content) != has(self.contentFrom)",message="content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete and Await"
+// +kubebuilder:validation:XValidation:rule="self.type in ['Delete', 'Await'] ? !has(self.content) && !has(self.contentFrom) : has(self.release) || has(self.content) != has(self.contentFrom)",message="content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete and Await"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.type == 'Patch' && !has(self.content) && !has(self.contentFrom)",message="release has a meaning for Patch alone, in place of content"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Await' || has(self.readyWhen)",message="an Await needs readyWhen: what to wait for"
 // +kubebuilder:validation:XValidation:rule="!has(self.failWhen) || has(self.readyWhen) || has(self.goneWhen)",message="failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
 // +kubebuilder:validation:XValidation:rule="!has(self.force) || self.type == 'Patch'",message="force has a meaning for Patch alone"
@@ -53,6 +54,15 @@ type Change struct {
 	//
 	// +optional
 	ContentFrom *ContentSource `json:"contentFrom,omitempty"`
+
+	// release, in place of the content of a Patch, changes no value: once the Transaction
+	// has committed, the field managers that it names own these fields no more. What nobody
+	// else owns goes to spec.fieldManager, or to nobody. It is for what kubectl patch, edit or
+	// scale has taken from a tool, whose server-side apply meets a conflict since. No earlier
+	// change may be of the same target.
+	//
+	// +optional
+	Release *Release `json:"release,omitempty"`
 
 	// force says whether a Patch takes fields from other field managers (the
 	// default, true; status.items lists what was taken from whom). With false a
@@ -154,6 +164,32 @@ type Change struct {
 	//
 	// +optional
 	Activation *Activation `json:"activation,omitempty"`
+}
+
+// Release says which field managers own which fields of a target no more.
+type Release struct {
+	// managers are the field managers that give fields up, such as kubectl-patch: what
+	// they own by any subresource but status, in the version of the target. What
+	// spec.fieldManager has applied it keeps, even if it is among them.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	Managers []string `json:"managers"`
+
+	// fields are the fields that they give up, as kubectl janus owners shows them, with
+	// all that is inside: .spec.replicas, or .spec.template.spec.containers[name="web"].
+	// Without any it is all that they own.
+	//
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:items:Pattern=`^\..`
+	// +listType=set
+	Fields []string `json:"fields,omitempty"`
 }
 
 // ContentSource names a key that holds the content of a change, in the namespace of the

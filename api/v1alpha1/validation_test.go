@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// release is a minimal one.
+var release = map[string]any{"managers": []any{"kubectl-patch"}}
+
 const (
 	contentRule     = "content is demanded for Create, Update and Patch, or contentFrom in its place, and has no meaning for Delete and Await"
 	forceRule       = "force has a meaning for Patch alone"
@@ -94,6 +97,8 @@ func TestTransactionsThatAreAccepted(t *testing.T) {
 			inChange(map[string]any{"expression": "kinds.exists(k, k.group == 'monitoring.coreos.com')"}, "activation")),
 		"a change that is skipped":       transaction(inChange("object != null", "when"), inChange("Skip", "whenFalse")),
 		"a Create that deletes instead":  transaction(inChange("object != null", "when"), inChange("Delete", "whenFalse"), inChange(true, "acceptLoss")),
+		"a release of all fields":        transaction(inChange("Patch", "type"), dropInChange("content"), inChange(release, "release")),
+		"a release of a field":           transaction(inChange("Patch", "type"), dropInChange("content"), inChange(map[string]any{"managers": []any{"kubectl"}, "fields": []any{".spec.replicas"}}, "release")),
 		"a Patch that deletes instead":   transaction(inChange("Patch", "type"), inChange("object != null", "when"), inChange("Delete", "whenFalse")),
 		"an Update that deletes instead": transaction(inChange("Update", "type"), inChange("object != null", "when"), inChange("Delete", "whenFalse")),
 		"a change that is no guard":      transaction(inChange(false, "guard")),
@@ -184,6 +189,22 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		"an Update without content": {
 			transaction(inChange("Update", "type"), dropInChange("content")),
 			[]refusal{{"spec.changes[0]", "Invalid value: " + contentRule}},
+		},
+		"a release beside content": {
+			transaction(inChange("Patch", "type"), inChange(release, "release")),
+			[]refusal{{"spec.changes[0]", "Invalid value: release has a meaning for Patch alone, in place of content"}},
+		},
+		"an Update that releases": {
+			transaction(inChange("Update", "type"), dropInChange("content"), inChange(release, "release")),
+			[]refusal{{"spec.changes[0]", "Invalid value: release has a meaning for Patch alone, in place of content"}},
+		},
+		"a release by nobody": {
+			transaction(inChange("Patch", "type"), dropInChange("content"), inChange(map[string]any{"managers": []any{}}, "release")),
+			[]refusal{{"spec.changes[0].release.managers", "Invalid value: 0: spec.changes[0].release.managers in body should have at least 1 items"}},
+		},
+		"a release of no path": {
+			transaction(inChange("Patch", "type"), dropInChange("content"), inChange(map[string]any{"managers": []any{"kubectl"}, "fields": []any{"spec"}}, "release")),
+			[]refusal{{"spec.changes[0].release.fields[0]", `Invalid value: "spec": spec.changes[0].release.fields[0] in body should match '^\..'`}},
 		},
 		"a Patch without content": {
 			transaction(inChange("Patch", "type"), dropInChange("content")),

@@ -44,12 +44,12 @@ func (s *session) compare(ctx context.Context, command string, d draft, t *api.T
 		switch {
 		case item.Plan == nil || item.Plan.Effect == api.EffectDeferred:
 			untold = true
-			s.remark(item, nil)
+			s.remark(t, i, nil)
 		case item.Plan.Effect == api.EffectNone:
-			s.remark(item, nil)
+			s.remark(t, i, nil)
 		default:
 			sides := sidesOf(item, s.liveOf(ctx, item), s.contentOf(ctx, drafted, t, i))
-			s.remark(item, sides.vague)
+			s.remark(t, i, sides.vague)
 			if sides.whole {
 				s.say("    fields that the plan does not list are as in the content, without what the API server adds")
 			}
@@ -90,7 +90,8 @@ func (s *session) start(ctx context.Context, command, live, merged string, untol
 }
 
 // remark says on standard error what the files do not.
-func (s *session) remark(item *api.Item, vague []string) {
+func (s *session) remark(t *api.Transaction, i int, vague []string) {
+	item := &t.Status.Items[i]
 	p := item.Plan
 	switch {
 	case p == nil:
@@ -106,7 +107,7 @@ func (s *session) remark(item *api.Item, vague []string) {
 	for _, field := range vague {
 		s.say("    the values of %s are cut", field)
 	}
-	printRemarks(s.ErrOut, item)
+	printRemarks(s.ErrOut, item, releasedTo(t, i))
 }
 
 // liveOf reads the object of an item, with the rights of anyone who asks, if there is a value

@@ -159,7 +159,7 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 		detail("%s was %t at %s%s", r.Condition, r.Holds, stamp(&r.Time), after(": ", r.Message))
 	}
 	for _, taken := range item.Taken {
-		detail("taken from %s: %s", taken.Manager, some(taken.Fields, taken.More))
+		detail("%s: %s", takenFrom(taken.Manager, releasedTo(t, i)), some(taken.Fields, taken.More))
 	}
 	for _, again := range item.Reclaimed {
 		detail("taken again by %s: %s", again.Manager, some(again.Fields, again.More))

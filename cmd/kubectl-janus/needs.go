@@ -71,7 +71,7 @@ func (v *surveyor) needs(ctx context.Context, t *api.Transaction, rerun bool) (*
 // mayBe lists the types that a change may turn out to be.
 func mayBe(c api.Change, rerun, deletes bool) []api.ChangeType {
 	types := []api.ChangeType{c.Type}
-	if rerun && (c.Type == api.Create || c.Type == api.Patch) {
+	if rerun && c.Release == nil && (c.Type == api.Create || c.Type == api.Patch) {
 		types = []api.ChangeType{api.Create, api.Patch}
 	}
 	// What goes with the target of another change that is deleted is deleted as well. Which that
@@ -85,7 +85,12 @@ func mayBe(c api.Change, rerun, deletes bool) []api.ChangeType {
 // change adds what a change needs on its target, and what belongs to its kind.
 func (n *needs) change(scope string, resource schema.GroupResource, c api.Change, types []api.ChangeType, hasStatus bool) {
 	for _, t := range types {
-		n.add(scope, resource, c.Target.Name, mutate.VerbsWithUndo(t)...)
+		verbs := mutate.VerbsWithUndo(t)
+		if c.Release != nil {
+			making, rollingBack := mutate.Verbs(t) // Its undo is a Patch too.
+			verbs = append(making, rollingBack...)
+		}
+		n.add(scope, resource, c.Target.Name, verbs...)
 		for _, beside := range mutate.RightsBeside(t, kindOf(c.Target).GroupKind(), resource) {
 			at, name := scope, ""
 			if beside.OfCluster {

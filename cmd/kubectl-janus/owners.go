@@ -20,7 +20,8 @@ func newOwners(s *session) *cobra.Command {
 		Use: "owners KIND/NAME [FIELD...]", Short: "Show which field manager owns which fields of an object", Args: cobra.MinimumNArgs(1),
 		Long: `Show which field manager owns which fields of an object, as its managedFields say: the name of the manager, how it writes
 (Apply is a server-side apply, Update anything else), the subresource, and when it last wrote. A server-side apply of
-another manager that has another value for one of the fields is refused with a conflict, unless it is forced.
+another manager that has another value for one of the fields is refused with a conflict, unless it is forced. release gives
+fields to the manager that applies the object.
 
 With FIELD, show only who owns that field, what is inside it, or what it is inside of. What nobody owns is not shown.`,
 		Example: `  kubectl janus owners deployment/web
@@ -30,6 +31,7 @@ With FIELD, show only who owns that field, what is inside it, or what it is insi
 			return s.owners(cmd.Context(), args[0], args[1:], out)
 		},
 	}
+	cmd.AddCommand(newRelease(s))
 	out.addTo(cmd)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,8 +232,8 @@ func allFields(paths []string) []string {
 	return out
 }
 
-// printRemarks prints the messages about an item besides its fields.
-func printRemarks(out io.Writer, item *api.Item) {
+// printRemarks prints the messages about an item besides its fields, and to whom it releases some.
+func printRemarks(out io.Writer, item *api.Item, to string) {
 	if item.Plan.More > 0 {
 		write(out, "    and %s more\n", number(int(item.Plan.More), "field"))
 	}
@@ -240,11 +241,27 @@ func printRemarks(out io.Writer, item *api.Item) {
 		write(out, "    %s\n", deletedIf(item))
 	}
 	for _, taken := range item.Taken {
-		write(out, "    taken from %s: %s\n", taken.Manager, some(allFields(taken.Fields), taken.More))
+		write(out, "    %s: %s\n", takenFrom(taken.Manager, to), some(allFields(taken.Fields), taken.More))
 	}
 	for _, warning := range item.Warnings {
 		write(out, "    warning: %s\n", warning)
 	}
+}
+
+// takenFrom says from whom fields are taken, and for whom if they are released.
+func takenFrom(manager, to string) string {
+	if to == "" {
+		return "taken from " + manager
+	}
+	return "released from " + manager + " to " + to
+}
+
+// releasedTo is to whom a change releases fields; empty if it releases none.
+func releasedTo(t *api.Transaction, i int) string {
+	if i >= len(t.Spec.Changes) || t.Spec.Changes[i].Release == nil {
+		return ""
+	}
+	return cmp.Or(t.Spec.FieldManager, "nobody")
 }
 
 // deletedIf says when the target of an item is deleted in place of its change.

@@ -129,7 +129,7 @@ func (p shownPlan) differences(i int) {
 	if added > 0 {
 		write(p.out, "    and %s that the API server adds: --defaults shows them\n", number(added, "field"))
 	}
-	printRemarks(p.out, item)
+	printRemarks(p.out, item, releasedTo(p.t, i))
 }
 
 // number counts something in words.

@@ -151,5 +151,5 @@ func (p past) print(ctx context.Context, s *session, of revision.Item) {
 	item.Plan = &api.Plan{}
 	item.Plan.Fields, item.Plan.More = plan.ChangesOf(fields, math.MaxInt)
 	printFields(s.Out, "    ", item.Plan.Fields)
-	printRemarks(s.Out, &item)
+	printRemarks(s.Out, &item, releasedTo(p.txn, of.Index))
 }

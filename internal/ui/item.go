@@ -88,6 +88,9 @@ func ask(item *Item, c api.Change) {
 	if c.WhenFalse == api.WhenFalseDelete {
 		item.Notes = append(item.Notes, "deleted if its when is false")
 	}
+	if c.Release != nil {
+		item.Notes = append(item.Notes, "releases fields that "+strings.Join(c.Release.Managers, ", ")+" owns")
+	}
 	if c.ContentFrom != nil {
 		item.Notes = append(item.Notes, "content from "+c.ContentFrom.String())
 	}

@@ -8,6 +8,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/objectid"
@@ -106,13 +107,13 @@ func (s session) handOver(ctx context.Context, of chain) error {
 		before = s.baseline(of.first)
 	}
 	to := mutate.Ownership{
-		FieldManager: t.Spec.FieldManager,
-		Sets:         func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.ID()) },
+		FieldManager: t.Spec.FieldManager, Release: releaseOf(t, of.first),
+		Sets: func() ([]map[string]any, error) { return s.setOn(ctx, change.Ref.ID()) },
 	}
 	if t.Spec.UndoOf != nil {
-		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
+		to.Former = func(ctx context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error) {
 			record, err := s.record(ctx, of.last)
-			return record.Owners, err
+			return record.Owners, record.Release, err
 		}
 	}
 	err = mutate.HandOver(ctx, change, to, before, s.written.get(t.UID, change.Ref.ID()))
@@ -122,6 +123,17 @@ func (s session) handOver(ctx context.Context, of chain) error {
 		return nil
 	}
 	return s.explainDenied(ctx, change, []string{"get", "patch"}, err)
+}
+
+// ownership says who is to own the fields of a target once the change that was found has committed.
+func (s session) ownership(found *seen) mutate.Ownership {
+	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager, Release: found.change.Release}
+	if s.undo != nil {
+		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, *fieldmerge.Release, error) {
+			return found.owners, found.change.Release, nil
+		}
+	}
+	return to
 }
 
 // setOn returns the content of every change of a target that was made. The changes are in effect
@@ -134,7 +146,7 @@ func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, 
 		if err != nil {
 			return nil, err
 		}
-		if ref.ID() != key || !t.Status.Items[i].Changes() {
+		if ref.ID() != key || !t.Status.Items[i].Changes() || plan.ChangeOf(t, i).Release != nil {
 			continue
 		}
 		content, err := s.sources.content(ctx, t, i, s.id)

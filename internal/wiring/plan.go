@@ -24,7 +24,7 @@ func planOf(ctx context.Context, t *api.Transaction, i int, s seen) (*api.Plan, 
 	switch {
 	case s.before == nil:
 		out.Effect = api.EffectCreate
-	case len(fields) == 0:
+	case len(fields) == 0 && s.change.Release == nil:
 		out.Effect = api.EffectNone
 	}
 	out.Fields, out.More = plan.ChangesOf(fields, plan.FieldsShare(len(t.Status.Items)))

@@ -108,6 +108,9 @@ func (s session) look(ctx context.Context, i int, known earlier) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
+	if found.change, _, err = found.change.Releasing(found.before); err != nil {
+		return seen{}, err
+	}
 	size := found.size()
 	if s.undo != nil {
 		size *= 4 // The content follows from a before-image, which has three such objects.
@@ -191,14 +194,12 @@ func (s session) foresee(ctx context.Context, i int, found *seen) error {
 		return err
 	}
 	var notes []string
-	to := mutate.Ownership{FieldManager: s.txn.Spec.FieldManager}
 	if s.undo != nil {
-		if found.change.Content, found.owners, notes, err = s.invert(ctx, i, found.change, found.before); err != nil {
+		if found.change, found.owners, notes, err = s.invert(ctx, i, found.change, found.before); err != nil {
 			return s.explainDenied(ctx, found.change, []string{"get"}, err)
 		}
-		to.Former = func(context.Context) ([]metav1.ManagedFieldsEntry, error) { return found.owners, nil }
 	}
-	found.forecast, err = mutate.Foresee(ctx, strategy, found.change, to, found.before)
+	found.forecast, err = mutate.Foresee(ctx, strategy, found.change, s.ownership(found), found.before)
 	if err != nil {
 		verbs, _ := strategy.Verbs()
 		return s.explainDenied(ctx, found.change, verbs, err)

@@ -11,6 +11,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/fanout"
 	"janus.io/janus/internal/openapi"
 	"janus.io/janus/internal/target"
@@ -72,7 +73,7 @@ func (s session) changeOf(i int, content map[string]any) (mutate.Change, error) 
 // changeOn makes it for a target that is known.
 func (s session) changeOn(ref target.Ref, i int, content map[string]any) mutate.Change {
 	return mutate.Change{
-		Ref: ref, Content: content, Sensitive: s.txn.Status.Items[i].Confidential || s.store.Sensitive(ref.GVK.GroupKind()),
+		Ref: ref, Content: content, Release: releaseOf(s.txn, i), Sensitive: s.txn.Status.Items[i].Confidential || s.store.Sensitive(ref.GVK.GroupKind()),
 		Names: mutate.Names{
 			Manager: managerOf(s.txn.UID, i), Family: familyOf(s.txn.UID), Marker: markerOf(s.txn.UID, i),
 			Transaction: apitypes.NamespacedName{Namespace: s.txn.Namespace, Name: s.txn.Name},
@@ -118,10 +119,19 @@ func (s session) options(i int) mutate.Options {
 	}
 }
 
-// content is that of the change of an item: as the spec has it or says where it is, or of an
-// undo what was kept with the before-image.
+// releaseOf is what the change of an item releases; nil if that is nothing.
+func releaseOf(t *api.Transaction, i int) *fieldmerge.Release {
+	release := plan.ChangeOf(t, i).Release
+	if release == nil || t.Spec.UndoOf != nil {
+		return nil // What an undo releases follows from what was released.
+	}
+	return &fieldmerge.Release{Managers: release.Managers, Fields: release.Fields, To: t.Spec.FieldManager}
+}
+
+// content is that of the change of an item: as the spec has it or says where it is. Of an undo, and
+// of a release, it follows from what was there, and was kept with the before-image.
 func (s session) content(ctx context.Context, i int) (map[string]any, error) {
-	if s.txn.Spec.UndoOf == nil {
+	if s.txn.Spec.UndoOf == nil && plan.ChangeOf(s.txn, i).Release == nil {
 		return s.sources.content(ctx, s.txn, i, s.id)
 	}
 	record, err := s.record(ctx, i)

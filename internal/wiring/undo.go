@@ -79,9 +79,29 @@ func inversions(of *past) []inverted {
 		}
 		one := made{of, i}
 		change := api.Change{Name: item.Name, Type: mutate.InverseOf(item.Type), Target: item.Target, ReadyWhen: one.readyWhen()}
-		out = append(out, inverted{change, []made{one}})
+		out = append(out, inverted{change, []made{one}}.releasing())
 	}
 	return out
+}
+
+// releasing gives back what one change has released, if that is all there is to undo of a target.
+func (v inverted) releasing() inverted {
+	if release(v.steps) {
+		v.change.Type = api.Patch
+	}
+	return v
+}
+
+// release reports whether what is undone by one change is one release.
+func release(steps []made) bool { return len(steps) == 1 && steps[0].releases() }
+
+// releases reports whether the change released fields. What an undo patches, it gives back: all
+// else that it writes it updates.
+func (m made) releases() bool {
+	if item := m.item(); m.original.Spec.UndoOf == nil {
+		return m.original.Spec.Changes[item.Index].Release != nil
+	}
+	return m.item().Type == api.Patch
 }
 
 // readyWhen is what an undo waits for after it has undone a change: what the Transaction that is
@@ -115,17 +135,17 @@ func (u *undoing) derive(t *api.Transaction) error {
 	return nil
 }
 
-// invert finds the content of the change of an item, for the target as it is now, and who
+// invert completes the change of an item by its content, for the target as it is now, and finds who
 // owned its fields before the changes that the item rolls back.
-func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstructured.Unstructured) (content map[string]any, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
+func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstructured.Unstructured) (_ mutate.Change, owners []metav1.ManagedFieldsEntry, notes []string, err error) {
 	steps := s.undo.steps(s.txn.Status.Items[i].Name)
 	originals := make([]mutate.Original, len(steps))
 	for n, step := range steps {
 		if originals[n], err = step.load(ctx); err != nil {
-			return nil, nil, nil, err
+			return c, nil, nil, err
 		}
 		if err := sameTarget(originals[n].Record, c); err != nil {
-			return nil, nil, nil, err
+			return c, nil, nil, err
 		}
 		originals[n].Overwrite = s.txn.Spec.ConflictPolicy == api.ConflictForce
 		if s.txn.Spec.UndoOf.ToRevision != nil {
@@ -133,7 +153,7 @@ func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstr
 		}
 	}
 	if len(originals) == 0 {
-		return nil, nil, nil, notFound(s.txn.Status.Items[i])
+		return c, nil, nil, notFound(s.txn.Status.Items[i])
 	}
 	for j := range s.txn.Status.Items[:i] {
 		earlier, err := refOf(s.txn.Status.Items[j])
@@ -141,7 +161,11 @@ func (s session) invert(ctx context.Context, i int, c mutate.Change, live *unstr
 			originals[0].Recreated = true
 		}
 	}
-	return c.Invert(ctx, s.txn.Spec.Changes[i].Type, originals, live)
+	if release(steps) {
+		return c.Unrelease(ctx, originals[0], live)
+	}
+	c.Content, owners, notes, err = c.Invert(ctx, s.txn.Spec.Changes[i].Type, originals, live)
+	return c, owners, notes, err
 }
 
 func notFound(item api.Item) error {

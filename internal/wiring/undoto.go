@@ -33,7 +33,7 @@ func composed(all []*past) []inverted {
 		if c.Type != api.Delete {
 			one.change.ReadyWhen = oldest.readyWhen()
 		}
-		out = append(out, one)
+		out = append(out, one.releasing())
 	}
 	return out
 }

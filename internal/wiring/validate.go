@@ -146,6 +146,9 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 		return v.unserved(item, i, err)
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
+	if err := v.released(item, i, ref); err != nil {
+		return err
+	}
 	content, err := v.contentOf(i, *item, ref)
 	if err != nil {
 		return err
@@ -162,6 +165,22 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 	}
 	item.Deferred = ref.Deferred || v.namespaces[ref.Namespace] && ref.Namespace != ""
 	v.remember(change.Type, ref, content)
+	return nil
+}
+
+// released refuses a release of what an earlier change of the Transaction writes: who owned fields
+// before that is who the commit gives them back to.
+func (v *validation) released(item *api.Item, i int, ref target.Ref) error {
+	if v.txn.Spec.Changes[i].Release == nil {
+		return nil
+	}
+	for j := range v.txn.Status.Items[:i] {
+		earlier := v.txn.Status.Items[j]
+		if other, err := refOf(earlier); err == nil && earlier.Changes() && earlier.Resource != "" && other.ID() == ref.ID() {
+			return errclass.New(errclass.Terminal, errclass.Invalid, "validate", item.Target.String(),
+				"item %s changes it before its fields are released", earlier.Name).WithHint("put the release first, with all managers that release fields of it")
+		}
+	}
 	return nil
 }
 
@@ -272,7 +291,9 @@ func checkContent(change api.Change, t api.Target, content map[string]any, err e
 		return err
 	case change.Type == api.Delete && content != nil:
 		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "a Delete has no content")
-	case change.Type != api.Delete && content == nil:
+	case change.Release != nil && (change.Type != api.Patch || content != nil):
+		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "release is for a Patch that has no content")
+	case change.Type != api.Delete && content == nil && change.Release == nil:
 		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", t.String(), "a %s needs content", change.Type)
 	}
 	if _, list := content["items"].([]any); list {

@@ -19,8 +19,8 @@ func (s session) recordOf(i int, o seen) snapshot.Record {
 		Took: o.forecast.Took, FieldManager: s.txn.Spec.FieldManager,
 		Confidential: o.change.Sensitive,
 	}
-	if s.undo != nil {
-		record.Content, record.Owners = o.change.Content, o.owners
+	if s.undo != nil || o.change.Release != nil {
+		record.Content, record.Owners, record.Release = o.change.Content, o.owners, o.change.Release
 	}
 	return record
 }

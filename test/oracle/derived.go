@@ -2,12 +2,13 @@ package oracle
 
 import "encoding/json"
 
-// enterDerived finds the contents of the changes of an undo: they are kept with its
+// enterDerived finds the contents of the changes of an undo, and of releases: they are kept with the
 // before-images, and nowhere else.
 func (c *trial) enterDerived(r *run) {
 	for _, s := range r.states {
 		for i := range min(len(s.items), len(r.contents)) {
-			if before := s.items[i].before; before != nil && r.contents[i] == nil {
+			derived := r.Spec.UndoOf != nil || r.Spec.Changes[i].Release != nil
+			if before := s.items[i].before; derived && before != nil && r.contents[i] == nil {
 				r.contents[i] = c.derivedContent(r, s, before)
 			}
 		}

@@ -37,7 +37,7 @@ func (c *trial) judgeNewOwners(r *run, w *write) {
 	if base == nil {
 		return
 	}
-	owned := fieldsBy(w.made, func(string) bool { return true })
+	owned := fieldsBy(w.made, func(string) bool { return true }).Union(c.judgeGivenUp(r, w, base))
 	fieldsBy(base, func(manager string) bool { return !itemManager.MatchString(manager) }).Difference(owned).Iterate(func(p fieldpath.Path) {
 		if inMap(w.ref, p) && at(w.made.Object.Object, names(p)...) != nil {
 			c.breach(Atomicity, "%s: the hand-over %s has left %s in %s@%d to nobody, and it had an owner @%d", r, w.At, p, w.ref, w.made.Revision, base.Revision)

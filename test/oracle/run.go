@@ -123,9 +123,7 @@ func (c *trial) enterRun(given *Run) {
 			_ = json.Unmarshal(content.Raw, &r.contents[i])
 		}
 	}
-	if of.Spec.UndoOf != nil {
-		c.enterDerived(r)
-	}
+	c.enterDerived(r)
 	c.enterSources(r)
 	r.enterDeletions()
 	c.runs = append(c.runs, r)

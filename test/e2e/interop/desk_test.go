@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -229,4 +230,18 @@ func (d *desk) transact(name, spec string, phase api.Phase) {
 	d.t.Helper()
 	txn := d.Run(name, spec)
 	require.Equal(d.t, phase, txn.Status.Phase, harness.Describe(txn))
+}
+
+// releasing is the spec of a Transaction that gives what a manager owns of the Deployment to the
+// one that has applied it, or to nobody.
+func (d *desk) releasing(from string) string {
+	d.t.Helper()
+	to := ""
+	for _, e := range d.Object(deployment).GetManagedFields() {
+		if e.Operation == metav1.ManagedFieldsOperationApply {
+			require.Empty(d.t, to, "one tool applies it")
+			to = "fieldManager: " + e.Manager + "\n"
+		}
+	}
+	return to + "changes: [{target: {apiVersion: apps/v1, kind: Deployment, name: web}, type: Patch, release: {managers: [" + from + "]}}]"
 }

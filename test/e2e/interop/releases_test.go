@@ -66,9 +66,17 @@ const (
 var events = []event{
 	{name: nothing, happens: func(*desk) {}},
 	{name: patched, happens: patching},
+	{name: "the same, and a Transaction that releases it", like: nothing, happens: func(d *desk) {
+		patching(d)
+		d.transact("txn", d.releasing("kubectl-patch"), api.PhaseCommitted)
+	}},
 	{name: applied, happens: applying},
 	{name: forced, happens: forcing},
 	{name: "`kubectl scale`, and the manifests set replicas", replicas: true, happens: command("kubectl scale deployment web --replicas=3")},
+	{name: "the same, and a Transaction that releases them", replicas: true, happens: func(d *desk) {
+		d.run("kubectl scale deployment web --replicas=3")
+		d.transact("txn", d.releasing("kubectl"), api.PhaseCommitted)
+	}},
 	{name: "`kubectl rollout restart`", happens: command("kubectl rollout restart deployment web")},
 	{name: bystander, happens: byStanding},
 	{name: "a Transaction that commits", like: nothing, happens: func(d *desk) { d.transact("txn", patches, api.PhaseCommitted) }},

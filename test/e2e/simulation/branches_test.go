@@ -148,6 +148,9 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			with(gamma.change(api.Create, news), "first", func(*api.Change) {}),
 		}
 	}
+	release := func(of thing) api.Change {
+		return api.Change{Name: of.name, Target: of.target(), Type: api.Patch, Release: &api.Release{Managers: []string{"annotator", "kubectl"}}}
+	}
 	refused := thing{configMap, "refused"}.change(api.Create, old)
 	return []scenario{
 		one("diamond", []thing{alpha, beta}, diamond(thing{configMap, "omega"}.change(api.Create, news))...),
@@ -179,6 +182,8 @@ func branched(one func(name string, objects []thing, changes ...api.Change) scen
 			changes[1].When, changes[1].WhenFalse, changes[1].ReadyWhen = "object == null", api.WhenFalseDelete, nil
 			return changes
 		}(), with(refused, "refused", func(c *api.Change) { c.DependsOn = []string{"right", "first"} }))...),
+		one("release", []thing{alpha, beta}, release(alpha), with(alpha.change(api.Patch, news), "again", func(*api.Change) {}), release(beta)),
+		one("release-back", []thing{alpha, beta}, release(alpha), release(beta), refused),
 		one("never-ready-back", []thing{alpha, beta}, beta.change(api.Patch, news),
 			with(alpha.change(api.Patch, news), "alpha", func(c *api.Change) {
 				timeout := api.Duration("2s")

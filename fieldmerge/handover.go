@@ -24,7 +24,7 @@ type Hands struct {
 	Content []map[string]any
 	// Owners are who owned the fields before the change that this one undoes.
 	Owners []metav1.ManagedFieldsEntry
-	// Release says who is to own which of the fields no more, whoever owned them before; nil for
+	// Release says who is to own which of the fields no more, though they owned them before; nil for
 	// nobody.
 	Release *Release
 }

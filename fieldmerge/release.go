@@ -113,7 +113,7 @@ func ownedBy(e entry, set *fieldpath.Set) OwnedFields {
 	return out
 }
 
-// cut is a value without what is not in a set. What somebody owns in parts is cut down to its
+// cut is a value without what is not in a set. What is owned in parts is cut down to its
 // parts; anything else is one value. Items of lists stay in their order: another one would
 // be applied too.
 func cut(v any, set, owned *fieldpath.Set) any {

@@ -251,8 +251,10 @@ func (p *projection) count(c *faultinject.Call) {
 	case faultinject.LostReply, faultinject.FailedApplied, faultinject.TimedOutApplied:
 		p.trace.lost++
 	}
-	if c.Kind == faultinject.Read && c.User != "" && c.Fault != faultinject.NoFault {
-		p.trace.lost++ // What a deletion has done is read.
+	if c.Kind == faultinject.Read && c.Fault != faultinject.NoFault {
+		// What a deletion has done is read, and what a refusal means: then nothing is known of the request.
+		p.trace.lost++
+		p.trace.late++
 	}
 	if c.Kind == faultinject.Write && !c.DryRun && c.User != "" && c.Code/100 == 4 && c.Code != 409 && c.Code != 429 {
 		p.trace.denied++

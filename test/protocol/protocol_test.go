@@ -45,7 +45,7 @@ func TestTheProtocolKeepsItsGuarantees(t *testing.T) {
 	reached, all := map[string]bool{}, map[string]bool{}
 	for name, config := range map[string][]string{
 		"one process, Patch and Create":             one,
-		"one process, Create and Patch, one by one": with(one, "-DKIND0=CREATE", "-DKIND1=PATCH", "-DWINDOW=1"),
+		"one process, Create and Patch, one by one": with(one, "-DKIND0=CREATE", "-DKIND1=PATCH", "-DWINDOW=1", "-DWAITS=1"),
 		"one process, Delete and Patch":             with(one, "-DKIND0=DELETE", "-DKIND1=PATCH"),
 		"two processes, a crash":                    with(two, "-DCRASHES=1"),
 		"two processes, a late request":             with(two, "-DLATE=1"),
@@ -108,7 +108,7 @@ func TestEveryMutationBreaksItsGuarantee(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
 			flag := "-DM_" + strings.ToUpper(strings.ReplaceAll(m.name, "-", "_"))
-			out, _ := check(t, with(m.config, flag), []string{"-DSAFETY"})
+			out, _ := check(t, with(m.config, flag), []string{"-DSAFETY", "-O0"}) // What it finds it finds soon.
 			assert.Contains(t, out, "errors: 1\n")
 			broken := regexp.MustCompile(`assertion violated \(+(\w+)\|\|`).FindStringSubmatch(out)
 			require.NotNil(t, broken, out)
@@ -141,7 +141,7 @@ func check(t *testing.T, config, build []string, run ...string) (out, states str
 	require.NoError(t, err)
 	// Statements that are merged (-o3 keeps them apart) would not be told to be reached.
 	tool(t, dir, "spin", append(config, "-o3", "-a", model)...)
-	tool(t, dir, "cc", append(build, "-O2", "-w", "-DCOLLAPSE", "-DVECTORSZ=4096", "-DMEMLIM=4000", "-o", "pan", "pan.c")...)
+	tool(t, dir, "cc", append([]string{"-O2", "-w", "-DCOLLAPSE", "-DVECTORSZ=4096", "-DMEMLIM=4000", "-o", "pan", "pan.c"}, build...)...)
 	out = tool(t, dir, filepath.Join(dir, "pan"), append([]string{"-m1000000", "-w24"}, run...)...)
 	require.NotContains(t, out, "max search depth too small")
 	return out, tool(t, dir, filepath.Join(dir, "pan"), "-d")

@@ -9,7 +9,7 @@
  *
  * A configuration gives the kinds of the items (KIND0, KIND1), how many intents are opened at once
  * (WINDOW), how many processes there are (PROCESSES), and how often what can happen (CRASHES, LOST,
- * LATE, FOREIGN, DENIED, OVERDUE). A mutation (-DM_...) is a seeded defect.
+ * LATE, FOREIGN, DENIED, WAITS, OVERDUE). A mutation (-DM_...) is a seeded defect.
  */
 
 #define ITEMS 2
@@ -47,6 +47,9 @@
 #ifndef DENIED
 #define DENIED 1
 #endif
+#ifndef WAITS
+#define WAITS 0 /* an attempt fails for what is not modelled, such as a lock, or a server that has no time */
+#endif
 #ifndef OVERDUE
 #define OVERDUE 1 /* the time of the Transaction may be over at any moment */
 #endif
@@ -64,8 +67,8 @@ Target tgt[ITEMS];
 /* The Transaction. Two processes write its status, so "nobody has written it since I read it" is one
  * bit for each, and stands for the comparison of resourceVersions. */
 #define PREPARING   1
-#define FAILING     2 /* Preparing, with the condition that it has failed */
-#define PREPARED    3
+#define PREPARED    2
+#define FAILING     3 /* Preparing or Prepared, with the condition that it has failed */
 #define COMMITTING  4
 #define ROLLINGBACK 5
 #define COMMITTED   6
@@ -107,8 +110,18 @@ typedef Late { byte op; byte item; byte uid; byte n; bit valid }
 Late late;
 Record laterec; /* of a STATUS */
 
-byte crashes = CRASHES, losts = LOST, lates = LATE, denied = DENIED;
+byte crashes = CRASHES, losts = LOST, lates = LATE, denied = DENIED, waits = WAITS;
 bit begun;
+
+/* With a trace, trace.pml compares what happens with it. */
+#ifdef TRACE
+#include "trace.pml"
+#else
+#define happens(o, x)
+#define isstored(r)
+#define begin()
+#define tracked
+#endif
 
 /* ---- The guarantees --------------------------------------------------------------------------- */
 
@@ -171,7 +184,8 @@ inline land(o, x, u, v, met) {
 		:: o == RESTORE -> tgt[x].val = images[txn.ref].val[x]
 		:: o == OWNERS -> tgt[x].mgr = 0
 		:: o == REMOVE || o == UNMAKE -> tgt[x].uid = 0; tgt[x].val = NONE; tgt[x].mgr = 0
-		fi
+		fi;
+		happens(o, x)
 	fi
 }
 
@@ -199,7 +213,8 @@ inline write(r) {
 	copy(txn, r);
 	opened[0] = opened[0] || r.st[0] == I_COMMITTING;
 	opened[1] = opened[1] || r.st[1] == I_COMMITTING;
-	fresh[0] = 0; fresh[1] = 0; late.valid = 0
+	fresh[0] = 0; fresh[1] = 0; late.valid = 0;
+	isstored(r)
 }
 
 inline copy(to, from) {
@@ -219,7 +234,7 @@ inline forgetlate() {
 }
 
 /* A request that was given up lands at last, or never does. */
-proctype network() {
+proctype network() tracked {
 	bit met;
 	byte lop, item, luid, ln;
 end:	do
@@ -233,7 +248,7 @@ end:	do
 }
 
 /* Another client, which knows nothing of Janus. */
-proctype other() {
+proctype other() tracked {
 	byte left = FOREIGN;
 end:	do
 	:: atomic { left -> left--; printf("another client writes\n");
@@ -252,6 +267,7 @@ end:	do
 			if :: kind(x) == CREATE && effect[x] -> effect[x] = 0; deleted[x]++ :: else fi /* what it has deleted is not in effect */
 		:: tgt[x].uid == 0 -> tgt[x].n++; tgt[x].uid = tgt[x].n; tgt[x].val = THEIRS; tgt[x].mgr = 0
 		fi;
+		happens(BYOTHER, x);
 		x = 0 }
 	od
 }
@@ -271,6 +287,7 @@ end:	do
 #define STALE 2 /* the precondition did not hold: 409, or AlreadyExists */
 #define GONE  3 /* no answer */
 #define NO    4 /* refused for good, as by a policy */
+#define BUSY  5 /* refused for now */
 
 /* What an observation finds: outcome.Finding. */
 #define NOTAPPLIED 1
@@ -278,13 +295,14 @@ end:	do
 #define DIVERGED   3
 
 /* Which before-images are kept: those of a rollback. */
-#define kept(r) (r.phase == ROLLEDBACK || r.phase == FAILED && r.st[0] != 0)
+#define kept(r) (r.phase == ROLLEDBACK || r.phase == FAILED && (r.st[0] == I_UNRESOLVED || r.st[1] == I_UNRESOLVED))
 
 /* Where a process goes on after a checkpoint. */
 #define DECIDE  0
 #define SEND    1
 #define FINALLY 2
 #define PREPARE 3
+#define START   4
 
 inline may_die() { if :: crashes -> crashes--; printf("process %d dies\n", c); goto died :: true fi }
 
@@ -381,6 +399,9 @@ inline turn() {
 #endif
 #define landed(x) (!(late.op && late.op != STATUS && late.item == x))
 
+/* mutate.restoring: values are restored once. */
+#define mayrestore(x) (tgt[x].uid == images[t.ref].uid[x] && !restored)
+
 #ifdef M_UNDO_IN_LIST_ORDER
 #define FIRSTUNDO 0
 #define SECONDUNDO 1
@@ -389,7 +410,7 @@ inline turn() {
 #define SECONDUNDO 0
 #endif
 
-proctype janusd(byte c) {
+proctype janusd(byte c) tracked {
 	Record t;  /* saga.txn: the Transaction as the API server last stored it, as far as this process knows */
 	Record nx; /* what it is about to write */
 	byte known[ITEMS]; /* plan.Known: what is in flight */
@@ -400,6 +421,7 @@ proctype janusd(byte c) {
 	bit met;  /* a conflict was met: the item cannot be rolled back */
 	bit waited; /* and was met again after the settle time */
 	bit unknown;       /* a checkpoint of this process got no answer */
+	bit restored; /* the values are, as far as this attempt knows: what has become of them since is another client's */
 	bit again; /* a request is repeated, so the intent is taken over first */
 
 	/* engine.Engine.Run, memory.All.Recall: the Transaction is read; what is in flight holds as long as
@@ -420,16 +442,18 @@ start:	atomic {
 #endif
 			undone[0] = undone[0] && KIND0 != CREATE && KIND0 != DELETE; undone[1] = undone[1] && KIND1 != CREATE && KIND1 != DELETE
 		fi;
-		i = 0; op = 0; u = 0; v = 0; res = 0; found = 0; then = DECIDE; met = 0; waited = 0; again = 0;
+		i = 0; op = 0; u = 0; v = 0; res = 0; found = 0; then = DECIDE; met = 0; waited = 0; restored = 0; again = 0;
 		nx.phase = 0; nx.st[0] = 0; nx.st[1] = 0; nx.finalizer = 0; nx.ref = 0;
 		may_die()
 	};
 
 	/* plan.Decide */
 decide:	atomic {
-		i = 0; op = 0; u = 0; v = 0; res = 0; found = 0; then = DECIDE; met = 0; waited = 0; again = 0;
+		i = 0; op = 0; u = 0; v = 0; res = 0; found = 0; then = DECIDE; met = 0; waited = 0; restored = 0; again = 0;
 		if
+		:: waits && !ended(t.phase) -> waits--; goto pause
 		:: ended(t.phase) -> goto tidy
+		:: OVERDUE && (t.phase == PREPARING || t.phase == PREPARED) -> next(); nx.phase = FAILING; goto store /* engine.ending.fail */
 		:: t.phase == PREPARING -> goto prepare
 		:: t.phase == FAILING -> goto failed
 		:: t.phase == PREPARED -> next(); nx.phase = COMMITTING; open(); goto store /* committing.begin */
@@ -493,7 +517,11 @@ taken:	atomic { images[c].uid[0] = tgt[0].uid; images[c].n[0] = tgt[0].n; images
 		:: (KIND0 == CREATE) != (images[c].uid[0] == 0) || (KIND1 == CREATE) != (images[c].uid[1] == 0) -> nx.phase = FAILING
 		:: else ->
 			images[c].stored = 1; /* snapshot: saved before the status names them */
-			nx.phase = PREPARED; nx.ref = c; nx.st[0] = I_PREPARED; nx.st[1] = I_PREPARED
+			nx.ref = c; nx.st[0] = I_PREPARED; nx.st[1] = I_PREPARED;
+			if /* engine.saga.recordOpening */
+			:: nx.phase = COMMITTING; open()
+			:: nx.phase = PREPARED /* it is not to go on for now */
+			fi
 		fi;
 		goto store
 	};
@@ -542,6 +570,7 @@ send:	atomic {
 		:: losts -> losts--; printf("the answer is lost\n"); land(op, i, u, v, found); found = 0; res = GONE
 		:: lates && !late.op -> lates--; printf("request %d for item %d is late\n", op, i); late.op = op; late.item = i; late.uid = u; late.n = v; res = GONE
 		:: denied && isdo(op) -> denied--; printf("request is refused\n"); res = NO
+		:: waits -> waits--; res = BUSY
 		fi;
 		creating[c] = 0;
 		may_die();
@@ -554,7 +583,7 @@ send:	atomic {
 			:: noeffect(i) -> goto reject
 			:: !noeffect(i) -> goto failitem
 			fi
-		:: op == RESTORE && res == OK -> op = OWNERS; goto send
+		:: op == RESTORE && res == OK -> restored = 1; op = OWNERS; goto send
 		:: op == REMAKE && res == OK -> op = OWNERS; goto send
 		:: op == UNMAKE && res == OK -> goto undo
 		:: op == OWNERS && res == OK && t.phase == COMMITTING -> goto finish
@@ -568,8 +597,12 @@ send:	atomic {
 		:: isdo(op) && res == GONE -> unsure(); goto start
 #endif
 		:: !isdo(op) && res == GONE -> unsure(); goto start
+		:: res == BUSY -> goto pause
+		:: res == BUSY -> goto start /* it is on record */
 		fi
 	};
+	/* engine.retry.recordWait */
+pause:	atomic { next(); recordover(); then = START; goto store };
 
 	/* mutate.write.refresh: what a request met that was stale */
 refresh: atomic {
@@ -621,7 +654,7 @@ settling: atomic {
 		:: found == APPLIED -> nx.st[i] = I_COMMITTED
 #endif
 		:: found == NOTAPPLIED -> nx.st[i] = I_REJECTED
-		:: found == DIVERGED -> nx.st[i] = I_UNRESOLVED
+		:: found == DIVERGED -> nx.st[i] = I_UNRESOLVED; recordover(); open() /* saga.record */
 		fi;
 		goto store
 	};
@@ -642,18 +675,20 @@ undo:	atomic {
 		:: kind(i) == PATCH -> /* mutate.Change.restore: the values, then the owners */
 			if
 			:: tgt[i].uid != images[t.ref].uid[i] -> goto giveup
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == NEW -> op = RESTORE
+			:: tgt[i].uid == images[t.ref].uid[i] && restored && tgt[i].mgr -> op = OWNERS
+			:: tgt[i].uid == images[t.ref].uid[i] && restored && !tgt[i].mgr -> goto rolled
+			:: mayrestore(i) && tgt[i].val == NEW -> op = RESTORE
 #ifdef M_CONFLICTS_OVERWRITTEN
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == THEIRS && before(i) != THEIRS -> op = RESTORE
+			:: mayrestore(i) && tgt[i].val == THEIRS && before(i) != THEIRS -> op = RESTORE
 #else
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == THEIRS && before(i) != THEIRS && tgt[i].mgr -> op = OWNERS; met = 1
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == THEIRS && before(i) != THEIRS && !tgt[i].mgr -> goto giveup
+			:: mayrestore(i) && tgt[i].val == THEIRS && before(i) != THEIRS && tgt[i].mgr -> op = OWNERS; met = 1
+			:: mayrestore(i) && tgt[i].val == THEIRS && before(i) != THEIRS && !tgt[i].mgr -> goto giveup
 #endif
 #ifdef M_OWNERS_ONLY_WITH_VALUES
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == before(i) -> goto rolled
+			:: mayrestore(i) && tgt[i].val == before(i) -> goto rolled
 #else
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == before(i) && tgt[i].mgr -> op = OWNERS
-			:: tgt[i].uid == images[t.ref].uid[i] && tgt[i].val == before(i) && !tgt[i].mgr -> goto rolled
+			:: mayrestore(i) && tgt[i].val == before(i) && tgt[i].mgr -> op = OWNERS
+			:: mayrestore(i) && tgt[i].val == before(i) && !tgt[i].mgr -> goto rolled
 #endif
 			fi
 		:: kind(i) == CREATE -> /* createStrategy.Undo */
@@ -710,7 +745,7 @@ finish:	atomic {
 #endif
 		if
 		:: tgt[0].uid && tgt[0].mgr -> i = 0; op = OWNERS; u = tgt[0].uid; v = tgt[0].n; goto send
-		:: !(tgt[0].uid && tgt[0].mgr) && tgt[1].uid && tgt[1].mgr -> i = 1; op = OWNERS; u = tgt[1].uid; v = tgt[1].n; goto send
+		:: tgt[1].uid && tgt[1].mgr -> i = 1; op = OWNERS; u = tgt[1].uid; v = tgt[1].n; goto send
 		:: else -> goto final
 		fi
 	};
@@ -724,6 +759,7 @@ final:
 #else
 	atomic {
 		if
+		:: waits -> waits--; goto pause
 		:: fresh[c] -> images[1 - t.ref].stored = 0; if :: t.phase != ROLLINGBACK -> images[t.ref].stored = 0 :: else fi
 		:: !fresh[c] -> goto start
 		fi;
@@ -760,7 +796,7 @@ store:	atomic {
 			if :: nx.st[1] != t.st[1] -> known[1] = ((nx.st[1] == I_COMMITTING || nx.st[1] == I_ROLLINGBACK) -> UNSENT : UNKNOWN) :: else fi;
 			copy(t, nx)
 		:: fresh[c] && losts -> losts--; printf("the answer is lost\n"); write(nx); last = NOBODY; unknown = 1; may_die(); goto start
-		:: fresh[c] && lates && !late.op && nx.phase != PREPARED ->
+		:: fresh[c] && lates && !late.op && (t.phase != PREPARING || nx.phase == PREPARING || nx.phase == FAILING) ->
 			lates--; printf("status is late\n"); late.op = STATUS; late.valid = 1; copy(laterec, nx); unknown = 1; may_die(); goto start
 		:: !fresh[c] -> goto start
 		fi;
@@ -770,6 +806,7 @@ store:	atomic {
 		:: then == SEND -> then = DECIDE; goto send
 		:: then == FINALLY -> then = DECIDE; goto last_write
 		:: then == PREPARE -> then = DECIDE; goto taken
+		:: then == START -> goto start
 		:: then == DECIDE -> goto decide
 		fi
 	};
@@ -800,6 +837,7 @@ tidy:	atomic {
 init {
 	atomic {
 		txn.phase = PREPARING; txn.finalizer = 1;
+		begin();
 		tgt[0].n = 1; tgt[1].n = 1;
 		if :: KIND0 != CREATE -> tgt[0].uid = 1; tgt[0].val = OLD :: else fi;
 		if :: KIND1 != CREATE -> tgt[1].uid = 1; tgt[1].val = OLD :: else fi;

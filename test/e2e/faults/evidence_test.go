@@ -38,6 +38,9 @@ func (r *run) breaches(out *result) []string {
 		}
 		evidence.Runs = append(evidence.Runs, of)
 	}
+	if r.keep != nil {
+		r.keep(r.plan, evidence)
+	}
 	var found []string
 	all := oracle.Judge(evidence)
 	if len(r.txns) > 1 {

@@ -14,6 +14,7 @@ import (
 
 	"janus.io/janus/internal/expression"
 	"janus.io/janus/test/harness"
+	"janus.io/janus/test/oracle"
 )
 
 const (
@@ -34,6 +35,9 @@ type world struct {
 	watcher *harness.Watcher
 	scribe  *scribe
 	hub     *hub
+
+	// keep, if there is one, is given the evidence of every run.
+	keep func(scenario, oracle.Evidence)
 
 	mu    sync.Mutex
 	free  map[string][]place // by rights

@@ -31,6 +31,7 @@ type outcome struct {
 	causes   []string
 	steps    int
 	trace    []string
+	evidence oracle.Evidence
 }
 
 // simulate runs a plan in a bubble of its own and judges it.
@@ -79,6 +80,7 @@ func (w *world) outcome() outcome {
 		run.UID = w.uidOf(run.Name)
 		evidence.Runs = append(evidence.Runs, run)
 	}
+	o.evidence = evidence
 	for _, b := range oracle.Judge(evidence) {
 		o.breaches = append(o.breaches, b.Guarantee+": "+b.Message)
 	}

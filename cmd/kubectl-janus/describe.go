@@ -55,7 +55,7 @@ func (s *session) printDescription(out output, t *api.Transaction, events []core
 	if err != nil {
 		return err
 	}
-	all := map[string]any{"transaction": u.Object, "events": events}
+	all := map[string]any{"transaction": u.Object, "events": append([]corev1.Event{}, events...)}
 	if unread != nil {
 		all["eventsUnread"] = unread.Error()
 	}

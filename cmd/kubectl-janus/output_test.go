@@ -85,7 +85,7 @@ func TestWhatIsPrintedAsJSONIsJSON(t *testing.T) {
 	app := file("app.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: \"1\"}}")
 	waits := file("waits.yaml", `{apiVersion: backup.janus.io/v1alpha1, kind: Transaction, metadata: {name: waits}, spec: {serviceAccountName: deployer, changes: [
 		{type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: b}, content: {data: {x: "1"}}, readyWhen: {expression: has(object.data.never)}}]}}`)
-	_, err := testcluster.Shared(t).Kubectl(t.Context(), "", "--namespace="+e.Namespace, "create", "configmap", "b")
+	_, err := testcluster.Shared(t).Kubectl(t.Context(), "", "--namespace="+e.Namespace, "create", "configmap", "b", "--from-literal=y=1")
 	require.NoError(t, err)
 
 	// Each line is run with -o json; has is a part of what it prints.
@@ -102,6 +102,7 @@ func TestWhatIsPrintedAsJSONIsJSON(t *testing.T) {
 		{"history one", `"field": ".data.x"`},
 		{"blame configmap/a", `"transaction": "one"`},
 		{"owners configmap/a", `"manager": "janus"`},
+		{"owners release configmap/b --from kubectl-create --to= --service-account deployer --name given --wait", `"phase": "Committed"`},
 		{"undo one --dry-run", `"effect": "Delete"`},
 		{"undo one --name back --wait", `"phase": "Committed"`},
 		{"rbac one", `"kind": "Role"`},

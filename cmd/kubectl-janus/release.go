@@ -74,7 +74,7 @@ func newRelease(s *session) *cobra.Command {
 	cmd.Flags().StringVar(&w.to, "to", "", "the manager that is to own them; by default the one that applies the object, and empty for nobody")
 	cmd.Flags().StringArrayVar(&w.fields, "field", nil, "release this field alone, and what is inside; can be given several times")
 	cmd.Flags().StringVar(&w.name, "name", "", "the name of the Transaction; the default is made up")
-	cmd.Flags().StringVar(&w.account, "service-account", "", accountHelp)
+	cmd.Flags().StringVarP(&w.account, accountFlag, "s", "", accountHelp)
 	cmd.Flags().BoolVar(&w.showOnly, "dry-run", false, "show the plan, and release nothing; the exit codes are those of plan")
 	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "show no plan, and do not ask")
 	w.wait.addAll(cmd)
@@ -145,7 +145,10 @@ func (w *releaseWishes) version(s *session, target api.Target, owners []fieldmer
 		}
 	}
 	for _, manager := range w.from {
-		if !slices.Contains(all, manager) {
+		switch {
+		case len(all) == 0:
+			return "", fmt.Errorf("%s: no manager owns any of its fields, so there is nothing to release", target.String())
+		case !slices.Contains(all, manager):
 			return "", fmt.Errorf("%s: %s owns none of its fields; these managers do: %s", target.String(), manager, strings.Join(all, ", "))
 		}
 	}

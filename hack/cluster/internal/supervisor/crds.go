@@ -19,6 +19,9 @@ import (
 // The controllers learn of a kind that is installed after they have started only
 // when they next look, which takes the garbage collector half a minute or more.
 func (c apiClient) createCRDs(ctx context.Context, server, dir string) error {
+	patient := *c.http
+	patient.Timeout = 0 // ctx bounds it: a large definition may take seconds on a busy machine.
+	c.http = &patient
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		return errors.Join(fmt.Errorf("no file *.yaml in %s", dir), err)

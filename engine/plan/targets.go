@@ -18,6 +18,12 @@ func Creates(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || ChangeOf(t, i).Type == api.Create
 }
 
+// Releases reports whether item i gives fields from one manager to another. Another client may have
+// made the list of changes shorter.
+func Releases(t *api.Transaction, i int) bool {
+	return i < len(t.Spec.Changes) && t.Spec.Changes[i].Release != nil
+}
+
 // Deletes reports whether item i is a Delete, or may be.
 func Deletes(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || ChangeOf(t, i).Type == api.Delete

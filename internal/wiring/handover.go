@@ -146,7 +146,7 @@ func (s session) setOn(ctx context.Context, key objectid.ID) ([]map[string]any, 
 		if err != nil {
 			return nil, err
 		}
-		if ref.ID() != key || !t.Status.Items[i].Changes() || plan.ChangeOf(t, i).Release != nil {
+		if ref.ID() != key || !t.Status.Items[i].Changes() || plan.Releases(t, i) {
 			continue
 		}
 		content, err := s.sources.content(ctx, t, i, s.id)

@@ -121,17 +121,17 @@ func (s session) options(i int) mutate.Options {
 
 // releaseOf is what the change of an item releases; nil if that is nothing.
 func releaseOf(t *api.Transaction, i int) *fieldmerge.Release {
-	release := plan.ChangeOf(t, i).Release
-	if release == nil || t.Spec.UndoOf != nil {
+	if !plan.Releases(t, i) || t.Spec.UndoOf != nil {
 		return nil // What an undo releases follows from what was released.
 	}
+	release := t.Spec.Changes[i].Release
 	return &fieldmerge.Release{Managers: release.Managers, Fields: release.Fields, To: t.Spec.FieldManager}
 }
 
 // content is that of the change of an item: as the spec has it or says where it is. Of an undo, and
 // of a release, it follows from what was there, and was kept with the before-image.
 func (s session) content(ctx context.Context, i int) (map[string]any, error) {
-	if s.txn.Spec.UndoOf == nil && plan.ChangeOf(s.txn, i).Release == nil {
+	if s.txn.Spec.UndoOf == nil && !plan.Releases(s.txn, i) {
 		return s.sources.content(ctx, s.txn, i, s.id)
 	}
 	record, err := s.record(ctx, i)

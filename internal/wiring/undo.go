@@ -99,7 +99,7 @@ func release(steps []made) bool { return len(steps) == 1 && steps[0].releases() 
 // else that it writes it updates.
 func (m made) releases() bool {
 	if item := m.item(); m.original.Spec.UndoOf == nil {
-		return m.original.Spec.Changes[item.Index].Release != nil
+		return plan.Releases(m.original, item.Index)
 	}
 	return m.item().Type == api.Patch
 }

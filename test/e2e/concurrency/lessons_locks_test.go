@@ -47,7 +47,7 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: ` + e.Namespace + `
 		return reason == errclass.LockHeld
 	})
 	_, _, message := harness.Condition(waiting, api.ConditionLocked)
-	assert.Contains(t, message, one.Namespace+"/"+names[0]+"/")
+	assert.Contains(t, message, "it is held by Transaction "+one.Namespace+"/"+names[0]+" (since ")
 	close(goOn)
 	for _, txn := range []*api.Transaction{one.Ended(names[0]), two.Ended(names[1])} {
 		assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))

@@ -142,7 +142,7 @@ func TestAnOutageIsNoTimeOutOfOneObject(t *testing.T) {
 	assert.EqualValues(t, 1, counted, "the last one, which could be written down")
 }
 
-// What is in effect stays so, although what is left to do for an object times out.
+// Changes that are in effect stay so, even if the hand-over of one object times out.
 func TestTimeOutsAtTheEndLeaveWhatIsInEffect(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.replies["hand over"] = slow("b", 100)

@@ -77,6 +77,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 	period := plan.LockTimeout(s.txn) / 4
 	ticker := s.clock.NewTicker(period)
 	last := s.clock.Now()
+	held := s.txn // The work may go on from a later version, which has the same locks.
 	done.Go(func() {
 		defer ticker.Stop()
 		for {
@@ -87,7 +88,7 @@ func (s *saga) whileKeepingLocks(ctx context.Context, work func() error) error {
 				if s.clock.Since(last) > period+s.policy.Lateness {
 					return // It hung: anyone who has replaced it may have released them.
 				}
-				_ = s.Locks.Keep(ctx, s.txn, s.memory.Doubt)
+				_ = s.Locks.Keep(ctx, held, s.memory.Doubt)
 				last = s.clock.Now()
 			}
 		}

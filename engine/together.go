@@ -39,20 +39,26 @@ func (s rollback) sendUndos(ctx context.Context, all []compensation) {
 	fanout.Do(len(all), len(all), func(n int) {
 		c := &all[n]
 		defer pass(n+1, false) // unless it was told otherwise
-		if !<-begin[n] || n > 0 && (s.enough() || s.due()) {
+		if !<-begin[n] {
 			return
 		}
-		s.takeUp(c.in.Index())
+		if c.sent = s.takeUp(c.in.Index(), n == 0); !c.sent {
+			return
+		}
 		c.in.restored = func() { pass(n+1, true) }
-		c.sent = true
 		if c.undone, c.err = s.Changes.Undo(ctx, c.in); c.err == nil {
 			pass(n+1, true)
 		}
 	})
 }
 
-// takeUp notes that a compensation is sent, while others are under way.
-func (s rollback) takeUp(i int) {
+// takeUp notes that a compensation is sent, while others are under way, which may take the
+// Transaction over. It is not sent if it is not the first and something else is to be done.
+func (s rollback) takeUp(i int, first bool) bool {
 	defer s.ask.take()()
+	if !first && (s.enough() || s.due()) {
+		return false
+	}
 	s.flight.Happened(i, plan.TakenUp)
+	return true
 }

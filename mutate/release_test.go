@@ -155,7 +155,7 @@ func TestWhoOwnsAReleasedFieldTooKeepsIt(t *testing.T) {
 	i.done().handedOver()
 	assert.ElementsMatch(t, []string{"kubectl Apply", "other Apply"}, managers(i.now()))
 	assert.True(t, owns(i.now(), "other", ".data.color"))
-	assert.False(t, owns(i.now(), "kubectl", ".data.color"), "it is somebody's")
+	assert.False(t, owns(i.now(), "kubectl", ".data.color"), "another manager owns it")
 }
 
 // Of a manager by which a tool updated before it applied, the updates are released to it.

@@ -40,12 +40,7 @@ in its place, with the same name.`,
 			if name != "" {
 				u.SetGenerateName("")
 			}
-			made, err := s.create(cmd.Context(), u)
-			if err != nil {
-				return err
-			}
-			wait.announce(s, "transaction.backup.janus.io/%s created", made.Name)
-			return wait.end(cmd.Context(), s, made)
+			return wait.carryOut(cmd.Context(), s, u)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the name of the new Transaction; the default is made up from the old one")

@@ -53,10 +53,5 @@ func (p *planningPackages) change(ctx context.Context) error {
 	// The same change may have been rolled back before.
 	u.SetGenerateName(short(u.GetName()) + "-")
 	u.SetName("")
-	made, err := p.create(ctx, draft{Unstructured: u})
-	if err != nil {
-		return err
-	}
-	p.ends.announce(p.session, "transaction.backup.janus.io/%s created", made.Name)
-	return p.ends.end(ctx, p.session, made)
+	return p.ends.carryOut(ctx, p.session, draft{Unstructured: u})
 }

@@ -56,7 +56,7 @@ Exit codes: 0 nothing would change, 1 something would, 2 it could not be made or
 			if err != nil {
 				return trouble(err)
 			}
-			return trouble(s.planOfUndo(cmd.Context(), d, time.Duration(most), w.planOut))
+			return trouble(s.planOfDraft(cmd.Context(), d, time.Duration(most), w.planOut))
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(plainFlagError(cmd, err)) })
@@ -142,8 +142,8 @@ func (s *session) judged(t *api.Transaction, from string) error {
 	return verdict(s, t)
 }
 
-// planOfUndo shows the plan of an undo.
-func (s *session) planOfUndo(ctx context.Context, d draft, limit time.Duration, o output) error {
+// planOfDraft shows the plan of a Transaction that another command than run would create.
+func (s *session) planOfDraft(ctx context.Context, d draft, limit time.Duration, o output) error {
 	tried := draft{Unstructured: d.DeepCopy()}
 	if tried.GetGenerateName() != "" {
 		tried.SetGenerateName(short(tried.GetGenerateName()) + "plan-")

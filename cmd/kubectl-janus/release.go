@@ -53,7 +53,7 @@ func newRelease(s *session) *cobra.Command {
 			case err != nil:
 				return err
 			case w.showOnly:
-				return trouble(s.planOfUndo(cmd.Context(), d, cmp.Or(time.Duration(w.wait.limit), planTimeout), w.wait.out))
+				return trouble(s.planOfDraft(cmd.Context(), d, cmp.Or(time.Duration(w.wait.limit), planTimeout), w.wait.out))
 			}
 			if s.interactive() && !w.yes {
 				if _, err := s.wanted(cmd.Context(), d, asking{
@@ -62,12 +62,7 @@ func newRelease(s *session) *cobra.Command {
 					return err
 				}
 			}
-			made, err := s.create(cmd.Context(), d)
-			if err != nil {
-				return err
-			}
-			w.wait.announce(s, "transaction.backup.janus.io/%s created", made.Name)
-			return w.wait.end(cmd.Context(), s, made)
+			return w.wait.carryOut(cmd.Context(), s, d)
 		},
 	}
 	cmd.Flags().StringSliceVar(&w.from, "from", nil, "the field managers that give fields up, as kubectl janus owners names them")

@@ -46,6 +46,16 @@ func (w *waits) addTo(cmd *cobra.Command) {
 	cmd.Flags().Var(&w.limit, "timeout", "how long to wait; without it as long as it takes")
 }
 
+// carryOut creates a Transaction, and waits for it if that is wanted.
+func (w *waits) carryOut(ctx context.Context, s *session, d draft) error {
+	made, err := s.create(ctx, d)
+	if err != nil {
+		return err
+	}
+	w.announce(s, "transaction.backup.janus.io/%s created", made.Name)
+	return w.end(ctx, s, made)
+}
+
 // end waits for a Transaction if that is wanted.
 func (w *waits) end(ctx context.Context, s *session, t *api.Transaction) error {
 	if p := w.out.printer(); p != nil {

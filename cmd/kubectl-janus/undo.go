@@ -54,7 +54,7 @@ out both. --dry-run shows the plan alone.`,
 			case err != nil:
 				return err
 			case w.showOnly:
-				return trouble(s.planOfUndo(cmd.Context(), d, cmp.Or(time.Duration(w.wait.limit), planTimeout), w.wait.out))
+				return trouble(s.planOfDraft(cmd.Context(), d, cmp.Or(time.Duration(w.wait.limit), planTimeout), w.wait.out))
 			}
 			if (since || s.interactive()) && !w.yes {
 				nothing, err := s.wanted(cmd.Context(), d, asking{
@@ -67,12 +67,7 @@ out both. --dry-run shows the plan alone.`,
 					return err
 				}
 			}
-			made, err := s.create(cmd.Context(), d)
-			if err != nil {
-				return err
-			}
-			w.wait.announce(s, "transaction.backup.janus.io/%s created", made.Name)
-			return w.wait.end(cmd.Context(), s, made)
+			return w.wait.carryOut(cmd.Context(), s, d)
 		},
 	}
 	cmd.Flags().StringVar(&w.name, "name", "", "the name of the new Transaction; the default is made up")

@@ -91,7 +91,7 @@ func (o offer) meets(options Options) (bool, error) {
 			return false, nil
 		}
 	}
-	return !options.RestartKilled && !options.Alone &&
+	return !options.RestartKilled && !options.Alone && options.FeatureGates == "" &&
 		(o.ControllerManager || !options.ControllerManager) &&
 		(o.Audit || !options.Audit) && o.Nodes >= options.Nodes, nil
 }

@@ -31,14 +31,14 @@ type process struct {
 // startProcess starts the supervisor on a thread of its own. The signal that a
 // child gets when its parent dies follows the thread that started it, and other
 // threads of a Go program may end before the program does.
-func startProcess(binary string, args []string) (*process, error) {
+func startProcess(binary string, args, env []string) (*process, error) {
 	p := &process{
 		cmd:    exec.Command(binary, args...),
 		stdout: newOutput(),
 		stderr: newOutput(),
 		ended:  make(chan struct{}),
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = p.stdout, p.stderr, env
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{
 		// The supervisor stops its components in order and removes its files.
 		Pdeathsig: syscall.SIGTERM,

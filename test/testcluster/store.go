@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 )
 
 // Stored is one version of one key in etcd.
@@ -59,11 +60,31 @@ func (c *Cluster) StoredSince(ctx context.Context, revision int64) ([]Stored, er
 				return errHistoryGone
 			}
 			for _, e := range part.Result.Events {
-				all = append(all, Stored{Key: string(e.KV.Key), Value: e.KV.Value, Revision: e.KV.Revision})
+				all = append(all, e.Entry.stored())
 			}
 		}
 		return nil
 	})
+	return all, err
+}
+
+// Stored returns what etcd has stored now below a path that ends with a slash, such as
+// /registry/secrets/default/.
+func (c *Cluster) Stored(ctx context.Context, path string) ([]Stored, error) {
+	var answer struct {
+		Entries []storeEntry `json:"kvs"`
+	}
+	// All keys that begin with the path come before it with the character after the slash.
+	end := strings.TrimSuffix(path, "/") + "0"
+	body, err := json.Marshal(map[string][]byte{"key": []byte(path), "range_end": []byte(end)})
+	if err != nil {
+		return nil, fmt.Errorf("ask etcd for %s: %w", path, err)
+	}
+	err = c.askStore(ctx, "/v3/kv/range", string(body), func(d *json.Decoder) error { return d.Decode(&answer) })
+	var all []Stored
+	for _, e := range answer.Entries {
+		all = append(all, e.stored())
+	}
 	return all, err
 }
 
@@ -77,13 +98,20 @@ type storeWatch struct {
 	Result struct {
 		Canceled bool `json:"canceled"`
 		Events   []struct {
-			KV struct {
-				Key      []byte `json:"key"`
-				Value    []byte `json:"value"`
-				Revision int64  `json:"mod_revision,string"`
-			} `json:"kv"`
+			Entry storeEntry `json:"kv"`
 		} `json:"events"`
 	} `json:"result"`
+}
+
+// storeEntry is a key as etcd has it.
+type storeEntry struct {
+	Key      []byte `json:"key"`
+	Value    []byte `json:"value"`
+	Revision int64  `json:"mod_revision,string"`
+}
+
+func (e storeEntry) stored() Stored {
+	return Stored{Key: string(e.Key), Value: e.Value, Revision: e.Revision}
 }
 
 // askStore sends a request to etcd, past the API server.

@@ -37,3 +37,30 @@ func TestStoredSinceTellsEveryVersionOfEveryObject(t *testing.T) {
 		t.Errorf("the deletion has the value %q", deleted.Value)
 	}
 }
+
+func TestStoredTellsWhatIsThere(t *testing.T) {
+	c, namespace := Shared(t), Namespace(t)
+	createConfigMap(t, c, namespace, "there")
+	gone := createConfigMap(t, c, namespace, "gone")
+	if err := c.call(t.Context(), http.MethodDelete, gone, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	below := "/registry/configmaps/" + namespace + "/"
+	stored, err := c.Stored(t.Context(), below)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, s := range stored {
+		if strings.HasSuffix(s.Key, "/kube-root-ca.crt") { // A controller may have made it.
+			continue
+		}
+		keys = append(keys, s.Key)
+		if !strings.Contains(string(s.Value), "value") || s.Revision == 0 {
+			t.Errorf("%s is %q at revision %d, want its content", s.Key, s.Value, s.Revision)
+		}
+	}
+	if len(keys) != 1 || keys[0] != below+"there" {
+		t.Errorf("%v are stored, want what is there", keys)
+	}
+}

@@ -39,7 +39,7 @@ func TestAHundredChangesOf1MBTakeLittleMemory(t *testing.T) { tried(t, 100, 1_00
 // tried takes a Transaction that changes n ConfigMaps of so many bytes through a rollback, a
 // commit and an undo.
 func tried(t *testing.T, n, bytes int) {
-	cluster, err := testcluster.Start(testcluster.Options{ControllerManager: true, CRDs: filepath.Join(harness.Root(), "deploy", "crd")})
+	cluster, err := testcluster.Start(testcluster.Options{ControllerManager: true, CRDs: deployed("crd")})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, cluster.Stop()) })
 	s := &stage{Env: harness.On(t, cluster), t: t, n: n, bytes: bytes}
@@ -73,6 +73,7 @@ type stage struct {
 	t        *testing.T
 	n, bytes int
 	shell    *testcluster.Shell
+	program  string // janusd, once it is built
 	janusd   memory
 }
 
@@ -104,18 +105,30 @@ func (s *stage) fill() {
 	require.NoError(s.t, group.Wait())
 }
 
-// start runs janusd as deploy/ has it run.
+// deployed is a directory of deploy/.
+func deployed(name string) string { return filepath.Join(harness.Root(), "deploy", name) }
+
+// start runs janusd as deploy/ has it run, until the test is over.
 func (s *stage) start() {
+	janusd, stop := s.begin()
+	s.t.Cleanup(stop)
+	s.janusd = janusd
+}
+
+// begin runs janusd as deploy/ has it run, until it is stopped.
+func (s *stage) begin() (janusd memory, stop func()) {
 	kubeconfig := filepath.Join(s.t.TempDir(), "kubeconfig")
 	require.NoError(s.t, s.JanusdKubeconfig(s.t.Context(), kubeconfig))
-	program := harness.RunProgram(s.t, exec.Command(harness.BuildJanusd(s.t),
+	if s.program == "" {
+		s.program = harness.BuildJanusd(s.t)
+	}
+	program := harness.RunProgram(s.t, exec.Command(s.program,
 		"--kubeconfig="+kubeconfig, "--namespace="+harness.SystemNamespace, "--leader-elect", "--shards=8",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0"))
-	s.t.Cleanup(func() {
+	return memory{s.t, program}, func() {
 		program.Signal(syscall.SIGTERM)
 		<-program.Ended()
-	})
-	s.janusd = memory{s.t, program}
+	}
 }
 
 // run has all ConfigMaps changed to version 2: every second by an Update. The last change is done

@@ -211,6 +211,14 @@ func (c component) emulating(version string) component {
 	return c
 }
 
+// with has a component of Kubernetes turn features on or off.
+func (c component) with(gates string) component {
+	if gates != "" {
+		c.args = append(c.args, "--feature-gates="+gates)
+	}
+	return c
+}
+
 func kwokComponent(binary string, l layout, a access, nodes int) component {
 	return component{
 		name: kwok,

@@ -48,6 +48,8 @@ type Options struct {
 	// Emulate is a version of Kubernetes, such as 1.33, whose API and features the
 	// components of Kubernetes keep to. Empty means their own.
 	Emulate string
+	// FeatureGates are those of the API server, as its flag of that name takes them.
+	FeatureGates string
 }
 
 const usage = `usage: janus-cluster run [flags]
@@ -87,6 +89,7 @@ func ParseFlags(args []string, out io.Writer) (Options, error) {
 	fs.BoolVar(&o.StopOnStdinEOF, "stop-on-stdin-eof", false, "stop when standard input ends, as it does when the parent dies")
 	fs.BoolVar(&o.RestartKilled, "restart-killed", false, "start a component again after a signal ended it, instead of stopping the cluster")
 	fs.StringVar(&o.Emulate, "emulate", "", "`version` of Kubernetes, such as 1.33, whose API and features the components keep to (default their own; three minor versions back at most)")
+	fs.StringVar(&o.FeatureGates, "feature-gates", "", "feature `gates` of the API server, such as CBORServingAndStorage=true")
 	if err := fs.Parse(args); err != nil {
 		return Options{}, err
 	}

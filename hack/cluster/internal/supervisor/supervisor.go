@@ -109,7 +109,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	// The API server would wait for its store by itself, but not be ready any
 	// sooner, and fill its log with failed attempts.
 	store := etcdComponent(s.env.Self, s.layout, s.options.EtcdFsync)
-	api := apiServerComponent(s.env.Self, s.layout, s.access, s.options.AuditLog).emulating(s.options.Emulate)
+	api := apiServerComponent(s.env.Self, s.layout, s.access, s.options.AuditLog).emulating(s.options.Emulate).with(s.options.FeatureGates)
 	if err := s.launch(ctx, store); err != nil {
 		return err
 	}

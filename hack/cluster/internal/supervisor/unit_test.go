@@ -61,6 +61,16 @@ func TestAVersionIsEmulatedIfOneIsNamed(t *testing.T) {
 	}
 }
 
+func TestFeatureGatesArePassedOnIfAnyAreNamed(t *testing.T) {
+	c := component{name: apiServer, args: []string{apiServer}}
+	if got := c.with("").args; len(got) != 1 {
+		t.Errorf("got %q without gates", got)
+	}
+	if got := c.with("A=true,B=false").args; len(got) != 2 || got[1] != "--feature-gates=A=true,B=false" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTheMinorVersionOfWhatRuns(t *testing.T) {
 	for version, want := range map[string]int{"v1.36.3": 36, "v1.37.0-rc.0": 37, "v0.0.0": 0, "(devel)": 0, "": 0} {
 		if got := minor(version); got != want {

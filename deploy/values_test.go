@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -84,6 +85,27 @@ func TestValuesOfTheChart(t *testing.T) {
 		in := installation{objects: rendered(t, "crds: {keep: "+keep+"}")}
 		crd := in.find(t, "CustomResourceDefinition", "transactions.backup.janus.io")
 		assert.Equal(t, want, crd.GetAnnotations()["helm.sh/resource-policy"])
+	}
+}
+
+// TestTheStorageVersionIsChosen renders the chart, and builds the kustomization of docs/storage-version.md.
+func TestTheStorageVersionIsChosen(t *testing.T) {
+	for title, c := range map[string]struct {
+		objects []*unstructured.Unstructured
+		stored  string
+	}{
+		"the chart":                 {rendered(t, "{}"), "v1alpha1"},
+		"the chart, with the value": {rendered(t, "crds: {storageVersion: v1beta1}"), "v1beta1"},
+		"the chart, upgraded with the values of a release from before it": {rendered(t, "crds: {storageVersion: null}"), "v1alpha1"},
+		"the manifests":                 {build(t, "."), "v1alpha1"},
+		"the kustomization of the page": {kustomizationOf(t, "storage-version.md"), "v1beta1"},
+	} {
+		crd := into[apiextensionsv1.CustomResourceDefinition](t, installation{objects: c.objects}.find(t, "CustomResourceDefinition", "transactions.backup.janus.io"))
+		require.Len(t, crd.Spec.Versions, 2)
+		for _, version := range crd.Spec.Versions {
+			assert.Equal(t, version.Name == c.stored, version.Storage, "%s: %s", title, version.Name)
+			assert.True(t, version.Served)
+		}
 	}
 }
 

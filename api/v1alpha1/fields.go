@@ -27,14 +27,15 @@ type OwnedFields struct {
 	More int64 `json:"more,omitempty"`
 }
 
-// FieldConflict is a field that a change wrote and another client has written since.
+// FieldConflict is a field that stood in the way of a rollback.
 type FieldConflict struct {
 	// field is the path, such as .spec.replicas.
 	//
 	// +kubebuilder:validation:MaxLength=512
 	Field string `json:"field"`
 
-	// managers own the field now; none if it was removed.
+	// managers are the other clients that own the field now; none if it was removed, or if
+	// it is none of theirs.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16

@@ -27,6 +27,11 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	said, err = unwrap.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 
+	versions := exec.CommandContext(t.Context(), "go", "run", "./hack/versions", filepath.Join(fresh, crdFile))
+	versions.Dir = root
+	said, err = versions.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+
 	committed := map[string]string{
 		crdFile:                           filepath.Join(root, "deploy", "crd", crdFile),
 		"backup.janus.io_locktables.yaml": filepath.Join(root, "deploy", "enforced", "objects", "backup.janus.io_locktables.yaml"),

@@ -265,10 +265,11 @@ type Item struct {
 	// +listType=atomic
 	Reclaimed []OwnedFields `json:"reclaimed,omitempty"`
 
-	// conflicts lists the fields of the change that another client had written when
-	// it was rolled back. They kept that value, unless spec.conflictPolicy is Force:
-	// then they were overwritten. At most the first 16 are listed; message counts
-	// the others.
+	// conflicts lists the fields that stood in the way of a rollback. Another client had
+	// written them: they kept that value, unless spec.conflictPolicy is Force: then they were
+	// overwritten. Or the API server stored another value than the old one, or that would
+	// have had a controller destroy something. At most the first 16 are listed; message
+	// counts the others.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=16

@@ -9,6 +9,10 @@ import (
 // GroupVersion is the group and version of the API.
 var GroupVersion = schema.GroupVersion{Group: "backup.janus.io", Version: "v1alpha1"}
 
+// BetaVersion is the second group and version in which Transactions are served. Its schema is that of
+// GroupVersion, and so the types of this package are those of both.
+var BetaVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1beta1"}
+
 // UseGroup is the group of the verb use on serviceaccounts, which is the right to have Transactions
 // act as a ServiceAccount. There is no kind in it, so that no role for kinds includes the right.
 const UseGroup = "use.janus.io"

@@ -11,10 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-
-	"janus.io/janus/api/v1alpha1"
 )
 
 func TestStatusIsUnobservedUntilJanusSetsIt(t *testing.T) {
@@ -47,18 +46,21 @@ func TestDefaultsOfSpec(t *testing.T) {
 }
 
 func TestDiscovery(t *testing.T) {
-	resources, err := install(t).discovery.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-	require.NoError(t, err)
-	i := slices.IndexFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "transactions" })
-	require.GreaterOrEqual(t, i, 0)
-	served := resources.APIResources[i]
-	assert.Equal(t, "Transaction", served.Kind)
-	assert.Equal(t, "transaction", served.SingularName)
-	assert.Equal(t, []string{"txn"}, served.ShortNames)
-	assert.Equal(t, []string{"janus"}, served.Categories)
-	assert.True(t, served.Namespaced)
-	assert.True(t, slices.ContainsFunc(resources.APIResources,
-		func(r metav1.APIResource) bool { return r.Name == "transactions/status" }))
+	server := install(t)
+	for _, version := range served {
+		resources, err := server.discovery.ServerResourcesForGroupVersion(version.String())
+		require.NoError(t, err)
+		i := slices.IndexFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "transactions" })
+		require.GreaterOrEqual(t, i, 0)
+		found := resources.APIResources[i]
+		assert.Equal(t, "Transaction", found.Kind)
+		assert.Equal(t, "transaction", found.SingularName)
+		assert.Equal(t, []string{"txn"}, found.ShortNames)
+		assert.Equal(t, []string{"janus"}, found.Categories)
+		assert.True(t, found.Namespaced)
+		assert.True(t, slices.ContainsFunc(resources.APIResources,
+			func(r metav1.APIResource) bool { return r.Name == "transactions/status" }))
+	}
 }
 
 func TestFieldSelectors(t *testing.T) {
@@ -96,55 +98,62 @@ func TestTable(t *testing.T) {
 		}},
 	})
 
-	body, err := server.discovery.RESTClient().Get().
-		AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "namespaces", tx.GetNamespace(), "transactions").
-		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
-		DoRaw(t.Context())
-	require.NoError(t, err)
-	var table metav1.Table
-	require.NoError(t, json.Unmarshal(body, &table))
-	require.Len(t, table.Rows, 1)
-	narrow, wide := map[string]any{}, map[string]any{}
-	var columns []string
-	for i, column := range table.ColumnDefinitions {
-		columns = append(columns, strings.ToUpper(column.Name))
-		if column.Priority == 0 {
-			narrow[column.Name] = table.Rows[0].Cells[i]
-		} else {
-			wide[column.Name] = table.Rows[0].Cells[i]
+	for _, version := range served {
+		body, err := server.discovery.RESTClient().Get().
+			AbsPath("apis", version.Group, version.Version, "namespaces", tx.GetNamespace(), "transactions").
+			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+			DoRaw(t.Context())
+		require.NoError(t, err)
+		var table metav1.Table
+		require.NoError(t, json.Unmarshal(body, &table))
+		require.Len(t, table.Rows, 1)
+		narrow, wide := map[string]any{}, map[string]any{}
+		var columns []string
+		for i, column := range table.ColumnDefinitions {
+			columns = append(columns, strings.ToUpper(column.Name))
+			if column.Priority == 0 {
+				narrow[column.Name] = table.Rows[0].Cells[i]
+			} else {
+				wide[column.Name] = table.Rows[0].Cells[i]
+			}
 		}
+		assert.Equal(t, []string{"NAME", "PHASE", "PROGRESS", "READY", "REASON", "AGE", "SA", "FAILED-ITEM", "DURATION", "REVISION", "MESSAGE"}, columns)
+		assert.NotEmpty(t, narrow["Age"])
+		delete(narrow, "Age")
+		assert.Equal(t, map[string]any{"Name": tx.GetName(), "Phase": "RolledBack", "Progress": "0/5", "Ready": "False", "Reason": "FieldConflict"}, narrow)
+		assert.Equal(t, map[string]any{"SA": "deployer", "Failed-Item": "c", "Duration": "2s", "Revision": nil, "Message": "it is taken"}, wide)
 	}
-	assert.Equal(t, []string{"NAME", "PHASE", "PROGRESS", "READY", "REASON", "AGE", "SA", "FAILED-ITEM", "DURATION", "REVISION", "MESSAGE"}, columns)
-	assert.NotEmpty(t, narrow["Age"])
-	delete(narrow, "Age")
-	assert.Equal(t, map[string]any{"Name": tx.GetName(), "Phase": "RolledBack", "Progress": "0/5", "Ready": "False", "Reason": "FieldConflict"}, narrow)
-	assert.Equal(t, map[string]any{"SA": "deployer", "Failed-Item": "c", "Duration": "2s", "Revision": nil, "Message": "it is taken"}, wide)
 }
 
 // TestEveryFieldIsExplained walks the schema as it is published for kubectl
 // explain.
 func TestEveryFieldIsExplained(t *testing.T) {
 	server := install(t)
-	var published struct {
+	for _, version := range served {
+		whole := published(t, server, version)
+		assert.NotEmpty(t, whole["description"])
+		fields := explained(t, "", whole)
+		// A walk that went nowhere would have found nothing to complain about.
+		for _, field := range []string{"spec.changes.target.name", "spec.changes.content", "status.items.before.digest", "status.conditions.reason"} {
+			assert.Contains(t, fields, field)
+		}
+	}
+}
+
+// published is the schema of Transactions that the API server tells clients.
+func published(t *testing.T, s server, version schema.GroupVersion) map[string]any {
+	t.Helper()
+	var told struct {
 		Components struct {
 			Schemas map[string]map[string]any `json:"schemas"`
 		} `json:"components"`
 	}
-	const kind = "io.janus.backup.v1alpha1.Transaction"
+	kind := "io.janus.backup." + version.Version + ".Transaction"
 	require.Eventually(t, func() bool {
-		body, err := server.discovery.RESTClient().Get().
-			AbsPath("openapi", "v3", "apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version).
-			DoRaw(t.Context())
-		return err == nil && json.Unmarshal(body, &published) == nil && published.Components.Schemas[kind] != nil
+		body, err := s.discovery.RESTClient().Get().AbsPath("openapi", "v3", "apis", version.Group, version.Version).DoRaw(t.Context())
+		return err == nil && json.Unmarshal(body, &told) == nil && told.Components.Schemas[kind] != nil
 	}, settle, poll, "the schema is published")
-
-	schema := published.Components.Schemas[kind]
-	assert.NotEmpty(t, schema["description"])
-	fields := explained(t, "", schema)
-	// A walk that went nowhere would have found nothing to complain about.
-	for _, field := range []string{"spec.changes.target.name", "spec.changes.content", "status.items.before.digest", "status.conditions.reason"} {
-		assert.Contains(t, fields, field)
-	}
+	return told.Components.Schemas[kind]
 }
 
 // explained returns the paths of all fields, and fails for those without a

@@ -160,7 +160,8 @@ type TransactionSpec struct {
 	// back everything else, and ends Failed; Force gives the field its old value
 	// all the same. Either way status.items lists the fields and who wrote them. A
 	// field that its former owner has taken again, such as the replicas of an
-	// autoscaler, is kept and is no conflict.
+	// autoscaler, is kept and is no conflict. Neither gives a field a value by which a
+	// controller would destroy what cannot be made again.
 	//
 	// +optional
 	// +kubebuilder:default=Fail

@@ -21,7 +21,7 @@ const (
 	propagationRule = "propagationPolicy has a meaning for Delete alone"
 	gateRule        = "goneWhen has a meaning for Delete alone, and readyWhen for the others"
 	readyRule       = "needs either status or expression"
-	lossRule        = "acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"
+	lossRule        = "acceptLoss has no meaning for Create, which is rolled back by a deletion, and for Await, which changes nothing"
 	awaitRule       = "an Await needs readyWhen: what to wait for"
 	failRule        = "failWhen has a meaning only beside readyWhen or goneWhen: it ends their wait"
 	holdRule        = "holdFor must be shorter than timeout"
@@ -180,7 +180,7 @@ func TestTransactionsThatAreRefused(t *testing.T) {
 		},
 		"a Create that accepts a loss and is skipped": {
 			transaction(inChange(true, "acceptLoss"), inChange("object != null", "when"), inChange("Skip", "whenFalse")),
-			[]refusal{{"spec.changes[0]", "Invalid value: acceptLoss has no meaning for Create, which can always be rolled back, and for Await, which changes nothing"}},
+			[]refusal{{"spec.changes[0]", "Invalid value: acceptLoss has no meaning for Create, which is rolled back by a deletion, and for Await, which changes nothing"}},
 		},
 		"a guard that changes something": {
 			transaction(inChange(true, "guard")),

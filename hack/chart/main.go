@@ -56,6 +56,8 @@ var templates = []template{
 		replace: []string{
 			"\nmetadata:\n  annotations:\n", "\nmetadata:\n  labels:\n  annotations:\n" +
 				"    {{- if .Values.crds.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n",
+			"\n    storage: true\n", "\n    storage: {{ ne .Values.crds.storageVersion \"v1beta1\" }}\n",
+			"\n    storage: false\n", "\n    storage: {{ eq .Values.crds.storageVersion \"v1beta1\" }}\n",
 		},
 	},
 	{

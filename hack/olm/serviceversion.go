@@ -64,10 +64,7 @@ func (b *bundle) serviceVersion(s *service) object {
 				map[string]any{"type": "OwnNamespace", "supported": false}, map[string]any{"type": "SingleNamespace", "supported": false},
 				map[string]any{"type": "MultiNamespace", "supported": false}, map[string]any{"type": "AllNamespaces", "supported": true},
 			},
-			"customresourcedefinitions": map[string]any{"owned": []any{map[string]any{
-				"name": s.definition.name(), "kind": field[string](s.definition, "spec", "names", "kind"), "version": "v1alpha1", "displayName": "Transaction",
-				"description": "An ordered list of changes to Kubernetes objects: either all land, or those that landed are rolled back.",
-			}}},
+			"customresourcedefinitions": map[string]any{"owned": s.owned()},
 			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{
 				"clusterPermissions": []any{map[string]any{"serviceAccountName": account, "rules": s.clusterRules}},
 				"permissions":        []any{map[string]any{"serviceAccountName": account, "rules": s.ownRules}},
@@ -77,6 +74,19 @@ func (b *bundle) serviceVersion(s *service) object {
 			}},
 		},
 	}
+}
+
+// owned are the versions in which Transactions are served.
+func (s *service) owned() []any {
+	var out []any
+	for _, version := range field[[]any](s.definition, "spec", "versions") {
+		out = append(out, map[string]any{
+			"name": s.definition.name(), "kind": field[string](s.definition, "spec", "names", "kind"), "displayName": "Transaction",
+			"version":     version.(map[string]any)["name"], //nolint:forcetypeassert // The API server takes no other.
+			"description": "An ordered list of changes to Kubernetes objects: either all land, or those that landed are rolled back.",
+		})
+	}
+	return out
 }
 
 // examples are what a form for a Transaction begins with.

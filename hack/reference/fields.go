@@ -37,7 +37,8 @@ const fieldsIntro = `# Transaction: every field
 ` + "`kubectl explain txn.spec` and `kubectl explain txn.status` print the same. The short name is `txn`, and" + `
 ` + "`kubectl get txn -A --field-selector status.phase=Failed` works. [Reasons](reasons.md) lists what `reason` can say." + `
 
-Only ` + "`suspend` and `cancel`" + ` can be changed once the Transaction exists.
+Only ` + "`suspend` and `cancel`" + ` can be changed once the Transaction exists. The versions ` + "`v1alpha1` and `v1beta1`" + ` have
+[the same fields](../storage-version.md).
 `
 
 const packageFieldsIntro = `# PackageTransaction: every field

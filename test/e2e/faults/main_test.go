@@ -13,6 +13,7 @@ package faults
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"janus.io/janus/test/testcluster"
@@ -38,5 +39,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	// Each plan decodes everything that the API server sends, and keeps little of it.
+	debug.SetGCPercent(400)
 	os.Exit(testcluster.Main(m, testcluster.Options{ControllerManager: true, CRDs: "../../../deploy/crd"}))
 }

@@ -53,7 +53,7 @@ func (m *Manager) Acquire(ctx context.Context, h Holder, keys []Key) ([]Lock, er
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	a := &acquisition{Manager: m, holder: h, absent: map[string]bool{}}
+	a := &acquisition{Manager: m, holder: m.inOneCall(h), absent: map[string]bool{}}
 	for _, key := range inOrder(keys) {
 		a.slots = append(a.slots, slot{key: key})
 	}

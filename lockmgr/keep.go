@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Keep renews the locks, of which each must have been returned by Acquire, in
@@ -13,7 +14,8 @@ import (
 //
 // The error is the *LostError of the first lock, in the order of Key.Less,
 // that another holder has now, or else the first other error in that order.
-// All locks are tried whatever becomes of the others.
+// All locks are tried whatever becomes of the others. Where one request renews many, those go
+// with it that would be next.
 func (m *Manager) Keep(ctx context.Context, h Holder, locks []Lock) error {
 	if err := h.check(); err != nil {
 		return err
@@ -25,8 +27,10 @@ func (m *Manager) Keep(ctx context.Context, h Holder, locks []Lock) error {
 		keys = append(keys, lock.Key)
 	}
 	keys = inOrder(keys)
+	h = m.inOneCall(h)
+	early := m.renewsEarly(h, keys)
 	errs := make([]error, len(keys))
-	m.each(ctx, len(keys), func(ctx context.Context, i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]]) })
+	m.each(ctx, len(keys), func(ctx context.Context, i int) { errs[i] = m.keep(ctx, h, byKey[keys[i]], early) })
 
 	var other error
 	for _, err := range errs {
@@ -40,9 +44,23 @@ func (m *Manager) Keep(ctx context.Context, h Holder, locks []Lock) error {
 	return other
 }
 
+// renewsEarly says whether locks are to be renewed in half of the usual time, since another has to be
+// renewed in the same request anyway. They would drift apart otherwise, until each has a request
+// of its own, and says another time than all others in its table.
+func (m *Manager) renewsEarly(h Holder, keys []Key) bool {
+	if _, ok := m.client.(batcher); !ok {
+		return false
+	}
+	now := m.clock.Now()
+	return slices.ContainsFunc(keys, func(key Key) bool {
+		known := m.current(h, key)
+		return known.lease != nil && !known.fresh(now)
+	})
+}
+
 // keep renews one lock, at the place where this process knows it to be, or
 // else where it was recorded: a lock moves when its namespace comes or goes.
-func (m *Manager) keep(ctx context.Context, h Holder, lock Lock) error {
+func (m *Manager) keep(ctx context.Context, h Holder, lock Lock, early bool) error {
 	known := m.current(h, lock.Key)
 	if known.lease != nil {
 		lock = lockAt(lock.Key, known.place)
@@ -50,7 +68,7 @@ func (m *Manager) keep(ctx context.Context, h Holder, lock Lock) error {
 			// The last attempt to take it again did not get to its end.
 			return m.retake(ctx, h, lock)
 		}
-		if known.fresh(m.clock.Now()) {
+		if now := m.clock.Now(); known.fresh(now) && (!early || known.freshFor(now, known.lasts/6)) {
 			return nil
 		}
 	}

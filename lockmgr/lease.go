@@ -62,7 +62,7 @@ func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinat
 	now := m.clock.Now()
 	holder := firstHolder(lease)
 	if m.isOwn(h, lease) && lease.DeletionTimestamp == nil {
-		return renewed(lease, h, key, now), nil
+		return renewed(lease, h, key, h.says(now)), nil
 	}
 	forged := m.isForged(h, lease)
 	if forged {
@@ -80,7 +80,7 @@ func (m *Manager) claim(ctx context.Context, h Holder, key Key, lease *coordinat
 			Since: ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time, Lasts: duration(lease, h.seconds()),
 		}
 	}
-	return takenOver(lease, h, key, now), nil
+	return takenOver(lease, h, key, h.says(now)), nil
 }
 
 // renew begins the time of our Lease again. The Lease is as last known, or nil
@@ -110,7 +110,7 @@ func (m *Manager) renew(ctx context.Context, h Holder, lock Lock, lease *coordin
 			}
 			return lost
 		}
-		outdated = m.update(ctx, h, renewed(lease, h, lock.Key, m.clock.Now()), found)
+		outdated = m.update(ctx, h, renewed(lease, h, lock.Key, h.says(m.clock.Now())), found)
 		if !isOutdated(outdated) {
 			return outdated
 		}
@@ -127,7 +127,7 @@ func (m *Manager) create(ctx context.Context, h Holder, key Key, place types.Nam
 	}
 	sent := m.clock.Now()
 	m.memory.doubt(h.Identity, place)
-	lease, err := m.client.Leases(place.Namespace).Create(ctx, newLease(h, key, place, sent), metav1.CreateOptions{})
+	lease, err := m.client.Leases(place.Namespace).Create(ctx, newLease(h, key, place, h.says(sent)), metav1.CreateOptions{})
 	if err == nil {
 		m.hold(h, lease, sent)
 		return nil

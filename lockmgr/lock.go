@@ -53,6 +53,10 @@ type Holder struct {
 	// Lost is called, if it is not nil, when what became of the creation of a Lease, or of a write
 	// of a shared one, is not known: it may land when nobody looks any more.
 	Lost func()
+
+	// stamp is the time that the Leases of one call say, zero for that of each request: in a table, Leases
+	// that say the same take the room of one.
+	stamp time.Time
 }
 
 // errNoIdentity is a mistake of the caller: an empty identity would take every
@@ -67,6 +71,14 @@ func (h Holder) confirm(ctx context.Context, found bool) error {
 		return nil
 	}
 	return h.Confirm(ctx, found)
+}
+
+// says is the time that a Lease says which is written now.
+func (h Holder) says(now time.Time) time.Time {
+	if h.stamp.IsZero() {
+		return now
+	}
+	return h.stamp
 }
 
 func (h Holder) ended(ctx context.Context, lease *coordinationv1.Lease) bool {

@@ -99,6 +99,14 @@ type batcher interface {
 	Together(ctx context.Context, n int) (joined context.Context, left func())
 }
 
+// inOneCall is the holder as what is written in one call is to name it.
+func (m *Manager) inOneCall(h Holder) Holder {
+	if _, ok := m.client.(batcher); ok && h.stamp.IsZero() {
+		h.stamp = m.clock.Now()
+	}
+	return h
+}
+
 // each does a piece of work for each of n locks, side by side.
 func (m *Manager) each(ctx context.Context, n int, work func(ctx context.Context, i int)) {
 	batch, ok := m.client.(batcher)

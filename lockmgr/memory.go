@@ -39,12 +39,12 @@ type heldLease struct {
 }
 
 // fresh says whether more than two thirds of the time are left.
-func (t heldLease) fresh(now time.Time) bool {
-	if t.lease == nil {
-		return false
-	}
+func (t heldLease) fresh(now time.Time) bool { return t.freshFor(now, t.lasts/3) }
+
+// freshFor says whether less than this time is used up.
+func (t heldLease) freshFor(now time.Time, most time.Duration) bool {
 	used := now.Sub(t.since)
-	return used >= 0 && used < t.lasts/3
+	return t.lease != nil && used >= 0 && used < most
 }
 
 // A observedRecord is a record and when it was first seen. Every write changes the

@@ -30,7 +30,7 @@ func (m *Manager) claimShared(ctx context.Context, h Holder, key Key, lease *coo
 	}
 	alive, left := m.alive(ctx, h, lease, s, stood)
 	if len(alive) == 0 {
-		return takenOver(lease, h, key, now), nil
+		return takenOver(lease, h, key, h.says(now)), nil
 	}
 	return nil, &HeldError{
 		Key: key, Lease: placeOf(lease).String(), Holder: alive[0].Holder, Others: len(alive) - 1, Shared: true,
@@ -44,7 +44,7 @@ func (m *Manager) join(
 ) (*coordinationv1.Lease, error) {
 	now := m.clock.Now()
 	if _, again := s.Reader(h.Identity); again {
-		return h.marked(joined(lease, s, h, now), key), nil
+		return h.marked(joined(lease, s, h, h.says(now)), key), nil
 	}
 	if s.Next != nil {
 		left := s.Next.Duration() - stood[keyOfEntry(*s.Next, true)]
@@ -62,7 +62,7 @@ func (m *Manager) join(
 			Until: m.limits.recheck,
 		}
 	}
-	return joined(lease, s, h, now), nil
+	return joined(lease, s, h, h.says(now)), nil
 }
 
 // alive are the readers beside the holder that are in the way, and how long the last of them

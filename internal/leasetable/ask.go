@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,6 +19,8 @@ type ask struct {
 	change change
 	// creates is set for the creation of an entry.
 	creates bool
+	// lease is what is to be written, nil if nothing is.
+	lease *coordinationv1.Lease
 
 	ctx      context.Context //nolint:containedctx // of the one who asked: another may send the request
 	together *together       // nil for one that is asked by itself
@@ -34,27 +37,74 @@ type change func(at *moment) (answer []*coordinationv1.Lease, err error)
 type moment struct {
 	table *coordinationv1.Lease
 	all   entries
-	// version is the resourceVersion of what is written now.
-	version string
-	changed bool
+	// next is the table as it is to be written.
+	next *coordinationv1.Lease
+	// written is how often each entry has been written at this moment.
+	written map[string]int
+	// changes are those that were made, in their order.
+	changes []replaced
 }
+
+// replaced is an entry, and the one that was there before. Either is nil if there is none.
+type replaced struct{ was, is *coordinationv1.Lease }
 
 var (
 	resource    = coordinationv1.Resource("leases")
 	errOutdated = errors.New("the Lease has been written, or made again, since it was read")
 )
 
-// next is the moment of another ask.
-func (m *moment) next(number int) {
+// momentOf is a table that is about to be changed.
+func momentOf(table *coordinationv1.Lease) (*moment, error) {
+	all, err := decode(table)
+	if err != nil {
+		return nil, err
+	}
+	return &moment{table: table, all: all, written: map[string]int{}}, nil
+}
+
+// make makes what is asked for, and returns the changes.
+func (m *moment) make(asks []*ask) []replaced {
+	before := len(m.changes)
+	for _, a := range asks {
+		a.answer, a.err = a.change(m)
+	}
+	return m.changes[before:]
+}
+
+// undo undoes the last changes.
+func (m *moment) undo(changes []replaced) {
+	for _, r := range slices.Backward(changes) {
+		if r.was == nil {
+			delete(m.all, r.is.Name)
+		} else {
+			m.all[r.was.Name] = r.was
+		}
+	}
+	m.changes = m.changes[:len(m.changes)-len(changes)]
+}
+
+// encode makes next, the table of the entries, if anything is to be written.
+func (m *moment) encode() (err error) {
+	m.next = m.table
+	if len(m.changes) > 0 && len(m.all) > 0 {
+		m.next, err = encode(m.table, m.all)
+	}
+	return err
+}
+
+// version is the resourceVersion of what is written now.
+func (m *moment) version(name string) string {
 	over := m.table.ResourceVersion
 	if over == "" {
 		over = "0"
 	}
-	m.version = over + "." + strconv.Itoa(number)
+	return over + "." + strconv.Itoa(m.written[name])
 }
 
 func (m *moment) put(lease *coordinationv1.Lease) []*coordinationv1.Lease {
-	m.all[lease.Name], m.changed = lease, true
+	m.changes = append(m.changes, replaced{m.all[lease.Name], lease})
+	m.all[lease.Name] = lease
+	m.written[lease.Name]++
 	return []*coordinationv1.Lease{lease}
 }
 
@@ -79,8 +129,8 @@ func creation(lease *coordinationv1.Lease) change {
 		case at.table.DeletionTimestamp != nil:
 			return nil, apierrors.NewServiceUnavailable("Lease " + at.table.Namespace + "/" + Name + " is being deleted")
 		}
-		made := kept(lease)
-		made.UID, made.ResourceVersion = uidOf(at.table.UID, at.version), at.version
+		made, version := kept(lease), at.version(lease.Name)
+		made.UID, made.ResourceVersion = uidOf(at.table.UID, version), version
 		return at.put(made), nil
 	}
 }
@@ -95,7 +145,7 @@ func update(lease *coordinationv1.Lease) change {
 			return nil, err
 		}
 		next := kept(lease)
-		next.UID, next.ResourceVersion = found.UID, at.version
+		next.UID, next.ResourceVersion = found.UID, at.version(lease.Name)
 		return at.put(next), nil
 	}
 }
@@ -105,11 +155,12 @@ func deletion(name string, conditions *metav1.Preconditions) change {
 		conditions = &metav1.Preconditions{}
 	}
 	return func(at *moment) ([]*coordinationv1.Lease, error) {
-		if _, err := at.met(name, conditions.UID, conditions.ResourceVersion); err != nil {
+		found, err := at.met(name, conditions.UID, conditions.ResourceVersion)
+		if err != nil {
 			return nil, err
 		}
 		delete(at.all, name)
-		at.changed = true
+		at.changes = append(at.changes, replaced{was: found})
 		return nil, nil
 	}
 }

@@ -44,23 +44,23 @@ type leases struct {
 func (l *leases) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	lease = lease.DeepCopy()
 	lease.Namespace = l.namespace
-	return one(l.ask(ctx, lease.Name, creation(lease), true))
+	return one(l.ask(ctx, &ask{name: lease.Name, change: creation(lease), creates: true, lease: lease}))
 }
 
 // Update implements LeaseInterface.
 func (l *leases) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return one(l.ask(ctx, lease.Name, update(lease), false))
+	return one(l.ask(ctx, &ask{name: lease.Name, change: update(lease), lease: lease}))
 }
 
 // Delete implements LeaseInterface.
 func (l *leases) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
-	_, err := l.ask(ctx, name, deletion(name, options.Preconditions), false)
+	_, err := l.ask(ctx, &ask{name: name, change: deletion(name, options.Preconditions)})
 	return err
 }
 
 // Get implements LeaseInterface.
 func (l *leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
-	return one(l.ask(ctx, name, reading(name), false))
+	return one(l.ask(ctx, &ask{name: name, change: reading(name)}))
 }
 
 // List implements LeaseInterface. It knows the selector of labels alone.
@@ -69,7 +69,7 @@ func (l *leases) List(ctx context.Context, options metav1.ListOptions) (*coordin
 	if err != nil {
 		return nil, fmt.Errorf("list the Leases of namespace %s: %w", l.namespace, err)
 	}
-	found, err := l.ask(ctx, "", listing(selector), false)
+	found, err := l.ask(ctx, &ask{change: listing(selector)})
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (l *leases) List(ctx context.Context, options metav1.ListOptions) (*coordin
 	return list, nil
 }
 
-func (l *leases) ask(ctx context.Context, name string, change change, creates bool) ([]*coordinationv1.Lease, error) {
-	a := &ask{name: name, change: change, creates: creates, done: make(chan struct{})}
+func (l *leases) ask(ctx context.Context, a *ask) ([]*coordinationv1.Lease, error) {
+	a.done = make(chan struct{})
 	return l.tables.ask(ctx, l.LeaseInterface, l.namespace, a)
 }
 

@@ -16,9 +16,16 @@
 //
 // # Identity
 //
-// The resourceVersion of an entry is the version of the table that it was written over, and its number in
-// that write. A table is written once over each of its versions, so no two writings have the same. The uid
-// of an entry is the uid of the table with the resourceVersion of the creation.
+// The resourceVersion of an entry is the version of the table that it was written over, and how often the
+// entry was written before in the same write. A table is written once over each of its versions, so no two
+// writings of an entry have the same. The uid of an entry is the uid of the table with the resourceVersion of
+// the creation. No two entries of one name have the same.
+//
+// # Room
+//
+// A table is one object, and bounded. Entries that were written together and say the same share the room of what they
+// say. What would bring another holder into a table that has no room for it is refused, as
+// a whole if it was asked for together. What takes an entry out never is, and a renewal has a reserve.
 //
 // # Together
 //

@@ -135,14 +135,15 @@ func (t *table) isDue() bool {
 
 // flush answers all, with one write if there is something to change.
 func (t *table) flush(asks []*ask) {
-	var failed error = apierrors.NewConflict(resource, Name, errContended)
+	var failed error = apierrors.NewConflict(resource, Name, errContended) // as long as races are all that fails
 	fresh := false
-	for range attempts {
-		if t.known == nil && !fresh && onlyCreate(asks) {
+	for attempt := range attempts {
+		if t.known == nil && attempt == 0 && onlyCreate(asks) {
 			t.known = t.none() // Most often it is so.
 		}
 		if t.known == nil {
-			if failed = t.read(asks[0].ctx); failed != nil {
+			if err := t.read(asks[0].ctx); err != nil {
+				failed = err
 				break
 			}
 			fresh = true
@@ -152,10 +153,10 @@ func (t *table) flush(asks []*ask) {
 			failed = err
 			break
 		}
-		if !now.changed && fresh {
+		if len(now.changes) == 0 && fresh {
 			return
 		}
-		if !now.changed {
+		if len(now.changes) == 0 {
 			t.known = nil // Others may have written since, so that the answer is another.
 			continue
 		}
@@ -164,10 +165,12 @@ func (t *table) flush(asks []*ask) {
 			return
 		}
 		t.known = nil
-		if failed = err; !outdated {
+		if !outdated {
+			failed = err
 			break
 		}
-		if failed = t.read(asks[0].ctx); failed != nil {
+		if err := t.read(asks[0].ctx); err != nil {
+			failed = err
 			break
 		}
 		fresh = true
@@ -206,29 +209,24 @@ func (t *table) read(ctx context.Context) error {
 	return nil
 }
 
-// apply makes what is asked for of the table as it is known, in the order in which it was asked for. If it is
-// too much for a table, nothing is created.
+// apply makes what is asked for of the table as it is known. What has no room is refused.
 func (t *table) apply(asks []*ask) (*moment, error) {
-	for _, full := range []error{nil, apierrors.NewTooManyRequests("the Lease of all locks of namespace "+t.namespace+" is full: wait until other Transactions have ended", 5)} {
-		all, err := decode(t.known)
-		if err != nil {
-			return nil, err
-		}
-		now := &moment{table: t.known, all: all}
-		for number, a := range asks {
-			now.next(number)
-			if a.answer, a.err = nil, full; !a.creates || full == nil {
-				a.answer, a.err = a.change(now)
-			}
-		}
-		if !now.changed || len(now.all) == 0 {
-			return now, nil
-		}
-		if now.table, err = encode(t.known, now.all); err != nil || len(now.table.Annotations[Annotation]) <= limit {
-			return now, err
-		}
+	now, err := momentOf(t.known)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("the Lease of all locks of namespace %s has more than %d bytes", t.namespace, limit)
+	now.make(asks)
+	if err := now.encode(); err != nil || len(now.changes) == 0 {
+		return now, err
+	}
+	if len(now.next.Annotations[Annotation])+longer*len(now.all) <= room {
+		return now, nil
+	}
+	now.undo(now.changes)
+	if err := now.makeWhatFits(asks); err != nil {
+		return nil, err
+	}
+	return now, now.encode()
 }
 
 // write stores what was changed, and deletes a table in which nothing is left. It says whether the table was
@@ -245,16 +243,16 @@ func (t *table) write(asks []*ask, now *moment) (outdated bool, err error) {
 		}
 		return apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
 	case t.known.UID == "":
-		now.table, err = t.objects.Create(ctx, now.table, metav1.CreateOptions{})
+		now.next, err = t.objects.Create(ctx, now.next, metav1.CreateOptions{})
 		outdated = apierrors.IsAlreadyExists(err)
 	default:
-		now.table, err = t.objects.Update(ctx, now.table, metav1.UpdateOptions{})
+		now.next, err = t.objects.Update(ctx, now.next, metav1.UpdateOptions{})
 		outdated = apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 	}
 	if err != nil {
 		return outdated, err
 	}
-	t.known = now.table
+	t.known = now.next
 	for _, a := range asks {
 		a.madeIn(t.known.UID)
 	}

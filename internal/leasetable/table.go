@@ -28,9 +28,6 @@ const (
 	label, managedBy = "app.kubernetes.io/managed-by", "janus"
 )
 
-// limit is how many bytes the entries have at most. All annotations of an object may have 256 KiB.
-const limit = 250_000
-
 // A group is what Leases that were written together have in common, and their names. The format is read by
 // every janusd of the cluster, also during an upgrade.
 type group struct {
@@ -144,6 +141,29 @@ func createdOf(lease *coordinationv1.Lease) string {
 	return created
 }
 
+// groupOf is the group that an entry belongs to, without its names.
+func groupOf(lease *coordinationv1.Lease) group {
+	return group{Spec: lease.Spec, Labels: lease.Labels, Annotations: lease.Annotations, Owners: lease.OwnerReferences}
+}
+
+// headOf is the text of the group that an entry belongs to, without its names. It tells the groups apart.
+func headOf(lease *coordinationv1.Lease) (string, error) {
+	text, err := json.Marshal(groupOf(lease))
+	if err != nil {
+		return "", fmt.Errorf("encode Lease %s/%s: %w", lease.Namespace, lease.Name, err)
+	}
+	return string(text), nil
+}
+
+// versionsOf is what a group says of an entry.
+func versionsOf(lease *coordinationv1.Lease) string {
+	created := createdOf(lease)
+	if lease.ResourceVersion == created {
+		return created
+	}
+	return created + " " + lease.ResourceVersion
+}
+
 // encode is the table with these entries, as it is to be written. Before is the table as it was, or one that
 // has only a namespace if there is none.
 func encode(before *coordinationv1.Lease, all entries) (*coordinationv1.Lease, error) {
@@ -151,21 +171,17 @@ func encode(before *coordinationv1.Lease, all entries) (*coordinationv1.Lease, e
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		lease := all[name]
-		g := group{Spec: lease.Spec, Labels: lease.Labels, Annotations: lease.Annotations, Owners: lease.OwnerReferences}
-		text, err := json.Marshal(g)
+		text, err := headOf(lease)
 		if err != nil {
-			return nil, fmt.Errorf("encode Lease %s/%s: %w", lease.Namespace, name, err)
+			return nil, err
 		}
-		if byText[string(text)] == nil {
+		if byText[text] == nil {
+			g := groupOf(lease)
 			g.Leases = map[string]string{}
-			byText[string(text)] = &g
-			texts = append(texts, string(text))
+			byText[text] = &g
+			texts = append(texts, text)
 		}
-		versions := createdOf(lease)
-		if lease.ResourceVersion != versions {
-			versions += " " + lease.ResourceVersion
-		}
-		byText[string(text)].Leases[name] = versions
+		byText[text].Leases[name] = versionsOf(lease)
 	}
 	groups := make([]*group, len(texts))
 	for i, text := range texts {

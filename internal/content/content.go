@@ -4,7 +4,7 @@
 // # Invariants
 //
 // What is decoded is one object, from JSON or YAML, plain or compressed by gzip, and never
-// takes more memory than a small multiple of MaxBytes, whatever the bytes are. Integers stay
+// takes more memory than MaxBytes and MaxValues allow, whatever the bytes are. Integers stay
 // integers. No error quotes anything of the bytes: they may be confidential.
 //
 // # What it does not do
@@ -37,7 +37,11 @@ import (
 const MaxBytes = 3 << 20
 
 var (
-	errTooLarge  = fmt.Errorf("it is larger than %d bytes when it is unpacked, and no API server takes that", MaxBytes)
+	errTooLarge = fmt.Errorf("it is larger than %d bytes when it is unpacked, and no API server takes that", MaxBytes)
+	errTooMany  = fmt.Errorf("it has more than %d values", MaxValues)
+	// In YAML, texts cannot be told from the rest before it is read.
+	errTooManyOfYAML = fmt.Errorf("it is YAML with more than %d lines and punctuation marks; if most of them are in texts, write it as JSON", MaxValues)
+
 	errTruncated = errors.New("it is compressed by gzip, and is truncated or damaged")
 	errNotObject = errors.New("it is neither the JSON nor the YAML of an object")
 	errSeveral   = errors.New("it holds several objects, and one is wanted")
@@ -92,6 +96,9 @@ func Unpack(data []byte) ([]byte, error) {
 }
 
 func fromJSON(data []byte) (map[string]any, error) {
+	if valuesOfJSON(data) > MaxValues {
+		return nil, errTooMany
+	}
 	var object map[string]any
 	strict, err := kjson.UnmarshalStrict(data, &object, kjson.DisallowDuplicateFields)
 	switch {
@@ -104,6 +111,9 @@ func fromJSON(data []byte) (map[string]any, error) {
 }
 
 func fromYAML(data []byte) (map[string]any, error) {
+	if Values(data) > MaxValues {
+		return nil, errTooManyOfYAML
+	}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var found map[string]any
 	for {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -49,6 +50,9 @@ func Unshowable(err error) bool {
 }
 
 func classifyStatus(s metav1.Status) (Class, string) {
+	if isDenial(s) {
+		return Terminal, Rejected
+	}
 	switch s.Code {
 	case http.StatusConflict:
 		return classifyConflict(s)
@@ -78,6 +82,21 @@ func classifyStatus(s metav1.Status) (Class, string) {
 		return classifyInternal(s)
 	default:
 		return Unknown, ServerUnavailable
+	}
+}
+
+// denial is how the message begins if a webhook or a policy has denied a request.
+var denial = regexp.MustCompile(`^(admission webhook "[^"]*" denied the request|[^']* is forbidden: ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request)`)
+
+// isDenial reports whether a webhook or a policy has denied a request with a code that means something else
+// otherwise. The API server passes their codes on: a webhook may answer 404 for what it has not found
+// itself, or 409 for what is in use.
+func isDenial(s metav1.Status) bool {
+	switch s.Code {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusGone:
+		return denial.MatchString(s.Message)
+	default:
+		return false
 	}
 }
 

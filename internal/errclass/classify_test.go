@@ -44,6 +44,9 @@ func own(class errclass.Class, reason string) error {
 	return errclass.New(class, reason, "lock", "ConfigMap shop/a", "another client holds it")
 }
 
+// denied is how the API server tells of a webhook that has denied a request.
+const denied = `admission webhook "guard.example.com" denied the request: in use`
+
 // taken is the complaint about a field.
 func taken(message string) metav1.StatusCause {
 	return metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec", Message: "Invalid value: " + message}
@@ -76,6 +79,17 @@ var classified = []struct {
 	{"409 of an existing object", apierrors.NewAlreadyExists(configMaps, "a"), errclass.Conflict, errclass.AlreadyExists},
 	{"409 with another cause", status(409, metav1.StatusReasonConflict, "uid", metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid}), errclass.Retryable, errclass.StaleVersion},
 	{"409 without details", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 409, Reason: metav1.StatusReasonConflict}}, errclass.Retryable, errclass.StaleVersion},
+
+	{"404 of a webhook", status(404, metav1.StatusReasonNotFound, denied), errclass.Terminal, errclass.Rejected},
+	{"409 of a webhook", status(409, metav1.StatusReasonConflict, denied), errclass.Terminal, errclass.Rejected},
+	{"409 of a webhook that an object exists", status(409, metav1.StatusReasonAlreadyExists, denied), errclass.Terminal, errclass.Rejected},
+	{"409 of a webhook with a cause", status(409, metav1.StatusReasonConflict, denied, metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict}), errclass.Terminal, errclass.Rejected},
+	{"410 of a webhook", status(410, metav1.StatusReasonGone, denied), errclass.Terminal, errclass.Rejected},
+	{"401 of a webhook", status(401, metav1.StatusReasonUnauthorized, denied), errclass.Terminal, errclass.Rejected},
+	{"401 of a policy", status(401, metav1.StatusReasonUnauthorized, `configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), errclass.Terminal, errclass.Rejected},
+	{"403 of a webhook", status(403, metav1.StatusReasonForbidden, denied), errclass.Terminal, errclass.AccessDenied},
+	{"429 of a webhook", status(429, metav1.StatusReasonTooManyRequests, denied), errclass.Retryable, errclass.TooManyRequests},
+	{"409 that quotes a webhook", status(409, metav1.StatusReasonConflict, "the object a says: "+denied), errclass.Retryable, errclass.StaleVersion},
 
 	{"403", apierrors.NewForbidden(configMaps, "a", errors.New("no")), errclass.Terminal, errclass.AccessDenied},
 	{"403 of a terminating namespace", status(403, metav1.StatusReasonForbidden, "being terminated", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace"}), errclass.Terminal, errclass.Terminating},

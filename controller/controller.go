@@ -253,20 +253,20 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// tidy takes the place of another attempt when there will be none: the last one may have
-// failed because another process has ended the Transaction.
-func (c *Controller) tidy(ctx context.Context, name types.NamespacedName) {
-	t, err := c.reader.Read(ctx, name)
-	if err == nil && t != nil {
-		err = c.engine.Tidy(ctx, t)
-	}
-	if err != nil {
-		c.log.With(identified(name)...).Warn("releasing what a deleted Transaction held failed", zap.Error(err))
-	}
-}
-
 func (c *Controller) run(ctx context.Context, term *heldShard, from *watch, name types.NamespacedName) (result engine.Result) {
 	log := c.log.With(identified(name)...)
+	var t *api.Transaction
+	defer func() {
+		if p := recover(); p != nil {
+			// One Transaction must not end what others rely on. spec.timeout ends it, if
+			// nothing else does.
+			if t != nil {
+				c.engine.Distrust(t)
+			}
+			log.Error("a step panicked, which is a defect of janusd; trying again", zap.Any("panic", p), zap.Stack("stack"))
+			result = engine.Result{Err: fmt.Errorf("a step of Transaction %s panicked: %v", name, p)}
+		}
+	}()
 	t, err := c.reader.Read(ctx, name)
 	if err != nil {
 		log.Warn("reading the Transaction failed; trying again", zap.Error(err), zap.Int("attempt", c.queue.NumRequeues(name)+1))
@@ -289,15 +289,6 @@ func (c *Controller) run(ctx context.Context, term *heldShard, from *watch, name
 		// Nothing new is begun there. What has ended may have something left.
 		return c.engine.CleanUp(ctx, t)
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			// One Transaction must not end what others rely on. spec.timeout ends it, if
-			// nothing else does.
-			c.engine.Distrust(t)
-			log.Error("a step panicked, which is a defect of janusd; trying again", zap.Any("panic", p), zap.Stack("stack"))
-			result = engine.Result{Err: fmt.Errorf("a step of Transaction %s panicked: %v", name, p)}
-		}
-	}()
 	log.Debug("running", zap.String("phase", string(t.Status.Phase)), zap.Int64("version", t.Status.Version))
 	turn, end := c.turn(ctx, term, name.Namespace)
 	defer end()

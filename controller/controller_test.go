@@ -177,6 +177,36 @@ func TestAStepThatPanicsIsTriedAgainAndEndsNothingElse(t *testing.T) {
 	assert.GreaterOrEqual(t, does.Load(), int32(4))
 }
 
+// The same is true before and after the steps: where the Transaction is read, and what one that is left
+// has is released.
+func TestAPanicBesideTheStepsEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	var reads atomic.Int32
+	doing, goOn := make(chan struct{}), make(chan struct{})
+	r := newRig(t, harness.New(t), parts{
+		read: func(types.NamespacedName) error {
+			if n := reads.Add(1); n == 1 || n == 3 {
+				panic("a defect")
+			}
+			return nil
+		},
+		do: func(context.Context, engine.Intent) error {
+			close(doing)
+			<-goOn
+			return errors.New("the server is away")
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.ctl.Run(ctx) }()
+	r.Submit("txn", three)
+	<-doing
+	cancel()
+	close(goOn)
+	require.NoError(t, <-ended)
+	assert.EqualValues(t, 3, reads.Load(), "the last is for what it held")
+}
+
 func TestEventsOfATransaction(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

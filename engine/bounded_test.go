@@ -92,7 +92,7 @@ func TestTimeOutsOfOneObjectEndATransaction(t *testing.T) {
 	}
 	w := newWorld(t, "a", "b")
 	w.replies["do b"] = slow("b", 100)
-	assert.Equal(t, plan.TimeoutLimit, attempts(w, "do b"))
+	assert.Equal(t, api.TimeoutLimit, attempts(w, "do b"))
 	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase)
 	assert.Equal(t, "RetryLimitExceeded: ConfigMap shop/b: 20 attempts in a row have timed out, while the API server answered other requests "+
 		"(patch ConfigMap shop/b: context deadline exceeded); mend the webhook, or make the object smaller if it has very many field managers, "+
@@ -100,7 +100,7 @@ func TestTimeOutsOfOneObjectEndATransaction(t *testing.T) {
 
 	w = newWorld(t, "a", "b")
 	w.replies["validate"] = slow("b", 100)
-	assert.Equal(t, plan.TimeoutLimit, attempts(w, "validate"))
+	assert.Equal(t, api.TimeoutLimit, attempts(w, "validate"))
 	assert.Equal(t, api.PhaseFailed, w.stored.Status.Phase, "nothing was changed")
 
 	w = newWorld(t, "a", "b")

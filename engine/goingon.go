@@ -89,7 +89,7 @@ func (s goingOn) settled(ctx context.Context, i int, state api.ItemState, why er
 	return s.record(ctx, func(status *api.TransactionStatus) error {
 		item := &status.Items[i]
 		if why != nil {
-			cause := plan.ItemCause(s.txn, i, why)
+			cause := plan.ItemCauseOf(s.txn, i, "find out what became of", why)
 			item.Reason, item.Message, item.Unsettled = cause.Reason, cause.Message, unsettled
 		}
 		if err := plan.SettleFailed(item, state); err != nil {

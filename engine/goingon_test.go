@@ -80,6 +80,14 @@ var continuing = []scenario{
 	{"goes on, a lock is lost", []string{"a", "b"}, going(func(w *world) {
 		w.after["do a"] = func() { w.locks["b"] = "another Transaction" }
 	}), api.PhaseFailed},
+	{"goes on, a refused request lands after nothing more is made", []string{"a", "b"}, going(func(w *world) {
+		w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
+		w.replies["do a"] = []reply{{err: errLost}, {err: errRefused}}
+		w.after["-- looks again in 1s"] = func() {
+			w.clock.Step(6 * time.Second)
+			w.targets["a"], w.dos["a"] = wrote("a"), 1
+		}
+	}), api.PhaseFailed},
 	{"goes on, and is cancelled after a failure", []string{"a", "b", "c"}, going(func(w *world) {
 		w.refuse["do a"] = errRefused
 		w.after["do b"] = func() { w.cancel(api.CancelRollback) }
@@ -167,4 +175,22 @@ func readyOf(w *world) string {
 		}
 	}
 	return ""
+}
+
+// Whenever a process ends, nothing is made that depends, over whatever else, on what has failed.
+func TestNothingIsMadeAfterACrashThatDependsOnWhatHasFailed(t *testing.T) {
+	for n := 1; ; n++ {
+		w := newWorld(t, "a", "b", "c").goesOn().wide(100)
+		w.needs("b", "a")
+		w.needs("c", "b")
+		w.refuse["do a"] = errRefused
+		w.nth = func(call int, _ string) reply { return reply{crash: call == n} }
+		w.run()
+		require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+		assert.Zero(t, w.dos["b"]+w.dos["c"], w.transcript())
+		oracle(t, w)
+		if w.calls < n {
+			return
+		}
+	}
 }

@@ -88,6 +88,13 @@ var restoring = []scenario{
 		refusedAndRestored(w)
 		w.after["-- looks again in 1s"] = func() { w.cancel(api.CancelStop) }
 	}, api.PhaseFailed},
+	{"what an earlier change of the same object needs is rolled back after that", []string{"c", "a1", "a2", "b"}, func(w *world) {
+		w.stored.Spec.Order = api.OrderGraph
+		w.refers["a1"] = []string{"c"}
+		w.refuse["do b"] = errRefused
+		w.restoredWhen("a2", "1m")
+		w.after["-- looks again in 1s"] = func() { delete(w.unrestored, "a2") }
+	}, api.PhaseRolledBack},
 	{"a change of the same object is rolled back once the later one is ready", []string{"a1", "a2", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 		w.restoredWhen("a2", "1m")

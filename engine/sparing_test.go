@@ -296,3 +296,21 @@ func TestWhatHasEndedIsNotSuspended(t *testing.T) {
 	assert.Equal(t, plan.ReasonFinished, reason)
 	oracle(t, w)
 }
+
+// What an attempt before a recovery has rolled back is not left as the change made it.
+func TestAStopInARecoveryFindsOutWhatWasBegunBefore(t *testing.T) {
+	w := newWorld(t, "a", "b", "c").wide(0)
+	w.refuse["do c"] = errRefused
+	w.replies["undo b"] = []reply{{err: errForbidden}, {err: errForbidden}}
+	w.replies["undo a"] = []reply{{err: errForbidden}, {err: errForbidden}}
+	w.after["-- looks again in 10s"] = func() {
+		w.targets["a"], w.undos["a"] = w.images["a"], 1
+		w.after["undo b"] = func() {
+			w.clock.Step(2 * noticed)
+			w.cancel(api.CancelStop)
+		}
+	}
+	w.run()
+	assert.Equal(t, "RolledBack RolledBack Rejected", w.statesNow(), w.transcript())
+	oracle(t, w)
+}

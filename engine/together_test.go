@@ -23,6 +23,7 @@ type owners struct {
 	until  map[string]string // by item, the one that has to begin first
 	silent map[string]bool   // items that do not tell that their values are restored
 	halt   func()            // called when the first has begun
+	sure   bool              // whether each makes sure of the record before it is sent
 
 	mu     sync.Mutex
 	begun  []string
@@ -41,6 +42,11 @@ func (o *owners) Undo(ctx context.Context, in Intent) (outcome.Undone, error) {
 	o.mu.Unlock()
 	if o.halt != nil {
 		o.halt()
+	}
+	if o.sure {
+		if err := in.Confirm(ctx, true); err != nil {
+			return outcome.Undone{}, err
+		}
 	}
 	undone, err := o.Changes.Undo(ctx, in)
 	if err == nil && !o.silent[name] {
@@ -121,6 +127,18 @@ func TestWhenTheRunIsToEndNoneIsBegun(t *testing.T) {
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
 	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1, "d": 1}, w.undos)
+}
+
+// A compensation that has to be sure takes the Transaction over, which writes the status, while others
+// look at when it was written last. The race detector sees if they do not take turns.
+func TestACompensationTakesTheTransactionOverWhileOthersBegin(t *testing.T) {
+	w, o := rollingBackWith(t, nil)
+	w.stored.Spec.Order = api.OrderGraph
+	o.sure = true
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, o.begun)
+	oracle(t, w)
 }
 
 func TestIndependentChangesAreRolledBackSideBySide(t *testing.T) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"slices"
-	"strings"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -201,9 +200,6 @@ func (s rollback) recordUnresolved(status *api.TransactionStatus, i int, err err
 
 // recordReason writes into item i why it was refused.
 func (s rollback) recordReason(item *api.Item, i int, err error) {
-	cause := plan.ItemCause(s.txn, i, err)
-	if !strings.Contains(cause.Message, item.Target.Name) {
-		cause.Message = "roll back " + item.Target.String() + ": " + cause.Message
-	}
+	cause := plan.ItemCauseOf(s.txn, i, "roll back", err)
 	item.Reason, item.Message = cause.Reason, cause.Message
 }

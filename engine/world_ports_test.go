@@ -27,6 +27,11 @@ func (j journal) Checkpoint(_ context.Context, t *api.Transaction) (out *api.Tra
 		if size := len(jsonOf(t.Status)); j.room > 0 && size > j.room {
 			return "", errclass.New(errclass.Terminal, errclass.TooLarge, "write", "Transaction", "its status takes %d bytes", size)
 		}
+		for _, c := range t.Status.Conditions {
+			if c.Reason == "" { // The API server refuses it.
+				return "", errclass.New(errclass.Terminal, errclass.Invalid, "write", "Transaction", "its condition %s has no reason", c.Type)
+			}
+		}
 		if err := legalStatus(j.stored, t); err != nil {
 			j.t.Errorf("%v; the transcript:\n%s", err, j.transcript())
 		}

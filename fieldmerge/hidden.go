@@ -2,6 +2,7 @@ package fieldmerge
 
 import (
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -108,4 +109,18 @@ func Unshown(obj *unstructured.Unstructured, of func(apiVersion string) bool) []
 		})
 	}
 	return out
+}
+
+// Alone is an object that has the field and nothing else. Its value is null.
+func (c FieldConflict) Alone() map[string]any {
+	var v any
+	for _, element := range slices.Backward(c.path) {
+		if element.FieldName != nil {
+			v = map[string]any{*element.FieldName: v}
+		} else {
+			v = []any{v}
+		}
+	}
+	object, _ := v.(map[string]any)
+	return object
 }

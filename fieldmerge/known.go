@@ -140,6 +140,12 @@ func matches(path fieldpath.Path, names []string) bool {
 	return true
 }
 
+// untold reports whether a field is one that another than admission may have written without
+// coming to own it: a Pod is bound, or scaled is what nobody had set the replicas of.
+func untold(kind schema.GroupKind, path fieldpath.Path) bool {
+	return kind == schema.GroupKind{Kind: "Pod"} && matches(path, []string{"spec", "nodeName"}) || matches(path, []string{"spec", "replicas"})
+}
+
 // byControllers reports whether a field is one that controllers write at any time, no matter who owns
 // it: a change of one is no drift, no conflict, and makes nothing another client's.
 func (o origin) byControllers() bool { return o == made || o == injected }

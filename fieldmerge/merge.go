@@ -46,7 +46,7 @@ type Restoration struct {
 // known to write is never a conflict.
 func (i Images) Restore() Restoration {
 	types, whole := root(i.Type)
-	m := merger{Images: i, types: types, claimed: i.claimed(), owned: ownedByAnybody(i.Before, i.Live)}
+	m := merger{Images: i, types: types, claimed: i.claimed(), owned: ownedByAnybody(i.Before, i.Live), dropped: i.dropped()}
 	merged := m.value(whole, i.content(i.Before), i.content(i.After), i.content(i.Live))
 	desired := i.Live.DeepCopy()
 	if object, ok := merged.(map[string]any); ok {
@@ -86,13 +86,23 @@ type merger struct {
 	types     typing
 	claimed   *fieldpath.Set
 	owned     *fieldpath.Set // by anyone
+	dropped   *fieldpath.Set // by the API server
 	conflicts []FieldConflict
 	reclaimed []FieldConflict
 }
 
 func (m *merger) value(n node, before, after, live any) any {
 	switch {
-	case reflect.DeepEqual(before, after), reflect.DeepEqual(live, before):
+	case reflect.DeepEqual(live, before):
+		return live
+	case reflect.DeepEqual(before, after) && !holdsBelow(m.dropped, n.path):
+		return live
+	case reflect.DeepEqual(before, after) && live == (absent{}):
+		return before
+	case reflect.DeepEqual(before, after):
+		if parts, ok := m.types.split(n, before, after, live); ok {
+			return m.parts(parts, before, live)
+		}
 		return live
 	case m.asMade(n, after, live) && !holdsBelow(m.claimed, n.path):
 		return before

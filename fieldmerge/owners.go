@@ -34,7 +34,7 @@ func (i Images) RestoreOwners() ([]metav1.ManagedFieldsEntry, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	r := restitution{change: change, taken: i.claimed(), owned: owned, live: i.Live, mine: fieldpath.NewSet()}
+	r := restitution{change: change, taken: i.claimed(), owned: owned, live: i.Live, mine: fieldpath.NewSet(), put: i.putBack(current)}
 	for _, e := range current {
 		if i.Ours(e.Manager) {
 			r.mine = r.mine.Union(e.set)
@@ -89,6 +89,7 @@ type restitution struct {
 	owned  *fieldpath.Set // by anyone, before or now
 	// mine and theirs are what the change owns now, and what anyone else does.
 	mine, theirs *fieldpath.Set
+	put          *fieldpath.Set // back, though the change had left it alone
 	live         *unstructured.Unstructured
 }
 
@@ -116,7 +117,7 @@ func (r restitution) lost(had, now entry) *fieldpath.Set {
 		there = there || !exists(r.change.before, p)
 		// Several may own an object or a list of which each owns a part.
 		shared := isContainer(now) && !isLeaf(r.owned, p)
-		if there && r.change.from(had.owner, p) && (shared || !r.taken.Has(p)) {
+		if there && (r.change.from(had.owner, p) || r.put.Has(p)) && (shared || !r.taken.Has(p)) {
 			out.Insert(p.Copy())
 		}
 	})

@@ -57,6 +57,70 @@ func (i Images) Stamps() []FieldConflict {
 	return out
 }
 
+// Added lists the fields of Live outside of its metadata that were neither there before nor
+// foretold by the change, and belong to nobody: admission has put them there too. They are
+// values if nobody else has written the object since, so that they came with a write of this
+// change, and marks if that is not known, or if they show a default of the schema.
+func (i Images) Added() (values, marks []FieldConflict) {
+	if i.Before == nil || i.After == nil || !Tracked(i.Live) {
+		return nil, nil
+	}
+	types, whole := root(i.Type)
+	a := adder{Images: i, types: types, whole: whole}
+	a.value(whole, i.content(i.Before), i.content(i.After), i.content(i.Live))
+	if i.writtenByOthers() {
+		return nil, append(a.defaults, a.others...)
+	}
+	return a.others, a.defaults
+}
+
+// adder collects them: those that have the default of the schema, and others.
+type adder struct {
+	Images
+	types            typing
+	whole            node
+	defaults, others []FieldConflict
+}
+
+func (a *adder) value(n node, before, after, live any) {
+	switch {
+	case live == (absent{}), reflect.DeepEqual(live, before), reflect.DeepEqual(live, after), isMetadata(n.path), knownAs(a.kind(), n.path) != 0, untold(a.kind(), n.path):
+	case before != (absent{}) || after != (absent{}):
+		parts, _ := a.types.split(n, before, after, live)
+		a.parts(parts)
+	case len(ownersBelow(a.Live, n.path, nobodys)) > 0 || isContainer(live) && empty(live):
+		// Whatever is inside came with what its owner has written.
+	default:
+		if parts, ok := a.types.split(n, before, after, live); ok && !isItem(n.path) {
+			a.parts(parts)
+			return
+		}
+		found := FieldConflict{Path: n.path.String(), Now: live, path: n.path.Copy()}
+		if a.types.defaults(a.whole, n.path, live) {
+			a.defaults = append(a.defaults, found)
+		} else {
+			a.others = append(a.others, found)
+		}
+	}
+}
+
+func (a *adder) parts(parts []child) {
+	for _, p := range parts {
+		a.value(p.node, p.values[0], p.values[1], p.values[2])
+	}
+}
+
+// writtenByOthers reports whether anyone but the change, and components of the control plane,
+// may have written the object since: an entry of managedFields is not as it was.
+func (i Images) writtenByOthers() bool {
+	theirs := func(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+		return slices.DeleteFunc(slices.Clone(obj.GetManagedFields()), func(e metav1.ManagedFieldsEntry) bool {
+			return i.Ours(e.Manager) || ControlPlane(e.Manager) || e.Subresource == "status"
+		})
+	}
+	return !sameEntries(theirs(i.Before), theirs(i.Live))
+}
+
 // unowned reports whether a field of an object belongs to nobody: admission has written it.
 func unowned(obj *unstructured.Unstructured, path fieldpath.Path) bool {
 	return obj != nil && Tracked(obj) && exists(obj.Object, path) && len(ownersBelow(obj, path, func(string) bool { return false })) == 0

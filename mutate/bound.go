@@ -3,11 +3,9 @@ package mutate
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/internal/errclass"
@@ -159,76 +157,37 @@ func (c Change) giveBack(ctx context.Context, e Effect, volume *unstructured.Uns
 }
 
 // admitUnclaimed refuses to delete a volume that a claim of others has bound. What this
-// Transaction claimed is gone by now.
+// Transaction claimed is gone by now; of an undo that is prepared, it will be.
 func (c Change) admitUnclaimed(ctx context.Context, volume *unstructured.Unstructured) error {
 	holder := claimRef(volume)
-	if holder["uid"] == "" {
+	if holder["uid"] == "" || c.Options.Inverts && c.Environment.deletes(kinds.Claim, holder["namespace"], holder["name"]) {
 		return nil
 	}
-	claim, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
-		return c.Environment.Cluster.Resource(kinds.Claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
-	})
-	name := holder["namespace"] + "/" + holder["name"]
+	claim, err := c.claimOf(ctx, holder)
 	switch {
-	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound):
-		return nil
 	case errclass.Is(err, errclass.AccessDenied):
 		if phase, _, _ := unstructured.NestedString(volume.Object, "status", "phase"); phase != "Bound" {
 			return nil
 		}
-	case err != nil:
-		return errclass.Wrap(err, "read", "PersistentVolumeClaim "+name, false)
-	case string(claim.GetUID()) != holder["uid"]:
-		return nil
+	case err != nil || claim == nil:
+		return err
 	}
-	return c.fail(errclass.Conflict, errclass.NotEmpty, "delete", "PersistentVolumeClaim %s, which this Transaction did not make, has bound it", name).
+	return c.fail(errclass.Conflict, errclass.NotEmpty, "delete", "PersistentVolumeClaim %s/%s, which this Transaction did not make, has bound it", holder["namespace"], holder["name"]).
 		WithHint("it is kept; delete the claim and then the volume by hand if they are not wanted")
 }
 
-// contents are the kinds, beside claims, that stand for something outside the cluster which
-// may be older than the object, and that a controller deletes with it.
-var contents = []struct {
-	kind schema.GroupKind
-	// older is where an object names what was there before, by a name, or by something of
-	// the world outside.
-	older []string
-	// resource is that of the object that is named; empty where it is outside.
-	resource string
-}{
-	{schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}, []string{"spec", "source", "volumeSnapshotContentName"}, "volumesnapshotcontents"},
-	{schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent"}, []string{"spec", "source", "snapshotHandle"}, ""},
-	{schema.GroupKind{Group: "objectstorage.k8s.io", Kind: "BucketClaim"}, []string{"spec", "existingBucketName"}, "buckets"},
-	{schema.GroupKind{Group: "objectstorage.k8s.io", Kind: "Bucket"}, []string{"spec", "existingBucketID"}, ""},
-}
-
-// admitContent does for these what admitVolume does for claims.
-func (c Change) admitContent(ctx context.Context, live *unstructured.Unstructured) error {
-	for _, known := range contents {
-		if known.kind != c.Ref.GVK.GroupKind() {
-			continue
-		}
-		name, _, _ := unstructured.NestedString(live.Object, known.older...)
-		if name == "" {
-			continue
-		}
-		what, holder := "what "+strings.Join(known.older, ".")+" names", live
-		if known.resource != "" {
-			what = known.resource + " " + name
-			var err error
-			holder, err = target.Confirmed(func() (*unstructured.Unstructured, error) {
-				return c.Environment.Cluster.Resource(c.Ref.GVK.GroupVersion().WithResource(known.resource)).Get(ctx, name, metav1.GetOptions{})
-			})
-			if errclass.Is(err, errclass.NotFound) {
-				return nil
-			}
-			if err != nil {
-				return errclass.Wrap(err, "read", what, false)
-			}
-		}
-		if policy, _, _ := unstructured.NestedString(holder.Object, "spec", "deletionPolicy"); policy != kinds.Retain {
-			return c.fail(errclass.Terminal, errclass.Irreversible, "delete", "%s, which was there before, would be destroyed with it: the deletion policy is %s", errclass.Printable(what), errclass.Printable(policy)).
-				WithHint("it is kept; set the deletionPolicy to Retain and delete it by hand")
-		}
+// claimOf gets the claim that has bound a volume, by its claimRef; nil if it is gone.
+func (c Change) claimOf(ctx context.Context, holder map[string]string) (*unstructured.Unstructured, error) {
+	claim, err := target.Confirmed(func() (*unstructured.Unstructured, error) {
+		return c.Environment.Cluster.Resource(kinds.Claims).Namespace(holder["namespace"]).Get(ctx, holder["name"], metav1.GetOptions{})
+	})
+	switch {
+	case errclass.Is(err, errclass.NotFound), errclass.Is(err, errclass.NamespaceNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, errclass.Wrap(err, "read", "PersistentVolumeClaim "+holder["namespace"]+"/"+holder["name"], false)
+	case string(claim.GetUID()) != holder["uid"]:
+		return nil, nil
 	}
-	return nil
+	return claim, nil
 }

@@ -15,9 +15,9 @@ import (
 // is still its own.
 type createStrategy struct{}
 
-func (createStrategy) Admit(_ context.Context, c Change, before *unstructured.Unstructured) ([]string, error) {
+func (createStrategy) Admit(ctx context.Context, c Change, before *unstructured.Unstructured) ([]string, error) {
 	if before == nil {
-		return nil, nil
+		return c.admitOverwriting(ctx)
 	}
 	if err := c.admitAlive(before, "create"); err != nil {
 		return nil, err
@@ -34,6 +34,9 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 	if c.Ref.Deferred {
 		return nil, nil
 	}
+	if err := c.makeRoomAgain(ctx, true); err != nil {
+		return nil, err
+	}
 	after, err := c.post(ctx, true)
 	if errclass.Is(err, errclass.Terminating) {
 		return nil, c.fail(errclass.Terminal, errclass.Terminating, "create", "namespace %s is being deleted", c.Ref.Namespace).
@@ -42,7 +45,18 @@ func (createStrategy) Try(ctx context.Context, c Change, _ Baseline) (*unstructu
 	return after, c.wrap(err, "dry-run the creation of")
 }
 
+// makeRoomAgain does for an object that an undo creates again what a rollback does.
+func (c Change) makeRoomAgain(ctx context.Context, dry bool) error {
+	if !c.Options.Inverts {
+		return nil
+	}
+	return c.makeRoom(ctx, c.body(Version{}), dry)
+}
+
 func (createStrategy) Do(ctx context.Context, c Change, _ Baseline) (Done, error) {
+	if err := c.makeRoomAgain(ctx, false); err != nil {
+		return Done{}, err
+	}
 	if err := c.Fences.mayCreate(ctx); err != nil {
 		return Done{}, err
 	}

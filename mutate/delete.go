@@ -74,8 +74,8 @@ func (c Change) delete(ctx context.Context, before Baseline) error {
 		return c.awaitGone(live)
 	}
 	if c.Options.Inverts && live != nil {
-		// It may have adopted something since it was prepared.
-		if _, err := c.admitAdopted(ctx, live); err != nil {
+		// It may have adopted something since it was prepared, or others use it now.
+		if _, err := c.admitUncreate(ctx, live); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 		{"it comes to delete claims with the same change", with("WHEN", "Retain"), head("StatefulSet", "apps/v1", "{replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}"), "scaled from 3 to 1", true},
 		{"a StatefulSet that retains claims is scaled down", with("WHEN", "Retain"), head("StatefulSet", "apps/v1", "{replicas: 1}"), "", false},
 		{"a StatefulSet that deletes claims is scaled up", with("WHEN", "Delete"), head("StatefulSet", "apps/v1", "{replicas: 4}"), "", false},
+		{"the Pods of a StatefulSet get later ordinals", with("WHEN", "Delete"), head("StatefulSet", "apps/v1", "{ordinals: {start: 1}}"), "ordinals from 1 instead of 0", true},
 		{"a StatefulSet keeps fewer revisions", with("WHEN", "Retain"), head("StatefulSet", "apps/v1", "{revisionHistoryLimit: 1}"), "from 5 to 1", false},
 		{"a Deployment keeps fewer revisions", deployment, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + parse(t, deployment).GetName() + `}, spec: {revisionHistoryLimit: 0}}`, "from 10 to 0", false},
 		{"a Job is suspended", job, head("Job", "batch/v1", "{suspend: true}"), "deletes its running Pods", false},

@@ -40,8 +40,8 @@ type Wanted int
 const (
 	// Everything is what the target may have adopted or made.
 	Everything Wanted = iota
-	// Irreplaceable is what cannot be made again: claims, volumes, CustomResourceDefinitions
-	// and Namespaces.
+	// Irreplaceable is what cannot be made again: claims, volumes, CustomResourceDefinitions,
+	// Namespaces, and what stands for something outside.
 	Irreplaceable
 )
 

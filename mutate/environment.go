@@ -29,8 +29,15 @@ type Environment struct {
 	// Versions gives the other versions of the target's kind that the cluster serves. With
 	// anew, what is known of them is looked up again.
 	Versions func(anew bool) ([]Served, error)
+	// Redefined gives what earlier items of the Transaction make of the definition of the
+	// target's kind.
+	Redefined func(ctx context.Context) ([]Redefinition, error)
 	// OwnerRefs tells of owners and of what else the Transaction deletes.
 	OwnerRefs OwnerRefs
+	// Deletes tells whether the Transaction is yet to delete another object, by its name.
+	Deletes func(kind schema.GroupKind, name types.NamespacedName) bool
+	// DeletedBefore reports whether an earlier change of the Transaction deletes an object.
+	DeletedBefore func(target.Ref) bool
 	// Dependants lists what the target owns; nil for a kind that owns nothing of its own.
 	Dependants func(ctx context.Context, live *unstructured.Unstructured, wanted Wanted) (Dependants, error)
 	// Contents names some of what would go with an object of a kind if it were deleted,
@@ -49,6 +56,11 @@ type Contents struct {
 	// Stay are those that nobody is about to delete, Leave those that are being deleted or
 	// that the garbage collector takes along with their owners.
 	Stay, Leave []string
+}
+
+// deletes tells whether the Transaction is yet to delete another object.
+func (e Environment) deletes(kind schema.GroupKind, namespace, name string) bool {
+	return e.Deletes != nil && e.Deletes(kind, types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // clientOf reads and writes objects of a resource; namespace is empty for those of the

@@ -38,7 +38,11 @@ func Foresee(ctx context.Context, s Strategy, c Change, to Ownership, before *un
 	if err != nil {
 		return Forecast{}, err
 	}
-	warnings = append(warnings, unseen...)
+	narrowed, err := c.admitNarrowed(ctx, s, before, "prepare")
+	if err != nil {
+		return Forecast{}, err
+	}
+	warnings = append(append(warnings, unseen...), narrowed...)
 	after, err := s.Try(ctx, c, BaselineOf(before))
 	if err != nil {
 		return Forecast{}, err

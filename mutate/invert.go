@@ -2,13 +2,11 @@ package mutate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
@@ -245,7 +243,7 @@ func (r *rewinding) unwrite(ctx context.Context, of Original) error {
 func (r *rewinding) content(ctx context.Context, as api.ChangeType, live *unstructured.Unstructured) (map[string]any, error) {
 	switch {
 	case r.state == nil && live != nil:
-		more, err := r.admitAdopted(ctx, live)
+		more, err := r.admitUncreate(ctx, live)
 		r.notes = append(r.notes, more...)
 		return nil, err
 	case r.state == nil:
@@ -253,52 +251,16 @@ func (r *rewinding) content(ctx context.Context, as api.ChangeType, live *unstru
 	case !r.real:
 		return r.again(ctx, as, live)
 	}
-	out := fieldmerge.Strip(r.state)
+	state, err := r.withOwners(ctx, r.state, live.GetOwnerReferences())
+	if err != nil {
+		return nil, err
+	}
+	out := fieldmerge.Strip(state)
 	if status, there := r.state.Object["status"]; there && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && !fieldmerge.StatusApart(live) {
 		// Where it is no subresource it is a field like any other.
 		out.Object["status"] = status
 	}
 	return out.Object, nil
-}
-
-// again is what was deleted, with the owners that it can have. If it was created again since, and
-// stays, the object keeps the marks of who has made it.
-func (r *rewinding) again(ctx context.Context, as api.ChangeType, live *unstructured.Unstructured) (map[string]any, error) {
-	before := r.state
-	now := map[types.UID]types.UID{}
-	for _, owner := range before.GetOwnerReferences() {
-		uid, err := r.ownerUID(ctx, owner)
-		if err != nil {
-			return nil, err
-		}
-		if now[owner.UID] = uid; uid == "" {
-			r.notes = append(r.notes, r.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
-		}
-	}
-	if status, _ := before.Object["status"].(map[string]any); len(status) > 0 && fieldmerge.Custom(r.Ref.GVK.GroupKind()) && fieldmerge.StatusApart(before) {
-		r.notes = append(r.notes, r.warn(".status is not restored, because it is for controllers to write")...)
-	}
-	again, err := fieldmerge.Reown(before, func(old types.UID) types.UID { return now[old] })
-	if err != nil {
-		return nil, r.unreadableOwners(err)
-	}
-	out := unmarked(snapshot.ForCreate(again)) // It is another change that makes it now.
-	if as == api.Update && live != nil {
-		keepMarks(out, live)
-	}
-	return out.Object, nil
-}
-
-// ownerUID is the uid of the object that has the name of an owner now; empty if none has.
-func (c Change) ownerUID(ctx context.Context, owner metav1.OwnerReference) (types.UID, error) {
-	if c.Environment.OwnerRefs == nil {
-		return owner.UID, nil
-	}
-	uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
-	if !known {
-		return owner.UID, err
-	}
-	return uid, err
 }
 
 // owners are who is to own the fields once they are as they were: who did before the oldest of the

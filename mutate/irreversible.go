@@ -64,15 +64,17 @@ func (c Change) losses(ctx context.Context, before *unstructured.Unstructured) (
 	case kind == kinds.Service:
 		warning, err = c.endpointsWarning(ctx, before)
 		return "", warning, err
-	default:
-		return c.ownedLoss(ctx, before)
 	}
+	if lost, err = c.outsideLoss(ctx, before); lost != "" || err != nil {
+		return lost, "", err
+	}
+	return c.ownedLoss(ctx, before)
 }
 
 // takesClaims reports whether a StatefulSet takes its claims, and so its data, along.
 func (c Change) takesClaims(before *unstructured.Unstructured) bool {
 	when, _, _ := unstructured.NestedString(before.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
-	return c.Ref.GVK.GroupKind() == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && when == "Delete" &&
+	return c.Ref.GVK.GroupKind() == kinds.StatefulSet && when == "Delete" &&
 		c.Options.propagation() != metav1.DeletePropagationOrphan
 }
 
@@ -109,8 +111,10 @@ func (c Change) lost(ctx context.Context, before *unstructured.Unstructured) ([]
 		return []string{"tokens issued to it before are invalid"}, nil
 	case kind == kinds.Pod && metav1.GetControllerOf(before) == nil:
 		return []string{newPod(before)}, nil
-	default:
+	case kind == kinds.Claim:
 		return c.lostVolume(ctx, before)
+	default:
+		return c.lostOutside(ctx, before)
 	}
 }
 

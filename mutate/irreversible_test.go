@@ -240,6 +240,30 @@ func TestDeleteWarnsAboutWhatIsHardToRollBack(t *testing.T) {
 	assert.Empty(t, i.warnings)
 }
 
+// The controller of a CronJob adopts no Jobs: those that were orphaned have no owner for good.
+func TestOrphaningTheJobsOfACronJobIsWarnedAbout(t *testing.T) {
+	t.Parallel()
+	const (
+		cronJob = "{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {schedule: 0 0 1 1 *, suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}}}"
+		ref     = "metadata: {name: j, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: c, controller: true, uid: "
+	)
+	e := newEnv(t)
+	owner := e.create(cronJob)
+	owned := e.create(strings.Replace(job, "metadata: {name: j", ref+string(owner.GetUID())+"}]", 1))
+	i := e.plan(0, api.Delete, cronJob)
+	require.NoError(t, i.tryPrepare())
+	i.warned("its Pods go with it", "Orphan would keep them")
+	i.change.Options.Propagation = metav1.DeletePropagationOrphan
+	require.NoError(t, i.tryPrepare())
+	i.warned("what it owns loses its owner reference, and a rollback does not put that back")
+	i.landed()
+	i.undone()
+	i.restored()
+	now := e.live(owned)
+	require.NotNil(t, now)
+	assert.Empty(t, now.GetOwnerReferences())
+}
+
 func TestStatefulSetThatTakesItsClaimsAlongIsRefused(t *testing.T) {
 	t.Parallel()
 	const set = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 0, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: example.com/a}]}}}}"

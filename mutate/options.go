@@ -8,7 +8,8 @@ type Options struct {
 	Unforced bool
 	// Propagation says what a Delete does with the objects that the target owns.
 	Propagation metav1.DeletionPropagation
-	// Inverts is set for a Delete that rolls back a Create which has committed.
+	// Inverts is set for a change of an undo: a Delete rolls back a Create which has committed, and
+	// a Create a Delete.
 	Inverts bool
 	// AcceptLoss allows what cannot be rolled back completely.
 	AcceptLoss bool

@@ -112,17 +112,10 @@ func joined(list, more []errclass.Field) []errclass.Field {
 // has written anything. Values that were restored before are not restored again: what has
 // become of them since is another client's.
 func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Unstructured, so *restoring) (undone outcome.Undone, wrote bool, err error) {
-	record, live := e.Record, seen
-	if live == nil {
-		if live, err = Read(ctx, c); err != nil {
-			return outcome.Undone{}, false, err
-		}
-	}
-	if !sameOrRecreated(live, e) {
-		return outcome.Undone{}, false, c.cannotRestore(live, record)
-	}
-	if live.GetDeletionTimestamp() != nil {
-		return outcome.Undone{}, false, c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
+	record := e.Record
+	live, err := c.restorable(ctx, e, seen)
+	if err != nil {
+		return outcome.Undone{}, false, err
 	}
 	images, err := c.images(ctx, record.Before, record.After, live)
 	if err != nil {
@@ -131,8 +124,12 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	images.Took, images.Force = record.Took, e.Overwrite
 	wanted := images.Restore()
 	desired := wanted.Desired
-	if so.restored == nil && !e.Overwrite && images.Restored() {
+	earlier := so.restored == nil && !e.Overwrite && images.Restored()
+	if earlier {
 		so.restored = &wanted // by a call that did not get to the owners
+	}
+	if err := c.spare(ctx, e, live, desired, so, earlier); err != nil {
+		return outcome.Undone{}, false, err
 	}
 	// To look may have taken long, and would find what another process has restored as
 	// another client has written it since.
@@ -146,14 +143,14 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	} else if images.Live != live {
 		so.restored = &wanted
 	}
-	if len(wanted.Conflicts) == 0 || e.Overwrite {
+	if (len(wanted.Conflicts) == 0 || e.Overwrite) && len(so.spared) == 0 {
 		c.Fences.restored()
 	}
 	so.look(c, images, live, desired, wanted.Conflicts)
 	if e.Overwrite {
 		undone.Overwritten = c.fields(wanted.Conflicts)
 	}
-	owned, err := c.patchOwners(ctx, images, so.values)
+	owned, err := c.patchOwners(ctx, images, together(so.values, so.spared))
 	wrote = owned != nil || images.Live != live
 	if err != nil {
 		return undone, wrote, err
@@ -162,18 +159,40 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 		so.compare(images, images.Live, owned, wanted.Conflicts)
 	}
 	undone.Reclaimed = c.fields(wanted.Reclaimed)
-	if len(so.values) > 0 {
-		return undone, wrote, c.altered("restore", so.values, wanted.Conflicts)
-	}
 	if owned != nil {
 		images.Live = owned
 	}
-	so.marks = together(so.marks, images.Stamps())
+	so.added(images, together(wanted.Conflicts, so.spared))
+	if len(so.values) > 0 {
+		return undone, wrote, c.altered("restore", so.values, together(wanted.Conflicts, so.spared))
+	}
 	undone.Notes = append(c.stamped(so.marks), ownerless(owned, record.Before)...)
 	if len(wanted.Conflicts) > 0 && !e.Overwrite {
-		return undone, wrote, c.conflicting(wanted.Conflicts)
+		return undone, wrote, c.conflicting(wanted.Conflicts, so)
+	}
+	if len(so.spared) > 0 {
+		return undone, wrote, c.sparing(so)
 	}
 	return undone, wrote, nil
+}
+
+// restorable returns the target as it is, read unless it was seen. It refuses one that is not
+// the object that was changed, or that is being deleted.
+func (c Change) restorable(ctx context.Context, e Effect, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := seen
+	if live == nil {
+		var err error
+		if live, err = Read(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if !sameOrRecreated(live, e) {
+		return nil, c.cannotRestore(live, e.Record)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return nil, c.fail(errclass.Conflict, errclass.Drifted, "restore", "another client has deleted it since it was changed%s", waitsFor(live))
+	}
+	return live, nil
 }
 
 // incomplete refuses a record that lacks an image. None is made of an Update or a
@@ -198,11 +217,18 @@ func (c Change) cannotRestore(live *unstructured.Unstructured, record snapshot.R
 		WithHint("theirs is kept")
 }
 
-func (c Change) conflicting(found []fieldmerge.FieldConflict) error {
+// conflicting is the error of fields that others have written. It names those beside that were
+// spared.
+func (c Change) conflicting(found []fieldmerge.FieldConflict, so *restoring) error {
 	fields := c.fields(found)
 	err := c.fail(errclass.Conflict, errclass.FieldConflict, "restore", "another client has written fields since they were changed: %s", listed(fields)).
 		WithHint("their values are kept and every other field is restored; compare with the before-image and correct these by hand")
 	err.Fields = fields
+	if len(so.spared) > 0 {
+		spared := c.sparing(so)
+		err.Err = fmt.Errorf("%w; %w", err.Err, spared.Err)
+		err.Fields = append(fields, spared.Fields...)
+	}
 	return err
 }
 

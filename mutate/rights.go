@@ -39,14 +39,24 @@ type Right struct {
 	Resource schema.GroupResource
 	// OfCluster says that the objects have no namespace; otherwise they are in that of the target.
 	OfCluster bool
-	Verbs     []string
+	// Namesake says that it is one object, which has the name of the target.
+	Namesake bool
+	Verbs    []string
 }
 
 // RightsBeside are those that a change needs beside the verbs on its target so that it can be made,
 // rolled back and undone: to look for what would go with the target, and to restore what a creation
 // drops. What is only looked at for a warning is left out.
 func RightsBeside(t api.ChangeType, kind schema.GroupKind, resource schema.GroupResource) []Right {
-	if t != api.Create && t != api.Delete {
+	switch {
+	case t == api.Create, t == api.Delete:
+	case t == api.Await:
+		return nil
+	case kind == kinds.StatefulSet:
+		return []Right{{Resource: kinds.Claims.GroupResource(), Verbs: []string{"list"}}}
+	case kind == kinds.Service:
+		return []Right{{Resource: kinds.Endpoints.GroupResource(), Namesake: true, Verbs: []string{"get"}}}
+	default:
 		return nil
 	}
 	var out []Right
@@ -56,7 +66,7 @@ func RightsBeside(t api.ChangeType, kind schema.GroupKind, resource schema.Group
 	}
 	if custom {
 		resource.Resource += "/status"
-		out = append(out, Right{Resource: resource, Verbs: []string{"patch"}})
+		out = append(out, Right{Resource: resource, Namesake: true, Verbs: []string{"patch"}})
 	}
 	if kind == kinds.Claim {
 		out = append(out, Right{Resource: kinds.Volumes.GroupResource(), OfCluster: true, Verbs: []string{"get", "list", "patch"}})

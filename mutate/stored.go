@@ -18,6 +18,9 @@ type restoring struct {
 	restored *fieldmerge.Restoration
 	// values and marks are what the API server has stored otherwise than was wanted.
 	values, marks []fieldmerge.FieldConflict
+	// harms are what old values would do, and spared the fields that do not get them.
+	harms  []harm
+	spared []fieldmerge.FieldConflict
 }
 
 // compare notes what the answer to a write differs in from what was wanted. What is a
@@ -46,6 +49,13 @@ func (r *restoring) recall(images fieldmerge.Images, wanted *unstructured.Unstru
 	values, marks = slices.DeleteFunc(values, theirs), slices.DeleteFunc(marks, theirs)
 	r.values = together(r.values, fieldmerge.WrittenBy(values, images.Live, foreign))
 	r.marks = together(r.marks, fieldmerge.WrittenBy(marks, images.Live, foreign))
+}
+
+// added notes what admission has added to the change, or to what others have written since.
+func (r *restoring) added(images fieldmerge.Images, conflicts []fieldmerge.FieldConflict) {
+	values, marks := images.Added()
+	r.values = together(r.values, fieldmerge.Outside(values, conflicts))
+	r.marks = together(together(r.marks, fieldmerge.Outside(marks, conflicts)), images.Stamps())
 }
 
 // altered is the error of an object that was written, and of which the API server has

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -49,10 +50,13 @@ func (c Change) takesAlong(cause error, d Dependant) error {
 // holds what cannot be made again. The object is nil if it is not, or is gone.
 func (c Change) below(ctx context.Context, d Dependant) (Change, *unstructured.Unstructured, error) {
 	kind := schema.GroupKind{Group: d.GVR.Group, Kind: d.Kind}
+	_, outside := kinds.OutsideOf(kind)
 	switch kind {
 	case target.NamespaceKind, target.CRDKind, kinds.Claim, kinds.Volume:
 	default:
-		return c, nil, nil
+		if !outside {
+			return c, nil, nil
+		}
 	}
 	if kind == kinds.Claim && ephemeral(d) {
 		return c, nil, nil
@@ -140,12 +144,39 @@ func (c Change) lossBelow(ctx context.Context, d Dependant) (string, error) {
 			lost = d.String() + ": " + lost
 		}
 		return lost, err
-	default:
+	case kinds.Volume:
 		if holder := claimRef(obj); holder["name"] == "" {
 			return "", nil
 		}
 		return d.String() + ": it is bound, and its data may be lost", nil
+	default:
+		lost, err := below.outsideLoss(ctx, obj)
+		if lost != "" {
+			lost = d.String() + ": " + lost
+		}
+		return lost, err
 	}
+}
+
+// admitUncreate refuses to undo the creation of an object where a rollback would have kept it.
+// What a claim takes along is a loss of its deletion, see losses.
+func (c Change) admitUncreate(ctx context.Context, live *unstructured.Unstructured) ([]string, error) {
+	warnings, err := c.admitAdopted(ctx, live)
+	if err != nil || c.Ref.GVK.GroupKind() == kinds.Claim {
+		return warnings, err
+	}
+	err = c.admitUnused(ctx, live)
+	var own *errclass.Error
+	if class := errclass.ClassOf(err); err == nil || class != errclass.Conflict && class != errclass.Terminal || !errors.As(err, &own) {
+		return warnings, err
+	}
+	if c.Options.AcceptLoss {
+		return append(warnings, c.warn(own.Err.Error())...), nil
+	}
+	if own.Hint != "" {
+		own.Hint += ", or "
+	}
+	return nil, own.WithHint(own.Hint + "set acceptLoss: true")
 }
 
 // admitAdopted refuses to undo the creation of an object that has adopted what was there

@@ -111,11 +111,17 @@ func (c Change) occupied(ctx context.Context, before *unstructured.Unstructured)
 		WithHint("theirs is kept; compare it with the before-image")
 }
 
-func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// makeRoom does what has to come before an object that was deleted is created again: it frees the
+// volume of a claim, and makes sure that a token Secret would stay.
+func (c Change) makeRoom(ctx context.Context, wanted *unstructured.Unstructured, dry bool) error {
 	if err := c.admitToken(ctx, wanted); err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.freeVolume(ctx, wanted); err != nil {
+	return c.freeVolume(ctx, wanted, dry)
+}
+
+func (c Change) recreate(ctx context.Context, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := c.makeRoom(ctx, wanted, false); err != nil {
 		return nil, err
 	}
 	if err := c.Fences.mayCreate(ctx); err != nil {

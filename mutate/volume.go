@@ -40,8 +40,9 @@ func (c Change) readVolume(ctx context.Context, name string) (*unstructured.Unst
 // freeVolume lets the volume of a claim that was deleted be bound again by the claim
 // that is re-created under its name, and by no other: it takes the uid of the old
 // claim off the volume's claimRef. A volume that is gone, or going, has nothing to
-// give.
-func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured) error {
+// give. An undo does not have the uid of the old claim: there is none of that name, and
+// so none that the volume could be bound to.
+func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured, dry bool) error {
 	name := c.volumeName(claim)
 	if name == "" {
 		return nil
@@ -54,21 +55,30 @@ func (c Change) freeVolume(ctx context.Context, claim *unstructured.Unstructured
 		return nil
 	}
 	switch holder := claimRef(volume); {
-	case holder["name"] == "", holder["namespace"] == claim.GetNamespace() && holder["name"] == claim.GetName() && holder["uid"] == "":
+	case holder["name"] == "", c.holds(holder) && holder["uid"] == "":
 		return nil
-	case holder["uid"] != string(claim.GetUID()):
-		return c.fail(errclass.Conflict, errclass.Drifted, "re-create", "its volume %s belongs to claim %s/%s (uid %s) now", name, holder["namespace"], holder["name"], holder["uid"]).
+	case !c.holds(holder), claim.GetUID() != "" && holder["uid"] != string(claim.GetUID()):
+		reason := errclass.Drifted
+		if c.Options.Inverts {
+			reason = errclass.Irreversible
+		}
+		return c.fail(errclass.Conflict, reason, "re-create", "its volume %s belongs to claim %s/%s (uid %s) now", name, holder["namespace"], holder["name"], holder["uid"]).
 			WithHint("it stays there; re-create the claim by hand with another volume")
 	}
 	body, err := conditional(map[string]any{"spec": map[string]any{"claimRef": map[string]any{"uid": nil, "resourceVersion": nil}}}, volume)
 	if err != nil {
 		return err
 	}
-	_, err = c.Environment.Cluster.Resource(kinds.Volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager})
+	_, err = c.Environment.Cluster.Resource(kinds.Volumes).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Names.Manager, DryRun: dryRun(dry)})
 	if err != nil {
 		return c.volumeDenied(name, errclass.Wrap(err, "free", "PersistentVolume "+name, false))
 	}
 	return nil
+}
+
+// holds reports whether the claimRef of a volume names the target.
+func (c Change) holds(holder map[string]string) bool {
+	return holder["namespace"] == c.Ref.Namespace && holder["name"] == c.Ref.Name
 }
 
 // claimRef returns the fields of a volume's claimRef that are text.

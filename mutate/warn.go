@@ -24,8 +24,9 @@ func (c Change) cautions(before *unstructured.Unstructured) []string {
 	say(len(before.GetOwnerReferences()) > 0, "it is owned by "+ownersIn(before)+": if an owner is gone by then, a rollback re-creates it without that reference")
 	kind := c.Ref.GVK.GroupKind()
 	orphans := c.Options.propagation() == metav1.DeletePropagationOrphan
+	adopts, _ := kinds.Adopts(kind)
 	say(kinds.Of(kind).Workload && !orphans, "its Pods go with it, and a rollback starts new ones; propagationPolicy: Orphan would keep them")
-	say(!kinds.Of(kind).Workload && orphans, "what it owns loses its owner reference, and a rollback does not put that back")
+	say(len(adopts) == 0 && orphans, "what it owns loses its owner reference, and a rollback does not put that back")
 	say(kind == kinds.Pod && metav1.GetControllerOf(before) == nil, "no controller owns it: a rollback starts a new Pod, from the beginning")
 	say(isLoadBalancer(kind, before), "its address at the load balancer may be another after a rollback")
 	say(isTokenSecret(kind, before), "the control plane deletes it after a rollback if its ServiceAccount was re-created meanwhile")

@@ -37,11 +37,7 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 	if err != nil || len(found.fields) == 0 {
 		return nil, err
 	}
-	fields := strings.Join(found.fields[:min(len(found.fields), 5)], ", ")
-	if more := len(found.fields) - 5; more > 0 {
-		fields += fmt.Sprintf(" and %d more", more)
-	}
-	own := c.Ref.GVK.GroupVersion().String()
+	fields, own := few(found.fields), c.Ref.GVK.GroupVersion().String()
 	switch {
 	case found.doubtful:
 		return c.warn(fmt.Sprintf("%s shows %s, of which nothing is to be found in %s: if the conversion between them loses it, a rollback cannot restore it", found.by, fields, own)), nil
@@ -50,6 +46,15 @@ func (c Change) admitWhole(ctx context.Context, before *unstructured.Unstructure
 	}
 	return nil, c.fail(errclass.Terminal, errclass.Irreversible, op, "it could not be rolled back: %s does not show %s, which %s does", own, fields, found.by).
 		WithHint("write the change for the version " + found.by + ", or set acceptLoss: true on it")
+}
+
+// few names things in a message, not all where there are many.
+func few(names []string) string {
+	out := strings.Join(names[:min(len(names), 5)], ", ")
+	if more := len(names) - 5; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
 }
 
 // unseen looks for what other versions show of the target and that of the change does not.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,6 +39,16 @@ func CauseOf(err error) Cause {
 func ItemCause(t *api.Transaction, i int, err error) Cause {
 	cause := CauseOf(err)
 	cause.Item = t.Status.Items[i].Name
+	return cause
+}
+
+// ItemCauseOf is the cause that an error gives which was met while something was done about item i.
+// Its message names the target: the error may be about a record that Janus keeps of it.
+func ItemCauseOf(t *api.Transaction, i int, doing string, err error) Cause {
+	cause, of := ItemCause(t, i, err), t.Status.Items[i].Target
+	if !strings.Contains(cause.Message, of.Name) {
+		cause.Message = doing + " " + of.String() + ": " + cause.Message
+	}
 	return cause
 }
 

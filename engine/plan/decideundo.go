@@ -9,6 +9,7 @@ import (
 // decideRollingBack goes through the items in reverse order.
 func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 	still, schedule := RollbackStopped(t), ScheduleOf(t)
+	flight.again = t.Status.Recoveries > 0 || t.Status.HandledRecovery != ""
 	order := schedule.Order
 	if flight.ReadyCheckDue && !still {
 		return Action{Verb: CheckReady}
@@ -70,7 +71,7 @@ func decideRollingBack(t *api.Transaction, flight InFlight) Action {
 func leave(t *api.Transaction, flight InFlight, held Held, i int) Action {
 	left := func(j int) bool {
 		state := t.Status.Items[j].State
-		return state == api.ItemCommitted || state == api.ItemRollingBack && !flight.over(j) && (held.stay[j].above || flight.untouched(j) || flight.Known[j].NoEffect())
+		return state == api.ItemCommitted || state == api.ItemRollingBack && !flight.over(j) && (held.stay[j].above || flight.untouched(j) || flight.Known[j].NoEffect() && !flight.again)
 	}
 	if !left(i) {
 		return Action{Verb: SkipUndo, Item: i}

@@ -159,3 +159,16 @@ func TestWhatDecidesAnActivation(t *testing.T) {
 		})
 	}
 }
+
+// What deletes its target instead gives no fields away, and depends on nothing.
+func TestWhatDeletesItsTargetInsteadDoesNothingElse(t *testing.T) {
+	txn := with(api.PhaseCommitting, api.ItemCommitted, api.ItemPending)
+	change(&txn.Spec, "b").Release = &api.Release{Managers: []string{"helm"}}
+	change(&txn.Spec, "b").DependsOn = []string{"a"}
+	assert.True(t, Releases(txn, 1))
+	assert.Equal(t, []string{"a"}, DependsOn(txn, 1))
+
+	txn.Status.Items[1].Type = api.Delete
+	assert.False(t, Releases(txn, 1))
+	assert.Empty(t, DependsOn(txn, 1))
+}

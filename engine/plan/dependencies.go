@@ -11,12 +11,13 @@ import (
 )
 
 // DependsOn returns the names of the changes that item i depends on, as they are on record. A
-// Transaction that an older Janus has accepted has only those in its spec.
+// Transaction that an older Janus has accepted has only those in its spec; of one that deletes its
+// target instead none are on record.
 func DependsOn(t *api.Transaction, i int) []string {
 	if i < len(t.Status.Items) && len(t.Status.Items[i].DependsOn) > 0 {
 		return t.Status.Items[i].DependsOn
 	}
-	if i < len(t.Spec.Changes) {
+	if i < len(t.Spec.Changes) && !DeletesInstead(t, i) {
 		return t.Spec.Changes[i].DependsOn
 	}
 	return nil

@@ -49,7 +49,7 @@ const (
 var after = [...][6]Knowledge{
 	//                  Recorded, Sent, Lost, Ended, Left, TakenUp
 	Unknown:           {Unsent, Unknown, Unknown, Over, Parked, Unknown},
-	Unsent:            {Unsent, Ineffective, Unknown, Over, Unsent, Ineffective},
+	Unsent:            {Unsent, Ineffective, Unknown, Over, ParkedIneffective, Ineffective},
 	Ineffective:       {Unsent, Ineffective, Unknown, Over, ParkedIneffective, Ineffective},
 	Over:              {Unsent, Over, Over, Over, Over, Over},
 	Parked:            {Unsent, Unknown, Unknown, Over, Parked, Unknown},
@@ -88,6 +88,8 @@ type InFlight struct {
 	// ReadyCheckDue says that it is time to check whether what is waited for is
 	// ready.
 	ReadyCheckDue bool
+	// again says that compensations were sent by a rollback before this one, which a recovery takes up.
+	again bool
 }
 
 // over reports whether what was begun with item i is over, and not on record.
@@ -95,7 +97,9 @@ func (f InFlight) over(i int) bool { return f.Known[i] == Over }
 
 // untouched reports whether nothing was sent for item i, or nothing of it is in effect or can come
 // to be.
-func (f InFlight) untouched(i int) bool { return f.Known[i] == Unsent || f.Known[i].IsParked() }
+func (f InFlight) untouched(i int) bool {
+	return f.Known[i] == Unsent && !f.again || f.Known[i].IsParked()
+}
 
 // DefaultWindow is how many intents may be open at once: those of the largest Transaction.
 const DefaultWindow = 1000

@@ -97,7 +97,7 @@ func TestWhatIsKnownOfAnIntent(t *testing.T) {
 		"it was sent again after that, and refused": {[]Event{Recorded, Sent, Lost, Sent}, Unknown},
 		"it is in effect":                           {[]Event{Recorded, Sent, Lost, Ended}, Over},
 		"it is over, and the answer comes again":    {[]Event{Recorded, Sent, Ended, Lost}, Over},
-		"nothing was sent, and it is left":          {[]Event{Recorded, Left}, Unsent},
+		"nothing was sent, and it is left":          {[]Event{Recorded, Left}, ParkedIneffective},
 		"it was refused, and is left":               {[]Event{Recorded, Sent, Left}, ParkedIneffective},
 		"it is taken up again":                      {[]Event{Recorded, Sent, Left, TakenUp}, Ineffective},
 		"another's is left":                         {[]Event{Left}, Parked},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -222,7 +223,7 @@ func Unmade(status *api.TransactionStatus) bool {
 }
 
 // restateCause corrects why a Transaction does not commit, if the item that failed first has turned out
-// to be in effect.
+// to be in effect: the next one that failed tells why, or one that was not made after that.
 func restateCause(t *api.Transaction, now time.Time) {
 	status := &t.Status
 	first := IndexOf(status.Items, status.FailedItem)
@@ -231,8 +232,12 @@ func restateCause(t *api.Transaction, now time.Time) {
 	}
 	status.FailedItem = ""
 	meta.RemoveStatusCondition(&status.Conditions, api.ConditionSucceeded)
-	for i := range status.Items {
-		if item := &status.Items[i]; item.Failed {
+	for _, unmade := range []func(*api.Item) bool{
+		func(item *api.Item) bool { return item.Failed },
+		func(item *api.Item) bool { return item.State == api.ItemSkipped && !NotWanted(item) },
+	} {
+		if i := slices.IndexFunc(status.Items, func(item api.Item) bool { return unmade(&item) }); i >= 0 {
+			item := &status.Items[i]
 			SetCause(status, t.Generation, now, Cause{Reason: item.Reason, Message: item.Message, Item: item.Name})
 			return
 		}

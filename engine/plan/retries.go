@@ -32,11 +32,6 @@ func retriesOver(t *api.Transaction) (Cause, bool) {
 	return Cause{Reason: errclass.RetryLimitExceeded, Message: errclass.Printable(message)}, true
 }
 
-// TimeoutLimit is how many attempts in a row may time out on the same object, of a Transaction without
-// a limit of its own. The waits in between take six minutes and more, and so does a time-out each: a webhook
-// that is restarted comes back sooner.
-const TimeoutLimit = 20
-
 // CountTimeout counts an attempt that has failed because a request about an object was not answered in
 // time. It counts once the status that has it is written: then the API server answers others. So
 // an outage of the API server, or of what it stores objects in, is no reason to give up.
@@ -53,7 +48,7 @@ func CountTimeout(status *api.TransactionStatus, err error) {
 
 // TimedOutTooOften reports whether no further attempt is to time out on the same object.
 func TimedOutTooOften(t *api.Transaction) bool {
-	return t.Spec.RetryLimit == nil && t.Status.TimedOut != nil && t.Status.TimedOut.Attempts >= TimeoutLimit
+	return t.Spec.RetryLimit == nil && t.Status.TimedOut != nil && t.Status.TimedOut.Attempts >= api.TimeoutLimit
 }
 
 // timeoutsOver is the cause of the end of a Transaction that has timed out on an object too often.

@@ -230,7 +230,7 @@ func (s Schedule) Next(items []api.Item) int {
 func (s Schedule) unsettledBefore(items []api.Item, n int) bool {
 	before := s.Order[:n]
 	if s.needs != nil {
-		before = s.needs[s.Order[n]]
+		before = below(s.needs, s.Order[n])
 	}
 	return settling(items, before) >= 0
 }

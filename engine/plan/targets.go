@@ -18,10 +18,10 @@ func Creates(t *api.Transaction, i int) bool {
 	return i >= len(t.Spec.Changes) || ChangeOf(t, i).Type == api.Create
 }
 
-// Releases reports whether item i gives fields from one manager to another. Another client may have
-// made the list of changes shorter.
+// Releases reports whether item i gives fields from one manager to another, which it does not if it
+// deletes its target instead. Another client may have made the list of changes shorter.
 func Releases(t *api.Transaction, i int) bool {
-	return i < len(t.Spec.Changes) && t.Spec.Changes[i].Release != nil
+	return i < len(t.Spec.Changes) && ChangeOf(t, i).Release != nil
 }
 
 // Deletes reports whether item i is a Delete, or may be.

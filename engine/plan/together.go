@@ -11,8 +11,8 @@ import (
 const inTurn = 8
 
 // undoneTogether returns the items to roll back next, of which the n-th in order is the first. More
-// than one are items that restore an object which was there, and that nothing was sent for, and none of
-// them depends on another.
+// than one are items that restore an object which was there, and that nothing was sent for, each one of
+// its own, and none of them depends on another.
 func undoneTogether(t *api.Transaction, schedule Schedule, n int, flight InFlight, held Held) []int {
 	these, most := []int{schedule.Order[n]}, schedule.width
 	if schedule.IsList() {
@@ -21,14 +21,14 @@ func undoneTogether(t *api.Transaction, schedule Schedule, n int, flight InFligh
 	if !restoresAtOnce(t, these[0], flight) {
 		return these
 	}
-	needed := map[int]bool{}
+	needed, objects := map[int]bool{}, map[api.Target]bool{t.Status.Items[these[0]].Target.Identity(): true}
 	for _, i := range slices.Backward(schedule.Order[:n]) {
 		switch last := these[len(these)-1]; {
 		case len(these) >= most:
 			return these
 		case !inEffect(&t.Status.Items[i]) || flight.over(i):
 			continue
-		case !restoresAtOnce(t, i, flight), held.Needed(i):
+		case !restoresAtOnce(t, i, flight), held.Needed(i), objects[t.Status.Items[i].Target.Identity()]:
 			return these
 		case !schedule.IsList():
 			for _, j := range below(schedule.needs, last) {
@@ -38,7 +38,7 @@ func undoneTogether(t *api.Transaction, schedule Schedule, n int, flight InFligh
 				return these
 			}
 		}
-		these = append(these, i)
+		these, objects[t.Status.Items[i].Target.Identity()] = append(these, i), true
 	}
 	return these
 }

@@ -51,3 +51,16 @@ func TestWhatIsRolledBackTogether(t *testing.T) {
 		})
 	}
 }
+
+// Two changes of one object are rolled back in turn, also where a recovery has opened both.
+func TestTwoChangesOfAnObjectAreNotRolledBackTogether(t *testing.T) {
+	for name, order := range map[string]api.OrderPolicy{"list": "", "graph": api.OrderGraph} {
+		t.Run(name, func(t *testing.T) {
+			txn := with(api.PhaseRollingBack, api.ItemRollingBack, api.ItemRollingBack, api.ItemRollingBack)
+			txn.Spec.Order = order
+			txn.Status.Items[0].Target, txn.Spec.Changes[0].Target = txn.Status.Items[2].Target, txn.Spec.Changes[2].Target
+			action := Decide(txn, InFlight{Known: Known{0: Unsent, 1: Unsent, 2: Unsent}}, fixture.Start, limits)
+			assert.Equal(t, Action{Verb: Undo, Item: 2, Items: []int{2, 1}}, action)
+		})
+	}
+}

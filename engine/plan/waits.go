@@ -149,19 +149,18 @@ func RollbackOverdue(t *api.Transaction, now time.Time) bool {
 type Behind struct {
 	t        *api.Transaction
 	schedule Schedule
-	walk     walk
 	on       [][]int
-	needed   map[int]bool // by what is waited for
+	held     map[int]bool
 	any      bool
 }
 
 // BehindOf begins with no item that is waited for.
 func BehindOf(t *api.Transaction, s Schedule) *Behind {
-	return &Behind{t: t, schedule: s, walk: walk{needs: s.needs, seen: make([]int, len(s.Order))}, needed: map[int]bool{}}
+	return &Behind{t: t, schedule: s, held: map[int]bool{}}
 }
 
-// Add notes that item i is waited for: what comes before it in the order waits for it, and what
-// it depends on.
+// Add notes that item i is waited for: what comes before it in the order waits for it, what it
+// depends on, and what these come after or depend on in their turn.
 func (b *Behind) Add(i int) {
 	first := !b.any
 	if b.any = true; b.schedule.needs == nil {
@@ -170,15 +169,23 @@ func (b *Behind) Add(i int) {
 	if first {
 		b.on = dependencies(b.t, b.schedule.Order)
 	}
-	b.walk.visit(i)
-	for _, j := range below(b.on, i) {
-		b.needed[j] = true
+	b.held[i] = true
+	for next := []int{i}; len(next) > 0; next = next[1:] {
+		before := b.schedule.needs[next[0]]
+		if b.on != nil {
+			before = slices.Concat(before, b.on[next[0]])
+		}
+		for _, j := range before {
+			if !b.held[j] {
+				b.held[j], next = true, append(next, j)
+			}
+		}
 	}
 }
 
 // Holds reports whether item i is to be rolled back only after one of those.
 func (b *Behind) Holds(i int) bool {
-	return b.any && (b.schedule.needs == nil || b.walk.seen[i] != 0 || b.needed[i])
+	return b.any && (b.schedule.needs == nil || b.held[i])
 }
 
 // waitAgain has an item waited for once more that is restored, and did not become ready.

@@ -66,6 +66,8 @@ func TestTheCostOfAnExpressionOverKindsIsLimited(t *testing.T) {
 		`kinds.exists(k, k.group == "g999.example.com" && k.kind == "Kind2999" && k.version == "v1")`: true,
 		`kinds.exists(k, k.group.startsWith("none"))`:                                                 true,
 		`kinds.all(a, kinds.exists(b, b.kind == a.resource) || true)`:                                 false,
+		// Whatever becomes of the lists, the whole is true, but for that it takes too long.
+		`kinds.exists(a, kinds.exists(b, b.kind == a.resource)) || true`: false,
 	} {
 		t.Run(text, func(t *testing.T) {
 			e, err := expression.CompileKinds(text)

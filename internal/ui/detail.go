@@ -22,6 +22,8 @@ type Detail struct {
 	Progress   string `json:"progress"`
 	FailedItem string `json:"failedItem"`
 	Failures   int32  `json:"failures"`
+	// TimedOut says which object requests time out on; empty if none do.
+	TimedOut   string `json:"timedOut"`
 	Recoveries int32  `json:"recoveries"`
 	Revision   int64  `json:"revision"`
 	UndoOf     string `json:"undoOf"`
@@ -63,6 +65,7 @@ func (h *handler) detail(ctx context.Context, t *api.Transaction) Detail {
 		Timeline: timeline(t), Conditions: conditionsOf(t), Items: itemsOf(t), Events: []Event{}, Unread: []string{},
 		Differences: h.options.Past != nil && imaged(t),
 		Approval:    errclass.Printable(t.DescribeApproval()), Owner: t.DescribeOwners(),
+		TimedOut: errclass.Printable(t.DescribeTimeouts()),
 	}
 	if t.Spec.UndoOf != nil {
 		d.UndoOf = undoes(t)

@@ -154,6 +154,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	waits.Status.Items = []api.Item{{Name: "0", Target: full().Spec.Changes[0].Target}}
 	waits.Status.Conditions = []metav1.Condition{{Type: "Ready", Reason: "LockHeld"}}
 	waits.OwnerReferences = []metav1.OwnerReference{{Kind: "PackageTransaction", Name: "install"}}
+	waits.Status.TimedOut = &api.TimedOut{Object: "Secret shop/key", Attempts: 4}
 	g := &given{
 		transactions: []*api.Transaction{full(), waits},
 		leases: []coordinationv1.Lease{
@@ -177,6 +178,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	assert.Equal(t, "LockHeld", d.Reason)
 	assert.False(t, d.Chain)
 	assert.Empty(t, d.Owner)
+	assert.Empty(t, d.TimedOut)
 	require.Len(t, d.Items, 2)
 	assert.Equal(t, []string{".data.password", ".metadata.labels"}, d.Items[0].Fields)
 	assert.Equal(t, []Difference{{Field: ".data.password", Before: masked, After: masked}}, d.Items[0].Plan)
@@ -196,6 +198,7 @@ func TestOneTransactionIsShownWithoutItsContent(t *testing.T) {
 	require.NoError(t, json.Unmarshal(get(serve(t, g), "GET", "/api/transactions/shop/waits").Body.Bytes(), &d))
 	assert.Equal(t, []Lock{{Lease: "shop/janus-lock-1", Items: []string{"0"}, Holder: "shop/full", Transaction: true, Waiting: []string{}}}, d.Locks)
 	assert.Equal(t, "PackageTransaction install", d.Owner)
+	assert.Regexp(t, "^Secret shop/key, 4 of 20 times in a row until Janus gives up; mend the webhook", d.TimedOut)
 }
 
 func TestWhatMayNotBeReadIsSaid(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/fanout"
+	"janus.io/janus/internal/objectid"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate"
 	"janus.io/janus/mutate/kinds"
@@ -69,9 +70,11 @@ type search struct {
 func (s *search) resources(known []schema.GroupVersionResource, wanted mutate.Wanted) ([]schema.GroupVersionResource, error) {
 	switch {
 	case wanted == mutate.Irreplaceable && s.ref.Namespace != "":
-		return []schema.GroupVersionResource{claims}, nil
+		outside, err := s.outside()
+		return append(outside, claims), err
 	case wanted == mutate.Irreplaceable:
-		return append(slices.Clone(irreplaceable), claims), nil
+		outside, err := s.outside()
+		return append(append(outside, irreplaceable...), claims), err
 	case len(known) > 0:
 		return known, nil
 	}
@@ -80,6 +83,31 @@ func (s *search) resources(known []schema.GroupVersionResource, wanted mutate.Wa
 		all = append(all, claims)
 	}
 	return all, err
+}
+
+// outside are those of what stands for something outside, as far as they are served: in its
+// namespace, or cluster-scoped and in all namespaces. They are looked for below what may own
+// anything.
+func (s *search) outside() ([]schema.GroupVersionResource, error) {
+	if _, anything := kinds.Adopts(s.ref.GVK.GroupKind()); !anything {
+		return nil, nil
+	}
+	all := kinds.OutsideResources(true)
+	if s.ref.Namespace == "" {
+		all = append(all, kinds.OutsideResources(false)...)
+	}
+	var out []schema.GroupVersionResource
+	for _, resource := range all {
+		gvr, err := s.resolver.Served(objectid.ID{Group: resource.Group, Resource: resource.Resource})
+		switch {
+		case errclass.Is(err, errclass.KindNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, gvr)
+		}
+	}
+	return out, nil
 }
 
 func (s *search) run(ctx context.Context, resources []schema.GroupVersionResource, selector string) (mutate.Dependants, error) {
@@ -182,7 +210,9 @@ func (s *search) owner(ctx context.Context, owner metav1.OwnerReference, namespa
 	if err != nil {
 		return err
 	}
-	if slices.Contains(listed, ref.GVR) && !s.unseen[ref.GVR.GroupResource().String()] || s.ref.Namespace != "" && ref.Namespace == "" {
+	of := ref.GVR.GroupResource() // The reference may name another version.
+	seen := slices.ContainsFunc(listed, func(gvr schema.GroupVersionResource) bool { return gvr.GroupResource() == of }) && !s.unseen[of.String()]
+	if seen || s.ref.Namespace != "" && ref.Namespace == "" {
 		return nil // It is gone, or cannot be below the target.
 	}
 	live, err := s.id.Metadata.Resource(ref.GVR).Namespace(ref.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
@@ -190,7 +220,7 @@ func (s *search) owner(ctx context.Context, owner metav1.OwnerReference, namespa
 	case errclass.Is(err, errclass.NotFound) || errclass.Is(err, errclass.NamespaceNotFound):
 		return nil
 	case errclass.Is(err, errclass.AccessDenied):
-		s.unseen[ref.GVR.GroupResource().String()] = true
+		s.unseen[of.String()] = true
 		return nil
 	case err != nil:
 		return errclass.Wrap(err, "read the owner", ref.String(), false)

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -62,6 +63,18 @@ func (k ownerRefs) Deleted(uid types.UID) bool {
 func (k ownerRefs) deletes(j int) bool {
 	before := k.txn.Status.Items[j].Before
 	return j < len(k.txn.Spec.Changes) && plan.Deletes(k.txn, j) && before != nil && before.UID != ""
+}
+
+// deletesToo reports whether a change of the Transaction is yet to delete another object.
+func (s session) deletesToo(kind schema.GroupKind, name types.NamespacedName) bool {
+	for j := range s.txn.Status.Items {
+		ref, err := refOf(s.txn.Status.Items[j])
+		ahead := plan.Deletes(s.txn, j) && s.txn.Status.Items[j].State != api.ItemCommitted
+		if err == nil && ahead && ref.GVK.GroupKind() == kind && ref.Namespace == name.Namespace && ref.Name == name.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // Dependents reads the before-images of later Deletes, each once while this process

@@ -67,19 +67,36 @@ func (s session) changeOf(i int, content map[string]any) (mutate.Change, error) 
 	if err != nil {
 		return mutate.Change{}, err
 	}
-	return s.changeOn(ref, i, content), nil
+	change := s.changeOn(ref, i, content)
+	change.Environment.Redefined = func(ctx context.Context) ([]mutate.Redefinition, error) { return s.redefinitions(ctx, i, ref) }
+	return change, nil
 }
 
 // changeOn makes it for a target that is known.
 func (s session) changeOn(ref target.Ref, i int, content map[string]any) mutate.Change {
+	around := s.environment(ref)
+	around.DeletedBefore = func(other target.Ref) bool { return s.deletedBefore(i, other) }
 	return mutate.Change{
 		Ref: ref, Content: content, Release: releaseOf(s.txn, i), Sensitive: s.txn.Status.Items[i].Confidential || s.store.Sensitive(ref.GVK.GroupKind()),
 		Names: mutate.Names{
 			Manager: managerOf(s.txn.UID, i), Family: familyOf(s.txn.UID), Marker: markerOf(s.txn.UID, i),
 			Transaction: apitypes.NamespacedName{Namespace: s.txn.Namespace, Name: s.txn.Name},
 		},
-		Environment: s.environment(ref),
+		Environment: around,
 	}
+}
+
+// deletedBefore reports whether a change that comes before item i deletes an object.
+func (s session) deletedBefore(i int, ref target.Ref) bool {
+	for _, j := range plan.ScheduleOf(s.txn).Order {
+		if j == i {
+			return false
+		}
+		if other, err := refOf(s.txn.Status.Items[j]); err == nil && plan.Deletes(s.txn, j) && other.ID() == ref.ID() {
+			return true
+		}
+	}
+	return false
 }
 
 // environment is the cluster around a target.
@@ -96,6 +113,7 @@ func (s session) environment(ref target.Ref) mutate.Environment {
 			return out, err
 		},
 		OwnerRefs:  ownerRefs{session: s, namespace: ref.Namespace},
+		Deletes:    s.deletesToo,
 		Dependants: s.dependantsOf(ref),
 		Contents:   s.contents,
 	}
@@ -112,7 +130,7 @@ func (s session) options(i int) mutate.Options {
 	return mutate.Options{
 		Unforced:    change.Force != nil && !*change.Force,
 		AcceptLoss:  change.AcceptLoss,
-		Inverts:     s.txn.Spec.UndoOf != nil && change.Type == api.Delete,
+		Inverts:     s.txn.Spec.UndoOf != nil,
 		Propagation: metav1.DeletionPropagation(change.PropagationPolicy),
 		Last:        func() bool { return plan.IsLast(s.txn, i) },
 		Tail:        func() bool { return plan.IsTail(s.txn, i) },

@@ -57,19 +57,33 @@ func (s *sources) content(ctx context.Context, t *api.Transaction, i int, id *ta
 	if change.ContentFrom == nil {
 		return contentOf(change)
 	}
-	want := t.Status.Items[i].ContentDigest
-	data, known := s.get(t.UID, i, want)
-	if !known {
-		var err error
-		if data, err = s.fetch(ctx, t, i, id); err != nil {
-			return nil, err
-		}
+	data, err := s.bytes(ctx, t, i, id)
+	if err != nil {
+		return nil, err
 	}
 	decoded, err := content.Decode(data)
 	if err != nil {
 		return nil, errclass.New(errclass.Terminal, errclass.Invalid, "read the content of", describeTarget(t, i), "%s: %w", describeSource(t, i), err)
 	}
 	return decoded, nil
+}
+
+// weight is about how many bytes the content of an item takes, decoded, if it is kept outside of the
+// Transaction.
+func (s *sources) weight(ctx context.Context, t *api.Transaction, i int, id *target.Identity) (int64, error) {
+	if plan.ChangeOf(t, i).ContentFrom == nil {
+		return 0, nil
+	}
+	data, err := s.bytes(ctx, t, i, id)
+	return content.Weight(data), err
+}
+
+// bytes are those of the content of an item that is kept outside of the Transaction.
+func (s *sources) bytes(ctx context.Context, t *api.Transaction, i int, id *target.Identity) ([]byte, error) {
+	if data, known := s.get(t.UID, i, t.Status.Items[i].ContentDigest); known {
+		return data, nil
+	}
+	return s.fetch(ctx, t, i, id)
 }
 
 // fetch reads the content of an item, and keeps what else the same object holds. Several items

@@ -2,6 +2,8 @@ package kinds
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,12 +25,81 @@ func (c Consequence) where(so bool) []Consequence {
 
 // scaledAway is of a StatefulSet: its claims may go with the Pods that go.
 func scaledAway(before, after map[string]any) []Consequence {
-	was, is := number(before, 1, "spec", "replicas"), number(after, 1, "spec", "replicas")
-	when, _, _ := unstructured.NestedString(after, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled")
+	was, is := ordinalsOf(before), ordinalsOf(after)
+	text := fmt.Sprintf("scaled from %d to %d, it deletes", was.end-was.first, is.end-is.first)
+	if is.first != was.first {
+		text = fmt.Sprintf("its Pods have the ordinals from %d instead of %d, and it deletes", is.first, was.first)
+	}
 	return append(fewerRevisions(before, after), Consequence{
-		Text:    fmt.Sprintf("scaled from %d to %d, it deletes the PersistentVolumeClaims of the Pods that go (spec.persistentVolumeClaimRetentionPolicy)", was, is),
+		Text:    text + " the PersistentVolumeClaims of the Pods that go (spec.persistentVolumeClaimRetentionPolicy)",
 		ForGood: true,
-	}.where(is < was && when == "Delete")...)
+	}.where(was.reaches(is) && whenScaled(after) == "Delete")...)
+}
+
+// Scaling is the step of a StatefulSet from one state to another.
+type Scaling struct {
+	// claims are what the names of its claims begin with.
+	claims   []string
+	was, is  ordinals
+	retained bool
+	// pods is up to where there may be Pods.
+	pods int64
+}
+
+// ScalingOf returns the step from before to after; false if it has no claim deleted.
+func ScalingOf(before, after map[string]any) (Scaling, bool) {
+	s := Scaling{was: ordinalsOf(before), is: ordinalsOf(after), retained: whenScaled(before) != "Delete"}
+	s.pods = s.was.first + number(before, 0, "status", "replicas")
+	name, _, _ := unstructured.NestedString(before, "metadata", "name")
+	templates, _, _ := unstructured.NestedSlice(before, "spec", "volumeClaimTemplates")
+	for _, t := range templates {
+		template, _ := t.(map[string]any)
+		claim, _, _ := unstructured.NestedString(template, "metadata", "name")
+		s.claims = append(s.claims, claim+"-"+name+"-")
+	}
+	return s, whenScaled(after) == "Delete" && (s.was.reaches(s.is) || s.retained && s.pods > s.is.end)
+}
+
+// Goes reports whether a claim is that of a Pod that goes.
+func (s Scaling) Goes(claim string) bool {
+	n, ok := s.ordinal(claim)
+	return ok && s.was.has(n) && !s.is.has(n)
+}
+
+// Leaving reports whether a claim, retained so far, may be that of a Pod that is on its way out.
+func (s Scaling) Leaving(claim string) bool {
+	n, ok := s.ordinal(claim)
+	return ok && s.retained && n >= s.was.end && n < s.pods && !s.is.has(n)
+}
+
+func (s Scaling) ordinal(claim string) (int64, bool) {
+	for _, prefix := range s.claims {
+		if rest, ok := strings.CutPrefix(claim, prefix); ok {
+			n, err := strconv.ParseInt(rest, 10, 32)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// ordinals are those of Pods, from the first one up to the end.
+type ordinals struct{ first, end int64 }
+
+func ordinalsOf(set map[string]any) ordinals {
+	first := number(set, 0, "spec", "ordinals", "start")
+	return ordinals{first, first + number(set, 1, "spec", "replicas")}
+}
+
+func (o ordinals) has(n int64) bool { return n >= o.first && n < o.end }
+
+// reaches reports whether some are not among others.
+func (o ordinals) reaches(others ordinals) bool {
+	return o.first < o.end && (o.first < others.first || o.end > others.end)
+}
+
+func whenScaled(set map[string]any) string {
+	when, _, _ := unstructured.NestedString(set, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled")
+	return when
 }
 
 // finishedJob is of a Job, which may be deleted some time after its end.

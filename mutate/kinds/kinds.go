@@ -11,12 +11,12 @@ import (
 type Kind struct {
 	// Loss is what goes with an object for good when it is deleted; nil for nothing.
 	Loss *Loss
-	// Workload says that a deletion takes Pods along, unless they are orphaned; re-created, the
-	// object takes orphaned ones up again.
+	// Workload says that a deletion takes Pods along, unless they are orphaned.
 	Workload bool
 	// NamedByContent says that no other name would do for the same content.
 	NamedByContent bool
-	// Adopts is what the controller of the kind adopts if it is there already.
+	// Adopts is what the controller of the kind adopts if it is there already, and takes up again
+	// if it was orphaned.
 	Adopts []schema.GroupVersionResource
 	// Deletes says what controllers delete because of the step from before to after; nil for
 	// nothing.
@@ -35,14 +35,14 @@ var table = map[schema.GroupKind]Kind{
 		Loss:    &Loss{"its Pods would be lost, and it registers itself again", "re-created: its Pods and what its kubelet reported are lost"},
 		Deletes: evictedPods,
 	},
-	Volume:                               {Deletes: reclaimedData},
-	{Kind: "ReplicationController"}:      {Workload: true, Adopts: []schema.GroupVersionResource{pods}},
-	{Group: "apps", Kind: "Deployment"}:  {Workload: true, Adopts: []schema.GroupVersionResource{replicaSets, pods}, Deletes: fewerRevisions},
-	{Group: "apps", Kind: "ReplicaSet"}:  {Workload: true, Adopts: []schema.GroupVersionResource{pods}},
-	{Group: "apps", Kind: "StatefulSet"}: {Workload: true, Adopts: []schema.GroupVersionResource{pods, Claims, revisions}, Deletes: scaledAway},
-	{Group: "apps", Kind: "DaemonSet"}:   {Workload: true, Adopts: []schema.GroupVersionResource{pods, revisions}, Deletes: fewerRevisions},
-	{Group: "batch", Kind: "CronJob"}:    {Workload: true, Deletes: fewerJobs},
-	{Group: "batch", Kind: "Job"}: {
+	Volume:                              {Deletes: reclaimedData},
+	{Kind: "ReplicationController"}:     {Workload: true, Adopts: []schema.GroupVersionResource{pods}},
+	{Group: "apps", Kind: "Deployment"}: {Workload: true, Adopts: []schema.GroupVersionResource{replicaSets, pods}, Deletes: fewerRevisions},
+	{Group: "apps", Kind: "ReplicaSet"}: {Workload: true, Adopts: []schema.GroupVersionResource{pods}},
+	StatefulSet:                         {Workload: true, Adopts: []schema.GroupVersionResource{pods, Claims, revisions}, Deletes: scaledAway},
+	{Group: "apps", Kind: "DaemonSet"}:  {Workload: true, Adopts: []schema.GroupVersionResource{pods, revisions}, Deletes: fewerRevisions},
+	{Group: "batch", Kind: "CronJob"}:   {Workload: true, Deletes: fewerJobs},
+	Job: {
 		Loss:     &Loss{"its Pods would be lost, and re-created it would run again", "re-created: it runs again from the start"},
 		Workload: true, Adopts: []schema.GroupVersionResource{pods}, Deletes: finishedJob,
 	},

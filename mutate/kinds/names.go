@@ -9,6 +9,9 @@ var (
 	ServiceAccount = schema.GroupKind{Kind: "ServiceAccount"}
 	Pod            = schema.GroupKind{Kind: "Pod"}
 	Service        = schema.GroupKind{Kind: "Service"}
+	EndpointsKind  = schema.GroupKind{Kind: "Endpoints"}
+	StatefulSet    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	Job            = schema.GroupKind{Group: "batch", Kind: "Job"}
 )
 
 // The resources that are looked at beside a target.

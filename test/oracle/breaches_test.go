@@ -333,6 +333,11 @@ func TestEndlessRunsAreFound(t *testing.T) {
 			w.evidence.CallsSinceFault = 99999
 			return w
 		}()},
+		{"too many requests in a minute of two processes", Termination, "9001 requests were made after the last fault for 4 items, more than 9000", func() *world {
+			w := commit(nil)
+			w.evidence.CallsSinceFault, w.evidence.Processes, w.evidence.SinceFault = 9001, 2, time.Minute
+			return w
+		}()},
 	} {
 		t.Run(c.what, func(t *testing.T) { expect(t, c.told.breaches(), c.guarantee, c.message) })
 	}

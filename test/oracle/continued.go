@@ -93,7 +93,7 @@ func (c *trial) judgeInPart(r *run, s *state) {
 		case whole && !r.hindered(s, needs, i):
 			c.breach(Atomicity, "%s is not made (@%d), and nothing that it depends on has failed", r.named(i), s.Revision)
 		}
-		if !this.in(api.ItemCommitted) {
+		if !this.in(api.ItemCommitted) || r.turns(i) {
 			continue
 		}
 		for _, j := range r.Spec.Changes[i].DependsOn {
@@ -107,13 +107,20 @@ func (c *trial) judgeInPart(r *run, s *state) {
 	}
 }
 
+// falls reports whether an item has failed in the end, or is not made because of one that has.
+func (r *run) falls(i int) bool {
+	s := r.end()
+	return s != nil && i < len(s.items) && (s.items[i].failed || s.items[i].in(api.ItemSkipped) && s.items[i].reason == "DependencyFailed")
+}
+
 // hindered reports whether an item depends, in the end, on one that has failed: by what it refers to,
 // as a later change of the same object, or because that one was to make room for it.
 func (r *run) hindered(s *state, needs [][]int, i int) bool {
 	seen := map[int]bool{i: true}
 	for next := []int{i}; len(next) > 0; next = next[1:] {
 		for j := range s.items {
-			if seen[j] || !slices.Contains(needs[next[0]], j) && (r.Items[j] != r.Items[next[0]] || j > next[0]) && !r.makesRoom(j, next[0]) {
+			same := r.Items[j] == r.Items[next[0]] && (j < next[0] || r.turnsBefore(j, next[0]))
+			if seen[j] || !same && !slices.Contains(needs[next[0]], j) && !r.makesRoom(j, next[0]) {
 				continue
 			}
 			if s.items[j].failed {

@@ -68,6 +68,12 @@ func (r *run) deletedWith(i int) []int {
 // turns reports whether an item deletes its target instead, or is out because of another that does.
 func (t *turning) turns(i int) bool { return i < len(t.at) && (t.at[i] != nil || t.out[i]) }
 
+// turnsBefore reports whether an item that depends on another comes before the deletion of its target, or
+// stands in the way of that since it has failed or is not made.
+func (r *run) turnsBefore(i, j int) bool {
+	return i != j && r.turns(j) && (r.turns(i) || r.falls(i))
+}
+
 // turnedAround turns dependencies around where targets are deleted: what depends on an object comes before its
 // deletion, and what it depended on does not matter any more.
 func (r *run) turnedAround(on [][]int) [][]int {
@@ -78,7 +84,7 @@ func (r *run) turnedAround(on [][]int) [][]int {
 	for i := range on {
 		for _, j := range on[i] {
 			switch {
-			case r.turns(i) && r.turns(j):
+			case r.turnsBefore(i, j):
 				out[j] = append(out[j], i)
 			case !r.turns(i):
 				out[i] = append(out[i], j)

@@ -1,6 +1,10 @@
 package oracle
 
-import api "janus.io/janus/api/v1alpha1"
+import (
+	"time"
+
+	api "janus.io/janus/api/v1alpha1"
+)
 
 // judgeEnd: every Transaction ends, or is gone when it was deleted.
 func (c *trial) judgeEnd(r *run) {
@@ -28,11 +32,19 @@ func onlyOurs(s *state) bool {
 	return true
 }
 
-// Bound is how many requests Janus may make for some items after the last fault until
-// all Transactions have ended: the discovery of a new process, and for each item some
-// forty requests to do, observe and undo it, each of them repeated a few times, or as
-// long as it waits for others; and as many again for each of its recoveries.
-func Bound(items int) int { return 1000 + 800*items }
+// Bound is how many requests some processes may make for some items after the last fault until all
+// Transactions have ended, for each process: the discovery of a new one, and for each item some forty
+// requests to do, observe and undo it, each of them repeated a few times, or as long as it waits for
+// others; and as many again for each of its recoveries. While one waits for what it can't bring about,
+// such as a finalizer, it looks every two seconds or so. Of two processes that run the same Transaction,
+// each looks again whenever the other has written.
+func Bound(items, processes int, since time.Duration) int {
+	aSecond := 2
+	if processes > 1 {
+		aSecond = 5
+	}
+	return (1000 + 800*items + aSecond*int(since.Seconds())) * max(1, processes)
+}
 
 // judgeBound: that takes a bounded number of requests.
 func (c *trial) judgeBound() {
@@ -40,7 +52,7 @@ func (c *trial) judgeBound() {
 	for _, r := range c.runs {
 		items += len(r.Items)
 	}
-	if bound := Bound(items) * max(1, c.Processes); c.CallsSinceFault > bound {
+	if bound := Bound(items, c.Processes, c.SinceFault); c.CallsSinceFault > bound {
 		c.breach(Termination, "%d requests were made after the last fault for %d items, more than %d", c.CallsSinceFault, items, bound)
 	}
 }

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,6 +60,8 @@ type Evidence struct {
 	// CallsSinceFault is how many calls Janus has made after the last fault until the
 	// last Transaction ended.
 	CallsSinceFault int
+	// SinceFault is how long that took; zero if it is not known.
+	SinceFault time.Duration
 	// TrustsAccounts is set if Janus takes a ServiceAccount that it has read to exist for a
 	// while: one that has gone may still be acted as then.
 	TrustsAccounts bool

@@ -93,8 +93,8 @@ func (c *trial) needs(r *run) (out [][]int, whole bool) {
 	order := r.places()
 	for i := range r.Spec.Changes {
 		for j := range r.Spec.Changes {
-			// Where both delete their targets instead, a graph has them in the order of that already.
-			if (order[j] < order[i] || j != i && r.turns(i) && r.turns(j)) && r.refers(i, j) {
+			// Where one is deleted before the other instead, a graph has them in the order of that already.
+			if (order[j] < order[i] || r.turnsBefore(i, j)) && r.refers(i, j) {
 				out[i] = append(out[i], j)
 			}
 		}

@@ -40,11 +40,15 @@ func (r *run) sourceOf(i int) (Ref, *api.ContentSource) {
 }
 
 // pin is the digest of the content of an item, and the state that has recorded it first; nil if
-// none has. Each plan that is to be approved has one of its own.
+// none has. Each plan that is to be approved has one of its own, and that of one which does not
+// stand any more counts for nothing.
 func (r *run) pin(i int) (string, *state) {
 	var by *state
 	for _, s := range r.states {
-		if i < len(s.items) && s.items[i].content != "" && (by == nil || s.approval.plans > by.approval.plans) {
+		switch {
+		case s.approval.plans > 0 && s.approval.digest == "":
+			by = nil
+		case i < len(s.items) && s.items[i].content != "" && (by == nil || s.approval.plans > by.approval.plans):
 			by = s
 		}
 	}

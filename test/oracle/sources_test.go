@@ -3,6 +3,8 @@ package oracle
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/faultinject"
 )
@@ -112,6 +114,30 @@ func TestWhatIsSoOfSourcesIsNoBreach(t *testing.T) {
 			if found := told.breaches(); len(found) > 0 {
 				t.Error(lines(found))
 			}
+		})
+	}
+}
+
+func TestADigestIsThatOfThePlanThatStands(t *testing.T) {
+	recorded := func(digest string, of approval) *state { return &state{items: []item{{content: digest}}, approval: of} }
+	first, second := approval{plans: 1, digest: "one"}, approval{plans: 2, digest: "two"}
+	for what, c := range map[string]struct {
+		states []*state
+		want   string
+	}{
+		"no plan is shown":              {[]*state{recorded("", approval{}), recorded("a", approval{})}, "a"},
+		"it stands":                     {[]*state{recorded("a", first), recorded("a", first)}, "a"},
+		"it was given up":               {[]*state{recorded("a", first), recorded("a", approval{plans: 1})}, ""},
+		"the next one is refused":       {[]*state{recorded("a", first), recorded("a", approval{plans: 1}), recorded("", approval{plans: 1})}, ""},
+		"the next one stands":           {[]*state{recorded("a", first), recorded("a", approval{plans: 1}), recorded("b", second)}, "b"},
+		"the next one has no digest":    {[]*state{recorded("a", first), recorded("a", approval{plans: 1}), recorded("", second)}, ""},
+		"another takes its place":       {[]*state{recorded("a", first), recorded("b", second)}, "b"},
+		"another, while this one stood": {[]*state{recorded("a", first), recorded("b", first)}, "a"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			digest, by := (&run{states: c.states}).pin(0)
+			assert.Equal(t, c.want, digest)
+			assert.Equal(t, c.want != "", by != nil)
 		})
 	}
 }

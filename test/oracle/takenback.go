@@ -68,10 +68,20 @@ func (c *trial) judgeAllUndone(r *run, undone []*run) {
 			end.revision <= *r.Spec.UndoOf.ToRevision || end.Revision > r.states[0].Revision || slices.Contains(undone, one) {
 			continue
 		}
-		if slices.ContainsFunc(end.items, func(i item) bool { return i.in(api.ItemCommitted) && !i.unchanged }) && (one.gone == nil || one.gone.Revision > r.end().Revision) {
+		if one.hasChanged(end) && (one.gone == nil || one.gone.Revision > r.end().Revision) {
 			c.breach(Atomicity, "%s has committed, and %s (@%d), which has number %d and changes in effect, is not undone", r, one, end.Revision, end.revision)
 		}
 	}
+}
+
+// hasChanged reports whether a state of a Transaction has a change in effect: an Await makes none.
+func (r *run) hasChanged(s *state) bool {
+	for i := range s.items {
+		if s.items[i].in(api.ItemCommitted) && !s.items[i].unchanged && !r.awaits(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // firstWrite is the version of an object that the first write of some Transactions has made.

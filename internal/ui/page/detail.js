@@ -84,7 +84,7 @@ const heading = (text) => make("h3", {}, text);
 
 function drawParts(d) {
   part("head", [shownState(d), d.done, d.waiting, d.total, d.waits, d.state !== "Waiting" && d.reason, d.message, d.unread, d.namespace, d.name], () => head(d));
-  part("facts", [d.phase, d.serviceAccount, d.creator, d.created, d.started, d.ended, d.failures, d.recoveries, d.revision, d.undoOf, d.approval, d.owner], () => [facts(d)]);
+  part("facts", [d.phase, d.serviceAccount, d.creator, d.created, d.started, d.ended, d.failures, d.timedOut, d.recoveries, d.revision, d.undoOf, d.approval, d.owner], () => [facts(d)]);
   part("commands", d.commands, () => [heading("Commands"), make("ul", { class: "plain" }, ...d.commands.map((c) => make("li", {}, c.what + ": ", copyable(c.text))))]);
   drawOrder(d);
   part("timeline", [d.phases, d.items.map((i) => [i.name, i.spans, i.state]), d.ended], () => [heading("Timeline"), ...timelineOf(d)]);
@@ -115,7 +115,7 @@ function head(d) {
 
 function facts(d) {
   const all = [["Phase", d.phase], ["ServiceAccount", d.serviceAccount], ["Made by", d.creator], ["Created", time(d.created)], ["Took", lasting(d.started, d.ended)],
-    ["Failed attempts", d.failures], ["Recoveries", d.recoveries], ["Revision", d.revision], ["Undoes", d.undoOf], ["Approval", d.approval]];
+    ["Failed attempts", d.failures], ["Timed out", d.timedOut], ["Recoveries", d.recoveries], ["Revision", d.revision], ["Undoes", d.undoOf], ["Approval", d.approval]];
   return make("dl", {}, ...all.filter(([, v]) => v).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v instanceof Node ? v : String(v))]));
 }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	api "janus.io/janus/api/v1alpha1"
-	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
@@ -67,7 +66,7 @@ changes:
 	said := succeeded(txn)
 	assert.Equal(t, errclass.RetryLimitExceeded, said.Reason)
 	assert.Regexp(t, `^ConfigMap \S+/hangs-1: 20 attempts in a row have timed out, while the API server answered other requests \(.*failed calling webhook "hangs.example.com".*\); mend the webhook, .*or allow more by spec.retryLimit$`, said.Message)
-	assert.Equal(t, &api.TimedOut{Object: "ConfigMap " + e.Namespace + "/hangs-1", Attempts: plan.TimeoutLimit}, txn.Status.TimedOut)
+	assert.Equal(t, &api.TimedOut{Object: "ConfigMap " + e.Namespace + "/hangs-1", Attempts: api.TimeoutLimit}, txn.Status.TimedOut)
 	e.NothingLeft("never")
 
 	e.Submit("later", fmt.Sprintf(changes, 2))

@@ -54,9 +54,11 @@ func dropChangesRules(t *testing.T, e *harness.Env) {
 	require.NoError(t, err)
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	require.NoError(t, err)
-	version, ok := versions[0].(map[string]any)
-	require.True(t, ok)
-	unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "x-kubernetes-validations")
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		require.True(t, ok)
+		unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "x-kubernetes-validations")
+	}
 	require.NoError(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 	_, err = client.Update(t.Context(), crd, metav1.UpdateOptions{})
 	require.NoError(t, err)

@@ -229,3 +229,37 @@ func TestAFieldThatALaterCommitLeftToItsManagerIsUndone(t *testing.T) {
 	require.Equal(t, api.PhaseCommitted, gone.Status.Phase, harness.Describe(gone))
 	assert.Nil(t, e.Object("ConfigMap/made"))
 }
+
+// Fields that were released go back to who had them. Where more of the target is undone, those who
+// have got them keep them, too.
+func TestAReleaseIsUndoneWithAllSinceARevision(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		further []string
+		owners  []string
+	}{
+		"and nothing else of its target": {[]string{"Patch b 2"}, []string{harness.Manager, "person"}},
+		"and a later change of it":       {[]string{"Patch a 2"}, []string{harness.Manager, "person", "helm"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := harness.New(t)
+			e.Apply(fixture.AB)
+			e.Start()
+			e.Merge("person", "ConfigMap/a", `{"data": {"version": "person"}}`)
+			before := dataOf(e, "a", "b")
+			require.Equal(t, []string{harness.Manager, "person"}, ownersOf(t, e, "a"))
+
+			release := e.Run("release", `{revisionHistoryLimit: 20, fieldManager: helm, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, release: {managers: [person]}}]}`)
+			require.Equal(t, api.PhaseCommitted, release.Status.Phase, harness.Describe(release))
+			require.ElementsMatch(t, []string{harness.Manager, "helm"}, ownersOf(t, e, "a"))
+			commit(t, e, "later", c.further...)
+
+			undo := e.Run("undo", `{undoOf: {toRevision: 0}}`)
+			require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
+			assert.Equal(t, before, dataOf(e, "a", "b"))
+			assert.ElementsMatch(t, c.owners, ownersOf(t, e, "a"))
+			e.NothingLeft("undo")
+		})
+	}
+}

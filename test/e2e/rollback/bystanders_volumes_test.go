@@ -45,6 +45,22 @@ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], persistentVolumeR
 	return file
 }
 
+// boundVolume makes such a volume with the name of the namespace, and claim "data", which has bound it.
+func boundVolume(t *testing.T, e *harness.Env, policy string) (file string) {
+	t.Helper()
+	file = volumeOf(t, e, e.Namespace, policy, "")
+	e.Apply("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: " + e.Namespace + ", resources: {requests: {storage: 1Gi}}}}")
+	e.Until("the volume is bound", func() bool { return e.Value("PersistentVolume/"+e.Namespace, "status", "phase") == "Bound" })
+	return file
+}
+
+// releaseVolume deletes the claim, as another client would.
+func releaseVolume(t *testing.T, e *harness.Env) {
+	t.Helper()
+	require.NoError(t, e.Kube.CoreV1().PersistentVolumeClaims(e.Namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}))
+	e.Until("the volume is released", func() bool { return e.Value("PersistentVolume/"+e.Namespace, "status", "phase") == "Released" })
+}
+
 const claimAndGate = `
 changes:
   - name: claim
@@ -159,6 +175,65 @@ func TestAnUndoOfAClaimSparesTheVolumeThatWasThereBefore(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Contains(t, undo.Status.Items[0].Warnings[0], "kubectl patch pv "+e.Namespace)
 	assert.FileExists(t, file)
+}
+
+// An undo of a deletion creates the claim again, and lets it have its volume; also if a process has
+// freed that, and ended before it created the claim.
+func TestAnUndoBindsADeletedClaimToItsVolumeAgain(t *testing.T) {
+	t.Parallel()
+	for name, freed := range map[string]bool{"it is released": false, "it is freed already": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			undoOfAClaim(t, freed)
+		})
+	}
+}
+
+func undoOfAClaim(t *testing.T, freed bool) {
+	t.Helper()
+	e := harness.New(t)
+	e.ClusterWide()
+	file := volumeOf(t, e, e.Namespace, "Retain", "")
+	e.Apply("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: " + e.Namespace + ", resources: {requests: {storage: 1Gi}}}}")
+	bound := func() bool { return e.Value("PersistentVolumeClaim/data", "status", "phase") == "Bound" }
+	e.Until("it is bound", bound)
+	e.Start()
+	txn := e.Run("drop", "{revisionHistoryLimit: 10, changes: [{type: Delete, target: {apiVersion: v1, kind: PersistentVolumeClaim, name: data}}]}")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	e.Until("the volume is released", func() bool { return e.Value("PersistentVolume/"+e.Namespace, "status", "phase") == "Released" })
+	if freed {
+		e.Merge("person", "PersistentVolume/"+e.Namespace, `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`)
+	}
+
+	undo := e.Run("undo", "{undoOf: {name: drop}}")
+	assert.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
+	e.Until("it is bound again", bound)
+	assert.Equal(t, e.Namespace, e.Value("PersistentVolumeClaim/data", "spec", "volumeName"))
+	assert.FileExists(t, file)
+}
+
+// One whose volume has another claim by now is not created: it would wait for ever.
+func TestAnUndoRefusesADeletedClaimWhoseVolumeHasAnother(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	volumeOf(t, e, e.Namespace, "Retain", "")
+	claim := "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: NAME}, spec: {accessModes: [ReadWriteOnce], storageClassName: " + e.Namespace + ", resources: {requests: {storage: 1Gi}}}}"
+	e.Apply(strings.ReplaceAll(claim, "NAME", "data"))
+	e.Until("it is bound", func() bool { return e.Value("PersistentVolumeClaim/data", "status", "phase") == "Bound" })
+	e.Start()
+	txn := e.Run("drop", "{revisionHistoryLimit: 10, changes: [{type: Delete, target: {apiVersion: v1, kind: PersistentVolumeClaim, name: data}}]}")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	e.Until("the volume is released", func() bool { return e.Value("PersistentVolume/"+e.Namespace, "status", "phase") == "Released" })
+	e.Merge("person", "PersistentVolume/"+e.Namespace, `{"spec":{"claimRef":null}}`)
+	e.Apply(strings.ReplaceAll(claim, "NAME", "theirs"))
+	e.Until("theirs is bound", func() bool { return e.Value("PersistentVolumeClaim/theirs", "status", "phase") == "Bound" })
+
+	undo := e.Run("undo", "{undoOf: {name: drop}}")
+	assert.Equal(t, api.PhaseFailed, undo.Status.Phase, harness.Describe(undo))
+	assert.Equal(t, errclass.Irreversible, undo.Status.Items[0].Reason)
+	assert.Contains(t, harness.Describe(undo), "its volume "+e.Namespace+" belongs to claim "+e.Namespace+"/theirs")
+	assert.Nil(t, e.Object("PersistentVolumeClaim/data"))
 }
 
 // A volume that a change has made and the claim of another client has bound is in use.

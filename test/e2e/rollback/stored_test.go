@@ -34,8 +34,8 @@ func rollBack(e *harness.Env, meanwhile func()) *api.Transaction {
 }
 
 // mutating makes a policy for the namespace of the test that changes ConfigMaps and Secrets
-// whose names begin with "altered-", "stamped-" or "turning-", the last with another stamp at
-// each write, and returns when it is in force.
+// whose names begin with "altered-", "completed-", "stamped-" or "turning-", the last with another
+// stamp at each write, and returns when it is in force.
 func mutating(t *testing.T, e *harness.Env) {
 	t.Helper()
 	e.Apply(strings.NewReplacer("NAME", e.Namespace).Replace(`
@@ -46,14 +46,15 @@ spec:
   failurePolicy: Fail
   reinvocationPolicy: Never
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps, secrets]}]}
-  matchConditions: [{name: named, expression: "request.name.startsWith('altered-') || request.name.startsWith('stamped-') || request.name.startsWith('turning-')"}]
+  matchConditions: [{name: named, expression: "request.name.startsWith('altered-') || request.name.startsWith('completed-') || request.name.startsWith('stamped-') || request.name.startsWith('turning-')"}]
   variables:
     - {name: stamp, expression: "request.name.startsWith('turning-') && has(object.metadata.resourceVersion) ? object.metadata.resourceVersion : 'policy'"}
   mutations:
     - patchType: JSONPatch
       jsonPatch:
         expression: >-
-          request.name.startsWith('altered-') ? [JSONPatch{op: "add", path: "/data/version", value: "cG9saWN5"}] : (
+          request.name.startsWith('altered-') ? [JSONPatch{op: "add", path: "/data/version", value: "cG9saWN5"}] :
+          request.name.startsWith('completed-') ? [JSONPatch{op: "add", path: "/data/extra", value: "cG9saWN5"}] : (
           has(object.metadata.annotations) ? [JSONPatch{op: "add", path: "/metadata/annotations/stamp", value: variables.stamp}] :
           [JSONPatch{op: "add", path: "/metadata/annotations", value: {"stamp": variables.stamp}}])
 ---
@@ -174,6 +175,45 @@ func TestACommitSaysWhatAdmissionMadeOfIt(t *testing.T) {
 			assert.Empty(t, item.Warnings, item.Name)
 		}
 	}
+}
+
+// What a policy that has come since adds to a change belongs to nobody, and was not foretold: it
+// stays, and is named.
+func TestARollbackSaysWhatAdmissionHasAddedToAChange(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	e.Apply(one("ConfigMap", "completed-patched") + one("ConfigMap", "completed-updated") + one("Secret", "completed-secret") + one("ConfigMap", "plain"))
+	e.Start()
+	e.Submit("txn", "changes:\n"+gated+
+		changeOf("patch", "ConfigMap", "completed-patched", newData)+
+		changeOf("update", "ConfigMap", "completed-updated", strings.Replace(newData, "Patch", "Update", 1))+
+		changeOf("secret", "Secret", "completed-secret", newData)+changeOf("plain", "ConfigMap", "plain", newData)+
+		strings.ReplaceAll(gated, "gate", "made"))
+	e.Until("the gate is made", func() bool { return e.Object("ConfigMap/gate") != nil })
+	mutating(t, e)
+	e.Merge("person", "ConfigMap/gate", `{"data":{"go":"on"}}`)
+	e.Until("the changes are made", func() bool { return e.Object("ConfigMap/made") != nil })
+	e.Merge("person", "ConfigMap/plain", `{"data":{"theirs":"kept"}}`)
+	e.Merge("person", api.GroupVersion.String()+" Transaction/txn", `{"spec":{"cancel":"Rollback"}}`)
+
+	txn := e.Ended("txn")
+
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	for _, item := range txn.Status.Items[1:4] {
+		assert.Equal(t, api.ItemUnresolved, item.State, item.Name)
+		assert.Equal(t, errclass.Altered, item.Reason, item.Name)
+		assert.Contains(t, item.Message, ".data.extra", item.Name)
+		if item.Name == "secret" {
+			assert.NotContains(t, fmt.Sprint(item), "cG9saWN5", "the value of a Secret is shown")
+		} else {
+			assert.Equal(t, []api.FieldConflict{{Field: ".data.extra", Now: `"cG9saWN5"`}}, item.Conflicts, item.Name)
+		}
+		assert.Equal(t, "b25l", e.Value(item.Target.Kind+"/"+item.Target.Name, "data", "version"), item.Name)
+	}
+	assert.Equal(t, api.ItemRolledBack, txn.Status.Items[4].State)
+	assert.Empty(t, txn.Status.Items[4].Message)
+	e.NothingLeft("txn")
 }
 
 // Anyone who makes the change has its answer, or looks at the target: so the warning is given

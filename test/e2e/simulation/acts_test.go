@@ -109,7 +109,8 @@ func meeting(a act, when func(*world) bool) func(*world, []*held) *held {
 			w.note("somebody: %s (%v)", a.name, err)
 		case acted >= 0 && !w.restored && w.step >= acted+while:
 			w.actors.restore()
-			w.restored, w.lastFault = true, w.line.Count()
+			w.restored = true
+			w.faultsAreOver()
 		}
 		return ready[0]
 	}

@@ -7,6 +7,9 @@ import (
 	"janus.io/janus/test/faultinject"
 )
 
+// faultsAreOver notes that nothing stands in the way of Janus from here on.
+func (w *world) faultsAreOver() { w.lastFault, w.quietFrom = w.line.Count(), time.Now() }
+
 // meddle lets something happen beside Janus, now and then, until it is quiet; then
 // it gives back what was taken.
 func (w *world) meddle() {
@@ -16,7 +19,7 @@ func (w *world) meddle() {
 	if w.step >= w.plan.chaotic {
 		w.actors.restore()
 		w.restored = true
-		w.lastFault = w.line.Count()
+		w.faultsAreOver()
 		return
 	}
 	if w.random.Float64() >= w.plan.actRate {

@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"janus.io/janus/test/oracle"
 )
 
 var (
@@ -76,6 +81,7 @@ func (c *campaign) runSeed(seed uint64) {
 	o := simulate(c.t, p)
 	if p.keepTrace {
 		c.t.Log(strings.Join(o.trace, "\n"))
+		c.t.Log(ends(o.evidence))
 	}
 	c.enter(o)
 	if len(o.breaches) > 0 {
@@ -122,3 +128,25 @@ func (c *campaign) String() string {
 
 // tell writes at once what a test's log would keep until the test is over.
 func tell(format string, args ...any) { _, _ = fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// ends shows the Transactions of a run as they were in the end.
+func ends(e oracle.Evidence) string {
+	var all strings.Builder
+	for _, r := range e.Runs {
+		of := oracle.Ref{Resource: "transactions.backup.janus.io", Namespace: r.Namespace, Name: r.Name}
+		for _, v := range slices.Backward(e.History) {
+			if v.Ref != of || v.Deleted {
+				continue
+			}
+			shown := v.Object.DeepCopy()
+			shown.SetManagedFields(nil)
+			text, err := yaml.Marshal(shown.Object)
+			if err != nil {
+				text = []byte(err.Error())
+			}
+			_, _ = fmt.Fprintf(&all, "---\n%s", text)
+			break
+		}
+	}
+	return all.String()
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,7 +61,7 @@ func (w *world) outcome() outcome {
 	evidence := oracle.Evidence{
 		TrustsAccounts: w.trust() > 0,
 		History:        w.history, Calls: o.calls, Canary: canary, Hidden: hidden, Home: systemNamespace,
-		CallsSinceFault: len(o.calls) - w.lastFault, Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
+		CallsSinceFault: len(o.calls) - w.lastFault, SinceFault: time.Since(w.quietFrom), Processes: w.plan.machines, ClocksTurned: w.turned, ListKeys: map[string][]string{"parts": {"name"}}, Admitted: w.admitted,
 		Kinds: schemas().served,
 	}
 	for _, m := range w.machines {
@@ -131,7 +132,30 @@ func drawn(seed uint64) script {
 	goOn(source(seed, 7), &p.scenario)
 	takeBack(source(seed, 8), &p.scenario)
 	activate(source(seed, 9), &p.scenario)
+	giveUp(source(seed, 10), &p.scenario)
 	return p
+}
+
+// giveUp has one Patch of ten release fields in place of its content, and some of these leave them to
+// a manager. That may be refused, since no earlier change may be of the same target.
+func giveUp(random *rand.Rand, s *scenario) {
+	for i := range s.transactions {
+		spec := &s.transactions[i]
+		for j := range spec.Changes {
+			c := &spec.Changes[j]
+			if c.Type != api.Patch || c.WhenFalse != "" || random.IntN(10) > 0 {
+				continue
+			}
+			c.Content, c.Force = nil, nil
+			c.Release = &api.Release{Managers: [][]string{{"kubectl"}, {"annotator", "kubectl"}, {"somebody"}}[random.IntN(3)]}
+			if random.IntN(2) == 0 {
+				c.Release.Fields = []string{".data.a"}
+			}
+			if random.IntN(3) == 0 {
+				spec.FieldManager = []string{"kubectl", "gitops"}[random.IntN(2)]
+			}
+		}
+	}
 }
 
 // takeBack has one scenario of eight end with the undo of all that has committed, or of all but the

@@ -38,11 +38,12 @@ type world struct {
 	actors    *actors
 	history   oracle.History
 	step      int
-	restored  bool     // nothing happens any more beside Janus
-	turned    bool     // a clock has been turned
-	stamps    bool     // mutating admission stamps what is written
-	admitted  []string // the fields that it may have written
-	lastFault int      // how many calls there were at the last fault
+	restored  bool      // nothing happens any more beside Janus
+	turned    bool      // a clock has been turned
+	stamps    bool      // mutating admission stamps what is written
+	admitted  []string  // the fields that it may have written
+	lastFault int       // how many calls there were at the last fault
+	quietFrom time.Time // when that was
 	trace     []string
 	problem   string
 }
@@ -77,7 +78,7 @@ type script struct {
 const maxSteps = 30_000
 
 func newWorld(p script) (*world, error) {
-	w := &world{plan: p, random: source(p.seed, 1), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
+	w := &world{plan: p, random: source(p.seed, 1), quietFrom: time.Now(), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
 	w.server = apisim.New(apisim.Options{
 		Seed: p.seed, CRDs: kinds(), Namespaces: []string{namespace, systemNamespace},
 		Admit: w.admit, Mutate: w.mutate, Observe: w.observe, Allowed: w.allowed, CollectAtOnce: true,

@@ -3,6 +3,7 @@ package packages
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -212,6 +213,7 @@ func (l *looking) count(ctx context.Context, definition *v1.CustomResourceDefini
 		}
 	}
 	if version == "" {
+		kind.Unread = "none of its versions is served"
 		return
 	}
 	judge := judges[version]
@@ -235,8 +237,15 @@ func (l *looking) count(ctx context.Context, definition *v1.CustomResourceDefini
 		return nil
 	})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !established(definition): // Nothing can have been stored.
 	case err != nil:
 		kind.Unread = err.Error()
 	}
+}
+
+// established reports whether a definition has been served since it was made.
+func established(definition *v1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(definition.Status.Conditions, func(c v1.CustomResourceDefinitionCondition) bool {
+		return c.Type == v1.Established && c.Status == v1.ConditionTrue
+	})
 }

@@ -16,12 +16,15 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
+	kubetesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -251,6 +254,32 @@ func TestAPlanReadsNoMoreThanItMay(t *testing.T) {
 	assert.Contains(t, plan.Findings[0].Message, "take more than 1 bytes together")
 	plan = planning(t, "install.txtar", func(p *packages.Planner, _ *packages.Request) { p.MaxBytes = 1 << 20 })
 	assert.Empty(t, plan.Findings.Errors())
+}
+
+// An API server that denies a kind that it has served, as one that is about to start may, has not said that there
+// is nothing of it.
+func TestWhatCannotBeListedIsNotTakenForNothing(t *testing.T) {
+	deny := func(p *packages.Planner) {
+		cluster, ok := p.Cluster.(*fake.FakeDynamicClient)
+		require.True(t, ok)
+		cluster.PrependReactor("list", "buckets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "acme.io", Resource: "buckets"}, "")
+		})
+	}
+	plan := planning(t, "delete-data.txtar", func(p *packages.Planner, _ *packages.Request) { deny(p) })
+	assert.Empty(t, plan.Findings.Errors(), "the definition was never served")
+
+	plan = planning(t, "delete-data.txtar", func(p *packages.Planner, _ *packages.Request) {
+		deny(p)
+		definitions := p.Cluster.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+		u, err := definitions.Get(t.Context(), "buckets.acme.io", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions"))
+		_, err = definitions.Update(t.Context(), u, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	})
+	require.Len(t, plan.Findings.Errors(), 1)
+	assert.Contains(t, plan.Findings[0].Message, "buckets.acme.io goes with xpkg.acme.io/acme/bucket, and its custom resources cannot be read: ")
 }
 
 // A package that is installed at the version is changed if it lacks what it is to have.

@@ -68,13 +68,19 @@ func (c *clients) announce(ctx context.Context, log *zap.Logger) (recorder event
 	return announce(ctx, &events.EventSinkImpl{Interface: c.own.EventsV1()}, scheme, log)
 }
 
-// Eventf implements events.EventRecorder.
+// Eventf implements events.EventRecorder. An event names the version that kubectl takes for the
+// object: kubectl events --for finds no other.
 func (h *eventWriter) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	// What nothing can refer to is not recorded either.
 	if of, err := reference.GetReference(h.scheme, regarding); err == nil {
+		of = of.DeepCopy()
+		if of.GroupVersionKind() == api.Kind {
+			of.APIVersion = api.BetaVersion.String()
+		}
 		h.mu.Lock()
 		h.waiting[occasion{*of, eventType, reason, action}]++
 		h.mu.Unlock()
+		regarding = of
 	}
 	h.recorder.Eventf(regarding, related, eventType, reason, action, note, args...)
 }

@@ -88,7 +88,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.IntVar(&o.historyLimit, "revision-history-limit", 10, "how many committed Transactions of a namespace are remembered with their before-images, so that they can be undone, where spec.revisionHistoryLimit does not say; 0 for none")
 	f.StringVar(&o.crossplane, "crossplane-namespace", packages.DefaultNamespace, "the `namespace` of Crossplane, for PackageTransactions")
 	f.IntVar(&o.packageHistoryLimit, "package-history-limit", 10, "how many PackageTransactions that have ended well to keep, the latest, and three times as many that have not; 0 keeps all")
-	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take together, as a `quantity` of bytes; what would take more is refused before anything is changed")
+	f.Var(&o.imagesLimit, "before-images-limit", "how much the before-images of one Transaction may take in etcd, which holds 2Gi by default, as a `quantity` of bytes; what would take more is refused before anything is changed. It does not bound the memory of janusd")
 	f.DurationVar(&o.resync, "resync", 10*time.Hour, "how long after it was last looked at to look at a Transaction although nothing was heard of it, as a fail-safe; 0 turns it off")
 	f.DurationVar(&o.retryBase, "retry-base-delay", controller.DefaultRetryBase, "how long to wait after a failed attempt, doubled with each further one in a row; up to half as much is added")
 	f.DurationVar(&o.retryMax, "retry-max-delay", controller.DefaultRetryMax, "the longest wait that it is doubled to")

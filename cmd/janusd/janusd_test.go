@@ -62,6 +62,21 @@ func TestJanusdRunsATransactionAndStopsWhenTold(t *testing.T) {
 	}
 }
 
+// kubectl looks for the events of the version that it takes for the object.
+func TestKubectlFindsTheEventsOfATransaction(t *testing.T) {
+	e := newEnv(t)
+	startJanusd(t, e)
+	e.Submit("deploy", changes)
+	committed(t, e, "deploy")
+	shell := e.Shell()
+	for _, command := range []string{"kubectl events --for=transaction/deploy", "kubectl describe transaction deploy"} {
+		assert.Eventually(t, func() bool {
+			said, err := shell.Run(t.Context(), command)
+			return err == nil && strings.Contains(said, "all 2 changes are in effect")
+		}, 20*time.Second, 200*time.Millisecond, command)
+	}
+}
+
 func TestAStopFinishesTheStepInHand(t *testing.T) {
 	for name, args := range map[string][]string{"alone": nil, "as the leader": {"--leader-elect"}} {
 		t.Run(name, func(t *testing.T) {

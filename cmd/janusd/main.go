@@ -13,11 +13,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"janus.io/janus/internal/formats"
 	"janus.io/janus/internal/version"
 )
 
 func main() {
-	saveMemory()
+	saveMemory(os.DirFS("/"))
+	formats.WithoutCBOR()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	os.Exit(start(ctx, os.Args[1:], os.Stdout, os.Stderr))

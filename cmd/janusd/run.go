@@ -101,7 +101,7 @@ func (c *clients) begin(ctx context.Context, o options, log *zap.Logger) error {
 		log.Info("created janusd's own namespace", zap.String("namespace", o.namespace))
 	}
 	log.Info("janusd starts", zap.String("version", version.Version), zap.String("server", c.config.Host),
-		zap.String("user", c.user), zap.String("namespace", o.namespace))
+		zap.String("user", c.user), zap.String("namespace", o.namespace), zap.String("memoryLimit", memoryLimit()))
 	return nil
 }
 

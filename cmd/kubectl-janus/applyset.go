@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -136,6 +138,22 @@ func (a *applySet) list(annotation string) map[string]bool {
 	return out
 }
 
+// discovered returns an error if the kinds of a group cannot be discovered now, such as while an
+// aggregated API server does not answer.
+func (v *surveyor) discovered(group string) error {
+	_, _, err := v.discovery.ServerGroupsAndResources()
+	var failed *discovery.ErrGroupDiscoveryFailed
+	if err == nil || !errors.As(err, &failed) {
+		return err
+	}
+	for gv, why := range failed.Groups {
+		if gv.Group == group {
+			return fmt.Errorf("the kinds of group %s cannot be asked for: %w; see kubectl get apiservices", group, why)
+		}
+	}
+	return nil
+}
+
 func joined(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ",") }
 
 // prune returns the deletions of what is part of the set and is not changed. What others need
@@ -149,6 +167,9 @@ func (v *surveyor) prune(ctx context.Context, a *applySet, changes []api.Change)
 	for text := range a.list(applySetKinds) {
 		mapping, err := v.mapper.RESTMapping(schema.ParseGroupKind(text))
 		if meta.IsNoMatchError(err) {
+			if err := v.discovered(schema.ParseGroupKind(text).Group); err != nil {
+				return nil, fmt.Errorf("list what --prune is to delete of %s: %w", text, err)
+			}
 			continue // The kind is gone, and its objects with it.
 		}
 		if err != nil {

@@ -102,14 +102,20 @@ func (s *session) untilGone(ctx context.Context, client dynamic.ResourceInterfac
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	last := t
+	last, said := t, ""
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		u, err := client.Get(ctx, t.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), err == nil && u.GetUID() != t.UID:
 			return true, nil
-		case err != nil:
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return false, explain(fmt.Sprintf("wait until Transaction %s/%s is gone", t.Namespace, t.Name), err)
+		case err != nil: // It may pass, as with troubles.
+			if ctx.Err() == nil && err.Error() != said {
+				said = err.Error()
+				s.say("Transaction %s/%s cannot be read for now, which is tried again: %v", t.Namespace, t.Name, err)
+			}
+			return false, nil
 		}
 		last, err = typed(u)
 		return false, err

@@ -82,6 +82,7 @@ func describe(out io.Writer, t *api.Transaction) {
 	field("Duration", t.Status.Duration)
 	field("Failed item", t.Status.FailedItem)
 	field("Failed attempts", t.Status.Failures)
+	field("Timed out", errclass.Printable(t.DescribeTimeouts()))
 	field("Recoveries", t.Status.Recoveries)
 	field("Revision", t.Status.Revision)
 	if ref := t.Status.RollbackRef; ref != nil {
@@ -165,7 +166,7 @@ func describeItem(out io.Writer, t *api.Transaction, i int) {
 		detail("taken again by %s: %s", again.Manager, some(again.Fields, again.More))
 	}
 	for _, c := range item.Conflicts {
-		detail("%s is %s now, written by %s; it was to be %s", c.Field, orNothing(c.Now), strings.Join(c.Managers, ", "), orNothing(c.Before))
+		detail("%s is %s now%s; it was to be %s", c.Field, orNothing(c.Now), after(", written by ", strings.Join(c.Managers, ", ")), orNothing(c.Before))
 	}
 	for _, warning := range item.Warnings {
 		detail("warning: %s", warning)

@@ -8,13 +8,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
 
 	api "janus.io/janus/api/v1alpha1"
 )
@@ -27,6 +30,7 @@ type getting struct {
 	selector   string
 	phase      string
 	wide       bool
+	only       string // the name of the one that is watched; empty for all
 	flags      *genericclioptions.PrintFlags
 }
 
@@ -109,7 +113,7 @@ func (g *getting) run(ctx context.Context, args []string) error {
 	if !g.watch {
 		return nil
 	}
-	return g.goOn(ctx, namespace, args, version, printer)
+	return g.goOn(ctx, namespace, version, printer)
 }
 
 func (g *getting) none(namespace string) string {
@@ -122,6 +126,9 @@ func (g *getting) none(namespace string) string {
 // options select what is wanted. A Transaction that no janusd has seen has no phase yet.
 func (g *getting) options() metav1.ListOptions {
 	o := metav1.ListOptions{LabelSelector: g.selector}
+	if g.only != "" {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", g.only).String()
+	}
 	if g.phase != "" && g.phase != string(api.PhasePending) {
 		o.FieldSelector = "status.phase=" + g.phase
 	}
@@ -139,6 +146,9 @@ func (g *getting) find(ctx context.Context, namespace string, args []string) (fo
 		found, version, err = g.list(ctx, namespace, g.options())
 		return slices.DeleteFunc(found, func(t *api.Transaction) bool { return !g.wants(t) }), version, err
 	}
+	if g.watch {
+		return g.findOne(ctx, namespace, args[0])
+	}
 	for _, name := range args {
 		t, err := g.read(ctx, name)
 		if err != nil {
@@ -147,6 +157,20 @@ func (g *getting) find(ctx context.Context, namespace string, args []string) (fo
 		found, version = append(found, t), t.ResourceVersion
 	}
 	return found, version, nil
+}
+
+// findOne finds the one that is to be watched, and the version of a list that has it alone: what has come
+// after the version of the object itself, the API server may not remember any more.
+func (g *getting) findOne(ctx context.Context, namespace, name string) (found []*api.Transaction, version string, err error) {
+	t, err := g.read(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	g.only = t.Name
+	if found, version, err = g.list(ctx, namespace, g.options()); len(found) == 0 {
+		found = []*api.Transaction{t} // It was deleted just now.
+	}
+	return found, version, err
 }
 
 // asTable reports whether a table is wanted, and not an object.
@@ -180,30 +204,23 @@ func (g *getting) printer() (printing, error) {
 }
 
 // goOn prints each version that comes after those of the list.
-func (g *getting) goOn(ctx context.Context, namespace string, args []string, version string, printer printing) error {
+func (g *getting) goOn(ctx context.Context, namespace, version string, printer printing) error {
 	client, err := g.transactions(namespace)
 	if err != nil {
 		return err
 	}
-	o := g.options()
-	if len(args) == 1 {
-		t, err := g.read(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		o.FieldSelector = "metadata.name=" + t.Name
-	}
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, version, watcher{client, o})
+	// What the watcher would print of its troubles is for developers.
+	w, err := watchtools.NewRetryWatcherWithContext(klog.NewContext(ctx, klog.Logger{}), version, watcher{client, g.options()})
 	if err != nil {
 		return fmt.Errorf("watch Transactions: %w", err)
 	}
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		u, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("watch Transactions: %v", event.Object)
-		}
-		if event.Type == watch.Bookmark {
+		switch {
+		case event.Type == watch.Error || !ok:
+			return explain("watch Transactions", apierrors.FromObject(event.Object))
+		case event.Type == watch.Bookmark, event.Type == watch.Deleted && g.phase != "": // It may have another phase now.
 			continue
 		}
 		t, err := typed(u)

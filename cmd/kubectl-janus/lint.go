@@ -151,7 +151,7 @@ func (s *session) lint(ctx context.Context, manifests []manifest, unread []error
 // cluster.
 func lint(ctx context.Context, r *rules, u *unstructured.Unstructured) []string {
 	if u.GroupVersionKind() != api.Kind {
-		return []string{fmt.Sprintf("apiVersion is %s, and %s is known", u.GetAPIVersion(), api.GroupVersion)}
+		return []string{fmt.Sprintf("apiVersion is %s, and %s and %s are known", u.GetAPIVersion(), api.GroupVersion, api.BetaVersion)}
 	}
 	if problems := r.check(ctx, u); len(problems) > 0 {
 		return problems

@@ -73,7 +73,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 	if len(f.Filenames) == 0 && f.Kustomize == "" {
 		return nil, nil
 	}
-	stdin, err := f.checkedTexts()
+	once, err := f.checkedTexts()
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +83,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 		f.Filenames = nil
 	}
 	for n, name := range f.Filenames {
+		text, isRead := once[name]
 		switch one := (resource.FilenameOptions{Filenames: []string{name}, Recursive: f.Recursive}); {
 		case strings.HasPrefix(name, bundle.Scheme):
 			pulled, err := bundle.Pull(ctx, name)
@@ -96,12 +97,12 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 				}
 				builder = builder.Stream(bytes.NewReader(file.Data), source)
 			}
-		case name != "-":
+		case !isRead:
 			builder = builder.FilenameParam(false, &one)
-		case slices.Contains(f.Filenames[:n], "-"):
-			return nil, errors.New("read the manifests: stdin is named twice")
+		case slices.Contains(f.Filenames[:n], name):
+			return nil, fmt.Errorf("read the manifests: %s is named twice", calledSource(name))
 		default:
-			builder = builder.Stream(bytes.NewReader(stdin), "stdin")
+			builder = builder.Stream(bytes.NewReader(text), calledSource(name))
 		}
 	}
 	infos, err := builder.Flatten().Do().Infos()
@@ -117,12 +118,24 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 		if u.GetName() == "" && u.GroupVersionKind().GroupKind() != api.Kind.GroupKind() {
 			return nil, fmt.Errorf("%s in %s has no metadata.name: a change names its target (generateName cannot be used)", u.GetKind(), info.Source)
 		}
+		// A Transaction is sent in one version whatever the file says: all have one schema.
+		if u.GroupVersionKind() == api.BetaVersion.WithKind(api.Kind.Kind) {
+			u.SetGroupVersionKind(api.Kind)
+		}
 		out = append(out, manifest{u, info.Source})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("there are no objects in %s: name manifests with -f or -k", f.named())
 	}
 	return out, nil
+}
+
+// calledSource is what a file is called in messages.
+func calledSource(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
 }
 
 // unreadable says why manifests cannot be read, of each in one line: the builder adds their content.
@@ -139,7 +152,8 @@ func unreadable(err error) error {
 			texts = append(texts, fmt.Sprintf("and %d more", len(causes)-most))
 			break
 		}
-		texts = append(texts, errclass.Cut(errclass.OneLine(cause.Error()), 200))
+		text, _, _ := strings.Cut(cause.Error(), " in '{") // What follows is the object, which may be a Secret.
+		texts = append(texts, errclass.Cut(errclass.OneLine(text), 200))
 	}
 	return fmt.Errorf("read the manifests: %s", strings.Join(texts, "; "))
 }

@@ -30,6 +30,9 @@ func (f sources) nameOfSource() string {
 		source, _, _ = strings.Cut(source, "?")
 		return asName(withoutSuffix(path.Base(source)))
 	}
+	if strings.HasPrefix(source, "/dev/") {
+		source = "-" // A pipe of the shell, with a number.
+	}
 	if whole, err := filepath.Abs(source); err == nil && source != "" && source != "-" {
 		source = filepath.Base(whole)
 	}

@@ -20,6 +20,7 @@ func TestATransactionIsNamedAfterItsManifests(t *testing.T) {
 		{of("overlays/production/"), "production"},
 		{of("."), "kubectl-janus"}, // the directory of the test
 		{of("-"), "run"},
+		{of("/dev/fd/63"), "run"},
 		{of("https://example.org/install/v1/all.yaml?ref=x"), "all"},
 		{of("oci://ghcr.io/example/app:v2"), "app-v2"},
 		{of("oci://ghcr.io/example/app@sha256:0123"), "app"},

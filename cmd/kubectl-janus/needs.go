@@ -96,11 +96,11 @@ func (n *needs) change(scope string, resource schema.GroupResource, c api.Change
 			if beside.OfCluster {
 				at = ofCluster
 			}
-			if beside.Resource.Resource == resource.Resource+"/status" {
-				if !hasStatus {
-					continue
-				}
+			if beside.Namesake {
 				name = c.Target.Name
+			}
+			if beside.Resource.Resource == resource.Resource+"/status" && !hasStatus {
+				continue
 			}
 			n.add(at, beside.Resource, name, beside.Verbs...)
 		}

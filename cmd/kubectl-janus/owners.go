@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
 )
 
@@ -62,7 +65,7 @@ func (s *session) owners(ctx context.Context, name string, fields []string, out 
 	}
 	obj, err := v.client.Resource(resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	if err != nil {
-		return unread("read "+t.String(), err)
+		return unseen(t, resource, err)
 	}
 	all, err := fieldmerge.Ownerships(obj)
 	if err != nil {
@@ -89,6 +92,14 @@ func (s *session) owners(ctx context.Context, name string, fields []string, out 
 		s.printOwned(n, one, with)
 	}
 	return nil
+}
+
+// unseen says why an object cannot be read.
+func unseen(t api.Target, resource schema.GroupVersionResource, err error) error {
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w; ask for the verb get on %s", err, resource.GroupResource())
+	}
+	return fmt.Errorf("read %s: %w", t.String(), err)
 }
 
 // printOwned prints what a manager owns, and which of it others own too.

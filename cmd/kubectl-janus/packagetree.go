@@ -45,13 +45,18 @@ func (p *packaging) tree(state installed.State, args []string, out output) error
 	if len(args) == 1 && len(roots) == 0 {
 		return fmt.Errorf("package %s is not in Crossplane's Lock", args[0])
 	}
-	if len(args) == 0 && len(roots) == 0 && len(state.Lock.Packages) > 0 {
-		// Every package is needed by another one: they are in a cycle.
-		roots = state.Lock.Packages
-	}
 	list := []lockedPackage{}
+	shown := map[string]bool{}
 	for _, l := range roots {
 		list = append(list, lockedOf(state, l, image.Dependency{}, nil))
+		list[len(list)-1].note(shown)
+	}
+	for _, l := range state.Lock.Packages {
+		// What no root needs, and is needed all the same, is in a cycle, or needed by one that is.
+		if len(args) == 0 && !shown[l.Source] {
+			list = append(list, lockedOf(state, l, image.Dependency{}, nil))
+			list[len(list)-1].note(shown)
+		}
 	}
 	if !out.text() {
 		return p.printData(out, list)
@@ -61,7 +66,7 @@ func (p *packaging) tree(state installed.State, args []string, out output) error
 		p.print("%s", top.text)
 		p.branches(top.children, "")
 	}
-	if len(roots) == 0 {
+	if len(list) == 0 {
 		p.say("There are no packages.")
 	}
 	return nil
@@ -81,6 +86,14 @@ type lockedPackage struct {
 	// Cycle is set if it stands above itself; what it needs is said there.
 	Cycle bool            `json:"cycle,omitempty"`
 	Needs []lockedPackage `json:"needs,omitempty"`
+}
+
+// note notes all that are in a tree, by their sources.
+func (l lockedPackage) note(sources map[string]bool) {
+	sources[l.Source] = true
+	for _, needed := range l.Needs {
+		needed.note(sources)
+	}
 }
 
 // node is what is said of it, and of what it needs.

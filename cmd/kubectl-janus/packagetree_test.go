@@ -30,6 +30,11 @@ func TestTheTreeOfPackagesTellsWhatIsWrong(t *testing.T) {
 		"out of range":    {[]installed.Locked{locked("a", "b", ">=v2.0.0"), locked("b")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for >=v2.0.0, which it is not\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":">=v2.0.0","otherThanWanted":true}]}]`},
 		"missing":         {[]installed.Locked{locked("a", "b", ">=v2.0.0")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b for >=v2.0.0 (missing)\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","wanted":">=v2.0.0","missing":true}]}]`},
 		"one by its name": {[]installed.Locked{locked("a", "b", ">=v1.0.0"), locked("b")}, []string{"acme.io/b"}, "Provider acme.io/b v1.0.0\n", `[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0"}]`},
+		"a cycle beside another": {
+			[]installed.Locked{locked("a"), locked("b", "c", "v1.0.0"), locked("c", "b", "v1.0.0")}, nil,
+			"Provider acme.io/a v1.0.0\nProvider acme.io/b v1.0.0\n└─ Provider acme.io/c v1.0.0 for v1.0.0\n   └─ Provider acme.io/b v1.0.0 for v1.0.0 (a cycle)\n",
+			`[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0"},{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/c","version":"v1.0.0","wanted":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":"v1.0.0","cycle":true}]}]}]`,
+		},
 		"a cycle": {
 			[]installed.Locked{locked("a", "b", "v1.0.0"), locked("b", "a", "v1.0.0")}, []string{"acme.io/a"},
 			"Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for v1.0.0\n   └─ Provider acme.io/a v1.0.0 for v1.0.0 (a cycle)\n",

@@ -146,7 +146,7 @@ func advice(item *api.Item) string {
 	case errclass.FieldConflict:
 		return "another client has written the fields above since, and their values are there. If that is right, do nothing; if not, set those fields to what they were."
 	case errclass.Altered:
-		return "the API server stored other values of the fields above than the restored ones. See which webhook, policy or schema changes them, and then set those fields to what they were."
+		return "the API server did not store the fields above as they were. See which webhook, policy or schema changes them, and then set those fields to what they were."
 	case errclass.Drifted, errclass.AlreadyExists:
 		return "another client has replaced, deleted or written the object since. Compare it with the before-image, and decide which is right. If theirs is not wanted, delete it, and then: kubectl janus recover NAME --now"
 	case errclass.RollbackNotReady:
@@ -173,7 +173,10 @@ func advice(item *api.Item) string {
 	case errclass.Cancelled:
 		return "it was left because the Transaction was stopped. To have it rolled back after all: kubectl janus cancel NAME"
 	case errclass.Irreversible:
-		return "it cannot be rolled back. If it is needed, re-create it by hand."
+		if len(item.Conflicts) == 0 {
+			return "it was kept, because what the message names would be destroyed with it. If that may go, delete it by hand, and then: kubectl janus recover NAME --now"
+		}
+		return "the fields above were left, because a controller would destroy what the message names. If that may go, set them to what they were, and then: kubectl janus recover NAME --now"
 	case errclass.Invalid, errclass.TooLarge:
 		if !item.SetAside {
 			return "the API server refuses the object as it was, and it is not tried again by itself. Remove what the message names, and then: kubectl janus recover NAME --now; or make it by hand."

@@ -93,7 +93,7 @@ func (w *releaseWishes) draft(ctx context.Context, s *session, name string) (dra
 	}
 	live, err := v.client.Resource(resource).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
 	if err != nil {
-		return draft{}, unread("read "+target.String(), err)
+		return draft{}, unseen(target, resource, err)
 	}
 	owners, err := fieldmerge.Ownerships(live)
 	if err != nil {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -17,6 +17,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
+	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/deploy/crd"
 )
 
@@ -33,11 +34,15 @@ func newRules() (*rules, error) {
 	if err := yaml.Unmarshal(crd.Transactions, definition); err != nil {
 		return nil, fmt.Errorf("read the definition of Transactions: %w", err)
 	}
-	if len(definition.Spec.Versions) != 1 {
-		return nil, errors.New("the definition of Transactions has not one version")
+	// All versions have one schema.
+	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == api.GroupVersion.Version
+	})
+	if at < 0 {
+		return nil, fmt.Errorf("the definition of Transactions has no version %s", api.GroupVersion.Version)
 	}
 	props := &apiextensions.JSONSchemaProps{}
-	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, props, nil)
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[at].Schema.OpenAPIV3Schema, props, nil)
 	if err != nil {
 		return nil, fmt.Errorf("convert the schema of Transactions: %w", err)
 	}

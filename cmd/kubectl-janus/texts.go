@@ -20,15 +20,16 @@ import (
 // What reads manifests, as kubectl does, drops some of what is in them in silence, or says
 // what is wrong in words of Go. This looks at the text before.
 
-// checkedTexts looks at the texts of local files, and of stdin, which it gives, since it can
-// be read once.
-func (f sources) checkedTexts() (stdin []byte, err error) {
+// checkedTexts looks at the texts of local files, and of stdin. It gives those that can be read once,
+// by their names: that of stdin, and what comes through a pipe, such as the <(command) of a shell.
+func (f sources) checkedTexts() (once map[string][]byte, err error) {
+	once = map[string][]byte{}
 	for _, name := range f.Filenames {
 		if name == "-" {
-			if stdin, err = io.ReadAll(os.Stdin); err != nil {
+			if once[name], err = io.ReadAll(os.Stdin); err != nil {
 				return nil, fmt.Errorf("read stdin: %w", err)
 			}
-			if err := checkText("stdin", stdin); err != nil {
+			if err := checkText("stdin", once[name]); err != nil {
 				return nil, err
 			}
 			continue
@@ -41,9 +42,18 @@ func (f sources) checkedTexts() (stdin []byte, err error) {
 			if err := checkText(path, data); err != nil {
 				return nil, err
 			}
+			if isPipe(path) {
+				once[path] = data
+			}
 		}
 	}
-	return stdin, nil
+	return once, nil
+}
+
+// isPipe reports whether a file cannot be read again from its beginning.
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) != 0
 }
 
 // files are the local files that a name stands for.

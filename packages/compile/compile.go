@@ -102,7 +102,8 @@ func (b *building) add(name string, c api.Change) {
 	if b.names == nil {
 		b.names = map[string]bool{}
 	}
-	name = strings.Trim(name[:min(longest-3, len(name))], "-")
+	// The name of a package may have dots, and that of a change may not.
+	name = strings.Trim(strings.ReplaceAll(name[:min(longest-3, len(name))], ".", "-"), "-")
 	c.Name = name
 	for n := 2; b.names[c.Name]; n++ {
 		c.Name = fmt.Sprintf("%s-%d", name, n)

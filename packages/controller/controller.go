@@ -52,6 +52,8 @@ type Options struct {
 	// PackageTimeout and Timeout are how long one package and all of them may take; empty for
 	// five minutes and half an hour.
 	PackageTimeout, Timeout txn.Duration
+	// CheckTimeout is how long the checks of one attempt may take; zero for ten minutes.
+	CheckTimeout time.Duration
 	// Served is how often it checks whether there are PackageTransactions at all; zero for half a
 	// minute.
 	Served time.Duration
@@ -66,6 +68,7 @@ func (o Options) withDefaults() Options {
 	o.Patience = cmp.Or(o.Patience, registries.DefaultPatience)
 	o.PackageTimeout = cmp.Or(o.PackageTimeout, "5m0s")
 	o.Timeout = cmp.Or(o.Timeout, "30m0s")
+	o.CheckTimeout = cmp.Or(o.CheckTimeout, 10*time.Minute)
 	o.Served = cmp.Or(o.Served, 30*time.Second)
 	if o.Observer == nil {
 		o.Observer = nobody{}

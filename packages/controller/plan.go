@@ -37,7 +37,7 @@ func (c *Controller) plan(ctx context.Context, p *api.PackageTransaction) (*api.
 			return p, err
 		}
 	}
-	made, err := c.check(ctx, p)
+	made, err := c.checkedInTime(ctx, p)
 	if ctx.Err() != nil {
 		return p, ctx.Err()
 	}
@@ -55,6 +55,18 @@ func (c *Controller) plan(ctx context.Context, p *api.PackageTransaction) (*api.
 		return c.record(ctx, p)
 	}
 	return p, err
+}
+
+// checkedInTime is check within the time that it may take: no other PackageTransaction is run meanwhile,
+// and a deletion of this one is not heeded, however slow the registries are.
+func (c *Controller) checkedInTime(ctx context.Context, p *api.PackageTransaction) (*txn.Transaction, error) {
+	within, cancel := context.WithTimeout(ctx, c.CheckTimeout)
+	defer cancel()
+	made, err := c.check(within, p)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("the change could not be checked within %s: %w; see whether its registries answer", c.CheckTimeout, err)
+	}
+	return made, err
 }
 
 // reasonOf is the reason of a check that could not be made.

@@ -9,14 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 	nodes "sigs.k8s.io/yaml/goyaml.v3"
+
+	"janus.io/janus/internal/content"
 )
 
-// Limits of one object. The API server takes 1.5 MiB of JSON. Of values as short as can be, decoded, each
-// takes a hundred bytes, so their number is bounded too; definitions of kinds have a tenth of that.
-const (
-	maxObject = 4 << 20 // bytes of YAML
-	maxValues = 300_000
-)
+// maxObject is how many bytes of YAML one object may have. The API server takes 1.5 MiB of JSON.
+const maxObject = 4 << 20
 
 // Object is an object that Crossplane makes for a package. It is kept as text, because decoded the
 // definitions of a large provider take several times as much memory.
@@ -29,11 +27,11 @@ type Object struct {
 
 // Decode returns what the object consists of.
 func (o Object) Decode() (*unstructured.Unstructured, error) {
-	content, err := decode(o.text)
+	decoded, err := decode(o.text)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %w", o.Kind, o.Name, err)
 	}
-	return &unstructured.Unstructured{Object: content}, nil
+	return &unstructured.Unstructured{Object: decoded}, nil
 }
 
 // decode decodes a document of a package.
@@ -41,26 +39,17 @@ func decode(text []byte) (map[string]any, error) {
 	if len(text) > maxObject {
 		return nil, fmt.Errorf("takes more than %d bytes", maxObject)
 	}
-	if values(text) > maxValues {
-		return nil, fmt.Errorf("has more than %d values", maxValues)
+	if content.Values(text) > content.MaxValues {
+		return nil, fmt.Errorf("has more than %d values", content.MaxValues)
 	}
 	if err := unaliased(text); err != nil {
 		return nil, err
 	}
-	content := map[string]any{}
-	if err := yaml.Unmarshal(text, &content); err != nil {
+	decoded := map[string]any{}
+	if err := yaml.Unmarshal(text, &decoded); err != nil {
 		return nil, fmt.Errorf("is no YAML: %w", err)
 	}
-	return content, nil
-}
-
-// values is how many values a document has at most: each begins after one of these.
-func values(text []byte) int {
-	n := 1
-	for _, mark := range []string{"\n", ",", "[", "{", ":", "- ", "-\t", "? ", "?\t"} {
-		n += bytes.Count(text, []byte(mark))
-	}
-	return n
+	return decoded, nil
 }
 
 // errAlias is the error of a document with an alias, which stands for as much as its author likes.

@@ -209,6 +209,13 @@ faults: bin/janus-cluster ## Run every fault at every request (hours; FAULTS_SHA
 	go test ./test/e2e/faults -run 'TestPairs$$' -timeout 24h -v -pairs=$(FAULTS_PAIRS) -seed=$(FAULTS_SEED) -shard=$(FAULTS_SHARD) -table=$(FAULTS_TABLE:.md=-pairs.md)
 endif
 
+# Which proofs, and flags such as -minutes=60.
+PROOFS ?=
+
+.PHONY: proofs
+proofs: bin/janus-cluster ## Run all that proves the guarantees on one version, slice by slice, and write docs/proofs.md (a night or two; PROOFS='-minutes=60 seeds' runs a part)
+	@go run ./hack/proofs $(PROOFS)
+
 BENCH_RESULTS ?= $(CURDIR)/dist/bench.md
 # Of what to measure, such as -sizes=10,100 -rounds=3.
 BENCH_FLAGS ?=
@@ -262,6 +269,7 @@ generate: ## Generate the CRD and the deep-copy functions from the API types, te
 	@# It is installed with enforced locks alone, and kustomize takes no file of another directory.
 	@mv deploy/crd/backup.janus.io_locktables.yaml deploy/enforced/objects/
 	go run ./hack/unwrap deploy/crd/backup.janus.io_*.yaml deploy/enforced/objects/backup.janus.io_*.yaml deploy/packages/objects/pkg.janus.io_*.yaml
+	go run ./hack/versions deploy/crd/backup.janus.io_transactions.yaml
 	go run ./hack/chart
 	go run ./hack/reference
 
@@ -277,6 +285,7 @@ verify: ## Fail if a generated file is not what make generate makes
 	mv "$$fresh/zz_generated.deepcopy.go" "$$fresh/packages.go" && \
 	$(GENERATE) paths=./api/v1alpha1 output:dir="$$fresh" && \
 	go run ./hack/unwrap "$$fresh"/backup.janus.io_*.yaml "$$fresh"/pkg.janus.io_*.yaml && \
+	go run ./hack/versions "$$fresh"/backup.janus.io_transactions.yaml && \
 	go run ./hack/chart --output="$$fresh" --readme="$$fresh/chart.md" && \
 	go run ./hack/reference --output="$$fresh" && \
 	for file in "$$fresh"/*; do \

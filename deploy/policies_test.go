@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -264,18 +265,20 @@ func TestSpecUpdateIsRefused(t *testing.T) {
 	}
 }
 
-// withoutRule takes the rules that the spec is immutable out of the CRD until the
-// test ends.
+// withoutRule takes the rules that the spec is immutable out of both versions of the CRD until
+// the test ends.
 func withoutRule(t *testing.T, in installation) {
 	t.Helper()
 	crds := in.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	const (
-		name = "transactions.backup.janus.io"
-		root = "/spec/versions/0/schema/openAPIV3Schema/"
-	)
-	patch := `[{"op":"remove","path":"` + root + `properties/spec/properties/serviceAccountName/x-kubernetes-validations"},` +
-		`{"op":"remove","path":"` + root + `properties/spec/x-kubernetes-validations"},` +
-		`{"op":"remove","path":"` + root + `x-kubernetes-validations"}]`
+	const name = "transactions.backup.janus.io"
+	var removals []string
+	for version := range 2 {
+		root := fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema/", version)
+		for _, path := range []string{"properties/spec/properties/serviceAccountName/x-kubernetes-validations", "properties/spec/x-kubernetes-validations", "x-kubernetes-validations"} {
+			removals = append(removals, `{"op":"remove","path":"`+root+path+`"}`)
+		}
+	}
+	patch := "[" + strings.Join(removals, ",") + "]"
 	_, err := crds.Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -54,6 +54,12 @@ func TestTransactionsDoNotTargetTheirOwnMachinery(t *testing.T) {
 		{target(rbac, "ClusterRoleBinding", "", "janusd-metrics-janus-system"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janusd-enforced-locks-janus-system"), ofJanus},
 		{target(rbac, "ClusterRole", "", "janus-ui-viewer"), ofJanus},
+		{target("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "packagetransactions.pkg.janus.io"), ofJanus},
+		{target(admission, "ValidatingAdmissionPolicy", "", "packagetransaction-identity.pkg.janus.io"), ofJanus},
+		{target(admission, "ValidatingAdmissionPolicyBinding", "", "packagetransaction-identity.pkg.janus.io"), ofJanus},
+		{target(rbac, "ClusterRole", "", "janus-package-editor"), ofJanus},
+		{target(rbac, "ClusterRoleBinding", "", "janus-package-viewer"), ofJanus},
+		{target(rbac, "ClusterRole", "", "janusd-packages-janus-system"), ofJanus},
 		{target("backup.janus.io/v1alpha1", "LockTable", "", "janus-locks"), "objects of backup.janus.io are not changed by Transactions"},
 	} {
 		harmless := target("v1", "ConfigMap", "", "config")

@@ -49,7 +49,7 @@ func TestTheDashboardAndTheAlertsWorkOnRealMetrics(t *testing.T) {
 	assert.Equal(t, []string{"NotReady"}, p.names(`janus_transactions_past_half_timeout > 0`, "reason"))
 	p.evaluatesAll(len(alertRules(t)))
 	assert.Equal(t, "[FIRING] JanusTransactionsFail", chat.title())
-	assert.Equal(t, "A Transaction failed before it changed anything. A Transaction has failed, and nothing was changed. What it was to change is still to be changed.\n"+
+	assert.Equal(t, "A Transaction failed without a rollback. Nothing was changed, or with onFailure Continue a part of its changes is in effect.\n"+
 		"What to do: https://janus.io/janus/docs/runbooks/alerts.md#janustransactionsfail\n"+
 		"Which Transaction: kubectl get txn -A --sort-by=.status.completionTime", chat.text())
 }

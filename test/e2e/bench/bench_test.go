@@ -27,6 +27,7 @@ type options struct {
 	sizes, many    sizes
 	held, waits    sizes
 	slow, shared   sizes
+	costly, spread sizes
 	rounds, stored int
 	peers          bool
 	idle, delay    time.Duration
@@ -35,20 +36,25 @@ type options struct {
 }
 
 var (
-	measured = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}, waits: sizes{1000}, slow: sizes{100}, shared: sizes{100}}
-	locks    = flag.String("locks", "targets", "what has a Lease for its locks, as janusd's flag says")
-	further  = flag.String("janusd", "", "further flags for janusd, space-separated")
-	program  = flag.String("program", "", "the janusd to measure; without it, one is built from these sources")
-	results  = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
+	measured    = options{sizes: sizes{1, 10, 50, 100, 500, 1000}, many: sizes{50, 500}, held: sizes{1000}, waits: sizes{1000}, slow: sizes{100}, shared: sizes{100}, spread: sizes{1, 8}, costly: sizes{1, 10, 50, 100, 500, 1000}}
+	locks       = flag.String("locks", "targets", "what has a Lease for its locks, as janusd's flag says")
+	further     = flag.String("janusd", "", "further flags for janusd, space-separated")
+	gates       = flag.String("gates", "", "feature gates of the API server")
+	environment = flag.String("env", "", "further variables of janusd's environment, space-separated")
+	shards      = flag.Int("shards", 8, "into how many shards replicas divide the Transactions; that of deploy/ is the default")
+	program     = flag.String("program", "", "the janusd to measure; without it, one is built from these sources")
+	results     = flag.String("results", "", "measure, and write the tables to this file, and a plot beside it; without it a small run is made")
 )
 
 func init() {
 	flag.Var(&measured.sizes, "sizes", "numbers of changes in a Transaction, comma-separated")
+	flag.Var(&measured.costly, "costs", "numbers of changes of which one commit is charged, comma-separated; empty for none")
 	flag.Var(&measured.many, "many", "numbers of concurrent Transactions of 5 changes, comma-separated; empty for none")
 	flag.Var(&measured.held, "held", "numbers of changes whose contents are in the Transaction and in a ConfigMap, comma-separated; empty for none")
 	flag.Var(&measured.waits, "waits", "numbers of Transactions that wait, comma-separated; empty for none")
 	flag.Var(&measured.slow, "slow", "numbers of changes in a Transaction whose API server answers slowly, comma-separated; empty for none")
 	flag.Var(&measured.shared, "shared", "numbers of Transactions of 5 changes that one replica and two run, comma-separated; empty for none")
+	flag.Var(&measured.spread, "namespaces", "numbers of namespaces in which these Transactions are, comma-separated")
 	flag.BoolVar(&measured.peers, "peers", true, "measure Helm and Flux too, with bin/helm and bin/peer")
 	flag.IntVar(&measured.rounds, "rounds", 5, "number of rounds for each measurement")
 	flag.IntVar(&measured.stored, "stored", 10_000, "number of finished Transactions of 5 changes in the cluster when janusd starts; 0 leaves that out")
@@ -57,7 +63,8 @@ func init() {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Main(m, testcluster.Options{Audit: true, ControllerManager: true, Alone: true}))
+	flag.Parse()
+	os.Exit(testcluster.Main(m, testcluster.Options{Audit: true, ControllerManager: true, Alone: true, Measured: true, FeatureGates: *gates}))
 }
 
 // sizes is a list of numbers, as a flag.
@@ -81,7 +88,7 @@ func (s *sizes) Set(text string) error {
 
 // TestWhatATransactionCosts measures everything.
 func TestWhatATransactionCosts(t *testing.T) {
-	o := options{sizes: sizes{1, 3}, many: sizes{4}, held: sizes{2}, waits: sizes{3}, slow: sizes{3}, shared: sizes{4}, rounds: 2, stored: 20, peers: true, idle: time.Second, delay: 5 * time.Millisecond}
+	o := options{sizes: sizes{1, 3}, many: sizes{4}, held: sizes{2}, waits: sizes{3}, slow: sizes{3}, shared: sizes{4}, spread: sizes{2}, costly: sizes{2}, rounds: 2, stored: 20, peers: true, idle: time.Second, delay: 5 * time.Millisecond}
 	var out strings.Builder
 	tables := io.Writer(&out)
 	if *results != "" {
@@ -91,14 +98,14 @@ func TestWhatATransactionCosts(t *testing.T) {
 		tables = io.MultiWriter(&out, os.Stderr)
 	}
 	s := newStage(t, o)
-	for _, part := range []func(context.Context, io.Writer) error{s.conditions, s.oneByOne, s.slowly, s.shareOut, s.contents, s.atOnce, s.atRest, s.waiting, s.fullCluster} {
+	for _, part := range []func(context.Context, io.Writer) error{s.conditions, s.oneByOne, s.costs, s.slowly, s.shareOut, s.contents, s.atOnce, s.atRest, s.waiting, s.fullCluster} {
 		require.NoError(t, part(t.Context(), tables))
 	}
 	if *results != "" {
 		require.NoError(t, os.WriteFile(*results, []byte(out.String()), 0o600))
 		return
 	}
-	for _, text := range []string{"Kubernetes v1.", "| Helm | Flux |", "one after the other", "| 4 | two replicas | ", "\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "in a ConfigMap | **", " requests, ", "| 3 | an object that may be watched | ", "ready after "} {
+	for _, text := range []string{"Kubernetes v1.", "| Helm | Flux |", "one after the other", "| 4 | 2 | two replicas | ", "\n| 3 | ", " × patch configmaps (dry run)", "\n| 4 | ", "in a ConfigMap | **", " requests, ", "| 3 | an object that may be watched | ", "ready after "} {
 		assert.Contains(t, out.String(), text)
 	}
 }

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -45,6 +44,7 @@ func (s *stage) startWith(ctx context.Context, kubeconfig string, flags ...strin
 	flags = append(flags, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address="+health)
 	j := &janusd{log: log, command: exec.Command(s.program, append(flags, strings.Fields(*further)...)...)}
 	j.command.Stderr = log
+	j.command.Env = append(os.Environ(), strings.Fields(*environment)...)
 	began := time.Now()
 	if err := j.command.Start(); err != nil {
 		return nil, err
@@ -83,10 +83,14 @@ func (j *janusd) stop() {
 	_ = j.log.Close()
 }
 
+// process is one that is measured, by its id.
+type process int
+
 // usage is what a process has used so far.
 type usage struct {
 	cpu     time.Duration
-	written int64 // bytes, to the API server and the log
+	written int64 // bytes; those of janusd to the API server and the log
+	read    int64 // bytes
 	peak    int64 // bytes of memory, since it was last reset
 }
 
@@ -94,15 +98,18 @@ type usage struct {
 const ticks = 100
 
 // used reads what the kernel says of janusd.
-func (j *janusd) used() (u usage, err error) {
-	stat, err := j.proc("stat")
+func (j *janusd) used() (usage, error) { return process(j.command.Process.Pid).used() }
+
+// used reads what the kernel says of a process.
+func (p process) used() (u usage, err error) {
+	stat, err := p.proc("stat")
 	if err != nil {
 		return u, err
 	}
 	// The name of the program is in parentheses, and may hold anything.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return u, errors.New("/proc/PID/stat of janusd is truncated")
+		return u, fmt.Errorf("/proc/%d/stat is truncated", p)
 	}
 	for _, field := range fields[11:13] {
 		n, err := strconv.ParseInt(field, 10, 64)
@@ -111,10 +118,13 @@ func (j *janusd) used() (u usage, err error) {
 		}
 		u.cpu += time.Duration(n) * time.Second / ticks
 	}
-	if u.written, err = j.number("io", "wchar:"); err != nil {
+	if u.written, err = p.number("io", "wchar:"); err != nil {
 		return u, err
 	}
-	u.peak, err = j.number("status", "VmHWM:")
+	if u.read, err = p.number("io", "rchar:"); err != nil {
+		return u, err
+	}
+	u.peak, err = p.number("status", "VmHWM:")
 	u.peak <<= 10
 	return u, err
 }
@@ -124,21 +134,21 @@ func (j *janusd) resetPeak() error {
 	return os.WriteFile(filepath.Join("/proc", strconv.Itoa(j.command.Process.Pid), "clear_refs"), []byte("5"), 0o600)
 }
 
-func (j *janusd) proc(name string) (string, error) {
-	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(j.command.Process.Pid), name))
+func (p process) proc(name string) (string, error) {
+	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(p)), name))
 	return string(bytes.TrimSpace(content)), err
 }
 
 // number is the number that follows a name.
-func (j *janusd) number(file, name string) (int64, error) {
-	content, err := j.proc(file)
+func (p process) number(file, name string) (int64, error) {
+	content, err := p.proc(file)
 	if err != nil {
 		return 0, err
 	}
 	_, rest, _ := strings.Cut(content, name)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
-		return 0, fmt.Errorf("/proc/PID/%s of janusd has no %s", file, name)
+		return 0, fmt.Errorf("/proc/%d/%s has no %s", p, file, name)
 	}
 	return strconv.ParseInt(fields[0], 10, 64)
 }

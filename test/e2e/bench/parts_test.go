@@ -33,8 +33,6 @@ func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 	if s.peers {
 		t.columns = append(t.columns, helm, flux)
 	}
-	costs := table{title: "Cost of one commit for janusd", first: "changes", columns: []string{"requests", "writes", "CPU ms", "sent KiB", "peak MiB"}}
-	var last requests
 	if err := s.warmUp(ctx); err != nil {
 		return err
 	}
@@ -49,7 +47,6 @@ func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 			}
 		}
 		r := row{name: fmt.Sprint(n), times: map[string][]time.Duration{}}
-		c := row{name: fmt.Sprint(n)}
 		for round := range s.rounds {
 			progress("%d changes, round %d of %d", n, round+1, s.rounds)
 			for name, run := range s.contest(namespace, n, round) {
@@ -57,27 +54,18 @@ func (s *stage) oneByOne(ctx context.Context, out io.Writer) error {
 				if name == flux { // It says itself how long it took.
 					perform = func(ctx context.Context) error { return s.measureFlux(ctx, &r, namespace, n, round, s.kubeconfig) }
 				}
-				if name == commits && round == s.rounds-1 {
-					c.texts, last, err = s.costOf(ctx, namespace, perform)
-				} else {
-					err = perform(ctx)
-				}
-				if err != nil {
+				if err := perform(ctx); err != nil {
 					return fmt.Errorf("%s of %d changes: %w", name, n, err)
 				}
 			}
 		}
-		t.rows, costs.rows = append(t.rows, r), append(costs.rows, c)
+		t.rows = append(t.rows, r)
 	}
 	t.write(out)
-	costs.write(out)
-	if s.plot != "" {
-		if err := os.WriteFile(s.plot, []byte(t.plot()), 0o600); err != nil {
-			return err
-		}
+	if s.plot == "" {
+		return nil
 	}
-	_, err := fmt.Fprintf(out, "\nRequests of the last commit: %s.\n", last)
-	return err
+	return os.WriteFile(s.plot, []byte(t.plot()), 0o600)
 }
 
 // warmUp has each perform once before that is measured: janusd reads the schemas of the
@@ -137,34 +125,6 @@ func (s *stage) contest(namespace string, n, round int) map[string]func(context.
 		}
 	}
 	return contest
-}
-
-// costOf tells what janusd does for one Transaction.
-func (s *stage) costOf(ctx context.Context, namespace string, run func(context.Context) error) ([]string, requests, error) {
-	before, err := s.requestsIn(namespace)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.janusd.resetPeak(); err != nil {
-		return nil, nil, err
-	}
-	was, err := s.janusd.used()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := run(ctx); err != nil {
-		return nil, nil, err
-	}
-	is, err := s.janusd.used()
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := s.requestsIn(namespace)
-	made := after.since(before)
-	return []string{
-		fmt.Sprint(made.sum()), fmt.Sprint(made.writes()), fmt.Sprint((is.cpu - was.cpu).Milliseconds()),
-		fmt.Sprint((is.written - was.written) >> 10), fmt.Sprint(is.peak >> 20),
-	}, made, err
 }
 
 // each is of how many changes the Transactions are that run at once.

@@ -1,6 +1,6 @@
 // Package sweep makes and rolls back changes of every kind that the API server has, with the
 // controllers of these kinds running, and compares what is there afterwards with what was there
-// before. docs/compensation.md has the table of what came out.
+// before. docs/reference/kinds.md has the table of what came out.
 package sweep
 
 import (

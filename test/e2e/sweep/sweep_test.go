@@ -26,7 +26,7 @@ import (
 const exact = "exact"
 
 // TestEveryKindIsRolledBackAsDocumented makes the changes of every sample, has each rolled back,
-// makes it again, and undoes it. The table of docs/compensation.md is what comes out.
+// makes it again, and undoes it. The table of docs/reference/kinds.md is what comes out.
 func TestEveryKindIsRolledBackAsDocumented(t *testing.T) {
 	all := samples(t, strings.NewReplacer())
 	rows := make([]row, len(all))

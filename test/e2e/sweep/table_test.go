@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the table of docs/compensation.md")
+	update = flag.Bool("update", false, "write the table of docs/reference/kinds.md")
 	// background is for what is done when the context of a test has ended.
 	background = context.Background()
 )
@@ -77,7 +77,7 @@ const begin, end = "<!-- The sweep begins -->\n", "<!-- The sweep ends -->\n"
 // documented compares the table with that of the page, or writes it there.
 func documented(t *testing.T, rows []row) {
 	t.Helper()
-	path := filepath.Join(harness.Root(), "docs", "compensation.md")
+	path := filepath.Join(harness.Root(), "docs", "reference", "kinds.md")
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
 	head, rest, found := strings.Cut(string(page), begin)

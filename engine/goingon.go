@@ -67,6 +67,8 @@ func (s goingOn) settle(ctx context.Context, i int) error {
 	switch {
 	case err != nil && !plan.Definite(err) && !plan.Overdue(s.txn, s.clock.Now()):
 		return err
+	case err != nil && errclass.ClassOf(err) != errclass.Unknown && s.settleTime(i) > 0:
+		return s.keepUntilSettled(ctx, i) // Nobody would guard the target from what lands after that.
 	case err != nil:
 		return s.settled(ctx, i, api.ItemUnresolved, err, true)
 	case finding == outcome.Applied:

@@ -27,6 +27,8 @@ func going(set func(w *world)) func(w *world) {
 	}
 }
 
+var errTampered = errclass.New(errclass.Terminal, errclass.BeforeImageTampered, "restore", "ConfigMap shop/a", "it is not what was saved")
+
 // continuing are the scenarios in which the others are made when a change fails.
 var continuing = []scenario{
 	{"goes on, all are made", []string{"a", "b"}, going(func(*world) {}), api.PhaseCommitted},
@@ -87,6 +89,11 @@ var continuing = []scenario{
 			w.clock.Step(6 * time.Second)
 			w.targets["a"], w.dos["a"] = wrote("a"), 1
 		}
+	}), api.PhaseFailed},
+	{"goes on, the before-image is tampered with while a request may land", []string{"a", "b"}, going(func(w *world) {
+		w.replies["do a"] = []reply{{err: errLost, crash: true}, {err: errTampered}}
+		w.refuse["observe a"] = errTampered
+		w.after["-- looks again in 1s"] = func() { w.targets["a"], w.dos["a"] = wrote("a"), 1 }
 	}), api.PhaseFailed},
 	{"goes on, and is cancelled after a failure", []string{"a", "b", "c"}, going(func(w *world) {
 		w.refuse["do a"] = errRefused
@@ -193,4 +200,22 @@ func TestNothingIsMadeAfterACrashThatDependsOnWhatHasFailed(t *testing.T) {
 			return
 		}
 	}
+}
+
+// What may land is waited out under its lock, also where it can't be found out what became of it.
+func TestALockIsKeptWhileWhatCannotBeFoundOutMayLand(t *testing.T) {
+	w := newWorld(t, "a", "b").goesOn()
+	w.replies["do a"] = []reply{{err: errLost}, {err: errTampered}}
+	w.refuse["observe a"] = errTampered
+	landed := false
+	w.after["-- looks again in 1s"] = func() {
+		landed = true
+		assert.NotEmpty(t, w.locks["a"], w.transcript())
+	}
+	w.run()
+	require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+	assert.True(t, landed, w.transcript())
+	assert.Equal(t, api.ItemUnresolved, w.stored.Status.Items[0].State)
+	assert.Equal(t, errclass.BeforeImageTampered, w.stored.Status.Items[0].Reason)
+	oracle(t, w)
 }

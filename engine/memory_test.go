@@ -203,6 +203,27 @@ func TestTheRecordOfWhatWasMadeAnewMayBeLost(t *testing.T) {
 	}
 }
 
+// A person writes the spec while that record is written, so that it is refused, and deletes the object:
+// it is on record before anything else is sent, so that it is not created once more.
+func TestWhatWasMadeAnewIsOnRecordAfterSomeoneElseHasWritten(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.stored.Spec.Changes[0].Type = api.Delete
+	w.refuse["do b"] = errRefused
+	w.anew = map[string]types.UID{"a": "u-2"}
+	w.replies["undo a"] = []reply{{err: errLost}, {err: errLost}}
+	w.after["undo a: fails"] = func() {
+		delete(w.after, "undo a: fails")
+		w.stored.ResourceVersion += "0"
+	}
+	var recorded api.Item
+	w.after["checkpoint 6 "] = func() { recorded = w.stored.Status.Items[0] }
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, w.stored.Status.Phase, w.transcript())
+	assert.Contains(t, w.transcript(), "checkpoint: fails, StaleVersion", "the record was lost")
+	assert.Equal(t, types.UID("u-2"), recorded.RecreatedUID, w.transcript())
+	assert.Equal(t, api.ItemRollingBack, recorded.State, w.transcript())
+}
+
 // overtake lets another process write the Transaction.
 func (w *world) overtake() {
 	w.stored.Status.Version++

@@ -32,6 +32,9 @@ func (s rollback) undoItems(ctx context.Context, these ...int) ([]refused, error
 	if len(these) == 0 {
 		return nil, nil
 	}
+	if err := s.recordRecreated(ctx, these); err != nil {
+		return nil, err
+	}
 	if plan.Creates(s.txn, these[0]) && s.doubtTime() > 0 {
 		// Another process has had the Transaction a moment ago, and may have sent a creation
 		// that is under way: once the object is gone, it would re-create it.
@@ -63,6 +66,29 @@ func (s rollback) isUndone(i int) bool {
 	return ok
 }
 
+// recordRecreated records what this process has created again, if the record of it was lost: another
+// client had written the Transaction. It would be created once more otherwise, although someone has
+// deleted it meanwhile.
+func (s rollback) recordRecreated(ctx context.Context, these []int) error {
+	if !slices.ContainsFunc(these, s.unrecorded) {
+		return nil
+	}
+	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		for _, i := range these {
+			if s.unrecorded(i) {
+				status.Items[i].RecreatedUID = s.memory.Recreated(i)
+			}
+		}
+		return nil
+	})
+}
+
+// unrecorded reports whether this process has created the object of item i again, and the status does
+// not say so.
+func (s rollback) unrecorded(i int) bool {
+	return s.txn.Status.Items[i].RecreatedUID == "" && s.memory.Recreated(i) != ""
+}
+
 // concludeUndos notes what has come of compensations, records what must be on record before anything
 // else is sent, and returns those that were refused. To send one of these again would tell less: it
 // meets what the first request has left.
@@ -77,6 +103,9 @@ func (s rollback) concludeUndos(ctx context.Context, all []compensation) ([]refu
 		i := c.in.Index()
 		if !isJournal(c.err) && (c.err == nil || errclass.ClassOf(c.err) == errclass.Unknown || c.undone.Recreated != "" && !plan.Definite(c.err)) {
 			s.unsure(i)
+		}
+		if c.undone.Recreated != "" {
+			s.memory.Recreate(i, c.undone.Recreated)
 		}
 		if c.err != nil {
 			failed = append(failed, c)

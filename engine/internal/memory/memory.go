@@ -3,6 +3,8 @@ package memory
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/outcome"
 )
@@ -44,6 +46,9 @@ type entry struct {
 	// process goes on with the Transaction, a Create is looked at again: only that can be
 	// made once more by a request of its that is under way. It is nil until there is one.
 	undone map[int]outcome.Undone
+	// recreated has the uids of what this process has created again, by item: it does not do so
+	// once more if the record of one gets lost. It is nil until there is one.
+	recreated map[int]types.UID
 	// restored is when it last rolled an item back; zero if it did not.
 	restored time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.

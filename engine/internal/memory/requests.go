@@ -3,6 +3,8 @@ package memory
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/outcome"
 )
@@ -49,6 +51,23 @@ func (m *Memory) Undo(i int, undone outcome.Undone) {
 			e.undone = map[int]outcome.Undone{}
 		}
 		e.undone[i], e.restored = undone, now
+	})
+}
+
+// Recreated returns the uid of the object that this process has created again for item i; empty if
+// there is none.
+func (m *Memory) Recreated(i int) (uid types.UID) {
+	m.note(func(e *entry) { uid = e.recreated[i] })
+	return uid
+}
+
+// Recreate notes that the object of item i was created again.
+func (m *Memory) Recreate(i int, uid types.UID) {
+	m.note(func(e *entry) {
+		if e.recreated == nil {
+			e.recreated = map[int]types.UID{}
+		}
+		e.recreated[i] = uid
 	})
 }
 

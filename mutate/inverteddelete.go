@@ -10,6 +10,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/fieldmerge"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/snapshot"
 )
 
@@ -42,7 +43,7 @@ func (r *rewinding) again(ctx context.Context, as api.ChangeType, live *unstruct
 
 // withOwners returns an object with the references to owners that it can have: to one that was
 // created again with its new uid, to one that is gone none, or the garbage collector would delete
-// it. Those that it has already stay.
+// it. Those that it has already stay. While one is to be created first, it has no uid yet.
 func (r *rewinding) withOwners(ctx context.Context, obj *unstructured.Unstructured, has []metav1.OwnerReference) (*unstructured.Unstructured, error) {
 	now := map[types.UID]types.UID{}
 	for _, owner := range has {
@@ -55,6 +56,9 @@ func (r *rewinding) withOwners(ctx context.Context, obj *unstructured.Unstructur
 		uid, err := r.ownerUID(ctx, owner)
 		if err != nil {
 			return nil, err
+		}
+		if uid == "" && r.Environment.OwnerRefs.ToBeCreated(owner) {
+			return nil, r.fail(errclass.Terminal, errclass.OwnerGone, "restore the owners of", "%s %s is created by an earlier change", owner.Kind, owner.Name)
 		}
 		if now[owner.UID] = uid; uid == "" {
 			r.notes = append(r.notes, r.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)

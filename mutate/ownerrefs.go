@@ -1,8 +1,10 @@
 package mutate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/snapshot"
 )
 
 // OwnerRefs knows the owners of the target, and the other Deletes of its Transaction. An
@@ -27,6 +30,11 @@ type OwnerRefs interface {
 	// Dependents returns the later Deletes whose targets named that uid as an owner,
 	// and that have been rolled back as far as it went.
 	Dependents(ctx context.Context, uid types.UID) ([]Dependent, error)
+	// CreatedAgain returns the uid that the object with a uid has since a change of the
+	// Transaction, which had deleted it, was rolled back; empty if none was.
+	CreatedAgain(uid types.UID) types.UID
+	// ToBeCreated reports whether an earlier change of the Transaction is yet to create the owner.
+	ToBeCreated(reference metav1.OwnerReference) bool
 }
 
 // Dependent is a Delete of an object that another one owned.
@@ -66,7 +74,7 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 			now[owner.UID] = owner.UID
 		case uid != "":
 			now[owner.UID] = uid
-			l.notes = append(l.notes, fmt.Sprintf("its owner %s %s has uid %s now, and had %s", owner.Kind, owner.Name, uid, owner.UID))
+			l.notes = append(l.notes, moved(owner, uid))
 		case c.Environment.OwnerRefs.Deleted(owner.UID):
 			l.pending = append(l.pending, owner)
 			l.notes = append(l.notes, fmt.Sprintf("the reference to its owner %s %s is put back when that is re-created", owner.Kind, owner.Name))
@@ -80,6 +88,36 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 		return l, c.unreadableOwners(err)
 	}
 	return l, nil
+}
+
+// sinceCreatedAgain returns a record in which the owners that the change has taken off its target, and
+// that this rollback has created again, have their new uids.
+func (c Change) sinceCreatedAgain(record snapshot.Record) (_ snapshot.Record, notes []string, err error) {
+	if c.Environment.OwnerRefs == nil || record.Before == nil || record.After == nil {
+		return record, nil, nil
+	}
+	now := map[types.UID]types.UID{}
+	left := record.After.GetOwnerReferences()
+	for _, owner := range record.Before.GetOwnerReferences() {
+		stays := slices.ContainsFunc(left, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
+		if uid := c.Environment.OwnerRefs.CreatedAgain(owner.UID); uid != "" && !stays {
+			now[owner.UID] = uid
+			notes = append(notes, moved(owner, uid))
+		}
+	}
+	if len(now) == 0 {
+		return record, nil, nil
+	}
+	record.Before, err = fieldmerge.Reown(record.Before, func(old types.UID) types.UID { return cmp.Or(now[old], old) })
+	if err != nil {
+		return record, nil, c.unreadableOwners(err)
+	}
+	return record, notes, nil
+}
+
+// moved says that an owner has another uid.
+func moved(owner metav1.OwnerReference, uid types.UID) string {
+	return fmt.Sprintf("its owner %s %s has uid %s now, and had %s", owner.Kind, owner.Name, uid, owner.UID)
 }
 
 func (c Change) unreadableOwners(err error) error {

@@ -25,7 +25,10 @@ func (c Change) observeWrite(ctx context.Context, e Effect, applies bool) (outco
 	if err != nil {
 		return outcome.Diverged, err
 	}
-	record := e.Record
+	record, _, err := c.sinceCreatedAgain(e.Record)
+	if err != nil {
+		return outcome.Diverged, err
+	}
 	before := record.Before
 	switch {
 	case before == nil:
@@ -76,8 +79,12 @@ func (c Change) restore(ctx context.Context, e Effect) (outcome.Undone, error) {
 	if e.Record.Before == nil || e.Record.After == nil {
 		return outcome.Undone{}, c.incomplete(e.Record)
 	}
-	var overwritten []errclass.Field
 	var so restoring
+	var err error
+	if e.Record, so.notes, err = c.sinceCreatedAgain(e.Record); err != nil {
+		return outcome.Undone{}, err
+	}
+	var overwritten []errclass.Field
 	looked, seen := false, e.Seen
 	for range attempts {
 		undone, wrote, err := c.restoreOnce(ctx, e, seen, &so)
@@ -166,7 +173,7 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	if len(so.values) > 0 {
 		return undone, wrote, c.altered("restore", so.values, together(wanted.Conflicts, so.spared))
 	}
-	undone.Notes = append(c.stamped(so.marks), ownerless(owned, record.Before)...)
+	undone.Notes = slices.Concat(so.notes, c.stamped(so.marks), ownerless(owned, record.Before))
 	if len(wanted.Conflicts) > 0 && !e.Overwrite {
 		return undone, wrote, c.conflicting(wanted.Conflicts, so)
 	}

@@ -118,6 +118,19 @@ func (m member) Deleted(uid types.UID) bool {
 	return false
 }
 
+func (m member) CreatedAgain(uid types.UID) types.UID {
+	for n, i := range m.items {
+		if i.record.Type == string(api.Delete) && i.record.Before.GetUID() == uid && !m.committed[n] {
+			if live := i.now(); live != nil && live.GetUID() != uid {
+				return live.GetUID()
+			}
+		}
+	}
+	return ""
+}
+
+func (m member) ToBeCreated(metav1.OwnerReference) bool { return false }
+
 func (m member) Dependents(_ context.Context, uid types.UID) ([]mutate.Dependent, error) {
 	var out []mutate.Dependent
 	for n := m.n + 1; n < len(m.items); n++ {

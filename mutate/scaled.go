@@ -31,7 +31,7 @@ func (c Change) scaleHarm(ctx context.Context, at moment, live, desired *unstruc
 		case err != nil:
 			return harm{}, err
 		case keeps && !step.Goes(claim.GetName()):
-			return harm{}, c.fail(errclass.Retryable, errclass.Terminating, "restore", "waiting until its Pods are gone that it has scaled away: with whenScaled Delete, PersistentVolumeClaim %s would be deleted with them", claim.GetName())
+			return harm{}, c.fail(errclass.Retryable, errclass.Terminating, "restore", "waiting until the Pods that it has scaled away are gone: with whenScaled Delete, PersistentVolumeClaim %s would be deleted with them", claim.GetName())
 		case keeps:
 			spared = append(spared, claim.GetName())
 		}

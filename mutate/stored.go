@@ -21,6 +21,8 @@ type restoring struct {
 	// harms are what old values would do, and spared the fields that do not get them.
 	harms  []harm
 	spared []fieldmerge.FieldConflict
+	// notes say what else is not just as it was.
+	notes []string
 }
 
 // compare notes what the answer to a write differs in from what was wanted. What is a

@@ -68,6 +68,9 @@ func named(e, later step, _ error) bool {
 	return e.kind != api.Delete && (e.ref.Namespace == "" || e.ref.Namespace == later.ref.Namespace) && mentions(later.content, e.ref.Name)
 }
 
+// owns: an owner that has to be created first, for its uid.
+func owns(e, later step, err error) bool { return e.kind == api.Create && named(e, later, err) }
+
 // mentions reports whether a value is that text, or has it somewhere.
 func mentions(v any, text string) bool {
 	switch v := v.(type) {

@@ -18,8 +18,9 @@ import (
 // ownerRefs knows the owners of a target, and the other Deletes of the Transaction. It answers from the Transaction as stored.
 type ownerRefs struct {
 	session
-	// namespace is that of the target.
+	// namespace is that of the target, item its item.
 	namespace string
+	item      int
 }
 
 // Owner looks an owner up as the ServiceAccount. Whether one that it may not see, or
@@ -54,6 +55,36 @@ func (k ownerRefs) Deleted(uid types.UID) bool {
 	for j, item := range k.txn.Status.Items {
 		if k.deletes(j) && item.Before.UID == uid && !item.Restored() && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
 			return true
+		}
+	}
+	return false
+}
+
+// CreatedAgain tells from the status, too.
+func (k ownerRefs) CreatedAgain(uid types.UID) types.UID {
+	for j := range k.txn.Status.Items {
+		if k.deletes(j) && k.txn.Status.Items[j].Before.UID == uid {
+			return k.txn.Status.Items[j].RecreatedUID
+		}
+	}
+	return ""
+}
+
+// ToBeCreated reports whether a change before that of the target creates the owner, and is not in effect
+// yet.
+func (k ownerRefs) ToBeCreated(reference metav1.OwnerReference) bool {
+	ref, err := k.resolver.ResolveOwner(reference, k.namespace)
+	if err != nil {
+		return false
+	}
+	for _, j := range plan.ScheduleOf(k.txn).Order {
+		if j == k.item {
+			break
+		}
+		item := &k.txn.Status.Items[j]
+		other, err := refOf(*item)
+		if err == nil && other.ID() == ref.ID() && plan.ChangeOf(k.txn, j).Type == api.Create && item.Changes() {
+			return item.State != api.ItemCommitted
 		}
 	}
 	return false

@@ -349,3 +349,17 @@ func TestWhatIsGivenUpIsForgotten(t *testing.T) {
 	w.run()
 	assert.Equal(t, looks+1, strings.Count(w.transcript(), "release the locks"))
 }
+
+// Another process may have given the locks back before a status write that gets no answer.
+func TestLocksAreLookedAtAfterAStatusWriteThatGotNoAnswer(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.run()
+	require.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	assert.Zero(t, w.distrusted, "no other process has had it")
+
+	w = newWorld(t, "a", "b")
+	w.after["save a, b"] = func() { w.replies["checkpoint"] = []reply{{err: errLost}} }
+	w.run()
+	require.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	assert.Equal(t, 1, w.distrusted, w.transcript())
+}

@@ -45,7 +45,7 @@ func tellLost(err error, lost func()) {
 	}
 }
 
-func (l locks) Distrust(*api.Transaction) {}
+func (l locks) Distrust(*api.Transaction) { l.distrusted++ }
 func (l locks) Forget(*api.Transaction)   { l.say("forget the locks") }
 
 func (l locks) Keep(_ context.Context, t *api.Transaction, _ func()) error {

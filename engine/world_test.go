@@ -46,6 +46,7 @@ type world struct {
 	stored     *api.Transaction              // what is durable; nil once it is gone
 	targets    map[string]string             // what the objects are like, by name
 	locks      map[string]string             // holders, by name of the target
+	distrusted int                           // how often the locks were not taken to be held
 	images     map[string]string             // saved before-images, by item
 	anew       map[string]types.UID          // what an undo tells that it has re-created
 	history    map[int64]string              // who is remembered, by number

@@ -73,15 +73,14 @@ func (s *sight) done(ctx context.Context, change api.Change) (engine.Readiness, 
 
 // Restored evaluates the rollback.readyWhen of a change whose compensation is made.
 func (g *Gates) Restored(ctx context.Context, t *api.Transaction, i int) (engine.Readiness, error) {
-	rollback := t.Spec.Changes[i].Rollback
-	if rollback == nil {
-		return engine.Readiness{Ready: true}, nil
+	if !plan.RestoredWhen(t, i) {
+		return engine.Readiness{Ready: true}, nil // Another client may have edited it.
 	}
 	seen, err := g.see(ctx, t, i)
 	if err != nil {
 		return engine.Readiness{}, err
 	}
-	found, err := seen.ready(ctx, rollback.ReadyWhen)
+	found, err := seen.ready(ctx, t.Spec.Changes[i].Rollback.ReadyWhen)
 	found.On = seen.looked()
 	return found, err
 }

@@ -123,7 +123,7 @@ func (m *Memory) Retired() bool {
 }
 
 // Overtaken reports whether another client has written the Transaction since this process
-// did.
+// did, or may have.
 func (m *Memory) Overtaken() bool {
 	e, ok := m.peek()
 	return ok && e.version != "" && e.version != m.txn.ResourceVersion
@@ -137,7 +137,10 @@ func (m *Memory) Wrote() (yes bool) {
 
 // Unanswered notes that a write of the Transaction by this process got no answer. It may still land, like
 // that of another process, until the Transaction is written again.
-func (m *Memory) Unanswered() { m.note(func(e *entry) { e.version = "" }) }
+func (m *Memory) Unanswered() { m.note(func(e *entry) { e.version = unanswered }) }
+
+// unanswered is no resourceVersion.
+const unanswered = "unanswered"
 
 // Stored notes that this process has written the Transaction, what is in flight from then
 // on, and the items whose intents that has put on record.

@@ -95,7 +95,7 @@ function itemCells(i, changed) {
   if (i.reason || i.message) line("", [i.reason, i.message].filter(Boolean).join(": "));
   if (i.dependsOn.length) line("faint", "after " + i.dependsOn.join(", "));
   for (const n of i.notes) line("", n);
-  for (const f of i.conflicts) line("field", "≠ " + f.field + " is " + value(f.after) + ", written by " + value(f.who) + "; it was to be " + value(f.before));
+  for (const f of i.conflicts) line("field", "≠ " + f.field + " is " + value(f.after) + (f.who ? ", written by " + f.who : "") + "; it was to be " + value(f.before));
   if (withItems === "asked") {
     for (const f of i.plan) line("field", "± " + f.field + ": " + value(f.before) + " → " + value(f.after));
     if (i.fields.length) line("faint field", "sets " + i.fields.join(" "));

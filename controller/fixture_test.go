@@ -138,10 +138,10 @@ type stub struct {
 func (stub) Acquire(_ context.Context, t *api.Transaction, _ func()) ([]string, error) {
 	return make([]string, len(t.Status.Items)), nil
 }
-func (stub) Keep(context.Context, *api.Transaction, func()) error { return nil }
-func (stub) Distrust(*api.Transaction)                            {}
-func (stub) Forget(*api.Transaction)                              {}
-func (stub) Release(context.Context, *api.Transaction) error      { return nil }
+func (stub) Keep(context.Context, *api.Transaction, func()) error           { return nil }
+func (stub) Distrust(*api.Transaction)                                      {}
+func (stub) Forget(*api.Transaction)                                        {}
+func (stub) Release(context.Context, *api.Transaction, engine.Search) error { return nil }
 
 func (stub) Validate(_ context.Context, t *api.Transaction, _ func() bool) (plan.Preflight, error) {
 	items := make([]api.Item, len(t.Spec.Changes))

@@ -23,7 +23,7 @@ func (s cleanup) releaseAll(ctx context.Context, keepImages bool, search Search)
 	if len(s.txn.Status.Items) == 0 {
 		return nil
 	}
-	if err := s.Locks.Release(ctx, s.txn); err != nil {
+	if err := s.Locks.Release(ctx, s.txn, search); err != nil {
 		return err
 	}
 	if err := s.Planner.Discard(ctx, s.txn, keepImages, search); err != nil {

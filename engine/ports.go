@@ -66,8 +66,9 @@ type Locks interface {
 	Distrust(t *api.Transaction)
 	// Forget drops what is known of the locks of t, which another process keeps from now on.
 	Forget(t *api.Transaction)
-	// Release releases every lock of t, recorded or not, and never another's.
-	Release(ctx context.Context, t *api.Transaction) error
+	// Release releases every lock of t, recorded or not, and never another's. Where it is to search,
+	// another process may also have taken those of items that were skipped since.
+	Release(ctx context.Context, t *api.Transaction, search Search) error
 }
 
 // Planner gets a Transaction ready and clears up after it.
@@ -92,7 +93,7 @@ type Planner interface {
 	Forget(t *api.Transaction)
 }
 
-// Search is how to look for before-images that the status does not name.
+// Search is how to look for locks and before-images that the status does not name.
 type Search int
 
 const (

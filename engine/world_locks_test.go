@@ -63,7 +63,7 @@ func (l locks) Keep(_ context.Context, t *api.Transaction, _ func()) error {
 	})
 }
 
-func (l locks) Release(_ context.Context, t *api.Transaction) error {
+func (l locks) Release(_ context.Context, t *api.Transaction, _ Search) error {
 	return l.call("release the locks", func() (string, error) {
 		for _, item := range t.Status.Items {
 			if l.locks[item.Target.Name] == ours {

@@ -36,6 +36,9 @@ type Environment struct {
 	OwnerRefs OwnerRefs
 	// Deletes tells whether the Transaction is yet to delete another object, by its name.
 	Deletes func(kind schema.GroupKind, name types.NamespacedName) bool
+	// Creates tells whether an earlier change of the Transaction is yet to create another object, by
+	// its name.
+	Creates func(kind schema.GroupKind, name types.NamespacedName) bool
 	// DeletedBefore reports whether an earlier change of the Transaction deletes an object.
 	DeletedBefore func(target.Ref) bool
 	// Dependants lists what the target owns; nil for a kind that owns nothing of its own.
@@ -61,6 +64,10 @@ type Contents struct {
 // deletes tells whether the Transaction is yet to delete another object.
 func (e Environment) deletes(kind schema.GroupKind, namespace, name string) bool {
 	return e.Deletes != nil && e.Deletes(kind, types.NamespacedName{Namespace: namespace, Name: name})
+}
+
+func (e Environment) creates(kind schema.GroupKind, namespace, name string) bool {
+	return e.Creates != nil && e.Creates(kind, types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // clientOf reads and writes objects of a resource; namespace is empty for those of the

@@ -53,12 +53,12 @@ func (r *rewinding) withOwners(ctx context.Context, obj *unstructured.Unstructur
 		if now[owner.UID] != "" {
 			continue
 		}
+		if r.toBeCreated(owner) {
+			return nil, r.fail(errclass.Terminal, errclass.OwnerGone, "restore the owners of", "%s %s is created by an earlier change", owner.Kind, owner.Name)
+		}
 		uid, err := r.ownerUID(ctx, owner)
 		if err != nil {
 			return nil, err
-		}
-		if uid == "" && r.Environment.OwnerRefs.ToBeCreated(owner) {
-			return nil, r.fail(errclass.Terminal, errclass.OwnerGone, "restore the owners of", "%s %s is created by an earlier change", owner.Kind, owner.Name)
 		}
 		if now[owner.UID] = uid; uid == "" {
 			r.notes = append(r.notes, r.warn(fmt.Sprintf("the reference to its owner %s %s is left out, because that is gone", owner.Kind, owner.Name))...)
@@ -76,7 +76,7 @@ func (c Change) ownerUID(ctx context.Context, owner metav1.OwnerReference) (type
 	if c.Environment.OwnerRefs == nil {
 		return owner.UID, nil
 	}
-	uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
+	uid, known, err := c.owner(ctx, owner)
 	if !known {
 		return owner.UID, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"janus.io/janus/fieldmerge"
@@ -21,8 +22,8 @@ import (
 // follow.
 type OwnerRefs interface {
 	// Owner returns the uid of the object that has the name in an owner reference now,
-	// empty when there is none. known is false when it cannot be told: the
-	// ServiceAccount may not read it, or its kind is not served.
+	// empty when there is none, or it is being deleted. known is false when it cannot be told
+	// because its kind is not served. That the ServiceAccount may not read it is AccessDenied.
 	Owner(ctx context.Context, reference metav1.OwnerReference) (uid types.UID, known bool, err error)
 	// Deleted reports whether an earlier change of the Transaction has deleted the
 	// object with that uid, and has not been rolled back.
@@ -33,8 +34,9 @@ type OwnerRefs interface {
 	// CreatedAgain returns the uid that the object with a uid has since a change of the
 	// Transaction, which had deleted it, was rolled back; empty if none was.
 	CreatedAgain(uid types.UID) types.UID
-	// ToBeCreated reports whether an earlier change of the Transaction is yet to create the owner.
-	ToBeCreated(reference metav1.OwnerReference) bool
+	// ToBeDeleted reports whether a change of the Transaction has created the object with that uid,
+	// and has not been rolled back.
+	ToBeDeleted(uid types.UID) bool
 }
 
 // Dependent is a Delete of an object that another one owned.
@@ -66,13 +68,13 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 	}
 	now := map[types.UID]types.UID{}
 	for _, owner := range references {
-		uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
+		uid, known, err := c.owner(ctx, owner)
 		switch {
 		case err != nil:
 			return l, err
 		case !known || uid == owner.UID:
 			now[owner.UID] = owner.UID
-		case uid != "":
+		case uid != "" && !c.Environment.OwnerRefs.ToBeDeleted(uid):
 			now[owner.UID] = uid
 			l.notes = append(l.notes, moved(owner, uid))
 		case c.Environment.OwnerRefs.Deleted(owner.UID):
@@ -88,6 +90,25 @@ func (c Change) lineage(ctx context.Context, before *unstructured.Unstructured) 
 		return l, c.unreadableOwners(err)
 	}
 	return l, nil
+}
+
+// owner is Owner, but that of one that the ServiceAccount may not read it cannot be told either.
+func (c Change) owner(ctx context.Context, reference metav1.OwnerReference) (uid types.UID, known bool, err error) {
+	uid, known, err = c.Environment.OwnerRefs.Owner(ctx, reference)
+	if errclass.Is(err, errclass.AccessDenied) {
+		return "", false, nil
+	}
+	return uid, known, err
+}
+
+// toBeCreated reports whether an earlier change of the Transaction is yet to create an owner.
+func (c Change) toBeCreated(owner metav1.OwnerReference) bool {
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return false
+	}
+	kind := version.WithKind(owner.Kind).GroupKind()
+	return c.Environment.creates(kind, c.Ref.Namespace, owner.Name) || c.Environment.creates(kind, "", owner.Name)
 }
 
 // sinceCreatedAgain returns a record in which the owners that the change has taken off its target, and

@@ -2,9 +2,11 @@ package mutate
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/mutate/kinds"
 )
@@ -64,6 +66,27 @@ func (c Change) admitUndo(ctx context.Context, before, after *unstructured.Unstr
 		hint = harms[0].hint
 	}
 	return c.fail(errclass.Terminal, harms[0].reason, "undo the change of", "%s", harms[0].what).WithHint(hint)
+}
+
+// admitUndoNow asks that once more when its turn has come: a client may have deleted what the old
+// values need.
+func (c Change) admitUndoNow(ctx context.Context, before Baseline) error {
+	if !c.Options.Inverts || c.Options.AcceptLoss {
+		return nil
+	}
+	image, err := before.Image(ctx)
+	if err != nil || image == nil {
+		return err
+	}
+	desired := &unstructured.Unstructured{Object: c.Content}
+	if !slices.ContainsFunc(c.risks(), func(r risk) bool { return fieldmerge.Differ(image, desired, r.fields...) }) {
+		return nil
+	}
+	live, err := Read(ctx, c)
+	if err != nil || live == nil {
+		return err
+	}
+	return c.admitUndo(ctx, live, desired)
 }
 
 const accepting = "set undoOf.acceptLoss to true if that may be lost"

@@ -129,7 +129,14 @@ func (m member) CreatedAgain(uid types.UID) types.UID {
 	return ""
 }
 
-func (m member) ToBeCreated(metav1.OwnerReference) bool { return false }
+func (m member) ToBeDeleted(uid types.UID) bool {
+	for n, i := range m.items {
+		if live := i.now(); i.record.Type == string(api.Create) && m.committed[n] && live != nil && live.GetUID() == uid {
+			return true
+		}
+	}
+	return false
+}
 
 func (m member) Dependents(_ context.Context, uid types.UID) ([]mutate.Dependent, error) {
 	var out []mutate.Dependent

@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
 	"janus.io/janus/mutate/kinds"
@@ -58,7 +57,7 @@ func (c Change) keepsClaim(ctx context.Context, at moment, claim *unstructured.U
 		return false, nil
 	case at.ahead, at.undo:
 		return true, nil
-	case fieldmerge.Owned(claim, c.Names.sibling):
+	case c.Environment.OwnerRefs != nil && c.Environment.OwnerRefs.ToBeDeleted(claim.GetUID()):
 		return false, nil // Its own Create is rolled back too.
 	case claim.GetCreationTimestamp().Time.Before(at.since):
 		return true, nil

@@ -154,13 +154,16 @@ func (c Change) sparing(so *restoring) *errclass.Error {
 }
 
 // reclaimHarm: a volume whose claim is gone is destroyed unless it is retained.
-func (c Change) reclaimHarm(ctx context.Context, _ moment, live, desired *unstructured.Unstructured) (harm, error) {
+func (c Change) reclaimHarm(ctx context.Context, at moment, live, desired *unstructured.Unstructured) (harm, error) {
 	policy, holder := reclaimPolicy(desired), claimRef(desired)
 	retained := reclaimPolicy(live) == kinds.Retain
 	if policy == kinds.Retain || holder["uid"] == "" || !retained && claimRef(live)["uid"] == holder["uid"] {
 		return harm{}, nil
 	}
 	name := holder["namespace"] + "/" + holder["name"]
+	if at.undo && c.Environment.creates(kinds.Claim, holder["namespace"], holder["name"]) {
+		return harm{}, c.fail(errclass.Terminal, errclass.OwnerGone, "undo the change of", "PersistentVolumeClaim %s/%s is created by an earlier change", holder["namespace"], holder["name"])
+	}
 	claim, err := c.claimOf(ctx, holder)
 	switch {
 	case errclass.Is(err, errclass.AccessDenied):
@@ -217,7 +220,8 @@ func (c Change) selectorHarm(ctx context.Context, _ moment, live, desired *unstr
 	}, nil
 }
 
-// ownersHarm: the garbage collector deletes an object all of whose owners are gone.
+// ownersHarm: the garbage collector deletes an object all of whose owners are gone. One that the
+// rollback creates again later is waited for.
 func (c Change) ownersHarm(ctx context.Context, _ moment, _, desired *unstructured.Unstructured) (harm, error) {
 	var gone []string
 	for _, owner := range desired.GetOwnerReferences() {
@@ -227,6 +231,9 @@ func (c Change) ownersHarm(ctx context.Context, _ moment, _, desired *unstructur
 		uid, known, err := c.Environment.OwnerRefs.Owner(ctx, owner)
 		if err != nil || !known || uid == owner.UID {
 			return harm{}, err
+		}
+		if c.Environment.OwnerRefs.Deleted(owner.UID) {
+			return harm{}, &lackError{c.fail(errclass.Terminal, errclass.NotFound, "restore", "its owner %s %s has not been created again yet", owner.Kind, owner.Name)}
 		}
 		gone = append(gone, fmt.Sprintf("%s %s (uid %s)", owner.Kind, owner.Name, owner.UID))
 	}

@@ -23,6 +23,9 @@ func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 }
 
 func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
+	if err := c.admitUndoNow(ctx, before); err != nil {
+		return Done{}, err
+	}
 	return write{Change: c, before: before, op: "update"}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
 		return c.put(ctx, meets, false)
 	})

@@ -212,12 +212,12 @@ func (s Schedule) Next(items []api.Item) int {
 	if len(Waiting(items)) >= s.width {
 		return -1
 	}
-	for n, i := range s.Order {
+	for _, i := range s.Order {
 		switch state := items[i].State; {
 		case state != api.ItemPending && state != api.ItemPrepared:
-			continue
-		case s.needs == nil && n > 0 && !done(&items[s.Order[n-1]]):
-			return -1
+			if s.needs == nil && !done(&items[i]) {
+				return -1
+			}
 		case s.needs == nil || allDone(items, s.needs[i]):
 			return i
 		}

@@ -136,3 +136,13 @@ func TestASourceMayBeChangedOnlyAfterItsContentIsUsed(t *testing.T) {
 	txn.Spec.Changes[1].ContentFrom, txn.Spec.Changes[2].ContentFrom = nil, from
 	assert.Equal(t, []int{-1, -1, -1, -1}, SourcesChanged(txn), "its own target is changed once its content was used")
 }
+
+// Of a list, none is next while one before it is under way, though the one right before it is skipped.
+func TestTheNextOfAListWaitsForAllBefore(t *testing.T) {
+	txn := with(api.PhaseCommitting, api.ItemCommitting, api.ItemCommitting, api.ItemSkipped, api.ItemPrepared)
+	assert.Equal(t, -1, ScheduleOf(txn).Next(txn.Status.Items))
+	SetItemState(&txn.Status.Items[0], api.ItemCommitted)
+	assert.Equal(t, -1, ScheduleOf(txn).Next(txn.Status.Items))
+	SetItemState(&txn.Status.Items[1], api.ItemCommitted)
+	assert.Equal(t, 3, ScheduleOf(txn).Next(txn.Status.Items))
+}

@@ -48,12 +48,10 @@ func (s Schedule) Window(t *api.Transaction, most int) []int {
 	for n, i := range s.Order {
 		state := items[i].State
 		switch {
-		case len(open) >= most, waited >= s.width:
+		case len(open) >= most, waited >= s.width, s.needs == nil && n > 0 && !begun(s.Order[n-1]):
 			return out
 		case state != api.ItemPending && state != api.ItemPrepared:
 			continue
-		case s.needs == nil && n > 0 && !begun(s.Order[n-1]):
-			return out
 		case s.needs != nil && slices.ContainsFunc(s.needs[i], func(j int) bool { return !begun(j) }):
 			continue
 		case state == api.ItemPending:

@@ -30,14 +30,16 @@ func TestTheWindow(t *testing.T) {
 		most   int
 		want   []int
 	}{
-		"all of a list":                       {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1, 2, 3}},
-		"no more than so many":                {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 3, []int{0, 1, 2}},
-		"those that are open count":           {nil, []api.ItemState{committed, committing, committing, prepared}, 3, []int{3}},
-		"up to one without a before-image":    {nil, []api.ItemState{committed, prepared, pending, prepared}, 10, []int{1}},
-		"up to one that is waited for":        {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
-		"none after one that is waited for":   {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{committed, committing, prepared, prepared}, 10, nil},
-		"all of a graph, in its order":        {func(s *api.TransactionSpec) { change(s, "a").DependsOn = []string{"d"} }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{3, 0, 1, 2}},
-		"of a graph those that need not wait": {func(s *api.TransactionSpec) { change(s, "b").DependsOn = []string{"a"}; wait(s, "a") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 2, 3}},
+		"all of a list":                     {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1, 2, 3}},
+		"no more than so many":              {nil, []api.ItemState{prepared, prepared, prepared, prepared}, 3, []int{0, 1, 2}},
+		"those that are open count":         {nil, []api.ItemState{committed, committing, committing, prepared}, 3, []int{3}},
+		"up to one without a before-image":  {nil, []api.ItemState{committed, prepared, pending, prepared}, 10, []int{1}},
+		"up to one that is waited for":      {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 1}},
+		"none after one that is waited for": {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{committed, committing, prepared, prepared}, 10, nil},
+		"those after one that is skipped":   {nil, []api.ItemState{committing, committing, api.ItemSkipped, prepared}, 10, []int{3}},
+		"none of a list after one that is waited for and one that is skipped": {func(s *api.TransactionSpec) { wait(s, "b") }, []api.ItemState{committed, committing, api.ItemSkipped, prepared}, 10, nil},
+		"all of a graph, in its order":                                        {func(s *api.TransactionSpec) { change(s, "a").DependsOn = []string{"d"} }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{3, 0, 1, 2}},
+		"of a graph those that need not wait":                                 {func(s *api.TransactionSpec) { change(s, "b").DependsOn = []string{"a"}; wait(s, "a") }, []api.ItemState{prepared, prepared, prepared, prepared}, 10, []int{0, 2, 3}},
 		"of a graph as many as may be waited for": {func(s *api.TransactionSpec) {
 			change(s, "d").DependsOn = []string{"a"}
 			wait(s, "a")

@@ -3,11 +3,14 @@ package wiring
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/target"
+	"janus.io/janus/mutate/kinds"
 )
 
 // kindSet is a set of them, as "Kind.group" or "Kind" for the core group.
@@ -69,7 +72,18 @@ func named(e, later step, _ error) bool {
 }
 
 // owns: an owner that has to be created first, for its uid.
-func owns(e, later step, err error) bool { return e.kind == api.Create && named(e, later, err) }
+func owns(e, later step, err error) bool {
+	content := unstructured.Unstructured{Object: later.content}
+	return e.kind == api.Create && named(e, later, err) && slices.ContainsFunc(content.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return owner.Kind == e.ref.GVK.Kind && owner.Name == e.ref.Name
+	})
+}
+
+// binds: a claim that has to be created before its volume is one that is not retained.
+func binds(e, later step, _ error) bool {
+	claim, _, _ := unstructured.NestedMap(later.content, "spec", "claimRef")
+	return e.kind == api.Create && e.group() == kinds.Claim && later.group() == kinds.Volume && claim["name"] == e.ref.Name && claim["namespace"] == e.ref.Namespace
+}
 
 // mentions reports whether a value is that text, or has it somewhere.
 func mentions(v any, text string) bool {

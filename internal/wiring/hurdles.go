@@ -20,7 +20,7 @@ const (
 	conversion hurdle = "the object cannot be converted between versions"
 	dangling   hurdle = "what the object refers to is not found"
 	absent     hurdle = "the object is not there"
-	ownerless  hurdle = "the owner of the object is not there"
+	ownerless  hurdle = "the owner of the object, or the claim of a volume, is not there"
 	denied     hurdle = "the ServiceAccount lacks a right on the object"
 	escalation hurdle = "the ServiceAccount lacks a right that it would grant"
 	webhook    hurdle = "a webhook or a policy has said no"
@@ -99,6 +99,7 @@ var explanations = []explanation{
 	{"a role or a binding, for one who grants", roleBefore, []hurdle{escalation, webhook, admission}},
 	{"an object that it names", named, []hurdle{dangling, webhook, account, admission, escalation}},
 	{"its owner", owns, []hurdle{ownerless}},
+	{"the claim of a volume", binds, []hurdle{ownerless}},
 	{"its Namespace", home, []hurdle{webhook, dead, security, admission}},
 	{"what every Namespace is given", given, []hurdle{absent}},
 	{"a quota, or what uses it up", usesUp, []hurdle{quota}},

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/objectid"
@@ -123,8 +124,10 @@ func (l *Locks) Keep(ctx context.Context, t *api.Transaction, lost func()) error
 }
 
 // Release releases every lock, recorded or not.
-func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
-	keys, _, err := keysOf(t)
+func (l *Locks) Release(ctx context.Context, t *api.Transaction, search engine.Search) error {
+	keys, _, err := keysWith(t, func(item api.Item) bool {
+		return isLocked(item) || search != engine.SearchNot && item.Resource != "" && (item.Type != api.Await || item.Guard)
+	})
 	if err != nil {
 		return err
 	}
@@ -176,9 +179,17 @@ func (l *Locks) Forget(t *api.Transaction) {
 // was skipped before anything was locked, or is only waited for and no guard, is not. A guard
 // shares its lock with those of other Transactions.
 func keysOf(t *api.Transaction) (keys []lockmgr.Key, items []int, err error) {
+	return keysWith(t, isLocked)
+}
+
+func isLocked(item api.Item) bool {
+	guards := item.Guard && item.State != api.ItemSkipped
+	return item.LockLease != "" || item.Changes() || guards
+}
+
+func keysWith(t *api.Transaction, locked func(api.Item) bool) (keys []lockmgr.Key, items []int, err error) {
 	for i, item := range t.Status.Items {
-		guards := item.Guard && item.State != api.ItemSkipped
-		if item.LockLease == "" && !item.Changes() && !guards {
+		if !locked(item) {
 			continue
 		}
 		ref, err := refOf(item)

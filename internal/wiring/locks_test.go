@@ -11,12 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/lockmgr"
@@ -100,12 +102,12 @@ func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
 	}
 
 	// Neither the process that tried nor the next one knows of it.
-	require.NoError(t, l.Release(t.Context(), txn))
-	require.NoError(t, l.Release(t.Context(), txn))
+	require.NoError(t, l.Release(t.Context(), txn, engine.SearchNot))
+	require.NoError(t, l.Release(t.Context(), txn, engine.SearchNot))
 	assert.Zero(t, leases())
 
 	txn.Status.Items[0].LockLease = "elsewhere/janus-lock-of-it"
-	err = l.Release(t.Context(), txn)
+	err = l.Release(t.Context(), txn, engine.SearchNot)
 	require.True(t, errclass.Is(err, errclass.AccessDenied), "%v", err)
 	require.ErrorContains(t, err, "this process may not look at Lease elsewhere/")
 
@@ -114,5 +116,29 @@ func TestALockThatWasNeverTakenNeedNotBeSeenToBeReleased(t *testing.T) {
 	client.PrependReactor("get", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return action.GetNamespace() == "shop", nil, errors.New("no answer")
 	})
-	require.ErrorContains(t, l.Release(t.Context(), txn), "no answer")
+	require.ErrorContains(t, l.Release(t.Context(), txn, engine.SearchNot), "no answer")
+}
+
+// A process that has died may have taken the lock of an item that another has skipped since.
+func TestTheLockOfASkippedItemIsReleasedWhereItMayBeThere(t *testing.T) {
+	client := fake.NewSimpleClientset()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	journal := NewJournal(dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()))
+	process := func() *Locks {
+		return newLocks(lockmgr.New(client.CoordinationV1(), lockmgr.Options{Namespace: "janus-system", Clock: clock}), staleness{journal: journal, clock: clock, lateness: time.Hour})
+	}
+	txn := &api.Transaction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deploy", UID: "u"}}
+	txn.Status.Items = []api.Item{{Name: "a", State: api.ItemPending, Resource: "configmaps", Target: api.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "a"}}}
+	_, err := process().Acquire(t.Context(), txn, func() {})
+	require.NoError(t, err)
+	txn.Status.Items[0].State = api.ItemSkipped
+	leases := func() int {
+		list, err := client.CoordinationV1().Leases("shop").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(list.Items)
+	}
+	require.NoError(t, process().Release(t.Context(), txn, engine.SearchNot))
+	assert.Equal(t, 1, leases(), "this process knows that there is none")
+	require.NoError(t, process().Release(t.Context(), txn, engine.SearchOnce))
+	assert.Zero(t, leases())
 }

@@ -18,13 +18,11 @@ import (
 // ownerRefs knows the owners of a target, and the other Deletes of the Transaction. It answers from the Transaction as stored.
 type ownerRefs struct {
 	session
-	// namespace is that of the target, item its item.
+	// namespace is that of the target.
 	namespace string
-	item      int
 }
 
-// Owner looks an owner up as the ServiceAccount. Whether one that it may not see, or
-// whose kind is not served, is there cannot be told.
+// Owner looks an owner up as the ServiceAccount.
 func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (types.UID, bool, error) {
 	ref, err := k.resolver.ResolveOwner(reference, k.namespace)
 	if errclass.Is(err, errclass.KindNotFound) {
@@ -41,10 +39,10 @@ func (k ownerRefs) Owner(ctx context.Context, reference metav1.OwnerReference) (
 		return "", false, nil
 	case errclass.Is(err, errclass.NotFound):
 		return "", true, nil
-	case errclass.Is(err, errclass.AccessDenied):
-		return "", false, nil
 	case err != nil:
 		return "", false, errclass.Wrap(err, "read the owner", ref.String(), false)
+	case live.GetDeletionTimestamp() != nil:
+		return "", true, nil
 	default:
 		return live.GetUID(), true, nil
 	}
@@ -70,21 +68,11 @@ func (k ownerRefs) CreatedAgain(uid types.UID) types.UID {
 	return ""
 }
 
-// ToBeCreated reports whether a change before that of the target creates the owner, and is not in effect
-// yet.
-func (k ownerRefs) ToBeCreated(reference metav1.OwnerReference) bool {
-	ref, err := k.resolver.ResolveOwner(reference, k.namespace)
-	if err != nil {
-		return false
-	}
-	for _, j := range plan.ScheduleOf(k.txn).Order {
-		if j == k.item {
-			break
-		}
-		item := &k.txn.Status.Items[j]
-		other, err := refOf(*item)
-		if err == nil && other.ID() == ref.ID() && plan.ChangeOf(k.txn, j).Type == api.Create && item.Changes() {
-			return item.State != api.ItemCommitted
+// ToBeDeleted tells from the status, too.
+func (k ownerRefs) ToBeDeleted(uid types.UID) bool {
+	for j, item := range k.txn.Status.Items {
+		if item.CreatedUID == uid && uid != "" && plan.Creates(k.txn, j) && !item.Restored() && (item.State == api.ItemCommitted || item.State == api.ItemRollingBack) {
+			return true
 		}
 	}
 	return false
@@ -103,6 +91,22 @@ func (s session) deletesToo(kind schema.GroupKind, name types.NamespacedName) bo
 		ahead := plan.Deletes(s.txn, j) && s.txn.Status.Items[j].State != api.ItemCommitted
 		if err == nil && ahead && ref.GVK.GroupKind() == kind && ref.Namespace == name.Namespace && ref.Name == name.Name {
 			return true
+		}
+	}
+	return false
+}
+
+// createdFirst reports whether a change that comes before item i is yet to create another object. Its kind
+// may not be served yet.
+func (s session) createdFirst(i int, kind schema.GroupKind, name types.NamespacedName) bool {
+	other := api.Target{APIVersion: kind.Group, Kind: kind.Kind, Namespace: name.Namespace, Name: name.Name}
+	for _, j := range plan.ScheduleOf(s.txn).Order {
+		if j == i {
+			break
+		}
+		item := &s.txn.Status.Items[j]
+		if item.Target.Identity() == other && plan.ChangeOf(s.txn, j).Type == api.Create && item.Changes() {
+			return item.State != api.ItemCommitted
 		}
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
@@ -75,7 +76,7 @@ func (s session) changeOf(i int, content map[string]any) (mutate.Change, error) 
 // changeOn makes it for a target that is known.
 func (s session) changeOn(ref target.Ref, i int, content map[string]any) mutate.Change {
 	around := s.environment(ref)
-	around.OwnerRefs = ownerRefs{session: s, namespace: ref.Namespace, item: i}
+	around.Creates = func(kind schema.GroupKind, name apitypes.NamespacedName) bool { return s.createdFirst(i, kind, name) }
 	around.DeletedBefore = func(other target.Ref) bool { return s.deletedBefore(i, other) }
 	return mutate.Change{
 		Ref: ref, Content: content, Release: releaseOf(s.txn, i), Sensitive: s.txn.Status.Items[i].Confidential || s.store.Sensitive(ref.GVK.GroupKind()),
@@ -113,6 +114,7 @@ func (s session) environment(ref target.Ref) mutate.Environment {
 			}
 			return out, err
 		},
+		OwnerRefs:  ownerRefs{session: s, namespace: ref.Namespace},
 		Deletes:    s.deletesToo,
 		Dependants: s.dependantsOf(ref),
 		Contents:   s.contents,

@@ -101,8 +101,13 @@ func (c *trial) madeBefore(r *run, s *state, i int, w *write) bool {
 
 // compensatedBefore reports the same of a compensation. One that was seen counts even if it
 // never got on record: its before-image may have been edited before a process went on.
-// If counts is set, only writes count of which it says so.
+// Nor does it matter that another process has repeated it. If counts is set, only writes count of which
+// it says so.
 func (r *run) compensatedBefore(s *state, i int, w *write, counts func(*write) bool) bool {
+	own := func(other *write) bool { return other.Process == w.Process && (counts == nil || counts(other)) }
+	if before, after := r.around(w, i, undo, own); before && !after {
+		return s.items[i].in(api.ItemRollingBack)
+	}
 	before, after := r.around(w, i, undo, counts)
 	next := r.next(s, i)
 	return s.items[i].in(api.ItemRollingBack) && !after && (before || next == nil || next.items[i].in(api.ItemRolledBack))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
@@ -53,7 +54,7 @@ func TestTheKindMayGoAndComeBack(t *testing.T) {
 		_, err := locks.Acquire(t.Context(), txn, never)
 		return errclass.Is(err, errclass.KindNotFound) && errclass.ClassOf(err) == errclass.Retryable
 	}, settle, poll, "a Transaction waits for the kind")
-	require.NoError(t, locks.Release(t.Context(), txn), "without the kind there is nothing to remove")
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot), "without the kind there is nothing to remove")
 
 	apply("backup.janus.io_locktables.yaml")
 	require.Eventually(t, func() bool {
@@ -61,6 +62,6 @@ func TestTheKindMayGoAndComeBack(t *testing.T) {
 		return err == nil
 	}, settle, poll)
 	require.Eventually(t, refused, settle, poll, "the policy is alive again")
-	require.NoError(t, locks.Release(t.Context(), txn))
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot))
 	require.Eventually(t, func() bool { return !refused() }, settle, poll)
 }

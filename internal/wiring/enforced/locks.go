@@ -127,7 +127,7 @@ func (l *Locks) enter(ctx context.Context, t *api.Transaction, leases []string, 
 
 // Release takes the entries of t out and then releases the Leases. The other way round,
 // a Transaction that takes one of them at once would find the entry of this one.
-func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
+func (l *Locks) Release(ctx context.Context, t *api.Transaction, search engine.Search) error {
 	confirm := func(ctx context.Context) error { return l.transactions.NotOvertaken(ctx, t) }
 	namespaces := map[string]bool{}
 	for _, item := range t.Status.Items {
@@ -141,7 +141,7 @@ func (l *Locks) Release(ctx context.Context, t *api.Transaction) error {
 		}
 	}
 	l.forget(t)
-	return l.Locks.Release(ctx, t)
+	return l.Locks.Release(ctx, t, search)
 }
 
 // keysOf returns the keys of the targets that are locked, by namespace. A guard keeps other

@@ -51,7 +51,7 @@ func (l leases) Keep(context.Context, *api.Transaction, func()) error { return n
 
 func (l leases) Forget(*api.Transaction) {}
 
-func (l leases) Release(context.Context, *api.Transaction) error {
+func (l leases) Release(context.Context, *api.Transaction, engine.Search) error {
 	if l.release != nil {
 		l.release()
 	}
@@ -97,7 +97,7 @@ func TestTheKeyOfATargetIsWithoutVersion(t *testing.T) {
 	_, err := locks.Acquire(t.Context(), txn, never)
 	require.NoError(t, err, "a cluster-scoped target, and a namespace that does not exist, have no table")
 	require.Equal(t, map[string]string{"secrets/key": holder(txn), "apps/deployments/web": holder(txn)}, w.locks())
-	require.NoError(t, locks.Release(t.Context(), txn))
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot))
 	require.Empty(t, w.locks())
 }
 
@@ -123,7 +123,7 @@ func TestManyTransactionsWriteOneTable(t *testing.T) {
 				now := w.locks()
 				assert.Equal(t, holder(txn), now[fmt.Sprint("configmaps/a-", i)])
 				assert.Equal(t, holder(txn), now[fmt.Sprint("configmaps/b-", i)])
-				again(func() error { return locks.Release(t.Context(), txn) })
+				again(func() error { return locks.Release(t.Context(), txn, engine.SearchNot) })
 				assert.NotContains(t, w.locks(), fmt.Sprint("configmaps/a-", i))
 			}
 		})
@@ -152,7 +152,7 @@ func TestAWriteOfAnotherInBetweenIsKept(t *testing.T) {
 	_, err = locks.Acquire(t.Context(), txn, never)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"configmaps/other": "a/b/c", "configmaps/a": holder(txn)}, w.locks())
-	require.NoError(t, locks.Release(t.Context(), txn))
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot))
 	require.Equal(t, other, w.locks())
 	require.Empty(t, line.Missed())
 }
@@ -169,10 +169,10 @@ func TestEntriesAreRemovedBeforeTheLeasesAndNeverThoseOfAnother(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"configmaps/a": holder(first), "configmaps/b": holder(second)}, w.locks())
 
-	require.NoError(t, locks.Release(t.Context(), first))
+	require.NoError(t, locks.Release(t.Context(), first, engine.SearchNot))
 	require.Equal(t, map[string]string{"configmaps/b": holder(second)}, atRelease)
-	require.NoError(t, locks.Release(t.Context(), first), "again")
-	require.NoError(t, locks.Release(t.Context(), second))
+	require.NoError(t, locks.Release(t.Context(), first, engine.SearchNot), "again")
+	require.NoError(t, locks.Release(t.Context(), second, engine.SearchNot))
 	require.Empty(t, w.locks())
 }
 
@@ -183,7 +183,7 @@ func TestAProcessThatIsLateEntersNothingAndRemovesNothing(t *testing.T) {
 	locks, clock := w.around(leases{acquire: func() { hangs() }})
 	_, err := locks.Acquire(t.Context(), txn, never)
 	require.NoError(t, err)
-	require.NoError(t, locks.Release(t.Context(), txn))
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot))
 
 	hangs = func() {
 		clock.SetTime(clock.Now().Add(time.Minute))
@@ -198,13 +198,13 @@ func TestAProcessThatIsLateEntersNothingAndRemovesNothing(t *testing.T) {
 	hangs = func() { clock.SetTime(clock.Now().Add(time.Minute)) }
 	_, err = locks.Acquire(t.Context(), now, never)
 	require.NoError(t, err, "late, and nobody else has gone on")
-	err = locks.Release(t.Context(), txn)
+	err = locks.Release(t.Context(), txn, engine.SearchNot)
 	require.True(t, errclass.Is(err, errclass.StaleVersion), "%v", err)
 	require.Equal(t, map[string]string{"configmaps/a": holder(txn)}, w.locks())
 
 	w.Delete("txn", metav1.DeletePropagationBackground)
 	w.Gone("txn")
-	require.NoError(t, locks.Release(t.Context(), txn), "nobody relies on the entries of one that is gone")
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot), "nobody relies on the entries of one that is gone")
 	require.Empty(t, w.locks())
 }
 
@@ -228,7 +228,7 @@ func TestATransactionWaitsForRoom(t *testing.T) {
 			w.enter(map[string]string{})
 			_, err = locks.Acquire(t.Context(), txn, never)
 			require.NoError(t, err)
-			require.NoError(t, locks.Release(t.Context(), txn))
+			require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot))
 		})
 	}
 }
@@ -325,7 +325,7 @@ func TestARecoveryEntersItsTargetsAgain(t *testing.T) {
 	for i := range txn.Status.Items {
 		txn.Status.Items[i].LockLease = names[i]
 	}
-	require.NoError(t, locks.Release(t.Context(), txn))
+	require.NoError(t, locks.Release(t.Context(), txn, engine.SearchNot))
 	require.Empty(t, keep(), "that costs nothing where there is no recovery")
 
 	both := map[string]string{"configmaps/a": holder(txn), "configmaps/b": holder(txn)}
@@ -337,7 +337,7 @@ func TestARecoveryEntersItsTargetsAgain(t *testing.T) {
 		other, _ := w.around(leases{})
 		require.NoError(t, other.Keep(t.Context(), txn, never))
 		require.Equal(t, both, w.locks(), "another process does not know")
-		require.NoError(t, other.Release(t.Context(), txn))
+		require.NoError(t, other.Release(t.Context(), txn, engine.SearchNot))
 		require.Empty(t, w.locks())
 	}
 	locks.Forget(txn)

@@ -236,6 +236,34 @@ changes:
 	assert.Len(t, subsets, 1)
 }
 
+// A claim that another item has changed, and not created, is older than the scale-up all the same.
+func TestARollbackOfAScaleUpSparesAClaimThatAnotherItemHasChanged(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(olderClaim)
+	e.Apply(withClaims)
+	scaledUpTo(e, "data-x-0")
+	uid := e.Object("PersistentVolumeClaim/data-x-1").GetUID()
+	e.NextSecond()
+	e.Start()
+	txn := e.Run("set", `
+changes:
+  - type: Patch
+    target: {apiVersion: v1, kind: PersistentVolumeClaim, name: data-x-1}
+    content: {metadata: {labels: {by: janus}}}
+  - type: Patch
+    target: {apiVersion: apps/v1, kind: StatefulSet, name: x}
+    acceptLoss: true
+    content: {spec: {replicas: 3}}
+    readyWhen: {expression: "has(object.metadata.labels.go)", timeout: 3s}
+`)
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, errclass.Irreversible, txn.Status.Items[1].Reason, harness.Describe(txn))
+	assert.Equal(t, uid, e.Object("PersistentVolumeClaim/data-x-1").GetUID())
+	assert.Nil(t, e.Object("PersistentVolumeClaim/data-x-1").GetDeletionTimestamp())
+	assert.EqualValues(t, 3, replicas(e))
+}
+
 // The garbage collector deletes an object whose owner is gone.
 func TestARollbackSparesAnObjectWhoseFormerOwnerIsGone(t *testing.T) {
 	t.Parallel()

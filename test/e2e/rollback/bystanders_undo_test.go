@@ -115,3 +115,80 @@ func TestAnUndoSparesEndpointsMadeWhileTheServiceSelectsNothing(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "x", e.Value("Service/database", "spec", "selector", "app"))
 }
+
+// slowly has an undo wait before it goes on with the first of two changes: the other is undone before, and
+// waited for until a person says so.
+func slowly(t *testing.T, e *harness.Env, change string) (goOn func() *api.Transaction) {
+	t.Helper()
+	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: old}}")
+	e.Start()
+	committed(t, e, "slow", change+`,
+{type: Patch, target: {apiVersion: v1, kind: ConfigMap, name: other}, content: {data: {a: new}}, rollback: {readyWhen: {expression: "has(object.data.go)", timeout: 60s}}}`)
+	e.Submit("undo", "{undoOf: {name: slow}}")
+	e.Until("the other is undone", func() bool { return e.Value("ConfigMap/other", "data", "a") == "old" })
+	return func() *api.Transaction {
+		e.Merge("person", "ConfigMap/other", `{"data":{"go":"x"}}`)
+		return e.Ended("undo")
+	}
+}
+
+// What an old value would do is asked again when its turn comes.
+func TestAnUndoSparesAVolumeWhoseClaimGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	file := boundVolume(t, e, "Delete")
+	goOn := slowly(t, e, "{type: Patch, target: {apiVersion: v1, kind: PersistentVolume, name: "+e.Namespace+"}, content: {spec: {persistentVolumeReclaimPolicy: Retain}}}")
+	releaseVolume(t, e)
+	txn := goOn()
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.Contains(t, harness.Describe(txn), "has been deleted since")
+	assert.FileExists(t, file)
+}
+
+func TestAnUndoSparesAnObjectWhoseOwnerGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	e := withOwner(t, "first")
+	goOn := slowly(t, e, "{type: Update, target: {apiVersion: v1, kind: ConfigMap, name: owned}, content: {data: {a: new}}}")
+	require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	txn := goOn()
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.Contains(t, harness.Describe(txn), errclass.OwnerGone)
+	assert.Empty(t, e.Object("ConfigMap/owned").GetOwnerReferences())
+}
+
+// The undo creates the claim first, so that its volume isn't released when it is no longer retained.
+func TestAnUndoBindsAVolumeBeforeItIsNotRetained(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	name := e.Namespace
+	file := boundVolume(t, e, "Delete")
+	e.Start()
+	committed(t, e, "retain", `
+{type: Patch, target: {apiVersion: v1, kind: PersistentVolume, name: `+name+`}, content: {spec: {persistentVolumeReclaimPolicy: Retain}}},
+{type: Delete, target: {apiVersion: v1, kind: PersistentVolumeClaim, name: data}, acceptLoss: true}`)
+	e.Until("the volume is released", func() bool { return e.Value("PersistentVolume/"+name, "status", "phase") == "Released" })
+	txn := e.Run("undo", "{undoOf: {name: retain}}")
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, "Delete", e.Value("PersistentVolume/"+name, "spec", "persistentVolumeReclaimPolicy"))
+	e.Until("the claim is bound", func() bool { return e.Value("PersistentVolumeClaim/data", "status", "phase") == "Bound" })
+	assert.FileExists(t, file)
+}
+
+// The token of a Secret is that of a ServiceAccount that is gone, though the undo creates one of its name.
+func TestAnUndoOfATokenSecretAndItsServiceAccountIsRefused(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}}")
+	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: robot-token, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token}")
+	e.Until("it has a token", func() bool { return e.Value("Secret/robot-token", "data", "token") != "<absent>" })
+	e.Start()
+	committed(t, e, "robot", `
+{type: Delete, target: {apiVersion: v1, kind: Secret, name: robot-token}, acceptLoss: true},
+{type: Delete, target: {apiVersion: v1, kind: ServiceAccount, name: robot}, acceptLoss: true}`)
+	txn := e.Run("undo", "{undoOf: {name: robot}}")
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Contains(t, harness.Describe(txn), "nothing was changed")
+	assert.Contains(t, harness.Describe(txn), errclass.OwnerGone)
+}

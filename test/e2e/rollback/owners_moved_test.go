@@ -6,8 +6,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 )
 
@@ -116,4 +118,145 @@ func TestAnUndoOfDeletionsGivesAnObjectItsOwnerAgain(t *testing.T) {
 	txn := e.Run("undo", "{undoOf: {name: deleted}}")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	ownedBy(t, e, "first")
+}
+
+// An owner is deleted and another of its name created in its place, by the Transaction itself.
+const replaced = `
+  - {type: Delete, target: {apiVersion: v1, kind: ConfigMap, name: first}, propagationPolicy: PROPAGATION}
+  - {type: Create, target: {apiVersion: v1, kind: ConfigMap, name: first}, content: {data: {v: "2"}}}
+`
+
+// The one that the rollback is yet to delete is no owner: the garbage collector would delete the object
+// with it.
+func TestARollbackGivesAnObjectTheOwnerThatStays(t *testing.T) {
+	t.Parallel()
+	for _, propagation := range []string{"Background", "Orphan"} {
+		t.Run(propagation, func(t *testing.T) {
+			t.Parallel()
+			e := withOwner(t, "first")
+			e.Start()
+			e.Submit("replaced", "changes:"+strings.Replace(replaced, "PROPAGATION", propagation, 1)+`
+  - {type: Delete, target: {apiVersion: v1, kind: ConfigMap, name: owned}}
+`+gate)
+			txn := cancelAtGate(e, "replaced")
+			assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+			ownedBy(t, e, "first")
+		})
+	}
+}
+
+func TestAnUndoGivesAnObjectTheOwnerThatStays(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"updated": "{type: Update, target: {apiVersion: v1, kind: ConfigMap, name: owned}, content: {data: {a: new}}}",
+		"deleted": "{type: Delete, target: {apiVersion: v1, kind: ConfigMap, name: owned}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := withOwner(t, "first")
+			e.Start()
+			txn := e.Run("replaced", "revisionHistoryLimit: 10\nchanges:\n  - "+change+strings.Replace(replaced, "PROPAGATION", "Background", 1))
+			require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+			txn = e.Run("undo", "{undoOf: {name: replaced}}")
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+			ownedBy(t, e, "first")
+		})
+	}
+}
+
+// The owner is a custom resource, and its definition was deleted after it.
+func TestAnUndoGivesAnObjectAnOwnerWhoseKindIsServedLater(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	group := e.Namespace + ".example.com"
+	e.Apply("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things." + group + "}, spec: {group: " + group +
+		", scope: Namespaced, names: {plural: things, singular: thing, kind: Thing}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}}}]}}")
+	e.Until("the owner is there", func() bool {
+		return e.ApplyYAML(t.Context(), e.Namespace, "{apiVersion: "+group+"/v1, kind: Thing, metadata: {name: first}, spec: {a: x}}") == nil
+	})
+	uid := string(e.Object(group + "/v1 Thing/first").GetUID())
+	e.Start()
+	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: " + group + "/v1, kind: Thing, name: first, uid: " + uid + "}]}, data: {a: old}}")
+	committed(t, e, "uninstall", `
+{type: Update, target: {apiVersion: v1, kind: ConfigMap, name: owned}, content: {data: {a: new}}},
+{type: Delete, target: {apiVersion: `+group+`/v1, kind: Thing, name: first}},
+{type: Delete, target: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: things.`+group+`}, acceptLoss: true}`)
+	txn := e.Run("undo", "{undoOf: {name: uninstall, acceptLoss: true}}")
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	owners := e.Object("ConfigMap/owned").GetOwnerReferences()
+	require.Len(t, owners, 1)
+	assert.Equal(t, e.Object(group+"/v1 Thing/first").GetUID(), owners[0].UID)
+}
+
+// What the owner needs to be created again is taken out of its way last.
+func TestARollbackWaitsForTheOwnerThatItCreatesAgain(t *testing.T) {
+	t.Parallel()
+	e := withOwner(t, "first")
+	e.Start()
+	txn := e.Run("owned", `
+changes:
+  - type: Update
+    target: {apiVersion: v1, kind: ConfigMap, name: owned}
+    content: {data: {a: new}}
+  - type: Create
+    target: {apiVersion: v1, kind: ResourceQuota, name: tight}
+    content: {spec: {hard: {count/configmaps: "3"}}}
+    readyWhen: {expression: "has(object.status.used)", timeout: 30s}
+  - type: Delete
+    target: {apiVersion: v1, kind: ConfigMap, name: first}
+  - type: Create
+    target: {apiVersion: v1, kind: ConfigMap, name: never}
+    content: {data: {a: b}}
+`)
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	ownedBy(t, e, "first")
+}
+
+// The garbage collector deletes the object once its owner is gone, and it is on its way.
+func TestARollbackSparesAnObjectWhoseFormerOwnerIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	e := withOwner(t, "first")
+	e.Merge("tester", "ConfigMap/first", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	e.Start()
+	e.Submit("owned", `
+changes:
+  - type: Update
+    target: {apiVersion: v1, kind: ConfigMap, name: owned}
+    content: {data: {a: new}}
+`+gate)
+	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
+	require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	txn := cancelAtGate(e, "owned")
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, errclass.OwnerGone, txn.Status.Items[0].Reason, harness.Describe(txn))
+	ownedBy(t, e)
+	e.Merge("tester", "ConfigMap/first", `{"metadata":{"finalizers":null}}`)
+}
+
+// Whether the owner is there must be known before the reference is restored.
+func TestARollbackSparesAnObjectWhoseFormerOwnerItMayNotRead(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: first}}")
+	uid := string(e.Object("Secret/first").GetUID())
+	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: Secret, name: first, uid: " + uid + "}]}, data: {a: old}}")
+	e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: limited}}")
+	e.Apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: limited}, rules: [{apiGroups: [''], resources: [configmaps], verbs: ['*']}]}")
+	e.Apply("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: limited}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: limited}, subjects: [{kind: ServiceAccount, name: limited}]}")
+	e.Start()
+	e.Submit("owned", `
+serviceAccountName: limited
+changes:
+  - type: Update
+    target: {apiVersion: v1, kind: ConfigMap, name: owned}
+    content: {data: {a: new}}
+`+gate)
+	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
+	require.NoError(t, e.Kube.CoreV1().Secrets(e.Namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	txn := cancelAtGate(e, "owned")
+	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+	assert.Equal(t, errclass.AccessDenied, txn.Status.Items[0].Reason, harness.Describe(txn))
+	assert.NotEmpty(t, txn.Status.Items[0].Warnings, "it was told before")
+	ownedBy(t, e)
 }

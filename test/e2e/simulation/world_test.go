@@ -74,8 +74,9 @@ type script struct {
 	keepTrace bool
 }
 
-// maxSteps bounds a run: one that takes longer does not end.
-const maxSteps = 30_000
+// mostSteps bounds a run that has taken so long: one that takes more steps does not end. Two processes
+// that wait for what neither can bring about, such as a finalizer, may do so for hours.
+func mostSteps(took time.Duration) int { return 30_000 + 15*int(took.Seconds()) }
 
 func newWorld(p script) (*world, error) {
 	w := &world{plan: p, random: source(p.seed, 1), quietFrom: time.Now(), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
@@ -154,7 +155,11 @@ func (w *world) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for ; w.step < maxSteps; w.step++ {
+	for began := time.Now(); ; w.step++ {
+		if most := mostSteps(time.Since(began)); w.step >= most {
+			w.problem = fmt.Sprintf("still not over after %d steps", most)
+			break
+		}
 		synctest.Wait()
 		if err := w.replaceCrashed(ctx); err != nil {
 			return err
@@ -177,9 +182,6 @@ func (w *world) run(ctx context.Context) error {
 		if h := w.pick(ready); h != nil {
 			w.let(h)
 		}
-	}
-	if w.step == maxSteps {
-		w.problem = fmt.Sprintf("still not over after %d steps", maxSteps)
 	}
 	w.shutDown(cancel)
 	return nil

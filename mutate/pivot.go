@@ -71,7 +71,7 @@ func (c Change) admitUndo(ctx context.Context, before, after *unstructured.Unstr
 // admitUndoNow asks that once more when its turn has come: a client may have deleted what the old
 // values need.
 func (c Change) admitUndoNow(ctx context.Context, before Baseline) error {
-	if !c.Options.Inverts || c.Options.AcceptLoss {
+	if c.Options.AcceptLoss || !c.Options.Inverts {
 		return nil
 	}
 	image, err := before.Image(ctx)

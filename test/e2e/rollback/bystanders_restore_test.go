@@ -29,7 +29,7 @@ func TestARollbackSparesAVolumeWhoseClaimIsDeletedWhileItIsRetained(t *testing.T
 	e := harness.New(t)
 	e.ClusterWide()
 	name := e.Namespace
-	file := boundVolume(t, e, "Delete")
+	file := boundVolume(t, e)
 	e.Start()
 	e.Submit("volume", strings.ReplaceAll(retained, "NAME", name))
 	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
@@ -57,7 +57,7 @@ func TestARollbackRestoresTheReclaimPolicyOfABoundVolume(t *testing.T) {
 	e := harness.New(t)
 	e.ClusterWide()
 	name := e.Namespace
-	file := boundVolume(t, e, "Delete")
+	file := boundVolume(t, e)
 	e.Start()
 	e.Submit("volume", strings.ReplaceAll(retained, "NAME", name))
 	txn := cancelAtGate(e, "volume")

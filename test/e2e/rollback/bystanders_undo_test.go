@@ -72,7 +72,7 @@ func TestAnUndoSparesAVolumeWhoseClaimIsGone(t *testing.T) {
 	e := harness.New(t)
 	e.ClusterWide()
 	name := e.Namespace
-	file := boundVolume(t, e, "Delete")
+	file := boundVolume(t, e)
 	e.Start()
 	committed(t, e, "retain", "{type: Patch, target: {apiVersion: v1, kind: PersistentVolume, name: "+name+"}, content: {spec: {persistentVolumeReclaimPolicy: Retain}}}")
 	releaseVolume(t, e)
@@ -137,7 +137,7 @@ func TestAnUndoSparesAVolumeWhoseClaimGoesMeanwhile(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	e.ClusterWide()
-	file := boundVolume(t, e, "Delete")
+	file := boundVolume(t, e)
 	goOn := slowly(t, e, "{type: Patch, target: {apiVersion: v1, kind: PersistentVolume, name: "+e.Namespace+"}, content: {spec: {persistentVolumeReclaimPolicy: Retain}}}")
 	releaseVolume(t, e)
 	txn := goOn()
@@ -163,7 +163,7 @@ func TestAnUndoBindsAVolumeBeforeItIsNotRetained(t *testing.T) {
 	e := harness.New(t)
 	e.ClusterWide()
 	name := e.Namespace
-	file := boundVolume(t, e, "Delete")
+	file := boundVolume(t, e)
 	e.Start()
 	committed(t, e, "retain", `
 {type: Patch, target: {apiVersion: v1, kind: PersistentVolume, name: `+name+`}, content: {spec: {persistentVolumeReclaimPolicy: Retain}}},

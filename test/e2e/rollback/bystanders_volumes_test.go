@@ -45,10 +45,11 @@ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], persistentVolumeR
 	return file
 }
 
-// boundVolume makes such a volume with the name of the namespace, and claim "data", which has bound it.
-func boundVolume(t *testing.T, e *harness.Env, policy string) (file string) {
+// boundVolume makes such a volume with the name of the namespace, which is deleted once it is released, and claim
+// "data", which has bound it.
+func boundVolume(t *testing.T, e *harness.Env) (file string) {
 	t.Helper()
-	file = volumeOf(t, e, e.Namespace, policy, "")
+	file = volumeOf(t, e, e.Namespace, "Delete", "")
 	e.Apply("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: " + e.Namespace + ", resources: {requests: {storage: 1Gi}}}}")
 	e.Until("the volume is bound", func() bool { return e.Value("PersistentVolume/"+e.Namespace, "status", "phase") == "Bound" })
 	return file

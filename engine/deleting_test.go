@@ -71,6 +71,37 @@ var deletions = []scenario{
 		w.change("a2").Type, w.change("a2").ReadyWhen = api.Await, &api.ReadyWhen{Expression: "object == null"}
 		w.needs("c", "a1", "a2")
 	}, api.PhaseCommitted},
+	{"deletes, and the object of what depends on it is created first", []string{"b", "a1", "a2"}, func(w *world) {
+		w.deletes("b")
+		w.refers["a2"] = []string{"b"}
+		w.targets["a"] = ""
+	}, api.PhaseCommitted},
+	{"deletes, and the object of what depends on it is changed first", []string{"b", "x", "c", "a1", "a2"}, func(w *world) {
+		w.deletes("b")
+		w.refers["a1"], w.refers["a2"] = []string{"c"}, []string{"b"}
+	}, api.PhaseCommitted},
+	{"deletes, and the object of what depends on it is awaited first", []string{"b", "a1", "a2", "a3"}, func(w *world) {
+		w.deletes("b")
+		w.change("a2").Type, w.change("a2").ReadyWhen = api.Await, &api.ReadyWhen{Expression: "object != null"}
+		w.refers["a3"] = []string{"b"}
+		w.lastIsRefused()
+	}, api.PhaseRolledBack},
+	{"deletes, an Await between two changes of the object waits as ever", []string{"a1", "a2", "a3"}, func(w *world) {
+		w.deletes("a1")
+		w.change("a2").Type, w.change("a2").ReadyWhen = api.Await, &api.ReadyWhen{Expression: "object == null"}
+	}, api.PhaseCommitted},
+	{"deletes, in a graph an Await between two changes of the object waits as ever", []string{"a1", "a2", "a3", "b"}, func(w *world) {
+		w.deletes("a1")
+		w.change("a2").Type, w.change("a2").ReadyWhen = api.Await, &api.ReadyWhen{Expression: "object == null"}
+		w.needs("b", "a3")
+	}, api.PhaseCommitted},
+	{"deletes, in a graph the object of what depends on it is changed first", []string{"x", "a1", "b", "a2"}, func(w *world) {
+		w.waitsFor("x", "1m")
+		w.needs("a1", "x")
+		w.needs("a2", "b")
+		w.deletes("b")
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "x") }
+	}, api.PhaseCommitted},
 	{"deletes, because of two that are false", []string{"c", "b", "a", "x"}, func(w *world) {
 		w.deletes("a")
 		w.deletes("b")
@@ -107,6 +138,14 @@ var deletions = []scenario{
 		w.deletes("a")
 		w.refers["b"] = []string{"a"}
 		w.refuse["do b"] = errRefused
+	}), api.PhaseFailed},
+	{"goes on, an object of which an earlier change fails is deleted", []string{"x", "a1", "b", "a2"}, going(func(w *world) {
+		w.waitsFor("x", "1m")
+		w.needs("a1", "x")
+		w.needs("a2", "b")
+		w.deletes("b")
+		w.refuse["do a1"] = errRefused
+		w.after["-- looks again in 1s"] = func() { delete(w.unready, "x") }
 	}), api.PhaseFailed},
 	{"goes on, what another failure has left out is deleted", []string{"c", "b", "a", "first"}, going(func(w *world) {
 		w.refuse["do b"] = errRefused

@@ -222,9 +222,9 @@ func turnNeeds(t *api.Transaction, needs [][]int) {
 }
 
 // turnList is the order of a list: where a target is deleted, what depends on it comes before it, the
-// last first.
+// last first, and before that the earlier changes of those objects that are made as they are.
 func turnList(t *api.Transaction, order []int) []int {
-	if len(t.Status.Items) != len(order) || !slices.ContainsFunc(order, func(i int) bool { return DeletesInstead(t, i) }) {
+	if len(t.Status.Items) != len(order) || !anyDeletesInstead(t) {
 		return order
 	}
 	var out []int
@@ -236,6 +236,9 @@ func turnList(t *api.Transaction, order []int) []int {
 	}
 	for n, i := range order {
 		if DeletesInstead(t, i) && !placed[i] {
+			for _, j := range ownBefore(t, i, order[n+1:]) {
+				place(j)
+			}
 			for _, j := range slices.Backward(order[n+1:]) {
 				if turned(t, j) && slices.Contains(t.Status.Items[j].DeletedWith, t.Status.Items[i].Name) {
 					place(j)

@@ -62,6 +62,7 @@ func scheduled(t *api.Transaction) (Schedule, error) {
 	if err != nil {
 		return listed, err
 	}
+	turnOrder(t, needs)
 	walk := walk{needs: needs, seen: make([]int, len(changes))}
 	for i := range changes {
 		if cycle := walk.visit(i); cycle != nil {

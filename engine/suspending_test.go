@@ -244,3 +244,23 @@ func TestATransactionThatIsSuspendedWhileItPreparesPreparesAgain(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
 	oracle(t, w)
 }
+
+// The last change turns out to be in effect after the Transaction was suspended. It is resumed before it
+// ends, or its timeout would not count, and it would try to hand fields over for ever.
+func TestATransactionThatEndsAfterASuspensionHasItsTimeout(t *testing.T) {
+	w := newWorld(t, "a")
+	w.stored.Spec.Timeout = ptr.To(api.Duration("20s"))
+	w.replies["do a"] = []reply{{err: errLost}}
+	w.after["do a: fails"] = w.suspend
+	w.after[atRest] = func() {
+		w.targets["a"], w.dos["a"] = wrote("a"), 1 // It lands late.
+		w.restart()
+		w.refuse["hand over"] = errBusy
+		w.after["hand over: fails"] = func() { w.after["hand over: fails"] = w.resume }
+	}
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	assert.Equal(t, plan.ReasonManagerStays, w.stored.Status.Items[0].Reason)
+	assert.Nil(t, w.stored.Status.SuspendTime)
+	oracle(t, w)
+}

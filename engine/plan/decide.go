@@ -16,10 +16,10 @@ func Decide(t *api.Transaction, flight InFlight, now time.Time, policy Policy) A
 	switch {
 	case status.Phase.Terminal():
 		return decideEnded(t, now, policy)
-	case status.Phase == api.PhaseCommitting && nothingLeft(t, flight):
-		return Action{Verb: Finish}
 	case status.SuspendTime != nil && !Suspended(t):
 		return Action{Verb: Resume}
+	case status.Phase == api.PhaseCommitting && nothingLeft(t, flight):
+		return Action{Verb: Finish}
 	case status.Phase == api.PhaseRollingBack:
 		return decideRollingBack(t, flight)
 	case t.DeletionTimestamp != nil:

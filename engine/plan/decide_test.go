@@ -188,6 +188,7 @@ func TestDecide(t *testing.T) {
 		// Suspension.
 		{"one that is created suspended", suspendedSpec(fixture.Transaction("a")), none, 0, Suspend, 0, ""},
 		{"one that stays as it was created", atRestSince(suspendedSpec(fixture.Transaction("a"))), none, 0, StaySuspended, 0, ""},
+		{"one that goes on after the last change", atRestSince(with(api.PhaseCommitting, committed)), none, 0, Resume, 0, ""},
 		{"one that goes on", atRestSince(with(api.PhaseCommitting, committed, prepared)), none, 0, Resume, 0, ""},
 		{"suspended while it prepares", suspendedSpec(with(api.PhasePreparing, pending)), none, 0, Suspend, 0, ""},
 		{"suspended before the first intent", suspendedSpec(with(api.PhasePrepared, prepared)), none, 0, Suspend, 0, ""},

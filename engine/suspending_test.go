@@ -111,6 +111,35 @@ func TestARecoveryThatIsStoppedWhenItBeginsLeavesNoFinalizer(t *testing.T) {
 	oracle(t, w)
 }
 
+// Nor does one for which a person has asked, and who does not any more.
+func TestARecoveryThatIsNotWantedAnyMoreWhenItBeginsLeavesNoFinalizer(t *testing.T) {
+	for name, tt := range map[string]struct{ before, ask, take func(*world) }{
+		"the annotation is taken away": {
+			func(w *world) { refuseB(w); w.refuse["undo a"] = errDrifted },
+			func(w *world) { w.ask("1") }, func(w *world) { w.ask("") },
+		},
+		"it is not to be rolled back after a stop": {
+			func(w *world) { w.after["do a"] = func() { w.cancel(api.CancelStop) } },
+			func(w *world) { w.cancel(api.CancelRollback) }, func(w *world) { w.cancel("") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "a", "b")
+			tt.before(w)
+			w.run()
+			require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+			tt.ask(w)
+			clear(w.after)
+			w.after["add the finalizer"] = func() { tt.take(w) }
+			w.run()
+			assert.Contains(t, w.transcript(), "remove the finalizer\n", w.transcript())
+			assert.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+			assert.Empty(t, w.undos, w.transcript())
+			oracle(t, w)
+		})
+	}
+}
+
 func told(w *world, kind string) (status, reason, message string) {
 	c := meta.FindStatusCondition(w.stored.Status.Conditions, kind)
 	if c == nil {

@@ -97,7 +97,8 @@ var (
 		err.Fields = []errclass.Field{{Path: ".data.version", Managers: []string{"person"}, Now: `"3"`, Before: `"1"`}}
 		return err
 	}()
-	errBusy = errclass.New(errclass.Retryable, errclass.TooManyRequests, "send", "", "too many requests")
+	errDrifted = errclass.New(errclass.Conflict, errclass.Drifted, "restore", "ConfigMap shop/a", "another client has written it")
+	errBusy    = errclass.New(errclass.Retryable, errclass.TooManyRequests, "send", "", "too many requests")
 )
 
 // newWorld has a Transaction with an item for each name; "a" changes target a, and

@@ -137,6 +137,9 @@ func decideEnded(t *api.Transaction, now time.Time, policy Policy) Action {
 		}
 		return Action{Verb: Recover}
 	}
+	if HasFinalizer(t) {
+		return Action{Verb: CleanUp} // A recovery has added it that was not to be when it began.
+	}
 	return Action{Verb: Nothing}
 }
 

@@ -215,6 +215,7 @@ func TestDecide(t *testing.T) {
 		{"stopped before a recovery", cancelled(failed(errclass.AccessDenied, 0), api.CancelStop), none, time.Hour, Nothing, 0, ""},
 		{"stopped when a recovery had begun to hold it", held(cancelled(failed(errclass.AccessDenied, 0), api.CancelStop)), none, time.Hour, CleanUp, 0, ""},
 		{"what was left is wanted back", cancelled(failed(errclass.Cancelled, 2), api.CancelRollback), none, 0, Recover, 0, ""},
+		{"what was left is not wanted back any more when a recovery has begun to hold it", held(failed(errclass.Cancelled, 0)), none, time.Hour, CleanUp, 0, ""},
 		{"what was left stays", failed(errclass.Cancelled, 0), none, time.Hour, Nothing, 0, ""},
 
 		// Recovery.

@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -59,4 +61,33 @@ func TestAStatusWriteThatLandsLateWritesOffNoChange(t *testing.T) {
 	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
 	assert.Equal(t, map[string]int{"a": 1, "b": 1}, w.dos)
 	assert.Empty(t, w.undos)
+}
+
+// The time of a rollback was over when an object was to be created again, and there was no answer. A person
+// asks for a recovery at once: the first creation may still land.
+func TestARecoveryWaitsForWhatTheRollbackBeforeHasSent(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
+	refuseB(w)
+	w.replies["undo a"] = []reply{{err: errLost}}
+	var lost, again time.Time
+	w.after["undo a: fails"] = func() {
+		w.targets["a"] = "to be made anew"
+		w.clock.Step(6 * time.Second)
+		lost = w.clock.Now()
+		w.after["remove the finalizer"] = func() {
+			w.after["checkpoint"] = func() { w.ask("1") }
+		}
+	}
+	w.nth = func(_ int, who string) reply {
+		if who == "undo a" {
+			again = w.clock.Now()
+		}
+		return reply{}
+	}
+	w.run()
+	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
+	assert.GreaterOrEqual(t, again.Sub(lost), testPolicy.SettleTime, w.transcript())
+	assert.Equal(t, "1", w.stored.Status.HandledRecovery)
+	oracle(t, w)
 }

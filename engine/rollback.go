@@ -87,14 +87,26 @@ func (s rollback) leaveNotReady(ctx context.Context, i int, cause plan.Cause) er
 	})
 }
 
-// recover takes up a failed rollback once more.
+// recover takes up a failed rollback once more. Of a compensation that was given up on because the rollback
+// had had its time, a request may be under way: an object is not created again before that has landed or
+// not. For how long it was under way another machine's clock would have to tell.
 func (s rollback) recover(ctx context.Context) error {
 	if !plan.HasFinalizer(s.txn) {
 		if err := s.addFinalizer(ctx); err != nil {
 			return err
 		}
 	}
-	return s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+	before := s.txn.Status.Items
+	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 		return plan.BeginRecovery(s.txn, status, s.clock.Now())
 	})
+	if err != nil {
+		return err
+	}
+	for i := range s.flight.Known {
+		if before[i].Reason == errclass.DeadlineExceeded && s.txn.Status.Items[i].State == api.ItemRollingBack {
+			s.unsure(i)
+		}
+	}
+	return nil
 }

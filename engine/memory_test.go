@@ -224,6 +224,20 @@ func TestWhatWasMadeAnewIsOnRecordAfterSomeoneElseHasWritten(t *testing.T) {
 	assert.Equal(t, api.ItemRollingBack, recorded.State, w.transcript())
 }
 
+// What was created again is on record also where it was refused for good after that: a recovery would create
+// it once more otherwise, although someone has deleted it since.
+func TestWhatWasMadeAnewIsOnRecordAfterARefusal(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	w.stored.Spec.Changes[0].Type = api.Delete
+	refuseB(w)
+	w.anew = map[string]types.UID{"a": "u-2"}
+	w.refuse["undo a"] = errDrifted
+	w.run()
+	assert.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+	assert.Equal(t, types.UID("u-2"), w.stored.Status.Items[0].RecreatedUID, w.transcript())
+	oracle(t, w)
+}
+
 // overtake lets another process write the Transaction.
 func (w *world) overtake() {
 	w.stored.Status.Version++

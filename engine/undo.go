@@ -150,9 +150,9 @@ func (s rollback) afterRefusal(ctx context.Context, i int, undone outcome.Undone
 			status.Items[i].Conflicts = plan.ConflictsOf(errclass.FieldsOf(err), s.share())
 			return nil
 		})
-	case !plan.Definite(err) && undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
-		// It is not re-created once more, by anyone who goes on, if another client deletes it
-		// meanwhile.
+	case undone.Recreated != "" && undone.Recreated != s.txn.Status.Items[i].RecreatedUID:
+		// It is not re-created once more, by anyone who goes on or by a recovery, if another client
+		// deletes it meanwhile.
 		return nil, s.checkpoint(ctx, func(status *api.TransactionStatus) error {
 			status.Items[i].RecreatedUID = undone.Recreated
 			return nil

@@ -41,6 +41,9 @@ func (s ending) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := revisions(s).leaveOut(ctx, &remembered); err != nil {
+		return err
+	}
 	return s.end(ctx, remembered.kept, func(status *api.TransactionStatus) error {
 		if !remembered.kept {
 			status.RollbackRef, status.RevisionDigest = nil, ""

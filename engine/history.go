@@ -32,9 +32,28 @@ func (s revisions) enter(ctx context.Context) (r remembered, recorded bool, err 
 }
 
 // wanted reports whether the Transaction is to be remembered. What is deleted is not: its revision
-// would go with it.
+// would go with it. Neither is what was left out of the history: its before-images may be gone.
 func (s revisions) wanted() bool {
-	return s.policy.HistoryLimit(s.txn) != 0 && s.txn.DeletionTimestamp == nil
+	return s.policy.HistoryLimit(s.txn) != 0 && s.txn.DeletionTimestamp == nil && !plan.LeftOut(&s.txn.Status)
+}
+
+// leaveOut records that the Transaction is not remembered after all, before its before-images are
+// discarded: anyone who has to end it once more would make a revision of what cannot be undone. What is
+// deleted is not remembered by anyone.
+func (s revisions) leaveOut(ctx context.Context, r *remembered) error {
+	status := &s.txn.Status
+	if r.kept || status.RevisionDigest == "" || status.RollbackRef == nil || s.txn.DeletionTimestamp != nil {
+		return nil
+	}
+	err := s.checkpoint(ctx, func(status *api.TransactionStatus) error {
+		status.RollbackRef = nil
+		if r.problem != "" {
+			plan.NoteHistory(status.Items, r.problem)
+		}
+		return nil
+	})
+	r.problem = "" // It is on record.
+	return err
 }
 
 // enrolled is enroll for a Transaction whose changes are in effect.

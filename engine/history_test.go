@@ -175,6 +175,40 @@ func rememberedOnce(t *testing.T, prepare func(*world)) {
 	}
 }
 
+// A revision may not be made, so the before-images are discarded. Should it have to be ended once more, no
+// revision is made either: it could not be undone.
+func TestWhatWasLeftOutIsNotRememberedLater(t *testing.T) {
+	for name, happens := range map[string]func(*world){
+		"someone writes the Transaction": func(w *world) { w.bump() },
+		"the process ends":               func(w *world) { w.replies["remove the finalizer"] = []reply{{err: errLost, crash: true}} },
+		"the finalizer is gone already":  func(w *world) { w.replies["remove the finalizer"] = []reply{{err: errLost, lost: true, crash: true}} },
+	} {
+		for end, prepare := range map[string]func(*world){
+			"it commits":      func(*world) {},
+			"it ends in part": going(refuseB),
+		} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				w := newWorld(t, "a", "b")
+				inHistory(w)
+				prepare(w)
+				w.refuse["remember"] = errRefused
+				w.after["discard the before-images"] = func() {
+					delete(w.refuse, "remember")
+					happens(w)
+				}
+				w.run()
+				for number, whose := range w.history {
+					assert.NotEqual(t, ours, whose, "revision %d:\n%s", number, w.transcript())
+				}
+				assert.False(t, plan.CanBeUndone(w.stored), w.transcript())
+				assert.Empty(t, w.stored.Status.RevisionDigest)
+				assert.Contains(t, w.stored.Status.Items[1].Message, "the history is not as it should be", w.transcript())
+				oracle(t, w)
+			})
+		}
+	}
+}
+
 func TestATransactionSaysHowManyAreRememberedOrThePolicyDoes(t *testing.T) {
 	txn := &api.Transaction{}
 	assert.Zero(t, plan.Policy{}.HistoryLimit(txn))

@@ -41,6 +41,20 @@ func Rememberable(status *api.TransactionStatus) bool {
 	return changed
 }
 
+// LeftOut reports whether it is on record that a Transaction is not remembered, which was to be: it has
+// saved before-images, and does not name them any more.
+func LeftOut(status *api.TransactionStatus) bool {
+	if status.RevisionDigest == "" || status.RollbackRef != nil {
+		return false
+	}
+	for i := range status.Items {
+		if status.Items[i].Before != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // NoteHistory records with the last item that the history is not as it should be. If that has failed, or was not
 // made, it comes after why.
 func NoteHistory(items []api.Item, problem string) {

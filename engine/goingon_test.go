@@ -146,6 +146,26 @@ func TestWhatIsNotMadeIsTold(t *testing.T) {
 	oracle(t, w)
 }
 
+// Nothing more was to be made since the time was over, and what was under way turns out to be in effect: there
+// is no reason any more why it should not commit.
+func TestAChangeThatTurnsOutToBeInEffectTakesTheCauseAway(t *testing.T) {
+	w := newWorld(t, "a").goesOn()
+	w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
+	w.replies["do a"] = []reply{{err: errLost, lost: true}}
+	w.replies["observe a"] = []reply{{err: errBusy}}
+	w.after["do a"] = func() { w.clock.Step(6 * time.Second) }
+	w.run()
+	assert.Equal(t, api.PhaseCommitted, phaseOf(w), w.transcript())
+	late := false
+	for _, txn := range w.reached {
+		reason, _ := plan.RecordedCause(&txn.Status)
+		late = late || reason == errclass.DeadlineExceeded
+		assert.False(t, txn.Status.Items[0].State == api.ItemCommitted && reason != "", "%s is said:\n%s", reason, w.transcript())
+	}
+	assert.True(t, late, w.transcript())
+	oracle(t, w)
+}
+
 // Several that are refused side by side are all told.
 func TestSeveralThatFailSideBySideAreTold(t *testing.T) {
 	w := newWorld(t, "a", "b", "c").wide(0).goesOn()

@@ -223,11 +223,17 @@ func Unmade(status *api.TransactionStatus) bool {
 }
 
 // restateCause corrects why a Transaction does not commit, if the item that failed first has turned out
-// to be in effect: the next one that failed tells why, or one that was not made after that.
+// to be in effect: the next one that failed tells why, or one that was not made after that. A cause
+// without an item, as that the time is over, holds as long as something is not in effect.
 func restateCause(t *api.Transaction, now time.Time) {
 	status := &t.Status
-	first := IndexOf(status.Items, status.FailedItem)
-	if !GoesOn(t) || status.Phase != api.PhaseCommitting || first < 0 || status.Items[first].Failed {
+	first, holds := IndexOf(status.Items, status.FailedItem), false
+	if first >= 0 {
+		holds = status.Items[first].Failed
+	} else if reason, _ := RecordedCause(status); reason == "" || Unmade(status) {
+		holds = true
+	}
+	if !GoesOn(t) || status.Phase != api.PhaseCommitting || holds {
 		return
 	}
 	status.FailedItem = ""

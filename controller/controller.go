@@ -285,7 +285,7 @@ func (c *Controller) run(ctx context.Context, term *heldShard, from *watch, name
 		c.forget(func(other types.NamespacedName) bool { return other == name })
 		return engine.Result{}
 	}
-	if from.leaving.Load() && !plan.HasFinalizer(t) {
+	if from.leaving.Load() && !plan.Begun(t.Finalizers, t.Status.Phase) {
 		// Nothing new is begun there. What has ended may have something left.
 		return c.engine.CleanUp(ctx, t)
 	}

@@ -47,6 +47,7 @@ type rig struct {
 type parts struct {
 	do      func(ctx context.Context, in engine.Intent) error
 	read    func(name types.NamespacedName) error
+	record  func(t *api.Transaction) error       // before a status is written
 	denied  func(name types.NamespacedName) bool // what a read says does not exist
 	workers int
 	turn    time.Duration
@@ -65,7 +66,7 @@ func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	journal := wiring.NewJournal(e.Dynamic)
 	log := zaptest.NewLogger(t)
 	ports := engine.Ports{
-		Journal: metrics.Time(journal), Locks: stub{}, Planner: metrics.CountPrepared(stub{}), Changes: metrics.Count(stub{do: p.do}),
+		Journal: metrics.Time(recording{journal, p.record}), Locks: stub{}, Planner: metrics.CountPrepared(stub{}), Changes: metrics.Count(stub{do: p.do}),
 		Recorder: controller.NewRecorder(silent{}, metrics, clock.RealClock{}, log),
 	}
 	reader := readerFunc(func(ctx context.Context, name types.NamespacedName) (*api.Transaction, error) {
@@ -101,6 +102,22 @@ func newRig(t *testing.T, e *harness.Env, p parts) *rig {
 	metrics.CountUnended(r.ctl.Unended)
 	metrics.CountShards(r.ctl.Shards)
 	return r
+}
+
+// recording is a Journal that may fail before it writes a status.
+type recording struct {
+	engine.Journal
+	before func(t *api.Transaction) error
+}
+
+// Checkpoint implements engine.Journal.
+func (j recording) Checkpoint(ctx context.Context, t *api.Transaction) (*api.Transaction, error) {
+	if j.before != nil {
+		if err := j.before(t); err != nil {
+			return nil, err
+		}
+	}
+	return j.Journal.Checkpoint(ctx, t)
 }
 
 // start runs the Controller until stop, or the end of the test.

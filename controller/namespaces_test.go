@@ -15,6 +15,7 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/controller"
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/harness"
 	"janus.io/janus/test/testcluster"
 )
@@ -97,6 +98,58 @@ func TestWhatWasBegunInANamespaceThatLeavesIsFinished(t *testing.T) {
 		assert.Equal(t, e.Namespace, <-left)
 		assert.Empty(t, e.Transaction("later").Finalizers, "it was not begun")
 		assert.Empty(t, e.Transaction("later").Status.Phase)
+		r.stop()
+	}
+}
+
+// It is finished also if the last write of its status fails, before which the finalizer goes.
+func TestWhatWasBegunInANamespaceThatLeavesIsFinishedAfterItsFinalizerIsGone(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		e := harness.New(t)
+		begun, goOn, failed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		stop, fail := sync.OnceFunc(func() { close(begun); <-goOn }), sync.OnceFunc(func() { close(failed) })
+		p := parts{
+			workers: 2,
+			do:      func(context.Context, engine.Intent) error { stop(); return nil },
+			record: func(txn *api.Transaction) error {
+				select {
+				case <-failed:
+					if !restarts {
+						return nil
+					}
+				default:
+				}
+				if !txn.Status.Phase.Terminal() {
+					return nil
+				}
+				fail()
+				return errclass.New(errclass.Unknown, errclass.ServerUnavailable, "write", "Transaction", "the connection was reset")
+			},
+		}
+		r, left := changing(t, e, p)
+		require.NoError(t, r.ctl.SetNamespaces([]string{e.Namespace}, nil))
+		r.start()
+		e.Submit("begun", three)
+		<-begun
+		require.NoError(t, r.ctl.SetNamespaces(nil, nil))
+		close(goOn)
+		<-failed
+		if restarts {
+			select {
+			case <-left:
+				require.Fail(t, "it has left, and the last phase is not on record")
+			case <-time.After(4 * time.Second):
+			}
+			r.stop()
+			require.Equal(t, api.PhaseCommitting, e.Transaction("begun").Status.Phase)
+			require.Empty(t, e.Transaction("begun").Finalizers)
+			r, left = changing(t, e, parts{workers: 2})
+			require.NoError(t, r.ctl.SetNamespaces(nil, []string{e.Namespace}))
+			r.start()
+		}
+		assert.Equal(t, api.PhaseCommitted, e.Ended("begun").Status.Phase)
+		assert.Equal(t, e.Namespace, <-left)
 		r.stop()
 	}
 }

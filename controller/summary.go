@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/wiring/leftovers"
 )
 
@@ -130,7 +131,7 @@ func trim(obj any) (any, error) {
 		generation:      s.Generation,
 		observed:        s.Status.ObservedGeneration,
 		deleted:         s.DeletionTimestamp != nil,
-		begun:           slices.Contains(s.Finalizers, api.Finalizer),
+		begun:           plan.Begun(s.Finalizers, s.Status.Phase),
 		phase:           cmp.Or(s.Status.Phase, api.PhasePending),
 		stays:           mustStay(s),
 		recover:         strings.Clone(s.Annotations[api.RecoverAnnotation]),

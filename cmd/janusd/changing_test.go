@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -15,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/harness"
@@ -128,6 +131,44 @@ func TestWhatWasBegunInANamespaceThatLeftIsFinishedAfterAKill(t *testing.T) {
 			})
 		}
 	}
+}
+
+// So does it if the one before was killed at the very end: the finalizer goes before the last phase is on record.
+func TestWhatHasLostItsFinalizerInANamespaceThatLeftIsFinishedAfterAKill(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	scope := inAFile(t, e)
+	scope.add(e.Namespace)
+	g := newGate(t, func(r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/transactions/deploy/status") {
+			return false
+		}
+		body, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return err == nil && bytes.Contains(body, []byte(`"phase":"Committed"`))
+	})
+	p := startChanging(t, g.kubeconfig, e.Namespace, scope.flag)
+	e.Submit("early", changes)
+	committed(t, e, "early")
+	e.Submit("deploy", changes)
+	<-g.reached
+	p.signal(syscall.SIGKILL)
+	p.exit()
+	scope.takeAway(e.Namespace)
+	require.Equal(t, api.PhaseCommitting, e.Transaction("deploy").Status.Phase)
+	require.Empty(t, e.Transaction("deploy").Finalizers)
+
+	c := &clients{metadata: metadata.NewForConfigOrDie(e.Config), dynamic: e.Dynamic}
+	begun, err := c.begun(t.Context(), e.Namespace)
+	require.NoError(t, err)
+	assert.True(t, begun, "the API server has it")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, e.JanusdKubeconfig(t.Context(), kubeconfig))
+	startChanging(t, kubeconfig, e.Namespace, scope.flag)
+	committed(t, e, "deploy")
+	begun, err = c.begun(t.Context(), e.Namespace)
+	require.NoError(t, err)
+	assert.False(t, begun, "both have ended")
 }
 
 // What is not on record is not begun: a janusd that died then would not find it.

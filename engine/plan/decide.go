@@ -210,3 +210,13 @@ func nothingLeft(t *api.Transaction, flight InFlight) bool {
 func HasFinalizer(t *api.Transaction) bool {
 	return slices.Contains(t.Finalizers, api.Finalizer)
 }
+
+// Begun reports whether a Transaction with these finalizers, in this phase, was begun and is to be finished. The
+// finalizer goes before the last phase is on record, so that it alone does not tell.
+func Begun(finalizers []string, phase api.Phase) bool {
+	switch phase {
+	case api.PhasePreparing, api.PhasePrepared, api.PhaseCommitting, api.PhaseRollingBack:
+		return true
+	}
+	return slices.Contains(finalizers, api.Finalizer)
+}

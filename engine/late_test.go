@@ -70,14 +70,13 @@ func TestARecoveryWaitsForWhatTheRollbackBeforeHasSent(t *testing.T) {
 	w.stored.Spec.Timeout = ptr.To(api.Duration("5s"))
 	refuseB(w)
 	w.replies["undo a"] = []reply{{err: errLost}}
+	w.policy.Recoveries = 0
+	w.restart()
 	var lost, again time.Time
 	w.after["undo a: fails"] = func() {
 		w.targets["a"] = "to be made anew"
 		w.clock.Step(6 * time.Second)
 		lost = w.clock.Now()
-		w.after["remove the finalizer"] = func() {
-			w.after["checkpoint"] = func() { w.ask("1") }
-		}
 	}
 	w.nth = func(_ int, who string) reply {
 		if who == "undo a" {
@@ -85,6 +84,9 @@ func TestARecoveryWaitsForWhatTheRollbackBeforeHasSent(t *testing.T) {
 		}
 		return reply{}
 	}
+	w.run()
+	require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+	w.ask("1")
 	w.run()
 	assert.Equal(t, api.PhaseRolledBack, phaseOf(w), w.transcript())
 	assert.GreaterOrEqual(t, again.Sub(lost), testPolicy.SettleTime, w.transcript())

@@ -90,7 +90,7 @@ func (c *clients) begun(ctx context.Context, namespace string) (bool, error) {
 // the status of all that have ended would cost far more.
 func completed(t *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(t.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:completionTime"`))
+		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:completionTime"`))
 	})
 }
 

@@ -86,7 +86,7 @@ func RelateDeletions(t *api.Transaction, refers [][]int) error {
 	}
 	with, keys := make([]map[int]bool, len(t.Status.Items)), make([]api.Target, len(t.Status.Items))
 	for n, i := range order {
-		with[i], keys[i] = map[int]bool{}, t.Status.Items[i].Target.Identity()
+		with[i], keys[i] = map[int]bool{}, inNamespace(t.Spec.Changes[i].Target, t.Namespace)
 		for _, j := range deletedAfter(t, i, order[:n], needs[i], refers[i], keys) {
 			if deletesIfFalse(&t.Spec.Changes[j]) && t.Status.Items[j].State != api.ItemSkipped {
 				with[i][j] = true

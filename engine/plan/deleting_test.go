@@ -60,6 +60,13 @@ func TestWhatIsDeletedWithAnother(t *testing.T) {
 				change(s, "b").DependsOn, change(s, "c").DependsOn = []string{"a1"}, []string{"b", "a2"}
 			}, nil, map[string][]string{"b": {"a1"}, "c": {"a1"}, "a3": {"a1"}},
 		},
+		"not by way of an Await of the object, whose namespace is not on record": {
+			[]string{"b", "a1", "a2"}, func(s *api.TransactionSpec) {
+				deletes(s, "b")
+				change(s, "a1").Type, change(s, "a1").DependsOn = api.Await, []string{"b"}
+				change(s, "a1").Target.Namespace = ""
+			}, nil, map[string][]string{"a1": {"b"}},
+		},
 		"what is in a namespace that it makes": {
 			[]string{"a", "b", "c"}, func(s *api.TransactionSpec) {
 				deletes(s, "a")

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -262,27 +261,4 @@ changes:
 	assert.Equal(t, uid, e.Object("PersistentVolumeClaim/data-x-1").GetUID())
 	assert.Nil(t, e.Object("PersistentVolumeClaim/data-x-1").GetDeletionTimestamp())
 	assert.EqualValues(t, 3, replicas(e))
-}
-
-// The garbage collector deletes an object whose owner is gone.
-func TestARollbackSparesAnObjectWhoseFormerOwnerIsGone(t *testing.T) {
-	t.Parallel()
-	e := harness.New(t)
-	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}")
-	uid := string(e.Object("ConfigMap/owner").GetUID())
-	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: " + uid + "}]}, data: {a: old}}")
-	e.Start()
-	e.Submit("owned", `
-changes:
-  - type: Update
-    target: {apiVersion: v1, kind: ConfigMap, name: owned}
-    content: {data: {a: new}}
-`+gate)
-	e.Until("all changes are made", func() bool { return e.Object("ConfigMap/gate") != nil })
-	require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
-	txn := cancelAtGate(e, "owned")
-	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
-	assert.Equal(t, errclass.OwnerGone, txn.Status.Items[0].Reason, harness.Describe(txn))
-	assert.Equal(t, "old", e.Value("ConfigMap/owned", "data", "a"), "every other field is restored")
-	assert.Empty(t, e.Object("ConfigMap/owned").GetOwnerReferences())
 }

@@ -1,6 +1,7 @@
 package rollback
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,9 +82,13 @@ func TestADeletedObjectWhoseOwnerIsGoneIsMadeWithoutItAndReported(t *testing.T) 
 	e := harness.New(t)
 	owned(e)
 	e.Refuse()
+	// The compensation is sent again once it is on record that the object was created.
+	gone := sync.OnceValue(func() error {
+		return e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{})
+	})
 	e.Start(harness.Acting(harness.Around{Undo: func(_ string, item int) {
 		if item == 0 {
-			require.NoError(t, e.Kube.CoreV1().ConfigMaps(e.Namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
+			assert.NoError(t, gone())
 		}
 	}}))
 

@@ -192,10 +192,11 @@ func (c *trial) judgeHandOver(r *run) {
 
 // judgeHandedOver: the manager of an item is gone from its target when the
 // Transaction has ended, unless it says that it could not be taken off. One that the
-// Transaction has made may keep it: to create takes no right to patch.
+// Transaction has made may keep it: to create takes no right to patch. So may one that it deletes, and
+// that is not gone yet.
 func (c *trial) judgeHandedOver(r *run, i int, s *state) {
 	v := c.objects[r.Items[i]].at(s.Revision)
-	if v == nil || v.made(r) || r.managerStays(s, r.Items[i]) {
+	if v == nil || v.made(r) || r.managerStays(s, r.Items[i]) || v.terminating() && r.deletes(s, r.Items[i]) {
 		return
 	}
 	for _, e := range list(v.Object.Object, "metadata", "managedFields") {
@@ -212,6 +213,16 @@ func (v *version) made(r *run) bool {
 		v = v.before
 	}
 	return v.of(r)
+}
+
+// deletes reports whether a Delete of a target is in effect in a state.
+func (r *run) deletes(s *state, target Ref) bool {
+	for i := range min(len(s.items), len(r.Items)) {
+		if r.Items[i] == target && r.Spec.Changes[i].Type == api.Delete && s.items[i].committed {
+			return true
+		}
+	}
+	return false
 }
 
 // managerStays reports whether a Transaction says that its field managers stay on a

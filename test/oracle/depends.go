@@ -90,9 +90,17 @@ func (c *trial) madeBefore(r *run, s *state, i int, w *write) bool {
 		return false
 	}
 	before, after := r.around(w, i, do, nil)
-	if !before && !after && !r.turns(i) && (change.Type == api.Patch || change.Type == api.Update) {
-		if met := c.objects[r.Items[i]].at(w.made.Revision); met != nil && c.hasContent(r, i, met, s) {
-			return true
+	if !before && !after && !r.turns(i) {
+		switch change.Type {
+		case api.Patch, api.Update:
+			if met := c.objects[r.Items[i]].at(w.made.Revision); met != nil && c.hasContent(r, i, met, s) {
+				return true
+			}
+		case api.Delete:
+			// Another client may have created it since it was found gone.
+			if c.objects[r.Items[i]].absent(r.reached(i, api.ItemCommitting).Revision, w.made.Revision) {
+				return true
+			}
 		}
 	}
 	next := r.next(s, i)

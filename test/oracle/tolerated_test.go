@@ -80,6 +80,49 @@ func TestACompensationCountsThatNeverGotOnRecord(t *testing.T) {
 	assert.NotContains(t, lines(givenUp(hooks{}).breaches()), early)
 }
 
+// A Delete that found nothing counts as made for what depends on it, even if another client creates the
+// object before that is made.
+func TestADeleteThatFoundNothingIsMade(t *testing.T) {
+	after := func(meanwhile func(*world)) []Breach {
+		return rollBack(hooks{
+			"lock": func(w *world) { w.evidence.Runs[0].Spec.Changes[0].DependsOn = []string{"3"} },
+			"do0":  func(w *world) { w.checkpoint(func(s tree) { move(s, 3, api.ItemCommitting) }); meanwhile(w) },
+		}).breaches()
+	}
+	expect(t, after(nothing), Order, "made shop/configmaps/a@115 while item 3, which it depends on, was Committing")
+	assert.Empty(t, lines(after(func(w *world) {
+		w.foreignDelete(mapC)
+		w.foreign(mapC, "somebody", func(o tree) { o["data"] = tree{"left": "theirs"} })
+	})))
+}
+
+// What the Transaction deletes as well, and is not gone yet, may have its field manager.
+func TestWhatIsDeletedAfterAPatchIsNotHandedOver(t *testing.T) {
+	for what, c := range map[string]struct {
+		then    api.ChangeType
+		made    bool
+		since   func(tree)
+		allowed bool
+	}{
+		"it waits for a finalizer":     {api.Delete, true, dying, true},
+		"another client deletes it":    {api.Patch, true, dying, false},
+		"the Delete was not made":      {api.Delete, false, dying, false},
+		"nobody has deleted it so far": {api.Delete, true, func(tree) {}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld()
+			w.foreign(mapA, manager(0), c.since)
+			judge := &trial{Evidence: w.evidence, objects: map[Ref]*object{}}
+			judge.enterHistory()
+			changes := []api.Change{{Type: api.Patch}, {Type: c.then}}
+			r := &run{Run: &Run{Items: []Ref{mapA, mapA}, Spec: api.TransactionSpec{Changes: changes}}, uid8: txnUID[:8]}
+			end := &state{version: &version{Version: &Version{Revision: w.revision + 1}}, items: []item{{committed: true}, {committed: c.made}}}
+			judge.judgeHandedOver(r, 0, end)
+			assert.Equal(t, c.allowed, len(judge.breaches) == 0, lines(judge.breaches))
+		})
+	}
+}
+
 // undoneTogether tells of a rollback that restores values in an order, and owners after all values.
 func undoneTogether(order ...int) *world {
 	s := tell(nil)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -111,6 +112,14 @@ func (o *object) at(revision int64) *version {
 		return nil
 	}
 	return o.versions[n-1]
+}
+
+// absent reports whether there was none at some time between two revisions.
+func (o *object) absent(from, to int64) bool {
+	if o.at(from) == nil {
+		return true
+	}
+	return slices.ContainsFunc(o.versions, func(v *version) bool { return v.Deleted && v.Revision > from && v.Revision < to })
 }
 
 // all returns the versions of an object; none of one that was never seen.

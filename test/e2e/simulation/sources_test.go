@@ -90,8 +90,8 @@ func (m *mover) hide() {
 	}
 	for _, spec := range m.scenario.transactions {
 		for _, c := range spec.Changes {
-			if c.Target == t && c.Type == api.Delete {
-				return // Its before-image is that of an object as all others are.
+			if c.Target == t && c.Content == nil {
+				return // A Delete's or a release's before-image is that of an object as all others are.
 			}
 		}
 	}

@@ -48,14 +48,12 @@ func (p *packaging) tree(state installed.State, args []string, out output) error
 	list := []lockedPackage{}
 	shown := map[string]bool{}
 	for _, l := range roots {
-		list = append(list, lockedOf(state, l, image.Dependency{}, nil))
-		list[len(list)-1].note(shown)
+		list = append(list, lockedOf(state, l, image.Dependency{}, nil, shown))
 	}
 	for _, l := range state.Lock.Packages {
 		// What no root needs, and is needed all the same, is in a cycle, or needed by one that is.
 		if len(args) == 0 && !shown[l.Source] {
-			list = append(list, lockedOf(state, l, image.Dependency{}, nil))
-			list[len(list)-1].note(shown)
+			list = append(list, lockedOf(state, l, image.Dependency{}, nil, shown))
 		}
 	}
 	if !out.text() {
@@ -84,16 +82,10 @@ type lockedPackage struct {
 	Missing   bool   `json:"missing,omitempty"`
 	Unhealthy bool   `json:"unhealthy,omitempty"`
 	// Cycle is set if it stands above itself; what it needs is said there.
-	Cycle bool            `json:"cycle,omitempty"`
+	Cycle bool `json:"cycle,omitempty"`
+	// Above is set if several need it, and what it needs is said at the first of these.
+	Above bool            `json:"above,omitempty"`
 	Needs []lockedPackage `json:"needs,omitempty"`
-}
-
-// note notes all that are in a tree, by their sources.
-func (l lockedPackage) note(sources map[string]bool) {
-	sources[l.Source] = true
-	for _, needed := range l.Needs {
-		needed.note(sources)
-	}
 }
 
 // node is what is said of it, and of what it needs.
@@ -102,7 +94,7 @@ func (l lockedPackage) node() node {
 	for _, one := range []struct {
 		so   bool
 		text string
-	}{{l.Other, ", which it is not"}, {l.Missing, " (missing)"}, {l.Unhealthy, " (unhealthy)"}, {l.Cycle, " (a cycle)"}} {
+	}{{l.Other, ", which it is not"}, {l.Missing, " (missing)"}, {l.Unhealthy, " (unhealthy)"}, {l.Cycle, " (a cycle)"}, {l.Above, " (see above)"}} {
 		if one.so {
 			n.text += one.text
 		}
@@ -113,8 +105,9 @@ func (l lockedPackage) node() node {
 	return n
 }
 
-// lockedOf is a package with what it needs, below those of a path.
-func lockedOf(state installed.State, l installed.Locked, as image.Dependency, path []string) lockedPackage {
+// lockedOf is a package with what it needs, below those of a path. What is shown already is not shown
+// again with what it needs: there may be many ways to it.
+func lockedOf(state installed.State, l installed.Locked, as image.Dependency, path []string, shown map[string]bool) lockedPackage {
 	out := lockedPackage{Kind: string(l.Kind), Source: l.Source, Version: l.Version, Wanted: as.Range, Cycle: slices.Contains(path, l.Source)}
 	if as.Range != "" {
 		r, err := version.ParseRange(as.Range)
@@ -123,7 +116,9 @@ func lockedOf(state installed.State, l installed.Locked, as image.Dependency, pa
 	for _, i := range state.Sourced(l.Source) {
 		out.Unhealthy = out.Unhealthy || !i.Healthy()
 	}
-	if out.Cycle {
+	out.Above = !out.Cycle && shown[l.Source] && len(l.Dependencies) > 0
+	shown[l.Source] = true
+	if out.Cycle || out.Above {
 		return out
 	}
 	for _, d := range l.Dependencies {
@@ -132,7 +127,7 @@ func lockedOf(state installed.State, l installed.Locked, as image.Dependency, pa
 			out.Needs = append(out.Needs, lockedPackage{Kind: string(d.Kind), Source: d.Source, Wanted: d.Range, Missing: true})
 			continue
 		}
-		out.Needs = append(out.Needs, lockedOf(state, state.Lock.Packages[i], d, append(slices.Clip(path), l.Source)))
+		out.Needs = append(out.Needs, lockedOf(state, state.Lock.Packages[i], d, append(slices.Clip(path), l.Source), shown))
 	}
 	return out
 }

@@ -30,6 +30,12 @@ func TestTheTreeOfPackagesTellsWhatIsWrong(t *testing.T) {
 		"out of range":    {[]installed.Locked{locked("a", "b", ">=v2.0.0"), locked("b")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b v1.0.0 for >=v2.0.0, which it is not\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":">=v2.0.0","otherThanWanted":true}]}]`},
 		"missing":         {[]installed.Locked{locked("a", "b", ">=v2.0.0")}, nil, "Provider acme.io/a v1.0.0\n└─ Provider acme.io/b for >=v2.0.0 (missing)\n", `[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","wanted":">=v2.0.0","missing":true}]}]`},
 		"one by its name": {[]installed.Locked{locked("a", "b", ">=v1.0.0"), locked("b")}, []string{"acme.io/b"}, "Provider acme.io/b v1.0.0\n", `[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0"}]`},
+		"several need one": {
+			[]installed.Locked{locked("a", "b", "v1.0.0", "c", "v1.0.0"), locked("b", "c", ">=v1.0.0"), locked("c", "d", "v1.0.0"), locked("d"), locked("e", "d", "v1.0.0")}, nil,
+			"Provider acme.io/a v1.0.0\n├─ Provider acme.io/b v1.0.0 for v1.0.0\n│  └─ Provider acme.io/c v1.0.0 for >=v1.0.0\n│     └─ Provider acme.io/d v1.0.0 for v1.0.0\n└─ Provider acme.io/c v1.0.0 for v1.0.0 (see above)\n" +
+				"Provider acme.io/e v1.0.0\n└─ Provider acme.io/d v1.0.0 for v1.0.0\n",
+			`[{"kind":"Provider","source":"acme.io/a","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/b","version":"v1.0.0","wanted":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/c","version":"v1.0.0","wanted":">=v1.0.0","needs":[{"kind":"Provider","source":"acme.io/d","version":"v1.0.0","wanted":"v1.0.0"}]}]},{"kind":"Provider","source":"acme.io/c","version":"v1.0.0","wanted":"v1.0.0","above":true}]},{"kind":"Provider","source":"acme.io/e","version":"v1.0.0","needs":[{"kind":"Provider","source":"acme.io/d","version":"v1.0.0","wanted":"v1.0.0"}]}]`,
+		},
 		"a cycle beside another": {
 			[]installed.Locked{locked("a"), locked("b", "c", "v1.0.0"), locked("c", "b", "v1.0.0")}, nil,
 			"Provider acme.io/a v1.0.0\nProvider acme.io/b v1.0.0\n└─ Provider acme.io/c v1.0.0 for v1.0.0\n   └─ Provider acme.io/b v1.0.0 for v1.0.0 (a cycle)\n",

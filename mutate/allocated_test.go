@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,6 +52,25 @@ func TestANodePortThatSomebodyChoseSinceIsAConflict(t *testing.T) {
 	i := e.prepare(0, api.Patch, frontendOut).done()
 	e.edit(i.object, `[{"op":"replace","path":"/spec/ports/1/nodePort","value":31987}]`)
 	fails(t, patiently(i.undo), errclass.Conflict, errclass.FieldConflict, `.spec.ports[port=81,protocol="TCP"] of somebody`)
+}
+
+// A Service that has had no cluster IP, no node ports or no load balancer for a while gets its own back.
+func TestWhatAServiceHasGivenBackIsRolledBack(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct{ before, patch string }{
+		"the cluster IP":    {frontend, "{apiVersion: v1, kind: Service, metadata: {name: frontend}, spec: {type: ExternalName, externalName: example.com}}"},
+		"the node ports":    {frontendOut, "{apiVersion: v1, kind: Service, metadata: {name: frontend}, spec: {type: ClusterIP}}"},
+		"the load balancer": {strings.ReplaceAll(frontendOut, "NodePort", "LoadBalancer"), "{apiVersion: v1, kind: Service, metadata: {name: frontend}, spec: {type: ClusterIP}}"},
+		"all of it":         {strings.ReplaceAll(frontendOut, "NodePort", "LoadBalancer"), "{apiVersion: v1, kind: Service, metadata: {name: frontend}, spec: {type: ExternalName, externalName: example.com}}"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			e := newEnv(t)
+			e.create(c.before)
+			i := e.prepare(0, api.Patch, c.patch).done()
+			i.undone()
+			i.restored()
+		})
+	}
 }
 
 // K19: between prepare and commit the control plane may write what a Patch does

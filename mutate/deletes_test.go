@@ -16,9 +16,11 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 	const (
 		set = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x}, spec: {serviceName: x, replicas: 3, revisionHistoryLimit: 5, selector: {matchLabels: {app: x}},
           persistentVolumeClaimRetentionPolicy: {whenScaled: WHEN}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: example.com/a}]}}}}`
-		job  = `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}`
-		cron = `{apiVersion: batch/v1, kind: CronJob, metadata: {name: x}, spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}}}`
+		job     = `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}`
+		cron    = `{apiVersion: batch/v1, kind: CronJob, metadata: {name: x}, spec: {schedule: "0 0 1 1 *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a}]}}}}}}`
+		service = "{apiVersion: v1, kind: Service, metadata: {name: x}, spec: {type: TYPE, ports: [{port: 80}]}}"
 	)
+	of := func(kind string) string { return strings.ReplaceAll(service, "TYPE", kind) }
 	with := func(old, now string) string { return strings.ReplaceAll(set, old, now) }
 	head := func(kind, version, spec string) string {
 		return "{apiVersion: " + version + ", kind: " + kind + ", metadata: {name: x}, spec: " + spec + "}"
@@ -37,6 +39,10 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 		{"a Job is suspended", job, head("Job", "batch/v1", "{suspend: true}"), "deletes its running Pods", false},
 		{"a Job is deleted when it has finished", job, head("Job", "batch/v1", "{ttlSecondsAfterFinished: 5}"), "5 seconds after it has finished", false},
 		{"a CronJob keeps fewer Jobs", cron, head("CronJob", "batch/v1", "{successfulJobsHistoryLimit: 0}"), "successfulJobsHistoryLimit goes from 3 to 0", false},
+		{"a Service has no load balancer any more", of("LoadBalancer"), head("Service", "v1", "{type: NodePort}"), "its load balancer is deleted", false},
+		{"a Service gets a load balancer", of("NodePort"), head("Service", "v1", "{type: LoadBalancer}"), "", false},
+		{"a Service gives its cluster IP back", of("ClusterIP"), head("Service", "v1", "{type: ExternalName, externalName: example.com}"), "it gives its cluster IP back", false},
+		{"a Service without a cluster IP", strings.ReplaceAll(of("ClusterIP"), "ports:", "clusterIP: None, ports:"), head("Service", "v1", "{type: ExternalName, externalName: example.com}"), "", false},
 		{"a CronJob keeps more Jobs", cron, head("CronJob", "batch/v1", "{failedJobsHistoryLimit: 7}"), "", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -159,6 +159,25 @@ func fewerRevisions(before, after map[string]any) []Consequence {
 	return Consequence{Text: fmt.Sprintf("it deletes old revisions, to which it cannot be rolled back then: spec.revisionHistoryLimit goes from %d to %d", was, is)}.where(is < was)
 }
 
+// givenBack is of a Service, which gives back what it has outside of its spec, or what others may take.
+func givenBack(before, after map[string]any) []Consequence {
+	was, is := serviceType(before), serviceType(after)
+	out := Consequence{Text: "no longer of the type LoadBalancer, its load balancer is deleted, and its address may be another after a rollback"}.
+		where(was == corev1.ServiceTypeLoadBalancer && is != was)
+	return append(out, Consequence{Text: "of the type ExternalName, it gives its cluster IP back, and a rollback fails while another Service has that"}.
+		where(hasClusterIP(before) && is == corev1.ServiceTypeExternalName)...)
+}
+
+func serviceType(service map[string]any) corev1.ServiceType {
+	of, _, _ := unstructured.NestedString(service, "spec", "type")
+	return corev1.ServiceType(of)
+}
+
+func hasClusterIP(service map[string]any) bool {
+	ip, _, _ := unstructured.NestedString(service, "spec", "clusterIP")
+	return ip != "" && ip != corev1.ClusterIPNone
+}
+
 func finished(job map[string]any) bool {
 	list, _, _ := unstructured.NestedSlice(job, "status", "conditions")
 	for _, entry := range list {

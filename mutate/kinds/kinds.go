@@ -36,6 +36,7 @@ var table = map[schema.GroupKind]Kind{
 		Deletes: evictedPods,
 	},
 	Volume:                              {Deletes: reclaimedData},
+	Service:                             {Deletes: givenBack},
 	{Kind: "ReplicationController"}:     {Workload: true, Adopts: []schema.GroupVersionResource{pods}},
 	{Group: "apps", Kind: "Deployment"}: {Workload: true, Adopts: []schema.GroupVersionResource{replicaSets, pods}, Deletes: fewerRevisions},
 	{Group: "apps", Kind: "ReplicaSet"}: {Workload: true, Adopts: []schema.GroupVersionResource{pods}},

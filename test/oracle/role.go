@@ -120,8 +120,8 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 	}
 	if s := r.before(w.made.Revision); s != nil && allows(s, i, as, r) {
 		fit += 4
-		if w.Method == "DELETE" && c.locked(r, s.items[i].lease, w.made.Revision) {
-			fit++ // One Transaction makes the change, and another waits to undo its own.
+		if w.Method == "DELETE" {
+			fit += c.likely(w, r, i, as, s)
 		}
 	}
 	if as == handOver && hasManager(w.made.before, r.family()) {
@@ -134,6 +134,18 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 		fit += 2 // Of several that have made an object of that name, this one has made it.
 	}
 	return fit
+}
+
+// likely says how well a deletion goes with a Transaction of several that might have made it.
+func (c *trial) likely(w *write, r *run, i int, as role, s *state) int {
+	likely := 0
+	if c.locked(r, s.items[i].lease, w.made.Revision) {
+		likely++ // One makes the change, and another waits to undo its own.
+	}
+	if next := r.next(s, i); as == do && next != nil && next.items[i].in(api.ItemCommitted) {
+		likely += 2 // One says that it has made it, and another may have the lock that was taken from it.
+	}
+	return likely
 }
 
 // hasManager reports whether a field manager of a Transaction is on an object.

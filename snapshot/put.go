@@ -69,7 +69,7 @@ func (s *Store) settle(ctx context.Context, o Owner, b batch, c *chunk, there ob
 	case owned && ref.UID == o.UID:
 		return false, lastOf(there.meta.Annotations[annotationBatch], c.place.number), nil
 	case owned && ref.Name == o.Name:
-		return false, 0, s.evict(ctx, o, Owner{o.Namespace, o.Name, ref.UID})
+		return false, 0, s.evict(ctx, o, Owner{o.Namespace, o.Name, ref.UID}, c.place)
 	default:
 		return false, 0, errclass.New(errclass.Terminal, errclass.AlreadyExists, "create",
 			describe(o.Namespace, c.place.kind, there.meta.Name), "an object of that name exists and does not belong to this Transaction").
@@ -82,7 +82,7 @@ func (s *Store) settle(ctx context.Context, o Owner, b batch, c *chunk, there ob
 // through our own replacement would destroy the before-images of the successor.
 // The object was read before the Transaction is read here, so if the
 // Transaction is still us, the owner of the object came before us.
-func (s *Store) evict(ctx context.Context, o, predecessor Owner) error {
+func (s *Store) evict(ctx context.Context, o, predecessor Owner, p place) error {
 	op, name := "find the owner of what has the name of a before-image of", "Transaction "+o.Namespace+"/"+o.Name
 	meta, err := s.objects.transaction(ctx, o.Namespace, o.Name)
 	if err != nil {
@@ -91,7 +91,12 @@ func (s *Store) evict(ctx context.Context, o, predecessor Owner) error {
 	if meta.UID != o.UID {
 		return errclass.New(errclass.Retryable, errclass.StaleVersion, op, name, "it was deleted and created again")
 	}
-	return s.Sweep(ctx, predecessor, 1)
+	if err := s.Sweep(ctx, predecessor, 1); err != nil {
+		return err
+	}
+	// The sweep steps over the numbers of our own batch, whose first object we have written. What
+	// the predecessor has at one of them is not found by it.
+	return s.drop(ctx, predecessor, p, s.letGo)
 }
 
 // equal reports whether an object is what put would create. One whose finalizer

@@ -142,6 +142,25 @@ func TestPredecessorsLeftoversAreReplaced(t *testing.T) {
 	f.wantLoad(saved.Ref, saved.Images, records)
 }
 
+func TestPredecessorsLeftoverBehindTheFirstIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	predecessor := f.owner
+	predecessor.UID = "11111111-2222-4333-8444-555555555555"
+	left, err := f.store.Save(t.Context(), predecessor, nil, f.encoded(record(0, 2_500_000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It has ended half-way, and its finalizer holds the others.
+	if err := f.store.Drop(t.Context(), predecessor, refWith(left.Ref.Objects[0])); err != nil {
+		t.Fatal(err)
+	}
+	f.store = NewStore(f.client, nil) // of another process
+	records := []Record{record(0, 2_500_001)}
+	saved := f.save(nil, records...)
+	f.wantLoad(saved.Ref, saved.Images, records)
+}
+
 func TestControllerOfAReplacedTransactionTouchesNothing(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)

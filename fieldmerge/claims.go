@@ -41,6 +41,7 @@ func (i Images) claimed() *fieldpath.Set {
 	if err != nil {
 		return out
 	}
+	live := lookupIn(i.Live.Object)
 	for _, e := range current {
 		if i.Ours(e.Manager) || i.HandedOver && i.LeftTo != "" && e.Manager == i.LeftTo || e.Manager == beforeFirstApply || e.Manager == ancientChanges {
 			continue
@@ -51,7 +52,7 @@ func (i Images) claimed() *fieldpath.Set {
 		e.set.Union(shown).Iterate(func(p fieldpath.Path) {
 			// The API server may leave an owner a field that is not there any more, such as
 			// one that has no meaning for another type of Service. That asserts nothing.
-			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || !i.HandedOver && change.from(e.owner, p)) && exists(i.Live.Object, p) {
+			if (!isStatus(p) || i.statusCounts()) && (!had.Has(p) || !i.HandedOver && change.from(e.owner, p)) && live.has(p) {
 				out.Insert(p.Copy())
 			}
 		})

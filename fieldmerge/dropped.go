@@ -48,7 +48,7 @@ func (i Images) putBack(current entries) *fieldpath.Set {
 
 // leaves reports whether a field is there before the step and after it, with the same value.
 func (s step) leaves(path fieldpath.Path) bool {
-	before, had := valueAt(s.before, path)
-	after, has := valueAt(s.after, path)
+	before, had := s.before.at(path)
+	after, has := s.after.at(path)
 	return had && has && reflect.DeepEqual(before, after)
 }

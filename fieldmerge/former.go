@@ -23,11 +23,12 @@ func (i Images) OwnersBefore(desired *unstructured.Unstructured) ([]metav1.Manag
 		return nil, err
 	}
 	var out []metav1.ManagedFieldsEntry
+	there := lookupIn(desired.Object)
 	for _, e := range current {
 		had, gave := previous.find(e.owner).set, given.find(e.owner).set
 		left := only(e.set, func(p fieldpath.Path) bool {
 			byCommit := i.LeftTo != "" && e.Manager == i.LeftTo || gave.Has(p)
-			return exists(desired.Object, p) && (had.Has(p) || !byCommit)
+			return there.has(p) && (had.Has(p) || !byCommit)
 		})
 		if left.Empty() {
 			continue

@@ -61,7 +61,10 @@ func (i Images) HandOver(to Hands) ([]metav1.ManagedFieldsEntry, bool, error) {
 		kept = kept.without(beforeFirstApply)
 	}
 	h := handing{Images: i, Hands: to, passing: others(append(current, previous...), func(manager string) bool { return i.Ours(manager) || !to.Passing(manager) })}
-	h.content = i.contentSet(to.Content)
+	h.content, h.live = i.contentSet(to.Content), lookupIn(i.Live.Object)
+	if i.Before != nil {
+		h.before = lookupIn(i.Before.Object)
+	}
 	if kept, err = h.otherVersions(kept, others(previous, to.Passing)); err != nil {
 		return nil, false, err
 	}
@@ -115,6 +118,8 @@ type handing struct {
 	Hands
 	content *fieldpath.Set
 	passing entries
+	// live and before are the values of these images; before is nil if there is none.
+	live, before *lookup
 }
 
 // leave divides the fields of an entry among those who owned them before and, for
@@ -128,7 +133,7 @@ func (h handing) leave(e entry, kept, previous entries) (entries, error) {
 		// The API server keeps the applier of an object or a list that it has left out for
 		// having nothing in it.
 		back := only(h.givenBack(had.set, e.set), func(p fieldpath.Path) bool {
-			return exists(h.Live.Object, p) || h.Before != nil && !exists(h.Before.Object, p)
+			return h.live.has(p) || h.before != nil && !h.before.has(p)
 		})
 		var err error
 		if kept, err = kept.give(had, back); err != nil {

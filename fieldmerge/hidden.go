@@ -98,12 +98,13 @@ func Unshown(obj *unstructured.Unstructured, of func(apiVersion string) bool) []
 		return nil
 	}
 	var out []FieldConflict
+	there := lookupIn(obj.Object)
 	for _, e := range all {
 		if !of(e.APIVersion) {
 			continue
 		}
 		e.set.Leaves().Iterate(func(p fieldpath.Path) {
-			if !exists(obj.Object, p) {
+			if !there.has(p) {
 				out = append(out, FieldConflict{Path: p.String(), path: p.Copy()})
 			}
 		})

@@ -16,6 +16,7 @@ func Foreign(obj *unstructured.Unstructured, known func(manager string) bool) ([
 	if err != nil {
 		return nil, err
 	}
+	values := lookupIn(obj.Object)
 	byPath := map[string]FieldConflict{}
 	for _, e := range list {
 		if known(e.Manager) || e.Subresource == "status" {
@@ -28,7 +29,7 @@ func Foreign(obj *unstructured.Unstructured, known func(manager string) bool) ([
 			found := byPath[p.String()]
 			found.Path, found.path = p.String(), p.Copy()
 			found.Managers = append(found.Managers, e.Manager)
-			found.Now, _ = valueAt(obj.Object, p)
+			found.Now, _ = values.at(p)
 			byPath[p.String()] = found
 		})
 	}

@@ -34,7 +34,7 @@ func (i Images) RestoreOwners() ([]metav1.ManagedFieldsEntry, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	r := restitution{change: change, taken: i.claimed(), owned: owned, live: i.Live, mine: fieldpath.NewSet(), put: i.putBack(current)}
+	r := restitution{change: change, taken: i.claimed(), owned: owned, live: i.Live, values: lookupIn(i.Live.Object), mine: fieldpath.NewSet(), put: i.putBack(current)}
 	for _, e := range current {
 		if i.Ours(e.Manager) {
 			r.mine = r.mine.Union(e.set)
@@ -91,6 +91,7 @@ type restitution struct {
 	mine, theirs *fieldpath.Set
 	put          *fieldpath.Set // back, though the change had left it alone
 	live         *unstructured.Unstructured
+	values       *lookup // of live
 }
 
 // lost is what an owner had before, does not have now, and lost to the change.
@@ -113,8 +114,8 @@ func (r restitution) lost(had, now entry) *fieldpath.Set {
 	}
 	out := fieldpath.NewSet()
 	gone.Iterate(func(p fieldpath.Path) {
-		now, there := valueAt(r.live.Object, p)
-		there = there || !exists(r.change.before, p)
+		now, there := r.values.at(p)
+		there = there || !r.change.before.has(p)
 		// Several may own an object or a list of which each owns a part.
 		shared := isContainer(now) && !isLeaf(r.owned, p)
 		if there && (r.change.from(had.owner, p) || r.put.Has(p)) && (shared || !r.taken.Has(p)) {
@@ -184,7 +185,7 @@ func (r restitution) takeApart(merged entry, previous, current entries) (entries
 
 // isBack reports whether a field has the value that it had before the change.
 func (r restitution) isBack(p fieldpath.Path) bool {
-	before, inBefore := valueAt(r.change.before, p)
-	now, inLive := valueAt(r.live.Object, p)
+	before, inBefore := r.change.before.at(p)
+	now, inLive := r.values.at(p)
 	return inBefore == inLive && reflect.DeepEqual(before, now)
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // step is what a change made of an object, without what the server sets.
-type step struct{ before, after map[string]any }
+type step struct{ before, after *lookup }
 
 func (i Images) step() step {
-	return step{before: i.content(i.Before), after: i.content(i.After)}
+	return step{before: lookupIn(i.content(i.Before)), after: lookupIn(i.content(i.After))}
 }
 
 // takes reports whether the step took a field from anyone who owned it: the API
@@ -21,8 +21,8 @@ func (i Images) step() step {
 // that; those that are atomic are owned without anything below them. Null is to the
 // server an object or a list with nothing in it, where the other value is one.
 func (s step) takes(owned *fieldpath.Set, path fieldpath.Path) bool {
-	before, inBefore := valueAt(s.before, path)
-	after, inAfter := valueAt(s.after, path)
+	before, inBefore := s.before.at(path)
+	after, inAfter := s.after.at(path)
 	if !inBefore || !inAfter {
 		return inBefore != inAfter
 	}

@@ -78,9 +78,9 @@ func (r Release) On(obj *unstructured.Unstructured) (Released, error) {
 		return Released{}, err
 	}
 	out := Released{Idle: slices.Clone(r.Managers), Fields: slices.Clone(r.Fields)}
-	all := fieldpath.NewSet()
+	all, values := fieldpath.NewSet(), lookupIn(obj.Object)
 	for _, e := range giving {
-		there := only(e.set, func(p fieldpath.Path) bool { v, ok := valueAt(obj.Object, p); return ok && v != nil })
+		there := only(e.set, func(p fieldpath.Path) bool { v, ok := values.at(p); return ok && v != nil })
 		if there.Empty() {
 			continue
 		}

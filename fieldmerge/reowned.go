@@ -38,13 +38,14 @@ func (i Images) Reowned() ([]FieldConflict, error) {
 
 func (i Images) reowned(changed *fieldpath.Set) []FieldConflict {
 	var out []FieldConflict
+	live := lookupIn(i.Live.Object)
 	seen := sets.New[string]()
 	changed.Iterate(func(p fieldpath.Path) {
-		if isStatus(p) && !i.statusCounts() || i.isControllers(p) || !exists(i.Live.Object, p) || seen.Has(p.String()) {
+		if isStatus(p) && !i.statusCounts() || i.isControllers(p) || !live.has(p) || seen.Has(p.String()) {
 			return
 		}
 		seen.Insert(p.String())
-		now, _ := valueAt(i.Live.Object, p)
+		now, _ := live.at(p)
 		out = append(out, FieldConflict{Path: p.String(), Managers: ownersBelow(i.Live, p, nobodys), Now: now, path: p.Copy()})
 	})
 	sort.Slice(out, func(a, b int) bool { return out[a].Path < out[b].Path })

@@ -16,16 +16,16 @@ func (i Images) Restored() bool {
 	if err != nil {
 		return false
 	}
-	before, after, live := i.content(i.Before), i.content(i.After), i.content(i.Live)
+	before, after, live := lookupIn(i.content(i.Before)), lookupIn(i.content(i.After)), lookupIn(i.content(i.Live))
 	found := false
 	for _, e := range current {
 		if !i.Ours(e.Manager) || e.Operation != metav1.ManagedFieldsOperationUpdate {
 			continue
 		}
 		e.set.Iterate(func(p fieldpath.Path) {
-			was, had := valueAt(before, p)
-			is, has := valueAt(live, p)
-			made, did := valueAt(after, p)
+			was, had := before.at(p)
+			is, has := live.at(p)
+			made, did := after.at(p)
 			altered := did != had || !reflect.DeepEqual(made, was)
 			found = found || had && has && altered && !isContainer(was) && reflect.DeepEqual(is, was)
 		})

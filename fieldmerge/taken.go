@@ -60,7 +60,7 @@ func (r restitution) abandoned(had, now entry) *fieldpath.Set {
 		return out
 	}
 	had.set.Difference(now.set).Iterate(func(p fieldpath.Path) {
-		if r.mine.Has(p) && !holdsBelow(r.theirs, p) && exists(r.live.Object, p) {
+		if r.mine.Has(p) && !holdsBelow(r.theirs, p) && r.values.has(p) {
 			out.Insert(p.Copy())
 		}
 	})
@@ -87,6 +87,7 @@ func (i Images) Taken() ([]OwnedFields, error) {
 		return nil, err
 	}
 	var out []OwnedFields
+	after := lookupIn(i.orEmpty(i.After).Object)
 	for _, e := range previous {
 		if i.Ours(e.Manager) {
 			continue
@@ -94,7 +95,7 @@ func (i Images) Taken() ([]OwnedFields, error) {
 		taken := OwnedFields{Manager: e.Manager, Subresource: e.Subresource}
 		e.set.Difference(next.find(e.owner).set).Leaves().Iterate(func(p fieldpath.Path) {
 			taken.Paths = append(taken.Paths, p.String())
-			if !exists(i.After.Object, p) {
+			if !after.has(p) {
 				taken.Removed = append(taken.Removed, p.String())
 			}
 		})
